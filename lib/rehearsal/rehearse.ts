@@ -78,7 +78,9 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
 export async function rehearse(options: RehearseOptions): Promise<RehearsalResult> {
   const { from, to, outages = [], seed = 1, calendars = currentCalendars() } = options;
   const span = { from: readDay(from), to: readDay(to) + DAY_MS - 1 };
-  if (span.to < span.from) throw new RangeError(`Cannot rehearse from ${from} to ${to}: the end comes first`);
+  if (span.to < span.from) {
+    throw new RangeError(`Cannot rehearse from ${from} to ${to}: the last day is before the first`);
+  }
   if (from < FIRST_DATE) {
     throw new RangeError(`Cannot rehearse from ${from}: the simulator has prices since ${FIRST_DATE}`);
   }

@@ -73,6 +73,8 @@ export class RehearsedProcess implements StepRunner {
         ),
       secret: (name) => Promise.resolve(placeholderOf(name)),
       onSchedulerEvent: onEvent,
+      // The report counts every run, and the store ends with the rehearsal.
+      retention: "everything",
       // Getters, because the scheduler reads them at each pass and outages change them.
       get tickMs() {
         return tickMs();

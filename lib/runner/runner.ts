@@ -18,7 +18,7 @@ import type { Recipes } from "./schedule/misfire_policy.ts";
 export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "whenStopped" | "within"> {
   /** Returns the recipes as they are now, by name. */
   recipes(): Recipes;
-  /** A name that no other process has. */
+  /** A name that is unique among processes. */
   holder: string;
   /** The account that a recipe acts on. @default "default" for every recipe */
   accountOf?(recipe: CompiledRecipe): string;
@@ -44,7 +44,7 @@ export class Runner {
   readonly #delivery: NoticeDelivery;
 
   constructor(given: RunnerOptions) {
-    // Leases go by the clock that all users of the store share.
+    // Leases use the clock that all users of the store share.
     const options = { ...given, host: withSharedClock(given.host, given.store) };
     this.#options = options;
     this.stop = options.stop;

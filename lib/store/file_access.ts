@@ -1,47 +1,49 @@
 /**
- * Finds out why a store's file cannot be opened or written, because SQLite does not report the reason.
+ * Explains why a store's file cannot be opened or written, because SQLite does not report the reason.
  *
  * @module
  */
 
-/** What to do instead, in the words of the command that needs the file. */
+/** Advice for the user, in the words of the command that needs the file. */
 export interface AccessWords {
-  /** Names another place. */
+  /** How to name another place. */
   other: string;
-  /** Names a file in place of a folder. */
+  /** How to name a file instead of a folder. */
   file: string;
-  /** Names another disk. */
+  /** How to name another disk. */
   disk: string;
 }
 
 const storeWords: AccessWords = {
   other: "name another store with --store",
   file: "name a file with --store",
-  disk: "name a store on another disk with --store (a copy there can be looked at)",
+  disk: "name a store on another disk with --store (you can read a copy there)",
 };
 
-/** Words for the copy that `hsgate store backup` writes. */
+/** Advice about the copy that `hsgate store backup` writes. */
 export const backupWords: AccessWords = {
   other: "name another file for the backup",
   file: "name a file for the backup",
   disk: "name a file on another disk for the backup",
 };
 
-/** Returns the cause and what to do about it; `undefined` if the file can be opened and written. */
+/** Returns the cause and what to do; `undefined` if the file can be opened and written. */
 export function whyNoAccess(path: string, words: AccessWords = storeWords): string | undefined {
   if (path === "" || path === ":memory:") return undefined;
   const at = path.lastIndexOf("/");
   const folder = at < 0 ? "." : path.slice(0, at) || "/";
   const found = infoOf(folder);
-  if (found === undefined) return `its folder "${folder}" does not exist; make the folder, or ${words.other}`;
+  if (found === undefined) {
+    return `its folder "${folder}" does not exist; create the folder, or ${words.other}`;
+  }
   if (found !== "hidden" && !found.isDirectory) {
-    return `"${folder}" is no folder; ${words.other}`;
+    return `"${folder}" is not a folder; ${words.other}`;
   }
   const file = infoOf(path);
   if (file !== undefined && file !== "hidden" && !file.isFile) {
-    return `it is ${file.isDirectory ? "a folder" : "no regular file"}; ${words.file}`;
+    return `it is ${file.isDirectory ? "a folder" : "not a regular file"}; ${words.file}`;
   }
-  // SQLite writes files of its own beside the store, so the folder has to take them as well.
+  // SQLite writes its own files next to the store, so the folder must be writable too.
   const refused = file === undefined
     ? undefined
     : refusal(() => Deno.openSync(path, { write: true }).close());
@@ -54,14 +56,14 @@ function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
     return Deno.statSync(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
-    return "hidden"; // it is there, and nobody here may look at it
+    return "hidden"; // it exists, but this user has no access
   }
 }
 
-/** What SQLite may need at a time; an empty file can be made on a disk that is full. */
+/** How many bytes SQLite may need at a time; even a full disk accepts an empty file. */
 const TRIED_BYTES = 256 * 1024;
 
-/** Makes a file in the folder, writes to it, and removes it. */
+/** Creates a file in the folder, writes to it, and removes it. */
 function tryFolder(folder: string): void {
   const path = `${folder}/.hsgate-${crypto.randomUUID()}`;
   const file = Deno.openSync(path, { write: true, createNew: true });
@@ -83,7 +85,7 @@ function refusal(work: () => void): Error | undefined {
   }
 }
 
-/** The numbers of the errors of Linux, macOS and Windows that say so. */
+/** Error numbers for a read-only and a full disk on Linux, macOS and Windows. */
 const READ_ONLY = /\(os error (30|19)\)/;
 const FULL = /\(os error (28|112|122)\)/;
 
@@ -95,9 +97,9 @@ function toldOf(
   if (READ_ONLY.test(error.message)) {
     return `the disk of "${path}" is read-only; mount it for writing, or ${words.disk}`;
   }
-  if (FULL.test(error.message)) return `the disk of "${path}" is full; make room on it`;
+  if (FULL.test(error.message)) return `the disk of "${path}" is full; free some space`;
   if (error instanceof Deno.errors.PermissionDenied) {
-    return `this user may not write to ${what} "${path}"; give it the right, or ${words.other}`;
+    return `this user may not write to ${what} "${path}"; grant write permission, or ${words.other}`;
   }
   return `${what} "${path}" cannot be written: ${error.message}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The mark beside a store, `<store>.mark`: which store it is, and the last write of each account. A store that is
- * empty, cut off or older than its mark has lost writes, and is refused.
+ * Reads and writes the mark of a store, the file `<store>.mark`: the store's id and the last write of each account. A
+ * store that is empty, cut off or older than its mark has lost writes, and is rejected.
  *
  * @module
  */
@@ -11,30 +11,30 @@ import { shellHint } from "../shell_words.ts";
 
 /** The last write of an account. */
 export interface LastWrite {
-  /** Counts the writes of the account, from 1. */
+  /** Number of the write on its account, counted from 1. */
   number: number;
   /** Key of its run. */
   run: string;
   step: string;
-  /** When the step began, in ISO 8601. */
+  /** When the step began, ISO 8601. */
   at: string;
 }
 
-/** What a mark says. */
+/** Content of a mark. */
 export interface Mark {
   /** Id of the store. */
   store: string;
-  /** By account. */
+  /** Last writes by account. */
   lastWrites: Record<string, LastWrite>;
 }
 
-/** No SQLite database is smaller than its smallest page. */
+/** Size of the smallest SQLite page; no valid database is smaller. */
 const LEAST_BYTES = 512;
 
-/** The file of a store's mark. Links are followed, as SQLite follows them for its own files. */
+/** Returns the path of a store's mark. Follows links, like SQLite does for its own files. */
 export const markPath = (path: string): string => `${realPathOf(path)}.mark`;
 
-/** The path of a store without links, also where the file that they lead to is gone. */
+/** Returns the path of a store without links, even if the linked file does not exist. */
 function realPathOf(path: string): string {
   let at = path;
   for (let links = MOST_LINKS; links > 0; links--) {
@@ -47,20 +47,20 @@ function realPathOf(path: string): string {
     try {
       target = Deno.readLinkSync(at);
     } catch {
-      return at; // no link: the file itself is not there
+      return at; // not a link: the file itself does not exist
     }
     at = /^([/\\]|[A-Za-z]:)/.test(target) ? target : `${at.slice(0, at.lastIndexOf("/") + 1)}${target}`;
   }
   return at;
 }
 
-/** As many links as Linux follows. */
+/** Most links that are followed, the limit of Linux. */
 const MOST_LINKS = 40;
 
 /**
- * Reads the mark of a store; nothing when it has none.
+ * Reads the mark of a store; returns `undefined` if it has none.
  *
- * @throws {StoreError} `unreadable-mark` when the file is no mark.
+ * @throws {StoreError} `unreadable-mark` if the file is not a valid mark.
  */
 export function readMark(path: string): Mark | undefined {
   const file = markPath(path);
@@ -74,7 +74,7 @@ export function readMark(path: string): Mark | undefined {
   const mark = parseMark(text);
   if (mark !== undefined) return mark;
   throw new StoreError(
-    `Cannot use the store "${path}": its mark "${file}" is damaged, so nothing shows whether the store is whole; ${
+    `Cannot use the store "${path}": its mark "${file}" is damaged, so hsgate cannot tell whether the store is complete; ${
       wayOn(path)
     }`,
     { code: "unreadable-mark" },
@@ -103,9 +103,9 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Writes the mark durably: file and folder are synced before this returns, and no reader sees half of it.
+ * Writes the mark durably: file and folder are synced before this returns, and readers never see half of it.
  *
- * @throws {StoreError} `mark` when it cannot be written.
+ * @throws {StoreError} `mark` if it cannot be written.
  */
 export function writeMark(path: string, mark: Mark): void {
   const file = markPath(path);
@@ -120,37 +120,40 @@ export function writeMark(path: string, mark: Mark): void {
   }
 }
 
-/** Says why the files of a store cannot be what they were, before SQLite opens them; nothing when they may be. */
+/**
+ * Returns why the files of a store must have lost data; `undefined` if they may be complete. Call it before SQLite
+ * opens them.
+ */
 export function whyCutOff(path: string, mark: Mark | undefined): string | undefined {
   const size = sizeOf(path);
   const real = realPathOf(path);
   const wal = sizeOf(`${real}-wal`) ?? 0;
   if (size !== undefined && size >= LEAST_BYTES) return undefined;
-  // SQLite itself would take such a file for a new database, and delete what waits in the "-wal".
+  // SQLite would treat such a file as a new database and delete the data in the "-wal" file.
   const file = size === undefined
-    ? "the file is gone"
+    ? "the file is missing"
     : size === 0
     ? "the file is empty"
     : "the file is cut off";
-  if (mark !== undefined) return `${file}, though ${tellMark(mark)}`;
-  if (wal > 0) return `${file}, though "${real}-wal" holds data of it`;
-  // SQLite makes these files when the store itself has its first page already.
+  if (mark !== undefined) return `${file}, although ${tellMark(mark)}`;
+  if (wal > 0) return `${file}, although "${real}-wal" contains data of it`;
+  // SQLite creates these files only after the store has its first page.
   const beside = size === 0
     ? ["-wal", "-shm"].find((end) => sizeOf(`${real}${end}`) !== undefined)
     : undefined;
-  if (beside !== undefined) return `${file}, though "${real}${beside}" shows that it was in use`;
-  // Of any other size SQLite says itself that it is no database.
+  if (beside !== undefined) return `${file}, although "${real}${beside}" shows that it was in use`;
+  // For any other size, SQLite reports that the file is not a database.
   return size === 1 ? `${file}: it has 1 byte` : undefined;
 }
 
-/** Says what a store lacks that its mark names; nothing when it has everything. */
+/** Returns what a store lacks that its mark records; `undefined` if it lacks nothing. */
 export function whyOlder(mark: Mark, found: Mark | undefined): string | undefined {
   if (found === undefined) return `it is older than its mark: ${tellMark(mark)}`;
   if (found.store !== mark.store) return `it is not the store that its mark belongs to: ${tellMark(mark)}`;
   for (const [account, last] of Object.entries(mark.lastWrites)) {
     const known = found.lastWrites[account]?.number ?? 0;
     if (known < last.number) {
-      return `it is older than its mark: it knows ${known} of ${last.number} writes on account "${account}", and ` +
+      return `it is older than its mark: it contains ${known} of ${last.number} writes on account "${account}"; it ` +
         `lacks ${tellWrite(last)}`;
     }
   }
@@ -164,38 +167,38 @@ function tellMark({ lastWrites }: Mark): string {
     }`
   );
   return writes.length === 0
-    ? "its mark says that there was a store, without a write so far"
-    : `by its mark ${writes.join("; ")}`;
+    ? "its mark records a store without writes"
+    : `its mark records: ${writes.join("; ")}`;
 }
 
 const tellWrite = ({ run, step, at }: LastWrite) => `step "${step}" of ${run}, begun at ${at}`;
 
-/** The error for a store that lost what its mark names, or that its files show to be cut off. */
+/** Returns the error for a store that lacks writes of its mark, or whose files are cut off. */
 export function lostStore(path: string, why: string, hasMark: boolean): StoreError {
   const way = hasMark
     ? wayOn(path)
-    : "put the newest copy in its place, or move what is left of it elsewhere to begin a new one";
+    : "put the newest copy in its place, or move the remaining files elsewhere to start a new store";
   return new StoreError(`Cannot use the store "${path}": ${why}; ${way}`, { code: "lost-store" });
 }
 
 const wayOn = (path: string) =>
-  "put the newest copy in its place, or look at the account's orders and go on without what is lost: " +
-  `hsgate store accept --store ${shellHint(path)} --because "what you saw"`;
+  "put the newest copy in its place, or check the account's orders and continue without the lost data: " +
+  `hsgate store accept --store ${shellHint(path)} --because "what you checked"`;
 
 /**
- * Says what nobody can know of a store that has no mark; nothing when it has one, or is not there. Copies have none, and
- * neither has a store whose first start was broken off.
+ * Returns a warning about a store without a mark; `undefined` if it has one or does not exist. Copies have no mark, and
+ * neither has a store whose first start was interrupted.
  */
 export function whyUnmarked(path: string): string | undefined {
   const size = sizeOf(path);
   if (size === undefined || sizeOf(markPath(path)) !== undefined) return undefined;
   const mark = `its mark "${markPath(path)}" is missing`;
   return size === 0
-    ? `it is no store: it is empty, and ${mark}: nothing shows whether anything was in it, and the next run begins a new one`
-    : `${mark}: nothing shows whether it lacks its latest writes, unless it is a copy`;
+    ? `it is not a store: it is empty, and ${mark}. hsgate cannot tell whether it ever contained data; the next run starts a new store`
+    : `${mark}: unless it is a copy, hsgate cannot tell whether it lacks its latest writes`;
 }
 
-/** Size of a file in bytes; nothing when it is not there. */
+/** Returns the size of a file in bytes; `undefined` if it does not exist. */
 export function sizeOf(path: string): number | undefined {
   try {
     return Deno.statSync(path).size;

@@ -1,24 +1,25 @@
 /**
- * The tables of a store, version by version. A version that was released is never edited: the next one follows it.
+ * Defines the tables of a store, version by version. A released version is never edited; a change is a new version.
  *
- * One text serves SQLite and PostgreSQL: `integer` is read as `bigint` there, and texts are compared byte by byte.
- * There is no `autoincrement`, no `rowid`, no `insert or replace`. Instants are epoch milliseconds in UTC.
+ * The same text serves SQLite and PostgreSQL: `integer` means `bigint` in PostgreSQL, and texts are compared byte by
+ * byte.
+ * The text uses no `autoincrement`, no `rowid` and no `insert or replace`. Instants are epoch milliseconds in UTC.
  *
  * @module
  */
 import type { Store } from "./store.ts";
 import { StoreError } from "./store_error.ts";
 
-/** Statements that lead from one version to the next. */
+/** The statements of each version. */
 export const migrations: readonly (readonly string[])[] = [
   [
-    // `spec` is the schedule as it was compiled: an edit is seen by comparing it. `file` is the one that the recipe was
-    // served from last: whoever serves that one knows when it is gone.
+    // `spec` is the compiled schedule: a different text means that the schedule was edited. `file` is the file that the
+    // recipe was last loaded from: a scheduler that reads this file or its folder notices when it is missing.
     `create table schedule (recipe text not null, schedule_id text not null, spec text not null,
       watermark integer not null, paused_reason text, updated_at integer not null, file text,
       primary key (recipe, schedule_id))`,
-    // `round` counts the times that a person had a finished run done anew: outputs are reused within a round. `span_id`
-    // is the first span of the run, under which those of later attempts hang.
+    // `round` counts how often a person ran a finished run again from its first step: outputs are reused only within a
+    // round. `span_id` is the first span of the run, the parent of the spans of later attempts.
     `create table run (run_key text primary key, recipe text not null, schedule_id text not null,
       kind text not null check (kind in ('live','catchup','backfill','manual','dry')),
       class text not null check (class in ('read','keep-alive','write')),
@@ -30,12 +31,12 @@ export const migrations: readonly (readonly string[])[] = [
       fence integer not null default 0, holder text, account text, lease_until integer, cancel_asked text,
       recipe_sha text not null, calendar_version text, params text not null default '{}', trace_id text not null,
       span_id text, started_at integer, finished_at integer)`,
-    // Each question of a tick, of `runs` and of `why` is answered from an index that names the few rows it wants: what
-    // it costs does not grow with the history. A test reads the plans.
+    // Every query of a tick, of `runs` and of `why` uses an index, so its cost does not grow with the history. A test
+    // checks the query plans.
     `create index run_of_recipe on run (recipe, slot_at)`,
     `create index run_of_state on run (recipe, state, slot_at)`,
     `create index run_by_state on run (state, slot_at)`,
-    `create index run_due on run (due_at, run_key) where state = 'due'`,
+    `create index run_due on run (state, due_at, run_key) where state = 'due'`,
     `create index run_of_day on run (recipe, business_day)`,
     `create index run_timed on run (recipe, schedule_id, slot_at)
       where kind = 'live' and state in ('ok', 'failed')`,
@@ -48,7 +49,7 @@ export const migrations: readonly (readonly string[])[] = [
       state text not null check (state in ('begun','ok','failed','skipped','unknown')),
       output text, error text, started_at integer not null, finished_at integer,
       primary key (run_key, step_id, round, attempt))`,
-    // Whatever the code above it does, the second start of a write step breaks here.
+    // Guarantees, whatever the code does, that a write step cannot begin a second time.
     `create unique index step_write_once on step_run (run_key, step_id) where effect = 'write'`,
     `create table lease (name text primary key, holder text not null, fence integer not null,
       until integer not null)`,
@@ -56,7 +57,7 @@ export const migrations: readonly (readonly string[])[] = [
       run_key text not null references run (run_key), sha256 text not null, bytes integer not null,
       uri text not null, final integer not null, primary key (dataset, business_day, revision))`,
     `create index artifact_of_run on artifact (run_key)`,
-    // A notice by one channel: the run that it tells of, why it was not sent, and since when nobody tries any more.
+    // A notice by one channel. `run_key` is the run it reports, `last_error` is why it was not sent.
     `create table outbox (dedupe_key text primary key, channel text not null, body text not null,
       tries integer not null default 0, next_try integer not null, sent_at integer, run_key text,
       created_at integer, last_error text, given_up_at integer)`,
@@ -72,38 +73,38 @@ export const migrations: readonly (readonly string[])[] = [
       text text not null)`,
     `create index log_of_run on log (run_key, seq)`,
     `create index log_by_age on log (at)`,
-    // Which store this is, and the last write of each account: the mark beside the file of SQLite says the same.
+    // The store's id, and the last write of each account; the mark file of SQLite contains the same.
     `create table store (one integer primary key check (one = 1), id text not null)`,
-    // Runs of a recipe up to this slot were removed: that they have no row does not say that they did not run.
+    // Runs of a recipe up to this slot were removed, so a slot without a row may have run.
     `create table pruned (recipe text primary key, until integer not null)`,
     `create table account_write (account text primary key, number integer not null, run_key text not null,
       step_id text not null, at integer not null)`,
   ],
 ];
 
-/** How the tables of a database are made. */
+/** How to adapt the migrations to a database. */
 export interface MigrateOptions {
-  /** Whether there is a table of that name. */
+  /** Returns whether a table exists. */
   has(table: string): Promise<boolean>;
-  /** Writes a statement that makes a table or an index as the database wants it. */
+  /** Adapts a `create table` or `create index` statement to the database. */
   translate(sql: string): string;
-  /** Draws the id of a store that is new. */
+  /** Returns a new store id. */
   drawId(): string;
 }
 
-/** Runs the migrations that are missing; processes that start together do so one after the other. */
+/** Runs missing migrations. Processes that start at the same time run them one after the other. */
 export async function migrate(store: Store, { has, translate, drawId }: MigrateOptions): Promise<void> {
   const versionOf = async () =>
     (await store.get<{ version: number | null }>("select max(version) as version from migration"))?.version ??
       0;
-  // Whoever only looks at a store waits for nobody who writes.
+  // A process that only reads must not wait for the lock.
   if (await has("migration") && await versionOf() === migrations.length) return;
   await store.transaction(async () => {
     await store.run(translate("create table if not exists migration (version integer primary key)"));
     const version = await versionOf();
     if (version > migrations.length) {
       throw new StoreError(
-        `Cannot open the store "${store.name}": it has version ${version}, this program knows ${migrations.length}`,
+        `Cannot open the store "${store.name}": it has version ${version}, but this program supports only up to ${migrations.length}`,
         { code: "newer-store" },
       );
     }

@@ -5,24 +5,24 @@
  * @module
  */
 
-/** What is known of the machine. */
+/** What is known about the machine. */
 export interface PlaceOptions {
-  /** Type of the file system that it lies on, such as `ext4`, where that is known. */
+  /** Type of the file system, such as `ext4`; absent if unknown. */
   fileSystem?: string;
   /** Folders that the system empties, such as `/tmp`. */
   temporary: readonly string[];
 }
 
 const memory = ["tmpfs", "ramfs", "devtmpfs"];
-/** SQLite keeps processes apart by locks and shared memory that these do not give. */
+/** Network file systems; their locks and shared memory do not reliably separate processes. */
 const network = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs"];
 const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 
-/** Why a file may not be there any more when it is needed. */
-export interface Doubt {
+/** Why a file may be missing later. */
+export interface StoreRisk {
   why: string;
-  /** It outlives the process, and is gone with the container or when the system tidies up. */
-  outlives: boolean;
+  /** Whether it survives the process; it may still be deleted with the container or by a cleanup of the system. */
+  survivesProcess: boolean;
 }
 
 /**
@@ -30,27 +30,30 @@ export interface Doubt {
  *
  * @param path Absolute, with its links resolved.
  */
-export function doubtAbout(path: string, { fileSystem: type, temporary }: PlaceOptions): Doubt | undefined {
-  if (path === ":memory:" || path === "") return { why: "it is kept in memory", outlives: false };
+export function storeRiskOf(
+  path: string,
+  { fileSystem: type, temporary }: PlaceOptions,
+): StoreRisk | undefined {
+  if (path === ":memory:" || path === "") return { why: "it is kept in memory", survivesProcess: false };
   if (type !== undefined && memory.includes(type)) {
-    return { why: `it is on a file system in memory (${type})`, outlives: false };
+    return { why: `it is on a file system in memory (${type})`, survivesProcess: false };
   }
   if (type !== undefined && network.includes(type)) {
     return {
       why: `it is on a network file system (${type}), where two machines could write at once`,
-      outlives: false,
+      survivesProcess: false,
     };
   }
   if (type !== undefined && layers.includes(type)) {
     return {
       why: "it is inside the container's own layer and is deleted with the container; put it on a volume",
-      outlives: true,
+      survivesProcess: true,
     };
   }
   const folder = temporary.find((each) => isWithin(path, each));
   return folder === undefined
     ? undefined
-    : { why: `it is in "${folder}", which the system empties`, outlives: true };
+    : { why: `it is in "${folder}", which the system empties`, survivesProcess: true };
 }
 
 const isWithin = (path: string, folder: string): boolean =>

@@ -1,8 +1,8 @@
 /**
  * A store in a PostgreSQL database, which several machines may share.
  *
- * Every transaction and every statement that writes takes one lock of the schema, so that those of all machines come
- * one after the other, as they do with SQLite. Leases go by the database's clock.
+ * Every transaction and every writing statement takes the same lock of the schema, so transactions of all machines run
+ * one after the other, like in SQLite. Leases use the database's clock.
  *
  * @module
  */
@@ -14,13 +14,13 @@ import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
 import { isPassing, StoreError } from "./store_error.ts";
 
-/** How a database is used. */
+/** Options of a database store. */
 export interface PostgresOptions {
-  /** How long to wait while another transaction has the lock. @default 5 s */
+  /** How long to wait for another transaction that has the lock. @default 5 s */
   waitMs?: number;
   /** How long one statement may take before the connection counts as lost. @default 15 s */
   answerMs?: number;
-  /** How long connecting may take. @default 5 s */
+  /** How long a connection attempt may take. @default 5 s */
   connectMs?: number;
   /**
    * How long to ask whether a transaction was committed, when the connection was lost meanwhile. By default until the
@@ -31,26 +31,29 @@ export interface PostgresOptions {
   settleMs?: number;
   /** The clocks of this machine. @default the real ones */
   machine?: Pick<Machine, "now" | "monotonic">;
-  /** The password, where the URL has none. @default as libpq finds it: `PGPASSWORD`, a password file */
+  /** Password, if the URL has none. @default as in libpq: `PGPASSWORD` or a password file */
   password?: string;
-  /** Draws the id of a store that is new. @default a random UUID */
+  /** Returns an id for a new store. @default a random UUID */
   drawId?(): string;
 }
 
 /** The oldest version of PostgreSQL that is supported. */
 const LEAST_VERSION = 150_000;
-/** A transaction whose machine says nothing for so long is ended by the database, so that the others can go on. */
+/** The database ends a transaction that is idle for this long, so that other machines can continue. */
 const SILENT_MS = 5_000;
-/** The first half of the number of the lock; the second one is made from the schema. */
+/** First half of the lock's number; the second half is a hash of the schema. */
 const LOCK = 0x68736774;
-/** How far this machine's clock may be from the database's: a write belongs to a moment of the exchange. */
+/**
+ * Largest accepted difference between this machine's clock and the database's, because a write belongs to a time of the
+ * exchange.
+ */
 const MOST_SKEW_MS = 5_000;
-/** For how long an estimate of the database's clock counts. */
+/** How long an estimate of the database's clock is used. */
 const ESTIMATE_MS = 60_000;
 /** Wait before the server is asked again. */
 const ASK_AGAIN_MS = 500;
 
-/** The part of a client of `pg` that is used here; the package has no types of its own. */
+/** The part of a `pg` client that is used here; the package has no types. */
 interface Client {
   connect(): Promise<void>;
   query(query: string | { name?: string; text: string; values: unknown[] }): Promise<Answer | Answer[]>;
@@ -64,7 +67,7 @@ interface Answer {
   rowCount: number | null;
 }
 
-/** Opens the database of a URL, and makes the tables where there are none. */
+/** Opens the database of a URL; creates the tables if there are none. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
   const store = new PostgresStore(readPostgresUrl(url), options);
   try {
@@ -76,7 +79,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   }
 }
 
-/** A store in a database that is connected, and is connected again when the connection was lost. */
+/** A connected store; reconnects after a lost connection. */
 export class PostgresStore extends Store {
   readonly name: string;
   readonly #target: PostgresTarget;
@@ -87,7 +90,7 @@ export class PostgresStore extends Store {
   readonly #machine: Pick<Machine, "now" | "monotonic">;
   #doubt: string | undefined;
   #client: Client | undefined;
-  /** What each statement is in PostgreSQL, and the name that the server keeps it under. */
+  /** The PostgreSQL text of each statement, and its name on the server. */
   readonly #statements = new Map<string, { name: string; text: string }>();
   /** Names this store in `commit_token`. */
   readonly #process = crypto.randomUUID();
@@ -128,19 +131,19 @@ export class PostgresStore extends Store {
     if (Math.abs(aheadMs) <= MOST_SKEW_MS) return undefined;
     return `this machine's clock is ${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${
       aheadMs > 0 ? "ahead of" : "behind"
-    } the database's; more than ${MOST_SKEW_MS / 1000} s is too much: set one of the two right`;
+    } the database's; at most ${MOST_SKEW_MS / 1000} s is allowed: correct the wrong clock`;
   }
 
   override async countOn(): Promise<void> {
     for (const table of ["event", "log"]) {
-      // It writes, though it is a question.
+      // A select, but it changes the sequence.
       await this.transaction(() =>
         this.get(`select setval(pg_get_serial_sequence('${table}', 'seq'), max(seq)) as seq from ${table}`)
       );
     }
   }
 
-  /** Makes the schema and its tables where there are none. */
+  /** Creates the schema and its tables if they do not exist. */
   async prepare(drawId: () => string): Promise<void> {
     const { schema } = this.#target;
     const schemas = await this.all("select 1 as there from pg_namespace where nspname = ?", schema);
@@ -177,8 +180,8 @@ export class PostgresStore extends Store {
   }
 
   /**
-   * The database's time. It is read with every transaction and goes on by the process's own monotonic clock in between.
-   * What an answer says is late by the time that it took to arrive, so the latest time that was told counts.
+   * Returns the database's time. Every transaction reads it; in between, the process's monotonic clock continues it. An
+   * answer is late by its travel time, so the latest estimate is the best one.
    */
   now(): number | undefined {
     return this.#sharedTime();
@@ -186,15 +189,17 @@ export class PostgresStore extends Store {
 
   #sharedTime(): number {
     const best = Math.max(...this.#ahead.map(({ byMs }) => byMs));
-    if (best === -Infinity) throw new TypeError("Cannot tell the database's time: it was never asked");
+    if (best === -Infinity) {
+      throw new TypeError("Cannot return the database's time: no query has read it yet");
+    }
     return Math.floor(best + this.#machine.monotonic());
   }
 
-  /** A database keeps the last writes itself. */
+  /** Does nothing: the database itself keeps the last writes. */
   async mark(): Promise<void> {}
 
   protected async execute(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
-    // Within a transaction there is a client; where it was lost, the transaction is.
+    // A transaction has a client, unless the connection was lost; then the transaction is lost too.
     if (this.#client === undefined) {
       throw this.#lost("the connection was lost in the middle of a transaction");
     }
@@ -293,7 +298,7 @@ export class PostgresStore extends Store {
 
   protected async rollback(): Promise<void> {
     const client = this.#client;
-    if (client === undefined) return; // the database ends a transaction whose connection is gone
+    if (client === undefined) return; // the database ends the transaction of a lost connection
     try {
       await this.#send(client, "rollback");
     } catch {
@@ -305,7 +310,7 @@ export class PostgresStore extends Store {
     const client = this.#client;
     if (client === undefined) return;
     this.#client = undefined;
-    // A server that does not answer is not waited for.
+    // Does not wait for a server that does not answer.
     const timer = setTimeout(() => client.connection.stream.destroy(), this.#connectMs);
     try {
       await client.end();
@@ -314,7 +319,7 @@ export class PostgresStore extends Store {
     }
   }
 
-  /** Does what changes nothing, once more on a new connection where the old one turned out to be lost. */
+  /** Runs a read, and repeats it once on a new connection if the old connection turns out to be lost. */
   async #again<T>(work: (client: Client) => Promise<T>): Promise<T> {
     const isOld = this.#client !== undefined;
     try {
@@ -380,7 +385,7 @@ export class PostgresStore extends Store {
       return new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: "no-access" });
     };
     if (Number(found?.version) < LEAST_VERSION) throw refuse("PostgreSQL 15 or later is needed");
-    if (found?.standby === 1) throw refuse("the server is a standby, and takes no writes");
+    if (found?.standby === 1) throw refuse("the server is a standby, which accepts no writes");
     this.#doubt = found?.fsync === "on" ? undefined : "the server runs with fsync = off";
     return client;
   }
@@ -401,7 +406,7 @@ export class PostgresStore extends Store {
     return { ...statement, values: values.map((value) => value ?? null) };
   }
 
-  /** Sends one query. A connection that does not answer in time is given up. */
+  /** Sends one query. Gives up a connection that does not answer in time. */
   async #send(
     client: Client,
     query: Parameters<Client["query"]>[0],
@@ -418,7 +423,7 @@ export class PostgresStore extends Store {
       const failure = isLate
         ? this.#lost(`the server has not answered for ${mostMs / 1000} s`)
         : this.#error(error);
-      // Nothing goes over a connection of which it is not known how far it got.
+      // The state of this connection is unknown, so it is not used again.
       if (failure instanceof StoreError && failure.code === "lost-connection") this.#drop(client);
       throw failure;
     } finally {
@@ -426,7 +431,7 @@ export class PostgresStore extends Store {
     }
   }
 
-  /** Gives a connection up; what was sent over it fails. */
+  /** Gives up a connection; its pending queries fail. */
   #drop(client: Client): void {
     if (this.#client === client) this.#client = undefined;
     client.connection.stream.destroy();
@@ -435,7 +440,7 @@ export class PostgresStore extends Store {
   #noteClock(answers: readonly Answer[]): void {
     const seenAt = this.#machine.monotonic();
     const at = answers.at(-1)?.rows[0]?.at;
-    if (typeof at !== "number") throw new TypeError("Cannot read the database's time"); // as it was asked for
+    if (typeof at !== "number") throw new TypeError("Cannot read the database's time"); // the query selects it
     this.#ahead = [
       ...this.#ahead.filter((each) => seenAt - each.seenAt < ESTIMATE_MS).slice(-8),
       { byMs: at - seenAt, seenAt },
@@ -449,7 +454,7 @@ export class PostgresStore extends Store {
     });
   }
 
-  /** Gives what the driver and the server say the form of our own errors; what is no error of theirs stays. */
+  /** Converts errors of the driver and the server into {@linkcode StoreError}; returns other errors unchanged. */
   #error(error: unknown): unknown {
     if (error instanceof StoreError || !(error instanceof Error)) return error;
     const code = "code" in error && typeof error.code === "string" ? error.code : "";
@@ -475,17 +480,17 @@ export class PostgresStore extends Store {
       return say(`the server has no room left (${error.message}); free space on the server`, "full");
     }
     if (/^(28|3D|42501|25006)/.test(code)) return say(error.message, "no-access");
-    // 08: connection; 57P: the server is shutting down; 25P03: it has ended a silent transaction. Without a code of
-    // five characters the server itself has said nothing.
+    // 08: connection; 57P: the server is shutting down; 25P03: the server ended an idle transaction. Without a code of
+    // five characters, the error does not come from the server.
     if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(error.message, error);
     return error;
   }
 }
 
-/** The last statement of an answer whose time is noted. */
+/** Added to every query; its result is the database's time. */
 const CLOCK = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at";
 
-/** Tells whether a statement changes nothing. */
+/** Returns whether a statement changes nothing. */
 const isRead = (sql: string): boolean => /^\s*select\b/i.test(sql);
 
 function pick(answers: readonly Answer[], wanted: Wanted): unknown {
@@ -494,30 +499,30 @@ function pick(answers: readonly Answer[], wanted: Wanted): unknown {
   return wanted === "row" ? answer?.rows[0] : answer?.rows ?? [];
 }
 
-/** A whole number as JavaScript can hold it. */
+/** Returns a number that JavaScript represents exactly. */
 function wholeNumber(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
-  throw new StoreError(`Cannot read a number of the store: ${text} is beyond what this program can hold`, {
+  throw new StoreError(`Cannot read a number of the store: ${text} is larger than this program supports`, {
     code: "value",
   });
 }
 
-/** How values are read, by the number of their type; all others are text. */
+/** Converters by type number of PostgreSQL; all other values are strings. */
 const readers: Readonly<Record<number, (text: string) => unknown>> = {
-  16: (text) => text === "t" ? 1 : 0, // boolean, which SQLite has as a number
+  16: (text) => text === "t" ? 1 : 0, // boolean; SQLite returns a number
   20: wholeNumber, // bigint
   21: Number, // smallint
   23: Number, // integer
   701: Number, // double precision
-  1700: wholeNumber, // numeric, which a sum of bigint is
+  1700: wholeNumber, // numeric, the type of a sum of bigint
 };
 
-/** Writes a statement that makes a table or an index as PostgreSQL wants it. */
+/** Adapts a `create table` or `create index` statement to PostgreSQL. */
 function inPostgres(sql: string): string {
   return sql
     .replace(/\bseq integer primary key\b/, "seq bigint generated by default as identity primary key")
     .replace(/\binteger\b/g, "bigint")
-    // Keys are compared byte by byte, whatever the database's language.
+    // Keys are compared byte by byte, whatever the collation of the database.
     .replace(/\btext\b(?=,|\)| not null| primary key|$)/g, 'text collate "C"');
 }

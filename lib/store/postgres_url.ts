@@ -6,27 +6,30 @@
 import { isLoopback } from "../loopback.ts";
 import { StoreError } from "./store_error.ts";
 
-/** Where a database is, and how it is talked to. */
+/** Where a database is, and how to connect. */
 export interface PostgresTarget {
-  /** A name, an address, or the folder of a socket. */
+  /** Host name, IP address, or the folder of a Unix socket. */
   host: string;
   port: number;
   database: string;
   user: string | undefined;
   password: string | undefined;
-  /** Nothing: as it is. Else TLS, with the certificate checked; by the authority in a file, where one is named. */
+  /**
+   * Absent for a plain connection; otherwise TLS with a checked certificate, with the authority in a file if one is
+   * named.
+   */
   tls: { rootFile?: string } | undefined;
   /** The schema that holds the tables. */
   schema: string;
-  /** What messages call it: the URL without the password. */
+  /** Name for messages: the URL without the password. */
   name: string;
 }
 
 const known = ["host", "port", "sslmode", "sslrootcert", "schema"];
 
 /**
- * Returns whether a store is named as a database and not as a file. Everything that looks like an address counts, as it
- * may contain a password: {@linkcode readPostgresUrl} rejects a wrong one without showing it.
+ * Returns whether a store is named as a database and not as a file. Everything that looks like a URL counts, because it
+ * may contain a password: {@linkcode readPostgresUrl} rejects a wrong URL without showing it.
  */
 export const isPostgresUrl = (store: string): boolean =>
   /^\s*(postgres(ql)?:|[a-z][a-z\d+.-]*:\/\/)|\bpassword\s*=/i.test(store);
@@ -41,10 +44,10 @@ export function withoutPassword(text: string): string {
 }
 
 /**
- * Reads the URL. Another machine is talked to over TLS, and its certificate is checked (`sslmode=verify-full`), unless
- * the URL itself says `sslmode=disable`; this machine is talked to as it is, unless the URL says `verify-full`.
+ * Parses the URL. Connections to another machine use TLS with a checked certificate (`sslmode=verify-full`), unless the
+ * URL says `sslmode=disable`; connections to this machine are plain, unless the URL says `verify-full`.
  *
- * @throws {StoreError} `no-access`; no message holds the password.
+ * @throws {StoreError} `no-access`; no message contains the password.
  */
 export function readPostgresUrl(text: string): PostgresTarget {
   const refuse = (why: string): StoreError =>
@@ -52,43 +55,45 @@ export function readPostgresUrl(text: string): PostgresTarget {
   if (!/^postgres(ql)?:\/\//.test(text)) {
     throw refuse('it does not begin with "postgres://"; write postgres://user@host:5432/database');
   }
-  // A socket's folder as the host, percent-encoded, is no host that a URL may have, and neither is none after a user.
+  // The URL parser accepts neither a percent-encoded socket folder as host nor an empty host after a user name.
   const [, folder] = /^postgres(?:ql)?:\/\/(?:[^@/?]*@)?(%2[fF][^/:?]*)/.exec(text) ?? [];
   const standard = text.replace(folder ?? "@/", folder === undefined ? "@localhost/" : "localhost");
   if (!URL.canParse(standard)) {
-    throw refuse("it is none; write postgres://user@host:5432/database");
+    throw refuse("it is not a valid URL; write postgres://user@host:5432/database");
   }
   const url = new URL(standard);
   const { searchParams } = url;
   const unknown = [...searchParams.keys()].find((key) => !known.includes(key));
   if (unknown !== undefined) {
-    throw refuse(`it says "${unknown}", which this program does not know; it knows ${known.join(", ")}`);
+    throw refuse(
+      `it contains "${unknown}", which hsgate does not support; supported are ${known.join(", ")}`,
+    );
   }
   const decode = (part: string) => part === "" ? undefined : decodeURIComponent(part);
   const host = searchParams.get("host") ?? decode(folder ?? "") ??
     decode(url.hostname.replace(/^\[|\]$/g, "")) ??
     "localhost";
   const port = Number(searchParams.get("port") ?? (url.port || 5432));
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw refuse("its port is none");
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw refuse("its port is not valid");
   const user = decode(url.username);
   const database = decode(url.pathname.slice(1)) ?? user;
   if (database === undefined || database.includes("/")) throw refuse("it names no database");
   const schema = searchParams.get("schema") ?? "hsgate";
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
-    throw refuse("its schema must have lower-case letters, digits and underscores only");
+    throw refuse("its schema may contain only lower-case letters, digits and underscores");
   }
   const isHere = host.startsWith("/") || isLoopback(host);
   const mode = searchParams.get("sslmode") ?? (isHere ? "disable" : "verify-full");
   if (mode !== "disable" && mode !== "verify-full") {
     throw refuse(
-      `it says sslmode=${mode}, which does not check who answers; write verify-full, or disable for a network that ` +
+      `it says sslmode=${mode}, which does not verify the server; write verify-full, or disable for a network that ` +
         "nobody else can read",
     );
   }
   const rootFile = searchParams.get("sslrootcert") ?? undefined;
-  if (rootFile !== undefined && mode === "disable") throw refuse("it says sslrootcert, and no TLS");
+  if (rootFile !== undefined && mode === "disable") throw refuse("it contains sslrootcert, but no TLS");
   if (mode === "verify-full" && host.startsWith("/")) {
-    throw refuse("it says verify-full, and a socket has no TLS");
+    throw refuse("it says verify-full, but a Unix socket has no TLS");
   }
   const at = host.startsWith("/") ? "" : host.includes(":") ? `[${host}]` : host;
   const name = `postgres://${user === undefined ? "" : `${encodeURIComponent(user)}@`}${at}${

@@ -1,13 +1,13 @@
 /**
- * Looks into the file of a store that may be a stranger's. The file stays as it is, and no view or trigger in it
- * runs. SQLite may create the empty files `-wal` and `-shm` beside it.
+ * Reads the file of a store that may come from somebody else. The file stays unchanged, and no view or trigger in it
+ * runs. SQLite may create the empty files `-wal` and `-shm` next to it.
  *
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
 import { migrations } from "./migrations.ts";
 
-/** Endings of the files that SQLite and this program keep beside a store. */
+/** Endings of the files that SQLite and this program keep next to a store. */
 export const BESIDE_STORE = ["-wal", "-shm", "-journal", ".mark"] as const;
 
 /** How long to wait for another process that has locked the file. */
@@ -28,9 +28,9 @@ export function storeIdIn(path: string): string | undefined {
 }
 
 /**
- * Returns what is damaged in the file of a store, also where a damaged tree of pages would take for ever to read.
+ * Returns what is damaged in the file of a store, even if a damaged page tree would take forever to read.
  *
- * @returns `undefined` if nothing is.
+ * @returns `undefined` if nothing is damaged.
  */
 export function damageIn(path: string): string | undefined {
   const file = new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS });
@@ -47,19 +47,19 @@ function idIn(file: DatabaseSync): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** Tables and indexes, each with the text that created it. */
+/** Tables and indexes, each with its `create` statement. */
 type Schema = ReadonlyMap<string, string | null>;
 
 /**
  * Checks that a file contains only tables and indexes of this program, each exactly as the migrations create it. Views,
- * triggers and columns that are computed could run for ever.
+ * triggers and computed columns could run forever.
  */
 function hasOwnTables(file: DatabaseSync): boolean {
   const found = schemaOf(file);
   const start = schemaAt(0);
   if (found.get("migration") !== start.get("migration")) return false;
   const version = Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
-  // A newer store is refused, with its version, when it is opened.
+  // Opening a newer store rejects it with its version.
   const expected = schemaAt(Math.min(version, migrations.length));
   return found.has("store") && [...found].every(([name, sql]) => expected.get(name) === sql);
 }
@@ -77,7 +77,7 @@ function schemaAt(version: number): Schema {
   }
 }
 
-/** More than this program ever creates; a larger list fits no version. */
+/** More objects than this program ever creates; a longer list fits no version. */
 const MOST_OBJECTS = 200;
 
 function schemaOf(file: DatabaseSync): Schema {

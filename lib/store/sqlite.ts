@@ -1,5 +1,5 @@
 /**
- * A store in one SQLite file: durable at each commit, shared by the processes of one machine.
+ * A store in one SQLite file, durable at each commit, which the processes of one machine may share.
  *
  * @module
  */
@@ -20,34 +20,34 @@ import { migrate } from "./migrations.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
 import { StoreError } from "./store_error.ts";
 
-/** How long SQLite itself waits for another process's transaction; nothing else goes on in this process meanwhile. */
+/** How long SQLite itself waits for another process's transaction; this process is blocked during that time. */
 const TURN_MS = 100;
-/** Pages of 4 kB that are given back at a time. */
+/** How many pages of 4 kB are given back at a time. */
 const GIVEN_BACK = 2_000;
-/** A wait that takes longer is told. */
+/** A wait longer than this is reported. */
 const TOLD_MS = 1_000;
 
-/** How a file is opened. */
+/** Options of a file store. */
 export interface SqliteOptions {
-  /** Why it may not outlive the process, where somebody has looked and it is so; nothing is written to the broker. */
+  /** Why the file may not survive the process; the runner then sends no write to the broker. */
   doubt?: string;
   /**
-   * What becomes of the mark beside the file: `check` refuses a store that is older than its mark, and keeps the mark
-   * up to date; `leave` neither reads nor writes it, and is for copies; `replace` does not read it, and writes it when
+   * What to do with the mark file: `check` rejects a store that is older than its mark, and keeps the mark up to date;
+   * `leave` neither reads nor writes it, and is for copies; `replace` does not read it, and writes it when
    * {@linkcode SqliteStore.mark} is called. @default "check"
    */
   mark?: "check" | "leave" | "replace";
   /** How long to wait while another process keeps the store locked. @default 5 s */
   waitMs?: number;
-  /** The same while the store is opened. @default as `waitMs` */
+  /** The same while opening the store. @default `waitMs` */
   openMs?: number;
-  /** Told once for each wait that takes more than a second, with the time that it may take. */
+  /** Called once for each wait longer than a second, with the longest time that it may take. */
   onBusy?(mostMs: number): void;
-  /** Draws the id of a store that is new. @default a random UUID */
+  /** Returns an id for a new store. @default a random UUID */
   drawId?(): string;
 }
 
-/** Opens a file, or makes it; `:memory:` is one that is not kept. */
+/** Opens or creates a file; `:memory:` is a temporary store. */
 export async function openSqlite(path: string, options: SqliteOptions = {}): Promise<SqliteStore> {
   const {
     doubt,
@@ -60,7 +60,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   const isFile = path !== ":memory:" && path !== "";
   const isMarked = mark !== "leave" && isFile;
   const isChecked = isMarked && mark === "check";
-  // Read before anything else: whatever the mark names stood in the store by then.
+  // Read first: the store already contained whatever the mark records.
   const known = isChecked ? readMark(path) : undefined;
   const cutOff = isChecked ? whyCutOff(path, known) : undefined;
   if (cutOff !== undefined) throw lostStore(path, cutOff, known !== undefined);
@@ -78,15 +78,15 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   }
 }
 
-/** A store in a file that is open. */
+/** An open store in a file. */
 export class SqliteStore extends Store {
   readonly name: string;
   readonly doubt: string | undefined;
-  /** How long to wait while another process keeps the store locked. */
+  /** How long to wait for another process that has locked the store. */
   waitMs: number;
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
-  /** Whether a mark beside the file is kept. */
+  /** Whether the mark file is kept up to date. */
   readonly #isMarked: boolean;
   readonly #onBusy: (mostMs: number) => void;
 
@@ -109,7 +109,7 @@ export class SqliteStore extends Store {
     this.#onBusy = onBusy;
   }
 
-  /** Makes the file this program's, and its tables those of this version. */
+  /** Checks that the file is a store, and updates its tables. */
   async prepare(drawId: () => string, known: Mark | undefined): Promise<void> {
     const tables = await this.all<{ name: string }>("select name from sqlite_master where type = 'table'");
     if (tables.length > 0 && !tables.some(({ name }) => name === "migration")) {
@@ -139,12 +139,12 @@ export class SqliteStore extends Store {
 
   readonly clockFault = undefined;
 
-  /** A file is used on one machine, which has one clock. */
+  /** Returns nothing: one machine uses the file, and it has one clock. */
   now(): undefined {
     return undefined;
   }
 
-  /** What a mark of this store says; nothing when it is new. */
+  /** Returns the mark for the current content; `undefined` for a new store. */
   async ownMark(): Promise<Mark | undefined> {
     if (!await this.#has("store")) return undefined;
     const store = (await this.get<{ id: string }>("select id from store"))?.id;
@@ -162,23 +162,23 @@ export class SqliteStore extends Store {
   }
 
   /**
-   * Writes the last writes of all accounts into the mark beside the file, durably. A write is sent only after this.
+   * Writes the last writes of all accounts to the mark file, durably. A write is sent only after this.
    *
-   * @throws When the mark cannot be written: nothing may be sent then.
+   * @throws If the mark cannot be written: then nothing may be sent.
    */
   async mark(): Promise<void> {
     if (!this.#isMarked) return;
     if (this.isInTransaction) {
-      throw new TypeError("Cannot write the mark: what it names is not committed yet");
+      throw new TypeError("Cannot write the mark: the transaction is not committed yet");
     }
-    // Within a transaction, so that processes write it one after the other and it never goes back.
+    // In a transaction, so that processes write the mark one after the other and never an older one.
     await this.transaction(async () => {
       const mark = await this.ownMark();
       if (mark !== undefined) writeMark(this.name, mark);
     });
   }
 
-  /** Makes the file smaller while more than a quarter of it is free; less is kept for new rows. */
+  /** Shrinks the file if more than a quarter of it is free; the rest is kept for new rows. */
   override async giveBackSpace(): Promise<void> {
     const pages = await this.get<{ page_count: number }>("pragma page_count");
     const free = await this.get<{ freelist_count: number }>("pragma freelist_count");
@@ -186,11 +186,11 @@ export class SqliteStore extends Store {
     await this.all(`pragma incremental_vacuum(${GIVEN_BACK})`); // it returns a page at each step
   }
 
-  /** Writes a copy of one moment to a file that is not there yet. */
+  /** Writes a copy, as of one moment, to a new file. */
   async copyTo(path: string): Promise<void> {
-    // SQLite itself would follow a link of that name.
+    // SQLite would follow a link of that name.
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
-    // `vacuum into` attaches the file, which a process with less than all permissions may not.
+    // `vacuum into` attaches the file, which needs all permissions.
     await backup(this.#db, path);
   }
 
@@ -214,7 +214,7 @@ export class SqliteStore extends Store {
   }
 
   protected rollback(): void {
-    // SQLite itself has rolled back after some errors, such as a full disk.
+    // After some errors, such as a full disk, SQLite has rolled back by itself.
     if (this.#db.isTransaction) this.#db.exec("rollback");
   }
 
@@ -237,9 +237,9 @@ export class SqliteStore extends Store {
     return statement;
   }
 
-  /** Does something as soon as no other process keeps the store locked. @throws {StoreError} `busy` */
+  /** Runs work as soon as no other process keeps the store locked. @throws {StoreError} `busy` */
   async #whenFree<T>(work: () => T): Promise<T> {
-    // Where the whole wait is shorter, SQLite's own is all of it.
+    // If the whole wait is shorter than a turn, SQLite does all of the waiting.
     const turnMs = Math.min(TURN_MS, this.waitMs);
     for (let waitedMs = turnMs, isTold = false;; waitedMs += turnMs) {
       try {
@@ -257,27 +257,28 @@ export class SqliteStore extends Store {
         if (waitedMs >= TOLD_MS && !isTold) this.#onBusy(this.waitMs);
         isTold = waitedMs >= TOLD_MS;
       }
-      // Whatever else is ready in this process goes on between two tries.
+      // Lets other work of this process continue between two tries.
       await new Promise<void>((resolve) => setTimeout(resolve));
     }
   }
 }
 
 /**
- * Makes the empty file of a new store: SQLite itself would make it where a link leads to. SQLite gives the files that
- * it adds beside this one the same mode.
+ * Creates the empty file of a new store, because SQLite would follow a link. SQLite gives its own files next to this
+ * one
+ * the same mode.
  */
 function makeFile(path: string): void {
   if (isLink(path)) {
     throw new StoreError(
-      `Cannot make the store "${path}": it is a symbolic link to a file that is not there or is empty; remove the ` +
-        "link, or name the file that it leads to with --store",
+      `Cannot create the store "${path}": it is a symbolic link to a file that is missing or empty; remove the ` +
+        "link, or name the target file with --store",
       { code: "link" },
     );
   }
   try {
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
   } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error; // another process has made it
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error; // another process has created it
   }
 }

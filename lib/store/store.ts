@@ -1,8 +1,8 @@
 /**
- * What every store can do: statements and transactions, one SQL text for SQLite and PostgreSQL.
+ * The interface of all stores: statements and transactions, with one SQL text for SQLite and PostgreSQL.
  *
- * A store has one connection. Transactions of one process come one after the other, and which transaction a statement
- * belongs to follows from the asynchronous call that it is made in: functions that take a store need nothing else.
+ * A store has one connection, and its transactions run one after the other. A statement belongs to the transaction of
+ * the asynchronous call that it is made in, so functions need only the store as a parameter.
  *
  * A statement about many rows takes them as one value, {@linkcode rowsValue}, and reads them from `json_each(?) as given`:
  * `given.value ->> 0` is the first column of a row, `given.key` gives the order. Over a network, one statement takes as long as thousands of rows.
@@ -13,7 +13,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type Machine, machineWith } from "../time.ts";
 import { StoreError } from "./store_error.ts";
 
-/** Values that a statement takes; `undefined` is stored as null. */
+/** Parameter of a statement; `undefined` is stored as null. */
 export type SqlValue = string | number | undefined | null;
 
 /** Returns rows as the one value that `json_each(?) as given` reads. */
@@ -22,65 +22,68 @@ export function rowsValue(rows: readonly (readonly SqlValue[])[]): string {
   return JSON.stringify(rows);
 }
 
-/** What a statement is to return: the first row, every row, or how many rows it changed. */
+/** What a statement returns: the first row, every row, or the number of changed rows. */
 export type Wanted = "row" | "rows" | "changes";
 
 interface Transaction {
   hasEnded: boolean;
-  /** The first statement that failed: nothing of the transaction is kept. */
+  /** The first statement that failed; the transaction is then rolled back. */
   failure?: { error: unknown };
 }
 
-/** A store that is open. */
+/** An open store. */
 export abstract class Store implements AsyncDisposable {
-  /** What messages call it: its path, or its URL without the password. */
+  /** Name for messages: the path, or the URL without the password. */
   abstract readonly name: string;
-  /** Why it may lose what it confirmed; the runner then sends no write to the broker. */
+  /** Why it may lose committed data; the runner then sends no write to the broker. */
   abstract readonly doubt: string | undefined;
-  /** Why this machine's clock is wrong by the one that all users of the store share; the runner then sends no write. */
+  /** Why this machine's clock differs too much from the shared clock; the runner then sends no write. */
   abstract readonly clockFault: string | undefined;
 
   readonly #context = new AsyncLocalStorage<Transaction>();
-  /** Resolves when the statement or transaction that was asked for last has ended. */
+  /** Resolves when the last requested statement or transaction has ended. */
   #last: Promise<void> | undefined;
 
   /** Executes one statement on the connection. */
   protected abstract execute(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown;
   /** Executes one statement outside of a transaction. */
   protected abstract executeAlone(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown;
-  /** Begins a transaction that no other process can come between. */
+  /** Begins a transaction that excludes all other processes. */
   protected abstract begin(): void | Promise<void>;
   protected abstract commit(): void | Promise<void>;
-  /** Never throws: whatever made the transaction fail is what the caller hears of. */
+  /** Never throws: the caller gets the error that made the transaction fail. */
   protected abstract rollback(): void | Promise<void>;
   protected abstract close(): void | Promise<void>;
 
-  /** The time by the clock that all users of the store share; nothing when it is this machine's own. */
+  /** Returns the time of the clock that all users of the store share; `undefined` if that is this machine's clock. */
   abstract now(): number | undefined;
-  /** Makes the last writes of all accounts known outside of the store, where that is needed, before a write is sent. */
+  /**
+   * Records the last writes of all accounts outside of the store, if the kind of store needs that. Must precede each
+   * write.
+   */
   abstract mark(): Promise<void>;
 
   /** Returns the first row; the type says what the statement selects. */
   async get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | undefined> {
-    // A column holds what its declaration says, in both databases.
+    // In both databases, a column contains its declared type.
     return await this.#statement(sql, values, "row") as Row | undefined;
   }
 
   /** Returns every row; the type says what the statement selects. */
   async all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
-    return await this.#statement(sql, values, "rows") as Row[]; // as in `get`
+    return await this.#statement(sql, values, "rows") as Row[]; // see `get`
   }
 
   /** Executes a statement and returns how many rows it changed. */
   async run(sql: string, ...values: SqlValue[]): Promise<number> {
-    return await this.#statement(sql, values, "changes") as number; // as the connection is asked for
+    return await this.#statement(sql, values, "changes") as number; // `changes` returns a number
   }
 
   /**
-   * Does everything in one transaction that no other process can come between, or nothing of it when it throws.
-   * Within another transaction it is part of that one.
+   * Runs work in one transaction that excludes all other processes; rolls back if the work throws. Inside another
+   * transaction, the work becomes part of it.
    *
-   * @throws {StoreError} `unknown-commit` when the connection was lost while the transaction was being committed.
+   * @throws {StoreError} `unknown-commit` if the connection was lost during the commit.
    */
   async transaction<T>(work: () => T | Promise<T>): Promise<T> {
     const outer = this.#context.getStore();
@@ -105,13 +108,13 @@ export abstract class Store implements AsyncDisposable {
     });
   }
 
-  /** Lets rows that a copy has brought keep their numbers: later ones count on from there. */
+  /** Continues the numbers of copied rows: later rows get higher numbers. */
   async countOn(): Promise<void> {}
 
-  /** Returns space that removed rows have left to the file system, a little at a time. A database does so by itself. */
+  /** Gives some space of removed rows back to the file system. PostgreSQL does this by itself. */
   async giveBackSpace(): Promise<void> {}
 
-  /** Records something that happened. */
+  /** Records an event. */
   async event(
     at: number,
     kind: string,
@@ -156,7 +159,7 @@ export abstract class Store implements AsyncDisposable {
         code: "ended",
       });
     }
-    // PostgreSQL takes no statement after one that failed; SQLite would, and must not differ.
+    // PostgreSQL accepts no statement after a failed one. SQLite would, and must not differ.
     if (failure !== undefined) {
       throw new StoreError(`Cannot use the store "${this.name}" now: an earlier statement failed`, {
         code: "failed",
@@ -165,7 +168,7 @@ export abstract class Store implements AsyncDisposable {
     }
   }
 
-  /** Does something when everything that was asked for before has ended. */
+  /** Runs work when everything requested before has ended. */
   async #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,46 +1,46 @@
 /**
- * The error of a store, and what SQLite says of files that are damaged or busy. Apart from the stores themselves, as
- * every command asks it of its errors.
+ * The error of a store, and the interpretation of SQLite's errors. Apart from the stores, because every command checks
+ * its errors with it without loading a store.
  *
  * @module
  */
 import { BrokerError } from "../errors.ts";
 
-/** What the `code` of a {@linkcode StoreError} says. */
+/** Meaning of the `code` of a {@linkcode StoreError}. */
 export type StoreErrorCode =
-  /** Another process has kept the store locked for too long: what was asked for may be asked again. */
+  /** Another process has kept the store locked for too long; the operation may be tried again. */
   | "busy"
-  /** The store cannot be reached, or the connection was lost; nothing of the transaction is kept. */
+  /** The store cannot be reached, or the connection was lost; the transaction is rolled back. */
   | "lost-connection"
-  /** The connection was lost while a transaction was being committed: nobody knows whether it was. */
+  /** The connection was lost during a commit: it is unknown whether it was committed. */
   | "unknown-commit"
-  /** The server has no room left: its disk, its memory, or its connections. */
+  /** The server's disk, memory or connections are exhausted. */
   | "full"
-  /** The database refuses: the password, a permission, or an address that is none. */
+  /** The database rejects the password, a permission, or an invalid address. */
   | "no-access"
   /** The database belongs to another program. */
   | "not-a-store"
   /** A newer version of this program has written it. */
   | "newer-store"
-  /** A value that this program cannot hold. */
+  /** A value that this program cannot represent. */
   | "value"
-  /** A statement came after its transaction had ended, or after another one in it had failed. */
+  /** A statement came after the end of its transaction, or after another failed statement in it. */
   | "ended"
   | "failed"
-  /** The file name is a symbolic link that leads nowhere. */
+  /** The file name is a symbolic link without a target. */
   | "link"
-  /** The file lacks what its mark names, or is cut off. */
+  /** The file lacks writes that its mark records, or is cut off. */
   | "lost-store"
-  /** The mark cannot be read, or cannot be written. */
+  /** The mark cannot be read or written. */
   | "unreadable-mark"
   | "mark"
-  /** A copy does not hold together. */
+  /** A copy is damaged. */
   | "damaged-store"
-  /** There is a file of that name. */
+  /** The file exists already. */
   | "file-exists"
-  /** The target of a copy has rows. */
+  /** The target of a copy contains rows. */
   | "not-empty"
-  /** Whatever else SQLite says. */
+  /** Any other error of SQLite. */
   | "sqlite";
 
 /** A store that cannot be used, or whose answer is unknown; `code` is a {@linkcode StoreErrorCode}. */
@@ -52,22 +52,22 @@ export class StoreError extends BrokerError {
   }
 }
 
-/** Tells whether an error is about what a file holds; nothing when it is about something else. */
+/** Returns whether an error says that a file is damaged or not a database; `undefined` for other errors. */
 export function damageOf(error: unknown): "damaged" | "no-database" | undefined {
   if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_SQLITE_ERROR") return undefined;
-  // Not every call of the runtime hands the number of the error on; the words are those of SQLite itself.
+  // Not every runtime call keeps the error number; these are SQLite's own texts.
   if (error.message.includes("file is not a database")) return "no-database";
   return /disk image is malformed|malformed database schema/.test(error.message) ? "damaged" : undefined;
 }
 
-/** Tells whether an error says that another process keeps the store locked: what was asked for may be asked again. */
+/** Returns whether an error says that another process has locked the store; the operation may then be tried again. */
 export function isBusy(error: unknown): boolean {
   if (error instanceof StoreError) return error.code === "busy";
   return error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR" &&
     /^database (table )?is locked/.test(error.message);
 }
 
-/** Returns whether what was asked of a store may succeed when it is asked again. */
+/** Returns whether a failed operation on a store may succeed if it is tried again. */
 export function isPassing(error: unknown): boolean {
   const passing: readonly unknown[] = ["busy", "lost-connection", "unknown-commit", "full"];
   return isBusy(error) || error instanceof StoreError && passing.includes(error.code);

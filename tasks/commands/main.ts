@@ -1,5 +1,5 @@
 /**
- * From the words of a command line to an exit code.
+ * Runs a command line and returns its exit code.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { helpOf, overview } from "../terminal/help.ts";
 import type { Host } from "../terminal/host.ts";
 import { commands } from "./table.ts";
 
-/** Runs a command line and resolves to the exit code; never rejects. */
+/** Runs a command line and resolves to its exit code; never rejects. */
 export async function main(words: readonly string[], world: Host): Promise<number> {
   let host = world;
   let command: Command | undefined;
@@ -35,7 +35,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
       return 0;
     }
     command = found[0]!;
-    // What came before is our own text; from here on a broker's may be among it.
+    // Text printed from here on may come from the broker.
     host = (await import("../terminal/shown_host.ts")).shownHost(world, { figures: command.figures ?? true });
     const rest = asked.slice(command.name.split(" ").length);
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
@@ -59,15 +59,17 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
   }
 }
 
-/** A link that somebody left in the working folder never decides where files are written. */
+/**
+ * Checks that the output folder is not a link: a link that somebody left in the working folder must not redirect files.
+ */
 function refuseLinkedOut(out: string, elsewhere: string | undefined): void {
   if (elsewhere === undefined) return;
   throw new UsageError(
-    `Cannot write into "${out}": a link leads to "${elsewhere}"; if that place is yours, name it itself with --out`,
+    `Cannot write into "${out}": a link leads to "${elsewhere}"; if that folder is yours, give its real path with --out`,
   );
 }
 
-/** Puts shared flags that stand before the command behind it. */
+/** Moves shared flags from before the command to after it. */
 function flagsLast(words: readonly string[]): readonly string[] {
   let at = 0;
   while (at < words.length && words[at]!.startsWith("--")) {
@@ -79,7 +81,10 @@ function flagsLast(words: readonly string[]): readonly string[] {
   return [...words.slice(at), ...words.slice(0, at)];
 }
 
-/** Finds the command that the first words name; for help its first word alone will do, of several commands too. */
+/**
+ * Returns the command that the first words name. For help, the first word is enough, even if several commands begin
+ * with it.
+ */
 async function find(words: readonly string[]): Promise<Command[]> {
   const plain = words.slice(0, words.findIndex((word) => word.startsWith("-")) >>> 0);
   const exact = commands.find(({ name }) => name.split(" ").every((word, index) => plain[index] === word));

@@ -71,21 +71,22 @@ quarter of it is free.`,
 
 const copyFlags = {
   from: { type: "string", value: "STORE", text: "the store to copy: a file, or postgres://..." },
-  to: { type: "string", value: "STORE", text: "an empty store, made where it is missing" },
+  to: { type: "string", value: "STORE", text: "an empty store; created if missing" },
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of `hsgate store copy`. */
 export type StoreCopyInput = Input<typeof copyFlags>;
 
-/** Copy a store to another place, such as from a file to a database. */
+/** Copies a store to another place, such as from a file to a database. */
 export const storeCopy = command({
   name: "store copy",
   summary: "copy a store to another place, such as from a file to a database",
   usage: "--from STORE --to STORE",
   args: [0, 0],
-  details: `Stop every scheduler of the store first: what it writes after the copy is only in the
-old store. The copy is of one moment, and it is checked: each table has as many rows
-as before, with the same digest. A store that has rows already is refused. From then
-on use the new store only, as the copy knows nothing of what the old one sends.`,
+  details: `Stop every scheduler of the store first: writes after the copy are only in the old
+store. The copy shows the store at one moment. The command checks that each table has
+the same number of rows and the same digest as before. It rejects a target that already
+contains rows. After the copy use only the new store: it does not know what a run with
+the old one sends.`,
   flags: copyFlags,
   without: unconnected,
   exits: [],

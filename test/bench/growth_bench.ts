@@ -1,6 +1,7 @@
 /**
- * Measures how large a store gets in ten years of a recipe every minute, with the limits that it has by default. One run
- * is real and the others are its copies; each week of them is followed by what a scheduler prunes.
+ * Measures how large a store gets in ten years of a recipe every minute. One run is real and the others are its copies;
+ * each week of them is followed by what a scheduler prunes. By default there is one run for ten, with a tenth of the
+ * limits and a tenth of the size; `--every=1` simulates every run, which takes hours.
  *
  * The floor is the store with as many runs as the limits allow, before anything was removed.
  *
@@ -10,20 +11,28 @@ import { openPostgres } from "../../lib/store/postgres.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { defaultRetention, Pruner } from "../../lib/runner/queries/retention.ts";
-import { History, sizeOfStore } from "../runner/history.ts";
+import { History, sizeOfStore, vacuum } from "../runner/history.ts";
 import { openStore, withStores } from "../runner/support.ts";
 import { findPostgres, temporarySchema } from "../support/postgres.ts";
 import { report, rounded } from "./harness.ts";
 
-const MINUTE = 60_000;
-const WEEK = 7 * 24 * 60;
-const YEARS = Number(Deno.args.find((each) => each.startsWith("--years="))?.slice("--years=".length) ?? 10);
+const option = (name: string, fallback: number) =>
+  Number(Deno.args.find((each) => each.startsWith(`--${name}=`))?.slice(name.length + 3) ?? fallback);
+const YEARS = option("years", 10);
+/** Minutes between two runs, and how many times smaller the limits are. */
+const EVERY = option("every", 10);
+const WEEK = Math.floor(7 * 24 * 60 / EVERY);
+const keep = {
+  ...defaultRetention,
+  recipeRuns: defaultRetention.recipeRuns / EVERY,
+  logLines: defaultRetention.logLines / EVERY,
+};
 /** What the documentation says: 3 kB for each run that is kept. */
-const MOST_BYTES = defaultRetention.recipeRuns * 3_000;
+const MOST_BYTES = keep.recipeRuns * 3_000;
 
-async function measure(kind: string, store: Store): Promise<void> {
-  const history = await History.begin(store, MINUTE);
-  const pruner = new Pruner(store, defaultRetention, { limit: 200 });
+async function measure(kind: string, store: Store, afterWeek = () => Promise.resolve()): Promise<void> {
+  const history = await History.begin(store, EVERY * 60_000);
+  const pruner = new Pruner(store, keep, { limit: 200 });
   let [full, largest, pruneMs, removed] = [0, 0, 0, 0];
   for (let week = 1; week <= YEARS * 52; week++) {
     await history.add(WEEK);
@@ -34,6 +43,7 @@ async function measure(kind: string, store: Store): Promise<void> {
       hasMore = part.hasMore;
     }
     pruneMs += performance.now() - began;
+    await afterWeek();
     const bytes = await sizeOfStore(store);
     if (removed === 0) full = bytes;
     largest = Math.max(largest, bytes);
@@ -41,7 +51,7 @@ async function measure(kind: string, store: Store): Promise<void> {
     if (week % 52 === 0) console.error(`${kind}: year ${week / 52}, ${Math.round(bytes / 1e6)} MB`);
   }
   report({
-    name: `growth/${kind}-${YEARS}-years-of-a-recipe-every-minute`,
+    name: `growth/${kind}-${YEARS}-years-of-a-recipe-every-${EVERY}-minutes`,
     unit: "MB, largest",
     floor: rounded(full / 1e6),
     ours: rounded(largest / 1e6),
@@ -66,6 +76,6 @@ if (url !== undefined) {
   // Its time is the history's, not the database's.
   await withStores(() => openPostgres(schema.url), async () => {
     await using store = await openStore();
-    await measure("postgres", store);
+    await measure("postgres", store, () => vacuum(store, url));
   });
 }

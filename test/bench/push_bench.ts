@@ -10,10 +10,10 @@ import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { bareQuoteReader, splitByHand } from "./bare_quotes.ts";
 import { inTurns, report, rounded } from "./harness.ts";
-import { quoteFrames, startSender } from "./push_frames.ts";
+import { DISTINCT, quoteFrames, startSender } from "./push_frames.ts";
 
-const FRAMES = 600;
-const WANTED = 60_000;
+const FRAMES = DISTINCT;
+const WANTED = 2 * FRAMES;
 const TARGET = "at least 0.5 of the floor and 300000 frames/s";
 
 const bytes = await quoteFrames(FRAMES);
@@ -48,7 +48,7 @@ const read = createPushReader(envelopes);
 const memory = await inTurns({
   floor: () => Promise.resolve(bareMemory()),
   ours: () => Promise.resolve(oursMemory()),
-}, { warmup: 5, rounds: 15 });
+}, { warmup: 2, rounds: 9 });
 reportRates("push/memory", memory);
 
 const sender = await startSender(bytes);
@@ -80,7 +80,7 @@ async function stream(): Promise<void> {
   }
 }
 
-reportRates("push/socket", await inTurns({ floor: bareSocket, ours: stream }, { warmup: 5, rounds: 15 }));
+reportRates("push/socket", await inTurns({ floor: bareSocket, ours: stream }, { warmup: 2, rounds: 9 }));
 sender.stop();
 
 function reportRates(name: string, times: { floor: number; ours: number }): void {

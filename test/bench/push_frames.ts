@@ -9,6 +9,9 @@ import { encodeFrame } from "../../lib/wire/framing.ts";
 /** Puts the body of a push into its frame. */
 export type FrameMaker = (body: Uint8Array, index: number) => Uint8Array<ArrayBuffer>;
 
+/** So many frames are sent again and again without any being dropped as a repeat: no stream remembers more pushes. */
+export const DISTINCT = 40_000;
+
 /**
  * Returns quote frames of 200 securities with all members of a stock's quote, one after the other; plain
  * and unsigned unless told how.
@@ -18,6 +21,8 @@ export async function quoteFrames(
   frameOf: FrameMaker = (body) => encodeFrame({ type: "push" }, body),
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { messages, encodeNotify } = await loadEnvelopes();
+  // The stream marks pushes whose time is far from now.
+  const now = Date.now();
   const frames = Array.from({ length: count }, (_, index) => {
     const security = { dataType: 10000, code: `${String(index % 200).padStart(5, "0")}.HK` };
     const bytes = messages.encode("BasicQotNotify", {
@@ -44,8 +49,8 @@ export async function quoteFrames(
       },
     });
     const payload = { name: "BasicQotNotify", bytes };
-    const id = "7b0c2b1e-0000-1000-8000-000000000002";
-    return frameOf(encodeNotify({ type: 20003, id, time: 1_763_625_599_002 + index, payload }), index);
+    const id = `7b0c2b1e-0000-1000-8000-${String(index).padStart(12, "0")}`;
+    return frameOf(encodeNotify({ type: 20003, id, time: now + index, payload }), index);
   });
   return new Uint8Array(await new Blob(frames).arrayBuffer());
 }

@@ -14,7 +14,7 @@ const runsOf = async (path: string) => {
   )).map(({ line }) => line);
 };
 
-/** A folder with a recipe that exports the day of its slot, and a gateway whose time is that Friday morning. */
+/** A folder with a recipe that exports the day of its slot, and a gateway whose clock is on that Friday morning. */
 async function world() {
   const gateway = await simulate({ fillsPerDay: 3 });
   const dir = await folder({});
@@ -54,7 +54,7 @@ Deno.test("backfill --dry-run lists what would run and changes nothing", async (
   assertEquals(await runsOf(w.store), []);
 });
 
-Deno.test("backfill exports each day as of that day, one after the other, and finds nothing to do afterwards", async () => {
+Deno.test("backfill exports each day as of that day, one after the other; a second backfill has nothing to do", async () => {
   await using w = await world();
   const words = ["backfill", "book", ...week, ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: w.env });
@@ -75,7 +75,7 @@ Deno.test("backfill exports each day as of that day, one after the other, and fi
   assertEquals((await runsOf(w.store))[3], "book/main/2025-08-14 due");
 });
 
-Deno.test("backfill goes on after a day that failed, shows why, and ends with 1", async () => {
+Deno.test("backfill continues after a failed day, shows the reason, and ends with 1", async () => {
   await using w = await world();
   const words = ["backfill", "book", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } });
@@ -86,7 +86,7 @@ Deno.test("backfill goes on after a day that failed, shows why, and ends with 1"
   assertEquals([failed.code, failed.err], [0, "hsgate: 2 ok\n"]);
 });
 
-Deno.test("backfill leaves days as they were at Ctrl-C, and the same command goes on", async () => {
+Deno.test("backfill leaves unstarted days unchanged at Ctrl-C, and the same command continues", async () => {
   await using w = await world();
   const stop = new AbortController();
   const words = ["backfill", "book", ...week, ...w.where, ...w.files];
@@ -100,7 +100,7 @@ Deno.test("backfill leaves days as they were at Ctrl-C, and the same command goe
   assertEquals((await cli(words, { env: w.env })).err, "hsgate: 3 ok\n");
 });
 
-Deno.test("backfill and rerun refuse what makes no sense with exit code 2", async () => {
+Deno.test("backfill and rerun reject impossible requests with exit code 2", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
   await trustAll(w.path);
@@ -135,7 +135,7 @@ Deno.test("rerun runs one run again under its key, and leaves it to a scheduler 
   assertStringIncludes(why.out, "before that it was ok");
 });
 
-Deno.test("runs, why and rerun tell of a run by hand whose process died, and rerun takes it over", async () => {
+Deno.test("runs, why and rerun report a manual run whose process died, and rerun takes it over", async () => {
   await using w = await world();
   const key = "book/m/01";
   {
@@ -152,7 +152,7 @@ Deno.test("runs, why and rerun tell of a run by hand whose process died, and rer
     );
   }
   const at = (ms: number) => ({ env: w.env, now: () => MORNING + ms });
-  // Its lease holds still.
+  // Its lease is not renewed.
   const alive = await cli(["rerun", key, ...w.where, ...w.files], at(-90_000));
   assertEquals([alive.code, alive.out], [2, ""]);
   assertStringIncludes(alive.err, "a live process has been running it since 2025-08-15T02:28:00Z");
@@ -183,7 +183,7 @@ Deno.test("runs, why and rerun tell of a run by hand whose process died, and rer
   assertEquals([code, out], [0, `${key}  ok\n`]);
 });
 
-/** A store in which the run of this morning stands as given, as a scheduler would have left it. */
+/** A store with a run of this morning in the given state, as a scheduler would have left it. */
 async function prepare(path: string, state: string, step?: string): Promise<void> {
   await using store = await openSqlite(path);
   await store.run(
@@ -205,17 +205,17 @@ async function prepare(path: string, state: string, step?: string): Promise<void
   );
 }
 
-Deno.test("resolve writes down what a person saw; runs show says what to look at before", async () => {
+Deno.test("resolve records the outcome that a person found; runs show says what to check first", async () => {
   await using w = await world();
   await prepare(w.store, "waiting_recovery", "cancel");
   const key = "cancel/main/2025-08-15";
   const store = ["--store", w.store];
   const shown = (await cli(["runs", "show", key, ...store])).out;
   assertStringIncludes(shown, 'open: step "cancel", begun at 2025-08-15T02:01:00Z');
-  assertStringIncludes(shown, `hsgate resolve ${key} ok|failed --because "what you saw"`);
+  assertStringIncludes(shown, `hsgate resolve ${key} ok|failed --because "what you checked"`);
   const bare = await cli(["resolve", key, "ok", ...store]);
   assertEquals(bare.code, 2);
-  assertStringIncludes(bare.err, 'write --because "what you saw"');
+  assertStringIncludes(bare.err, 'write --because "what you checked"');
   assertEquals((await cli(["resolve", key, "fine", "--because", "x", ...store])).code, 2);
   const settled = await cli(["resolve", key, "ok", "--because", "none is open", "--by", "me", ...store]);
   assertEquals([settled.code, settled.out], [
@@ -225,7 +225,7 @@ Deno.test("resolve writes down what a person saw; runs show says what to look at
   const again = await cli(["resolve", key, "ok", "--because", "x", ...store]);
   assertEquals(again.code, 2);
   assertStringIncludes(again.err, 'it is "ok", so it has no unresolved write');
-  // The recipe is not in the folder: the store answers for it.
+  // The recipe is not in the folder, so the store answers.
   const why = await cli(["why", "cancel", "2025-08-15", ...w.where]);
   assertEquals(
     why.out,
@@ -281,7 +281,7 @@ Deno.test("approve makes a run due within its window and skips it after; refuse 
   assertStringIncludes(why.out, "was skipped because it was not approved (me: by hand)");
 });
 
-Deno.test("schedule says that a recipe that writes will not run on a store in memory, and warns of one that may be lost", async () => {
+Deno.test("schedule says that a recipe that writes does not run with a store in memory, and warns of a store that may be lost", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
   await trustAll(w.path);
@@ -306,7 +306,7 @@ Deno.test("schedule says that a recipe that writes will not run on a store in me
   );
 });
 
-Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a recipe that writes", async () => {
+Deno.test("resume --catch-up makes slots of the pause due, but fails for a recipe that writes", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
   await trustAll(w.path);
@@ -335,7 +335,7 @@ Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a
   ]);
 });
 
-Deno.test("check and next tell of a schedule that the store knows and the recipe has not any more", async () => {
+Deno.test("check and next report a schedule in the store that the recipe no longer has", async () => {
   await using w = await world();
   await cli(["schedule", w.path, "--store", w.store, "--once", ...w.files], { env: w.env });
   const renamed = (await Deno.readTextFile(`${w.path}/book.yaml`)).replace(
@@ -352,7 +352,7 @@ Deno.test("check and next tell of a schedule that the store knows and the recipe
   }
 });
 
-Deno.test("a secret that a command tells reaches its step, and no log, store or output", async () => {
+Deno.test("a secret from a command reaches its step, but no log, store or output", async () => {
   await using w = await world();
   const seen: string[] = [];
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
@@ -387,14 +387,14 @@ Deno.test("a secret that a command tells reaches its step, and no log, store or 
   assertStringIncludes(none.out, 'Cannot read secret "hook": its command "false" failed with exit code 1');
 });
 
-Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day it was at is due", async () => {
+Deno.test("backfill as a process ends with 130 at SIGINT, and its current day is due", async () => {
   await using w = await world();
   await Deno.writeTextFile(
     `${w.path}/slow.yaml`,
     "name: slow\nschedule: { calendar: XHKG, at: open+30m }\nsteps:\n" +
       "  - { id: wait, uses: fills.history, with: { market: hk, from: '2025-08-13', to: '2025-08-13' } }\n",
   );
-  // It answers when the test is over.
+  // The server answers after the test.
   w.gateway.faults.arm({ kind: "delay", operation: "fills.history", ms: 60_000 });
   const process = start([
     "backfill",
@@ -413,7 +413,7 @@ Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day
     try {
       return (await runsOf(w.store)).includes("slow/main/2025-08-13 running");
     } catch {
-      return false; // not there yet
+      return false; // does not exist yet
     }
   };
   while (!await isRunning() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 100));
@@ -423,8 +423,8 @@ Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day
   assertEquals([code, await runsOf(w.store)], [130, ["slow/main/2025-08-13 due stopped"]], out + err);
 });
 
-Deno.test("schedule knows a store in memory by its file system", {
-  ignore: Deno.build.os !== "linux" || !existsSync("/dev/shm"), // a folder in memory that Linux has
+Deno.test("schedule detects a store in memory by its file system", {
+  ignore: Deno.build.os !== "linux" || !existsSync("/dev/shm"), // a folder in memory on Linux
 }, async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
@@ -445,6 +445,6 @@ function existsSync(path: string): boolean {
   try {
     return Deno.statSync(path).isDirectory;
   } catch {
-    return false; // not there
+    return false; // does not exist
   }
 }

@@ -16,7 +16,7 @@ steps:
   - { id: wait, uses: ./slow_step.ts, timeout: 1s }
 `;
 
-/** The lines that are errors; none of them is a stack. */
+/** Returns the error lines, and checks that none of them is a stack trace. */
 function errorsOf(err: string, what: string): string[] {
   const lines = err.split("\n");
   assert(
@@ -26,7 +26,7 @@ function errorsOf(err: string, what: string): string[] {
   return lines.filter((line) => line.startsWith("hsgate: Cannot "));
 }
 
-Deno.test("files that cannot be read end commands with one line that names them, and never with a stack", async () => {
+Deno.test("for an unreadable file, commands end with one line that names it, and never with a stack trace", async () => {
   await using dir = await folder({ "r.yaml": recipe, "text.db": "no store at all\n" });
   const at = (name: string) => `${dir.path}/${name}`;
   await Deno.mkdir(at("folder.yaml"));
@@ -61,7 +61,7 @@ Deno.test("files that cannot be read end commands with one line that names them,
   }
 });
 
-Deno.test("run says of a step that takes too long that it did, without a store too", async () => {
+Deno.test("run reports a step that takes too long, also without a store", async () => {
   await using dir = await folder({
     "slow.yaml": slow,
     "slow_step.ts": `import { defineStep } from "hsgate/recipes";
@@ -79,7 +79,7 @@ export default defineStep({ effect: "read", run: () => new Promise((done) => set
 Deno.test("report() rewrites messages of the system and SQLite into hsgate's form, and prints the stack of an internal error", () => {
   const linesOf = (error: unknown) => {
     const lines: string[] = [];
-    // Nothing else of a host is used.
+    // No other member of the host is used.
     report(
       error,
       undefined,

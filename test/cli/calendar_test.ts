@@ -2,14 +2,14 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { commands } from "../../tasks/commands/table.ts";
 import { cli, folder } from "./runner_support.ts";
 
-/** A Saturday before the mainland's notice of 2027. */
+/** A Saturday before the mainland announced its 2027 holidays. */
 const NOW = Date.parse("2026-11-21T05:00:00Z");
 
 const hongKong = JSON.parse(
   Deno.readTextFileSync(new URL("../../lib/calendars/data/XHKG.json", import.meta.url)),
 );
 
-/** A folder with a file of one's own calendars, and the command line that uses it. */
+/** A folder with a local calendar file, and the command line that uses it. */
 async function calendars(files: Record<string, string> = {}) {
   const place = await folder(files);
   const path = `${place.path}/days.json`;
@@ -63,7 +63,7 @@ Deno.test("calendar prints sessions as JSON with local hours and UTC", async () 
   assertEquals(text.split("\n").length, 4);
 });
 
-Deno.test("calendar refuses a range that is partly outside the coverage, and names the coverage", async () => {
+Deno.test("calendar rejects a range that is partly outside the coverage, and names the coverage", async () => {
   for (
     const [from, to, day] of [["2027-12-31", "2028-01-03", "2028-01-03"], [
       "2017-12-29",
@@ -77,7 +77,7 @@ Deno.test("calendar refuses a range that is partly outside the coverage, and nam
   }
 });
 
-Deno.test("calendar lists ten years at once, and tells projected days", async () => {
+Deno.test("calendar lists ten years at once, and marks projected days", async () => {
   const { code, out } = await cli([
     "calendar",
     "XSHG",
@@ -92,10 +92,10 @@ Deno.test("calendar lists ten years at once, and tells projected days", async ()
   assertEquals(days.find(({ projected }) => projected)?.date, "2027-01-04");
   const shown = await cli(["calendar", "XSHG", "--from", "2027-01-04"]);
   assertStringIncludes(shown.out, "projected");
-  assertStringIncludes(shown.err, "XSHG is a projection from 2027-01-01 on");
+  assertStringIncludes(shown.err, "XSHG is projected from 2027-01-01 on");
 });
 
-Deno.test("calendar without a name tells what each covers", async () => {
+Deno.test("calendar without a name lists the coverage of each calendar", async () => {
   const { code, out } = await cli(["calendar", "--json"]);
   const rows: { mic: string; from: string; through: string; projectedFrom?: string }[] = JSON.parse(out);
   assertEquals(code, 0);
@@ -112,7 +112,7 @@ Deno.test("calendar without a name tells what each covers", async () => {
   assertEquals((await cli(["calendar", "--from", "2026-01-01"])).code, 2);
 });
 
-Deno.test("calendar set holds a day for the commands after it, and calendar unset takes it back", async () => {
+Deno.test("calendar set overrides a day for later commands, and calendar unset removes the override", async () => {
   await using place = await calendars();
   const set = await place.run(
     "calendar",
@@ -123,7 +123,7 @@ Deno.test("calendar set holds a day for the commands after it, and calendar unse
     "--because",
     "day of mourning",
   );
-  assertEquals([set.code, set.out], [0, `XNYS 2026-12-09 is closed now, in "${place.path}"\n`]);
+  assertEquals([set.code, set.out], [0, `XNYS 2026-12-09 is now closed, in "${place.path}"\n`]);
   const listed = await place.run("calendar", "XNYS", "--from", "2026-12-08", "--to", "2026-12-10", "--json");
   assertEquals(JSON.parse(listed.out).map(({ date }: { date: string }) => date), [
     "2026-12-08",
@@ -132,7 +132,7 @@ Deno.test("calendar set holds a day for the commands after it, and calendar unse
   const table = await place.run("calendar", "XNYS", "--from", "2026-12-08", "--to", "2026-12-10");
   assertStringIncludes(
     table.err,
-    "XNYS 2026-12-09 was set by hand on 2026-11-21: closed, because day of mourning",
+    "XNYS 2026-12-09 was overridden on 2026-11-21: closed, because day of mourning",
   );
   const late = await place.run(
     "calendar",
@@ -150,49 +150,49 @@ Deno.test("calendar set holds a day for the commands after it, and calendar unse
   assertStringIncludes(back.out, "XNYS 2026-12-09 is open 09:30-16:00 again");
   const again = await place.run("calendar", "unset", "XNYS", "2026-12-09");
   assertEquals(again.code, 2);
-  assertStringIncludes(again.err, "does not set it; it sets XHKG 2026-12-10");
-  // Another command without the file knows nothing of it.
+  assertStringIncludes(again.err, "has none; it overrides XHKG 2026-12-10");
+  // A command without the file does not use the override.
   const other = await cli(["calendar", "XHKG", "--from", "2026-12-10", "--json"]);
   assertEquals(JSON.parse(other.out)[0].open, "09:30");
 });
 
-Deno.test("calendar set says what is not needed, and that Shenzhen is another calendar", async () => {
+Deno.test("calendar set reports an override that is not needed, and that Shenzhen has its own calendar", async () => {
   await using place = await calendars();
   const idle = await place.run("calendar", "set", "XHKG", "2026-12-25", "closed", "--because", "x");
-  assertStringIncludes(idle.err, "the calendar says so by itself");
+  assertStringIncludes(idle.err, "the calendar already says the same");
   assertStringIncludes(
     (await place.run("calendar")).out,
-    'not needed any more, as the calendar says so itself: "calendar unset',
+    'no longer needed, because the calendar now says the same: "calendar unset',
   );
   const mainland = await place.run("calendar", "set", "XSHG", "2026-12-09", "closed", "--because", "x");
   assertStringIncludes(mainland.err, "XSHE is open 09:30-15:00");
 });
 
-Deno.test("calendar set says what becomes of Stock Connect", async () => {
+Deno.test("calendar set reports the effect on Stock Connect", async () => {
   await using place = await calendars();
   const noon = ["calendar", "set", "XHKG", "2026-11-24", "09:30-12:00", "--because", "signal 8 since 10:20"];
   const cut = await place.run(...noon);
-  assertEquals(cut.out, `XHKG 2026-11-24 is open 09:30-12:00 now, in "${place.path}"\n`);
+  assertEquals(cut.out, `XHKG 2026-11-24 is now open 09:30-12:00, in "${place.path}"\n`);
   assertEquals(
     cut.err,
-    "hsgate: the day counts as cut short without notice, and Stock Connect with it: CONNECT_SH is open " +
+    "hsgate: the day counts as an unannounced early close, for Stock Connect too: CONNECT_SH is open " +
       "09:30-11:30, CONNECT_SZ is open 09:30-11:30, CONNECT_HK is open 09:30-12:00; " +
-      "--half-day is for one that the exchange announced\n",
+      "use --half-day if the exchange announced a half-day\n",
   );
   const half = await place.run(...noon, "--half-day");
-  assertEquals(half.out, `XHKG 2026-11-24 is open 09:30-12:00, a half-day now, in "${place.path}"\n`);
+  assertEquals(half.out, `XHKG 2026-11-24 is now open 09:30-12:00, a half-day, in "${place.path}"\n`);
   assertStringIncludes(half.err, "Stock Connect on that day: CONNECT_SH is open 09:30-15:00");
   assertEquals(JSON.parse(await Deno.readTextFile(place.path)).overrides[0].halfDay, true);
 });
 
-Deno.test("calendar set refuses what cannot be, and writes nothing", async () => {
+Deno.test("calendar set rejects impossible values, and writes nothing", async () => {
   await using place = await calendars();
   const because = ["--because", "x"];
   for (
     const [words, reason] of [
-      [["XHKG", "2026-12-09", "closed"], "say why, with --because"],
+      [["XHKG", "2026-12-09", "closed"], "give the reason with --because"],
       [["XHKH", "2026-12-09", "closed", ...because], 'did you mean "XHKG"?'],
-      [["XHKG", "2026-12-12", "open", ...because], "it is at a weekend"],
+      [["XHKG", "2026-12-12", "open", ...because], "it is a weekend"],
       [["XHKG", "2028-01-03", "open", ...because], "the calendar covers 2018-01-01 to 2027-12-31"],
       [
         ["XHKG", "2026-02-30", "open", ...because],
@@ -211,7 +211,7 @@ Deno.test("calendar set refuses what cannot be, and writes nothing", async () =>
   assertEquals([...Deno.readDirSync(place.path.replace("/days.json", ""))], []);
 });
 
-Deno.test("a file of set days that is wrong stops every command that goes by calendars", async () => {
+Deno.test("an invalid calendar file stops every command that uses calendars", async () => {
   await using place = await calendars({
     "days.json": '{\n "format": 1,\n "overrides": [{ "mic": "XHKG" }]\n}',
   });
@@ -222,14 +222,14 @@ Deno.test("a file of set days that is wrong stops every command that goes by cal
   }
 });
 
-Deno.test("a file of set days that is wrong stops nothing that goes by no calendar", async () => {
+Deno.test("an invalid calendar file does not stop commands that use no calendar", async () => {
   await using place = await calendars({ "days.json": "{" });
   const { code, err } = await place.run("call", "account.funds", '{"market":"hk"}', "--dry-run");
   assertEquals([code, err], [0, ""]);
   const free = commands.filter(({ calendars }) => calendars === false).map(({ name }) => name);
   assertEquals(free, ["call", "quote", "watch", "login", "doctor", "lease"]);
   const root = new URL("../../", import.meta.url);
-  // The doctor looks for the last session in the built-in calendars, and leaves the file of set days alone.
+  // The doctor uses the built-in calendars to find the last session, not the local file.
   const looked = await place.run("doctor");
   assert(!`${looked.out}${looked.err}`.includes("days.json"), looked.err);
   await Promise.all(
@@ -244,7 +244,7 @@ Deno.test("a file of set days that is wrong stops nothing that goes by no calend
   );
 });
 
-Deno.test("next and check tell a day that was set by hand, and check warns of what is not certain", async () => {
+Deno.test("next and check report an overridden day, and check warns about uncertain days", async () => {
   const recipe =
     "name: look\nschedule: { calendar: CONNECT_SH, at: close+30m }\nsteps: [{ id: go, uses: account.funds, with: { market: shanghai } }]\n";
   await using place = await calendars({ "look.yaml": recipe });
@@ -254,19 +254,19 @@ Deno.test("next and check tell a day that was set by hand, and check warns of wh
   assertEquals(next.code, 0, next.err);
   assertEquals(
     lastLines(next.out, 4).map((each) => each.slice(0, 14)),
-    ["Mon 2026-11-23", "Tue 2026-11-24", "Wed 2026-11-25", "2026-11-24 was"],
+    ["Mon 2026-11-23", "Tue 2026-11-24", "Wed 2026-11-25", "2026-11-24 is "],
   );
-  assertStringIncludes(next.out, "2026-11-24 was set by hand: XHKG is closed, because a black rainstorm");
+  assertStringIncludes(next.out, "2026-11-24 is overridden: XHKG is closed, because a black rainstorm");
   const shown = await place.run("check", place.path.replace("days.json", "look.yaml"));
   assertStringIncludes(
     shown.out,
-    "nothing to do: the exchange is closed; set by hand: XHKG is closed, because a black rainstorm",
+    "nothing to do: the exchange is closed; override: XHKG is closed, because a black rainstorm",
   );
   const check = await place.run("check", place.path.replace("days.json", "look.yaml"), "--json");
   const { ok, warnings }: { ok: boolean; warnings: string[] } = JSON.parse(check.out);
   assertEquals(ok, true);
-  assert(warnings.some((line) => line.startsWith("CONNECT_SH is a projection from 2027-01-01 on")));
-  assert(warnings.some((line) => line.includes("XHKG 2026-12-25") && line.includes("not needed any more")));
+  assert(warnings.some((line) => line.startsWith("CONNECT_SH is projected from 2027-01-01 on")));
+  assert(warnings.some((line) => line.includes("XHKG 2026-12-25") && line.includes("no longer needed")));
   const late = await cli([
     "check",
     place.path.replace("days.json", "look.yaml"),
@@ -276,7 +276,7 @@ Deno.test("next and check tell a day that was set by hand, and check warns of wh
   assertStringIncludes(late.err, "hsgate: warning: CONNECT_SH ends 2027-12-31");
 });
 
-Deno.test("calendar update shows and installs a newer calendar, and --back goes back", async () => {
+Deno.test("calendar update shows and installs a newer calendar, and --back reinstalls the previous one", async () => {
   const data = structuredClone(hongKong);
   data.version = "2027.1.1";
   data.closed["2027"] = data.closed["2027"].replace("02-08 ", "");
@@ -295,12 +295,12 @@ Deno.test("calendar update shows and installs a newer calendar, and --back goes 
   assertEquals(twice.code, 2);
   assertStringIncludes(twice.err, `${file}:3: version: expected a version newer than the current "2027.1.1"`);
   const back = await place.run("calendar", "update", "XHKG", "--back");
-  assertStringIncludes(back.out, `XHKG went from version 2027.1.1 to ${hongKong.version}`);
+  assertStringIncludes(back.out, `XHKG changed from version 2027.1.1 to ${hongKong.version}`);
   assertEquals(JSON.parse((await place.run("calendar", "XHKG", "--from", "2027-02-08", "--json")).out), []);
   assertEquals((await place.run("calendar", "update", "XHKG", "--back")).code, 2);
 });
 
-Deno.test("calendar update refuses a calendar with its reasons and lines, and keeps the one in use", async () => {
+Deno.test("calendar update rejects an invalid calendar with reasons and lines, and keeps the current one", async () => {
   const data = structuredClone(hongKong);
   data.version = "2027.1.1";
   data.closed["2026"] += " 12-27"; // a Sunday

@@ -84,7 +84,7 @@ Deno.test("call shows rows as a table that fits the terminal", async () => {
     /^\(omitted: fillPrice, .*, fees; --columns selects columns, --json prints all\)$/.test(lines[3]!),
     lines[3],
   );
-  // What the next command needs is whole at any width.
+  // Values that the next command needs are not cut at any width.
   const json = JSON.parse((await cli(["call", "fills.history", one, "--json"], { env })).out);
   const narrow = await cli(["call", "fills.history", one], { env, columns: 20 });
   for (const { symbol, orderId } of json) {
@@ -92,7 +92,7 @@ Deno.test("call shows rows as a table that fits the terminal", async () => {
   }
 });
 
-Deno.test("call --columns shows the members that a person names, whole, and refuses others before it asks", async () => {
+Deno.test("call --columns shows the named members without cutting them, and rejects unknown ones before the call", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   const env = envOf(gateway);
   const columns = async (list: string, ...more: string[]) =>
@@ -103,13 +103,13 @@ Deno.test("call --columns shows the members that a person names, whole, and refu
   assert(/^\d{13} +\d+\.\d\d +\d+ +\{"commission":.*\}$/.test(row.trim()), row);
   const wire = await columns("entrustId,fareVo.faret", "--wire");
   assert(/^entrustId +fareVo\.faret\n\d{13} +\d+\.\d\d\n/.test(wire.out), wire.out);
-  // Where nobody watches it is a table too, as a person asked for one.
+  // Without a terminal it is a table too, because the user asked for columns.
   const piped = await cli(
     ["call", "account.funds", '{"market":"hk"}', "--columns", "available,totalAssets"],
     { env },
   );
   assert(/^available +\d+\.\d\d\ntotalAssets +\d+\.\d\d\n$/.test(piped.out), piped.out);
-  // A list within an answer has its columns in --json; --columns takes members of the answer itself.
+  // Columns of a list inside an answer are in --json; --columns accepts members of the answer itself.
   const inner = await cli(["call", "futures.holdings"], { env, columns: 60 });
   assert(
     /\n\(omitted: .*; --json prints all\)\n$/.test(inner.out) && !inner.out.includes("--columns"),
@@ -147,12 +147,12 @@ Deno.test("call --dry-run shows what would be sent and sends nothing", async () 
   });
 });
 
-Deno.test("call asks a person before a write, showing it as it would be sent, and takes no for an answer", async () => {
+Deno.test("call shows a write and asks before sending it, and sends nothing after a no", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const no = await cli(["call", "orders.place", orderJson], { env, answer: "" });
   assertEquals({ code: no.code, out: no.out }, { code: 0, out: "" });
-  assertStringIncludes(no.err, "This changes the account. It would send to /trade/TradeEntrust:");
+  assertStringIncludes(no.err, "This call changes the account. It would send to /trade/TradeEntrust:");
   assertStringIncludes(no.err, '"entrustAmount": "100"');
   assertStringIncludes(no.err, "hsgate: nothing was sent");
   const none = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env, answer: "no" });
@@ -163,7 +163,7 @@ Deno.test("call asks a person before a write, showing it as it would be sent, an
   assertEquals(typeof JSON.parse(unasked.out).orderId, "string");
 });
 
-Deno.test("call ends with 3 when the broker says no, and keeps its words", async () => {
+Deno.test("call ends with 3 when the broker rejects the request, and keeps the broker's text", async () => {
   await using gateway = await simulate();
   const { code, out, err } = await cli([
     "call",
@@ -176,7 +176,7 @@ Deno.test("call ends with 3 when the broker says no, and keeps its words", async
   assertStringIncludes(err, "hsgate: Cannot complete orders.cancel: ");
 });
 
-Deno.test("call ends with 4 when nothing listens, and says where to look", async () => {
+Deno.test("call ends with 4 when no program listens, and says what to check", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   listener.close();
@@ -191,7 +191,7 @@ Deno.test("call ends with 4 when nothing listens, and says where to look", async
   assertStringIncludes(err, '"hsgate doctor" looks for it');
 });
 
-Deno.test("call ends with 5 when a write went unanswered, sent it once, and says to look first", async () => {
+Deno.test("call ends with 5 when a write gets no answer, sends it only once, and says to check the orders first", async () => {
   await using gateway = await simulate();
   await using recorder = record(gateway.info.gatewayUrl);
   const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url };
@@ -200,7 +200,7 @@ Deno.test("call ends with 5 when a write went unanswered, sent it once, and says
   const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "2.5"], { env });
   assertEquals({ code, out }, { code: 5, out: "" });
   assertStringIncludes(err, 'Do not repeat it: first run "hsgate call orders.today --all"');
-  // The order had been taken, once.
+  // The broker has received the order, once.
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: envOf(gateway) });
   assertEquals(JSON.parse(today.out).length, 1);
   const placed: string[] = [];
@@ -260,14 +260,14 @@ const secretLines: [string, string[]][] = [
   ["a parameter in JSON that breaks off", ["call", "TradeLogin", `{"password":"${PASSWORD}`]],
 ];
 for (const [what, words] of secretLines) {
-  Deno.test(`hsgate refuses a secret on the command line and does not repeat it: ${what}`, async () => {
+  Deno.test(`hsgate rejects a secret on the command line and does not print it: ${what}`, async () => {
     const { code, out, err } = await cli(words);
     assertEquals({ code, out }, { code: 2, out: "" });
     assertEquals([PASSWORD, KEY].some((secret) => err.includes(secret)), false);
   });
 }
 
-Deno.test("hsgate names no secret in what it writes, whatever goes wrong", async () => {
+Deno.test("hsgate prints no secret, whatever fails", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const wrongKey = { ...env, HSGATE_TRADE_PASSWORD_KEY: "ZmVkY2JhOTg3NjU0MzIxMA==" };
@@ -322,7 +322,7 @@ Deno.test("hsgate keeps control characters of an answer off the terminal", async
   assertEquals(out, "symbol  quantity  name\nX [2J          5  騰訊控股\n");
 });
 
-Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows what became of it", async () => {
+Deno.test("call at Ctrl-C during a write ends with 5, because the outcome is unknown", async () => {
   await using gateway = await simulate();
   const login = await cli(["login"], { env: envOf(gateway) });
   assertEquals(login.code, 0);
@@ -341,7 +341,7 @@ Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows 
   );
 });
 
-Deno.test("call says which members this version does not know, and shows them with --wire, digit by digit", async () => {
+Deno.test("call reports unknown members, and shows them with --wire without rounding", async () => {
   const data = '{"assetBalance":"1.00","bonus":12345678901234567890.50,"tier":{"level":3}}';
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
@@ -363,13 +363,13 @@ Deno.test("call says which members this version does not know, and shows them wi
   } finally {
     await server.shutdown();
   }
-  // The control: the simulator sends nothing that is unknown.
+  // Control: the simulator sends no unknown members.
   await using gateway = await simulate();
   const { code, err } = await cli(words, { env: envOf(gateway) });
   assertEquals([code, err], [0, ""]);
 });
 
-Deno.test("call warns of an answer without a list, for lists that come at once and for pages", async () => {
+Deno.test("call warns of an answer without a list, for single lists and for pages", async () => {
   let data: unknown = {};
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
@@ -386,7 +386,7 @@ Deno.test("call warns of an answer without a list, for lists that come at once a
     const left = await cli(["call", ...words, "--json"], { env });
     assertEquals([left.code, left.out.trim()], [0, "[]"], words.join(" "));
     assertStringIncludes(left.err, "the answer contains no list");
-    // The control: an empty list.
+    // Control: an empty list.
     data = words[0] === "account.holdings" ? { holdsList: [] } : { data: [] };
     const empty = await cli(["call", ...words, "--json"], { env });
     assertEquals([empty.code, empty.out.trim(), empty.err], [0, "[]", ""], words.join(" "));

@@ -8,14 +8,14 @@ const night =
 const wrong = "name: wrong\nsteps:\n  - id: a\n    uses: orders.todya\n    with: { market: hk }\n";
 const NOW = "2025-12-23T12:00:00+08:00";
 
-Deno.test("check lists the next ten slots, the holidays between, and the clock changes of two years", async () => {
+Deno.test("check lists the next ten slots, the holidays between them, and the clock changes of two years", async () => {
   await using dir = await folder({ "close.yaml": close, "night.yaml": night });
   const { code, out } = await cli(["check", dir.path, "--json", "--now", NOW]);
   assertEquals(code, 0);
   const [first, second] = JSON.parse(out).files;
   assertEquals([first.name, first.path], ["close", `${dir.path}/close.yaml`]);
   assertEquals(first.next.slice(0, 4), [
-    // Hong Kong closes at noon on Christmas Eve, and stays closed for the next two days.
+    // Hong Kong closes at noon on Christmas Eve and is closed for the next two days.
     {
       schedule: "main",
       at: "2025-12-23T08:45:00Z",
@@ -86,7 +86,7 @@ Deno.test("check names file, line, column and the nearest name of every mistake,
   assertEquals([json.ok, json.files[0].issues[0].line, json.files[0].next], [false, 4, []]);
 });
 
-Deno.test("check warns of every address that plain HTTP leads to on another machine", async () => {
+Deno.test("check warns about every plain HTTP address on another machine", async () => {
   const orders = "steps:\n  - { id: a, uses: orders.today, with: { market: hk } }\n";
   const step = (url: string) =>
     `name: s\nsteps:\n  - { id: tell, uses: notify, with: { webhook: "${url}", text: hello } }\n`;
@@ -112,7 +112,7 @@ Deno.test("check warns of every address that plain HTTP leads to on another mach
   }
 });
 
-Deno.test("check refuses a folder that is not there or holds no recipe", async () => {
+Deno.test("check rejects a folder that does not exist or contains no recipe", async () => {
   await using dir = await folder({});
   for (const path of [dir.path, `${dir.path}/none`]) {
     const { code, out, err } = await cli(["check", path]);
@@ -137,7 +137,7 @@ Deno.test("schema writes the JSON Schema of recipes to stdout or a file", async 
   assertEquals(await Deno.readTextFile(file), out);
 });
 
-Deno.test("next lists slots recipe by recipe, or all by their time, with skipped days and why", async () => {
+Deno.test("next lists slots by recipe, or by time, with skipped days and reasons", async () => {
   await using dir = await folder({ "close.yaml": close, "night.yaml": night });
   const next = async (...more: string[]) => {
     const { code, out } = await cli(["next", dir.path, "--now", NOW, ...more], { columns: 200 });
@@ -168,7 +168,7 @@ Deno.test("next lists slots recipe by recipe, or all by their time, with skipped
   ]);
 });
 
-Deno.test("next and check hide no daily schedule behind one that runs often", async () => {
+Deno.test("next and check do not hide a daily schedule behind a frequent one", async () => {
   const funds = "steps:\n  - { id: f, uses: account.funds, with: { market: hk } }\n";
   const often = "schedule:\n  - { id: often, every: 1m }\n  - { id: daily, calendar: XHKG, at: close+45m }\n";
   await using dir = await folder({
@@ -178,13 +178,13 @@ Deno.test("next and check hide no daily schedule behind one that runs often", as
     columns: 80,
   });
   const count = (schedule: string) => out.split("\n").filter((line) => line === `both    ${schedule}`).length;
-  // Three at which there is something to do, and Christmas with the day after it.
+  // Three slots that run, and Christmas and the day after it as skipped.
   assertEquals([count("often"), count("daily")], [3, 5], out);
   const checked = await cli(["check", `${dir.path}/both.yaml`, "--now", NOW]);
   assertStringIncludes(checked.out, "  Tue 2025-12-23 16:45 Asia/Hong_Kong  daily\n");
 });
 
-Deno.test("next lists the good recipes beside one that is wrong, and ends with 2", async () => {
+Deno.test("next lists the valid recipes next to an invalid one, and ends with 2", async () => {
   await using dir = await folder({ "close.yaml": close, "wrong.yaml": wrong });
   const { code, out, err } = await cli(["next", dir.path, "--count", "1", "--json", "--now", NOW]);
   assertEquals(code, 2);
@@ -205,14 +205,14 @@ const refusals: [string[], string][] = [
   [["next", "recipes", "--count", "0"], "write a number from 1 to 100"],
 ];
 for (const [words, reason] of refusals) {
-  Deno.test(`hsgate ${words.join(" ")} is refused with exit code 2`, async () => {
+  Deno.test(`hsgate ${words.join(" ")} is rejected with exit code 2`, async () => {
     const { code, out, err } = await cli(words);
     assertEquals([code, out], [2, ""]);
     assertStringIncludes(err, reason);
   });
 }
 
-Deno.test("check tells the trouble of each file as an issue of it, and checks the others", async () => {
+Deno.test("check reports the problem of each file, and checks the others", async () => {
   const bomb = [
     "a: &a [1, 2]",
     ..."bcde".split("").map((name, index) => {
@@ -240,7 +240,7 @@ const buying = (head: string) =>
   `name: buy\n${head}\nsteps:\n  - { id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }\n`;
 const WINDOW = "window: XHKG.open+5m..XHKG.close-10m";
 
-Deno.test("check refuses schedules whose slots never lie in the window, with the times of a day", async () => {
+Deno.test("check rejects schedules whose slots are never in the window, and shows the times of a day", async () => {
   const lineOf = async (head: string) => {
     await using dir = await folder({ "buy.yaml": buying(head) });
     const { code, out, err } = await cli(["check", dir.path, "--now", NOW]);
@@ -249,7 +249,7 @@ Deno.test("check refuses schedules whose slots never lie in the window, with the
   const wrong = "hsgate: 1 of 1 recipes is wrong";
   assertEquals(await lineOf(`schedule: { calendar: XHKG, at: close+45m }\n${WINDOW}`), [
     2,
-    "/buy.yaml:2:33: schedule.at: expected a time before the window closes: no slot can ever be run, as " +
+    "/buy.yaml:2:33: schedule.at: expected a time before the window closes: no slot can ever run, because " +
     "on 2025-12-23 the slot is at 16:45, and the window closes at 15:50 (Asia/Hong_Kong)",
     wrong,
   ]);
@@ -257,7 +257,7 @@ Deno.test("check refuses schedules whose slots never lie in the window, with the
     "  - { id: late, cron: 30 17 * * 1-5, timezone: Asia/Hong_Kong }\n";
   assertStringIncludes(
     (await lineOf(`${two}${WINDOW}`))[1] as string,
-    "/buy.yaml:4:23: schedule.1.cron: expected a time before the window closes: no slot can ever be run, as ",
+    "/buy.yaml:4:23: schedule.1.cron: expected a time before the window closes: no slot can ever run, because ",
   );
   assertEquals(
     await lineOf(
@@ -265,7 +265,7 @@ Deno.test("check refuses schedules whose slots never lie in the window, with the
     ),
     [
       2,
-      "/buy.yaml:2:1: schedule: expected days on which XHKG trades: no slot can ever be run, as it is closed on " +
+      "/buy.yaml:2:1: schedule: expected days on which XHKG trades: no slot can ever run, because the exchange is closed on " +
       "the next 2 days with a slot",
       wrong,
     ],
@@ -276,7 +276,7 @@ Deno.test("check refuses schedules whose slots never lie in the window, with the
   );
   assertEquals(await lineOf(`schedule: { calendar: XHKG, at: "08:00" }\ndeadline: 10m\n${WINDOW}`), [
     2,
-    "/buy.yaml:3:11: deadline: expected a deadline after the window opens: no slot can ever be run, as " +
+    "/buy.yaml:3:11: deadline: expected a deadline after the window opens: no slot can ever run, because " +
     "on 2025-12-24 the slot is at 08:00, its deadline 10m later, and the window is open from 09:35 to 11:50 " +
     "(Asia/Hong_Kong)",
     wrong,
@@ -287,14 +287,14 @@ Deno.test("check refuses schedules whose slots never lie in the window, with the
   );
 });
 
-Deno.test("check warns where half-days alone miss the window, and of nothing where each day has a slot in it", async () => {
+Deno.test("check warns if only half-days miss the window, and does not warn if each day has a slot in it", async () => {
   const warningOf = async (head: string) => {
     await using dir = await folder({ "buy.yaml": buying(head) });
     const { code, err } = await cli(["check", dir.path, "--now", NOW]);
     assertEquals(code, 0, err);
     return err.split("\n").filter((line) => line.includes("buy"));
   };
-  // The half-days of 2025 and 2026: both eves at the end of a year, and that of the lunar new year.
+  // The half-days of 2025 and 2026: Christmas Eve, New Year's Eve, and the eve of the lunar new year.
   assertEquals(await warningOf(`schedule: { calendar: XHKG, at: "14:00" }\n${WINDOW}`), [
     'hsgate: warning: "buy" cannot run on half-days (2025-12-24, 2025-12-31, 2026-02-16, 2026-12-24, 2026-12-31): ' +
     'schedule "main": on 2025-12-24 the slot is at 14:00, and the window closes at 11:50 (Asia/Hong_Kong)',
@@ -310,7 +310,7 @@ Deno.test("check warns where half-days alone miss the window, and of nothing whe
   for (const head of fine) assertEquals(await warningOf(`${head}\n${WINDOW}`), [], head);
 });
 
-Deno.test("check and next show seconds, and what is shorter, where a slot has them", async () => {
+Deno.test("check and next show seconds and fractions if a slot has them", async () => {
   const step = "steps:\n  - { id: a, uses: orders.today, with: { market: hk } }\n";
   await using dir = await folder({
     "a.yaml": `name: a\nschedule: { every: 1s }\n${step}`,
@@ -336,7 +336,7 @@ Deno.test("check and next show seconds, and what is shorter, where a slot has th
   assertEquals(await of("d"), ["Tue 2025-12-23 04:01", "Tue 2025-12-23 04:02"]);
 });
 
-Deno.test("run warns of a column that no row of a report has, writes the report, and ends with 7", async () => {
+Deno.test("run warns about a column that no row has, writes the report, and ends with 7", async () => {
   await using dir = await folder({ "rows.csv": "symbol,price\r\n00700.HK,350.20\r\n" });
   const path = `${dir.path}/report.yaml`;
   const files = {

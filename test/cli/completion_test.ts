@@ -11,7 +11,7 @@ const names: Readonly<Record<string, string[]>> = {
 };
 const namesOf = (kind: string) => Promise.resolve(names[kind] ?? []);
 
-/** The words that may stand at the end of a line. */
+/** The words that may come at the end of a line. */
 const wordsAfter = async (line: string): Promise<string[]> =>
   (await complete(commands, line.split(" "), namesOf)).map(({ word }: Candidate) => word);
 
@@ -57,7 +57,7 @@ Deno.test("complete() names the values of a flag, behind a space or an equals si
   assertEquals(await wordsAfter("run --config "), [], "the shell completes files by itself");
 });
 
-/** A folder with recipes, one of them with a name that would do harm on a command line. */
+/** A folder with recipes, one with a name that would be harmful on a command line. */
 function folder(): { path: string } & Disposable {
   const path = Deno.makeTempDirSync({ prefix: "hsgate-completion-" });
   Deno.mkdirSync(`${path}/recipes`);
@@ -70,7 +70,7 @@ function folder(): { path: string } & Disposable {
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
 }
 
-/** Runs a script in a shell of its own, in a folder, with the completion of that shell in "$1". */
+/** Runs a script in a new shell, in a folder, with the completion of that shell in "$1". */
 async function shell(name: string, args: readonly string[], cwd: string): Promise<string> {
   const { code, out } = await cli(["completion", name]);
   assertEquals(code, 0);
@@ -81,7 +81,7 @@ async function shell(name: string, args: readonly string[], cwd: string): Promis
   return new TextDecoder().decode(stdout);
 }
 
-Deno.test("hsgate completion bash completes in bash, and no name that a shell would run", async () => {
+Deno.test("hsgate completion bash completes in bash, and offers no name that a shell would run", async () => {
   using made = folder();
   const script = `source ./completion
     ask() { COMP_WORDS=(hsgate "$@"); COMP_CWORD=$#; _hsgate; echo "$* -> \${COMPREPLY[*]}"; }
@@ -118,7 +118,7 @@ Deno.test({
   ignore: !await hasProgram("zsh"),
   fn: async () => {
     using made = folder();
-    // What the completion offers is caught where it would be shown.
+    // Captures the completions instead of displaying them.
     const script = `compdef() { :; }
       source ./completion
       _describe() { print -r -- "\${(P@)4}"; }
@@ -132,7 +132,7 @@ Deno.test({
   },
 });
 
-Deno.test("hsgate completion asks a process that may read the current folder and do nothing else", async () => {
+Deno.test("hsgate completion starts a process that may only read the current folder", async () => {
   const { out } = await cli(["completion", "bash"]);
   const asked = /< <\((.*?) "\$\{COMP/.exec(out)?.[1] ?? "";
   assertEquals(asked.match(/--allow-\S+/g), ["--allow-read=."]);
@@ -141,14 +141,14 @@ Deno.test("hsgate completion asks a process that may read the current folder and
   }
 });
 
-Deno.test("hsgate completion names the shells that there are", async () => {
+Deno.test("hsgate completion lists the supported shells", async () => {
   const { code, err } = await cli(["completion", "csh"]);
   assertEquals(code, 2);
   assertStringIncludes(err, 'Cannot complete for "csh": there are bash, zsh, fish');
 });
 
 for (const shell of ["bash", "zsh", "fish"]) {
-  Deno.test(`the script for ${shell} calls this installation, and no task of the current folder`, async () => {
+  Deno.test(`the script for ${shell} runs this installation, not a task of the current folder`, async () => {
     const { out } = await cli(["completion", shell]);
     assertEquals(/deno task/.test(out), false);
     assertStringIncludes(out, `${root}tasks/hsgate.ts`);
@@ -156,7 +156,7 @@ for (const shell of ["bash", "zsh", "fish"]) {
   });
 }
 
-Deno.test("the function of the completion script runs no task of a stranger's folder", async () => {
+Deno.test("the function of the completion script runs no task of somebody else's folder", async () => {
   using dir = folder();
   const tasks = { hsgate: "echo STRANGER" };
   await Deno.writeTextFile(`${dir.path}/deno.json`, JSON.stringify({ tasks }));

@@ -22,7 +22,7 @@ steps:
 
 const decoder = new TextDecoder();
 
-/** Runs a program and returns its exit code with all that it printed. */
+/** Runs a program and returns its exit code and its whole output. */
 async function started(
   program: string,
   args: string[],
@@ -33,7 +33,7 @@ async function started(
   return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
 }
 
-/** What each system would start, taken from the files that were written for it. */
+/** Returns what each system would start, from its generated files. */
 async function starters(dir: string, store: string) {
   const here = ["--dir", dir, "--store", store];
   const recipe = `${dir}/beat.yaml`;
@@ -54,7 +54,7 @@ async function starters(dir: string, store: string) {
   await written(["--to", "deno-cron"], "hsgate_cron.ts");
   const [container] = parseAllDocuments(manifest)[1]!.toJS().spec.jobTemplate.spec.template.spec.containers;
   return {
-    // Cron takes five fields off, and a backslash before each %.
+    // Cron removes five fields, and the backslash before each %.
     crontab: cron.replace(/^(\S+ ){5}/, "").replaceAll("\\%", "%"),
     systemd: /^ExecStart=(.*)$/m.exec(unit)![1]!,
     kubernetes: [...container.command, ...container.args] as string[],
@@ -62,14 +62,14 @@ async function starters(dir: string, store: string) {
   };
 }
 
-/** A folder with a recipe, settings that lead to a gateway, and a `date` that says that it is time. */
+/** A folder with a recipe, settings for a gateway, and a `date` that reports the time of the slot. */
 async function place(gateway: { info: { gatewayUrl: string } }) {
   const dir = await folder({
     "beat.yaml": beat,
     "hsgate.yaml":
       `gatewayUrl: ${gateway.info.gatewayUrl}\ntradePassword: "${PASSWORD}"\ntradePasswordKey: ${KEY}\n`,
     "date": '#!/bin/sh\ntest "$TZ" = Asia/Hong_Kong && echo 5-0925\n',
-    // The handler of the cron is called at once, in place of at the next minute.
+    // Calls the cron's handler at once instead of at the next minute.
     "drive.ts": `Object.defineProperty(Deno, "cron", { value: async (_name, _times, handler) => {
   await handler();
   Deno.exit(0);
@@ -82,7 +82,7 @@ await import(Deno.args[0]);
   return dir;
 }
 
-/** A scheduler that was there before the latest slot, so that it knows of it. */
+/** Runs a scheduler before the latest slot, so that the slot is in the store. */
 async function seen(store: Store, file: string): Promise<void> {
   const { schedules: [schedule] } = await loadRecipe(file, { now: Date.now });
   await store.run(
@@ -92,7 +92,7 @@ async function seen(store: Store, file: string): Promise<void> {
   );
 }
 
-/** State and attempts of the latest slot. */
+/** Returns the state and the attempts of the latest slot. */
 async function latestOf(file: string): Promise<[string, number] | undefined> {
   await using store = await openSqlite(file);
   const row = await store.get<{ state: string; attempt: number }>(
@@ -101,7 +101,7 @@ async function latestOf(file: string): Promise<[string, number] | undefined> {
   return row && [row.state, row.attempt];
 }
 
-/** Makes the store be new. */
+/** Deletes the store. */
 async function forget(file: string): Promise<void> {
   for (const end of ["", "-wal", "-shm", ".mark"]) await Deno.remove(`${file}${end}`).catch(() => {});
 }
@@ -135,7 +135,7 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
         { cwd },
       ),
   };
-  // Each of them can, alone.
+  // Each of them can run it by itself.
   for (const [name, start] of Object.entries(ways)) {
     const { code, text } = await start();
     assertEquals([code, await latestOf(file)], [0, ["ok", 1]], `${name}: ${text}`);
@@ -143,11 +143,11 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
     await using store = await openSqlite(file);
     await seen(store, `${cwd}/beat.yaml`);
   }
-  // And all of them together still run it once.
+  // And all of them together run it only once.
   const startAll = () => Promise.all(Object.values(ways).map((start) => start()));
   const first = await startAll();
   assertEquals(first.map(({ code }) => code), [0, 0, 0, 0, 0], first.map(({ text }) => text).join("\n"));
-  // A line that fires when there is no new slot is as quiet.
+  // A line that fires without a new slot prints nothing either.
   const again = await startAll();
   assertEquals(again.map(({ code }) => code), [0, 0, 0, 0, 0], again.map(({ text }) => text).join("\n"));
   assertEquals(again[0]!.text, "", "cron would send a mail");
@@ -159,7 +159,7 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
   assert(claims.length > 0 && claims.every(({ n }) => n === 1), JSON.stringify(claims));
 });
 
-Deno.test("a failed run is told once: by who ran it, not by the starts after it", async () => {
+Deno.test("a failed run is reported once: by the start that ran it, not by later starts", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await place(gateway);
   const { crontab } = await starters(dir.path, `${dir.path}/store.db`);
@@ -204,7 +204,7 @@ Deno.test("a tick of Deno.cron runs a slot once, and does nothing on another tim
   assertEquals([(await ticking.tick()).code, await attempts()], [0, ran]);
 });
 
-/** This process without its signals and its terminal. */
+/** This process, without its signals and its terminal. */
 function quiet() {
   const { readFile, size, readStdin, ask } = processHost();
   return {
@@ -224,7 +224,7 @@ function quiet() {
   };
 }
 
-Deno.test("a tick ends within its time, while its run goes on", async () => {
+Deno.test("a tick ends within its time limit, while its run continues", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await place(gateway);
   const file = `${dir.path}/store.db`;
@@ -255,7 +255,7 @@ Deno.test("deploy --to deno-cron writes a program that type-checks", async () =>
   assertEquals(code, 0, text);
 });
 
-Deno.test("deploy prints a crontab for a pipe, and files with what is left to do", async () => {
+Deno.test("deploy prints a crontab for a pipe, or writes files and prints what is left to do", async () => {
   await using dir = await folder({
     "beat.yaml": beat,
     "byhand.yaml": beat.replace(/name.*\nschedule.*/, "name: byhand"),
@@ -276,7 +276,7 @@ Deno.test("deploy prints a crontab for a pipe, and files with what is left to do
   assertEquals(code, 0);
   assertStringIncludes(
     out,
-    "beat\n  Mon..Fri *-*-* 09:25:00 Asia/Hong_Kong\n  the recipe checks: holidays, ",
+    "beat\n  Mon..Fri *-*-* 09:25:00 Asia/Hong_Kong\n  the recipe itself checks: holidays, ",
   );
   assertStringIncludes(out, `wrote ${dir.path}/units/hsgate-beat.timer\n`);
   assertStringIncludes(out, "  systemctl --user enable --now hsgate-beat.timer\n");
@@ -290,7 +290,7 @@ Deno.test("deploy prints a crontab for a pipe, and files with what is left to do
   assertEquals([json.to, json.files.length, json.recipes[0].recipe], ["systemd", 3, "beat"]);
 });
 
-Deno.test("deploy refuses to let a recipe trade on a store that does not last, or on every timeline", async () => {
+Deno.test("deploy rejects a recipe that trades with a store that is not durable, or on every timeline", async () => {
   await using dir = await folder({ "trader.yaml": trader });
   const words = ["deploy", `${dir.path}/trader.yaml`];
   for (const store of ["/tmp/hsgate.db", ":memory:", "/dev/shm/x/hsgate.db"]) {
@@ -307,7 +307,7 @@ Deno.test("deploy refuses to let a recipe trade on a store that does not last, o
   assertEquals((await cli([...cron, "--timeline", "production"])).code, 0);
 });
 
-Deno.test("deploy with a database shows its URL and never its password", async () => {
+Deno.test("deploy with a database shows its URL, but never its password", async () => {
   await using dir = await folder({ "beat.yaml": beat });
   const url = "postgres://hsgate:p@ss:w0rd@db.example.com/hsgate?sslrootcert=/etc/ca.pem";
   const shown = "postgres://hsgate@db.example.com/hsgate?sslrootcert=/etc/ca.pem";
@@ -337,7 +337,7 @@ Deno.test("deploy with a database shows its URL and never its password", async (
   assertStringIncludes(wrong.err, "Cannot read the URL of the store");
 });
 
-Deno.test("deploy says what is wrong with its arguments and with recipes", async () => {
+Deno.test("deploy reports mistakes in its arguments and in recipes", async () => {
   await using dir = await folder({ "beat.yaml": beat, "wrong.yaml": beat.replace("history", "histroy") });
   const cases: [words: string[], reason: string][] = [
     [["deploy", dir.path], "name the system with --to"],

@@ -1,4 +1,4 @@
-/** Commands over the direct transport, against the simulated platform. */
+/** Tests of commands over the direct transport, with the simulated platform. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { PlatformOptions } from "../../lib/simulator/platform/mod.ts";
 import { leaseName, takeLease } from "../../lib/transports/direct/lease.ts";
@@ -13,7 +13,7 @@ const SATURDAY = Date.parse(NOW);
 const ORDER =
   '{"market":"hk","symbol":"00700.HK","quantity":"100","price":"580.00","side":"buy","orderType":"limit"}';
 
-/** A platform, and the environment that leads to it. */
+/** A platform, and the environment variables for it. */
 async function world(options: Partial<PlatformOptions> = {}) {
   const files = await folder();
   const platform = await simulatePlatform(options);
@@ -38,7 +38,7 @@ Deno.test("quote reads quotes over the market socket, without the trade connecti
   assertEquals(at.platform.state().tradeLogin, "out");
 });
 
-Deno.test("--transport stands before the command too, and prevails over the environment", async () => {
+Deno.test("--transport also works before the command, and overrides the environment", async () => {
   await using at = await world();
   const { HSGATE_TRANSPORT: _, ...env } = at.env;
   assertEquals((await cli(["--transport", "direct", "quote", "00700.HK"], { env })).code, 0);
@@ -49,10 +49,10 @@ Deno.test("--transport stands before the command too, and prevails over the envi
   assertStringIncludes(over.err, "http://127.0.0.1:1");
 });
 
-Deno.test("tradeServer and hqServer prevail over what the platform says", async () => {
+Deno.test("tradeServer and hqServer override the platform's answer", async () => {
   await using at = await world();
   const { info } = at.platform;
-  // A platform that names servers which nobody can reach from here.
+  // A platform that names servers which cannot be reached from here.
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const response = await fetch(`${info.authUrl}${new URL(request.url).pathname}`, {
       method: "POST",
@@ -68,7 +68,7 @@ Deno.test("tradeServer and hqServer prevail over what the platform says", async 
   const env = { ...at.env, HSGATE_AUTH_URL: `http://127.0.0.1:${server.addr.port}` };
   const trade = { ...env, HSGATE_TRADE_SERVER: info.tradeServer };
   assertEquals((await cli(["call", "account.funds", '{"market":"hk"}'], { env: trade })).code, 0);
-  assertEquals((await cli(["quote", "AAPL"], { env: trade })).code, 4); // the control: that one is named wrong still
+  assertEquals((await cli(["quote", "AAPL"], { env: trade })).code, 4); // control: that server is still wrong
   assertEquals(
     (await cli(["quote", "AAPL"], { env: { ...trade, HSGATE_HQ_SERVER: info.hqServer } })).code,
     0,
@@ -104,7 +104,7 @@ Deno.test("call places an order over the trade socket, and reads it back from al
   assertEquals(JSON.parse(today.out).map((order: { orderId: string }) => order.orderId), [orderId]);
 });
 
-Deno.test("call --dry-run shows the message of the socket and sends nothing", async () => {
+Deno.test("call --dry-run shows the socket message and sends nothing", async () => {
   await using at = await world();
   const { code, out } = await cli(["call", "orders.place", ORDER, "--dry-run", "--json"], { env: at.env });
   assertEquals(code, 0);
@@ -123,7 +123,7 @@ Deno.test("call --dry-run shows the message of the socket and sends nothing", as
   assertEquals(at.platform.state().callsTaken, 0);
 });
 
-Deno.test("call asks a person before a write over the socket, and takes no for an answer", async () => {
+Deno.test("call asks before a write over the socket, and sends nothing after a no", async () => {
   await using at = await world();
   const { code, err } = await cli(["call", "orders.place", ORDER], { env: at.env, answer: "n" });
   assertEquals(code, 0);
@@ -132,7 +132,7 @@ Deno.test("call asks a person before a write over the socket, and takes no for a
   assertEquals(at.platform.state().callsTaken, 0);
 });
 
-Deno.test("call ends with 2 for what the socket does not carry, says why, and sends nothing", async () => {
+Deno.test("call ends with 2 for an operation that the socket does not support, says why, and sends nothing", async () => {
   await using at = await world();
   const params = '{"market":"hk","orderIds":["1"]}';
   for (const more of [[], ["--dry-run"]]) {
@@ -147,7 +147,7 @@ Deno.test("call ends with 2 for what the socket does not carry, says why, and se
   assertEquals(at.platform.state().callsTaken, 0);
 });
 
-Deno.test("call ends with 5 when a write went unanswered, and says to look first", async () => {
+Deno.test("call ends with 5 when a write gets no answer, and says to check the orders first", async () => {
   await using at = await world();
   at.platform.faults.arm({ kind: "lost-answer", operation: "orders.place" });
   const { code, err } = await cli(["call", "orders.place", ORDER], { env: at.env });
@@ -158,7 +158,7 @@ Deno.test("call ends with 5 when a write went unanswered, and says to look first
   assertEquals(JSON.parse(today.out).length, 1);
 });
 
-Deno.test("call at Ctrl-C in the middle of a write over the socket ends with 5", async () => {
+Deno.test("call at Ctrl-C during a write over the socket ends with 5", async () => {
   await using at = await world();
   at.platform.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
   const process = start(["call", "orders.place", ORDER], { env: at.env });
@@ -180,7 +180,7 @@ Deno.test("call ends with 6 without a trade password, and says that it needs no 
   assertStringIncludes(err, "-> Set HSGATE_TRADE_PASSWORD; over the direct transport it needs no key");
 });
 
-Deno.test("call ends with 4 when the platform is not there, and sends the person to doctor", async () => {
+Deno.test("call ends with 4 when the platform cannot be reached, and recommends doctor", async () => {
   await using at = await world();
   const env = { ...at.env, HSGATE_AUTH_URL: "http://127.0.0.1:1" };
   const { code, err } = await cli(["call", "account.funds", '{"market":"hk"}'], { env });
@@ -188,19 +188,19 @@ Deno.test("call ends with 4 when the platform is not there, and sends the person
   assertStringIncludes(err, "doctor --transport direct");
 });
 
-Deno.test("login tries the password, says that it lasts as long as the connection, and needs no logout", async () => {
+Deno.test("login checks the password, says that the login lasts as long as the connection, and needs no logout", async () => {
   await using at = await world();
   const good = await cli(["login"], { env: at.env });
   assertEquals([good.code, good.out], [0, "logged in for trading\n"]);
-  assertStringIncludes(good.err, "the login has ended with this command's connection");
+  assertStringIncludes(good.err, "the login ended with this command's connection");
   const wrong = await cli(["login"], { env: { ...at.env, HSGATE_TRADE_PASSWORD: "999999" } });
   assertEquals([wrong.code, wrong.out, wrong.err.includes("999999")], [6, "", false]);
   const out = await cli(["login", "--logout"], { env: at.env });
   assertEquals(out.code, 2);
-  assertStringIncludes(out.err, "ends with it, so no command leaves one behind");
+  assertStringIncludes(out.err, "ends with it, so there is no login to end");
 });
 
-Deno.test("watch shows quotes and changes of orders, holds the lease meanwhile, and gives it back", async () => {
+Deno.test("watch shows quotes and order changes, has the lease in the meantime, and releases it", async () => {
   await using at = await world({ pushIntervalMs: 50 });
   const controller = new AbortController();
   const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(20_000)]);
@@ -211,7 +211,7 @@ Deno.test("watch shows quotes and changes of orders, holds the lease meanwhile, 
     assertEquals([holder.pid, holder.program], [Deno.pid, "hsgate watch"]);
     const second = await cli(["quote", "AAPL"], { env: at.env });
     assertEquals(second.code, 4);
-    assertStringIncludes(second.err, '("hsgate watch") holds it since ');
+    assertStringIncludes(second.err, '("hsgate watch") has had it since ');
     assertStringIncludes(second.err, "Close that program first");
     controller.abort(new InterruptedError("interrupted"));
   };
@@ -229,7 +229,7 @@ Deno.test("watch shows quotes and changes of orders, holds the lease meanwhile, 
   );
   assertEquals(quote.data.security, { type: "hk-stock", symbol: "00700.HK" });
   const free = await cli(["lease"], { env: at.env });
-  assertEquals(free.out, "nobody on this machine holds a trade connection\n");
+  assertEquals(free.out, "no process on this machine has a trade connection\n");
 });
 
 Deno.test("no command logs in while another process has the trade connection", async () => {
@@ -244,11 +244,11 @@ Deno.test("no command logs in while another process has the trade connection", a
     for (const words of commands) {
       const { code, err } = await cli(words, { env });
       assertEquals(code, 4, words.join(" "));
-      assertStringIncludes(err, '("a strategy") holds it since 1970-01-01T00:00:00.000Z');
+      assertStringIncludes(err, '("a strategy") has had it since 1970-01-01T00:00:00.000Z');
     }
     assertEquals(proxy.posted, []);
   }
-  assertEquals((await cli(["quote", "AAPL"], { env })).code, 0); // the control: free again
+  assertEquals((await cli(["quote", "AAPL"], { env })).code, 0); // control: free again
 });
 
 Deno.test("export day-book and run write the day book over the trade socket", async () => {
@@ -280,7 +280,7 @@ Deno.test("sim's --info file leads other processes to the platform directly", as
   assertEquals(JSON.parse(quote.out)[0].security.symbol, "00700.HK");
   const doctor = await spawned([...direct, "doctor"], { env });
   assertEquals(doctor.code, 0);
-  // The simulator's clock stands in 2025, which the doctor warns of.
+  // The simulator's clock is in 2025, so doctor warns about it.
   assertStringIncludes(doctor.out, "No check failed. Look at the warning about: clock.");
   for (const secret of [mobile, loginPassword, tradePassword]) assert(!doctor.out.includes(secret));
   sim.kill("SIGINT");
@@ -289,7 +289,7 @@ Deno.test("sim's --info file leads other processes to the platform directly", as
   await sim.stderr.cancel();
 });
 
-Deno.test("no secret of the direct transport is in what a command writes, whatever goes wrong", async () => {
+Deno.test("no command prints a secret of the direct transport, whatever fails", async () => {
   await using at = await world();
   const { info } = at.platform;
   const outcomes = [
@@ -312,7 +312,7 @@ Deno.test("no secret of the direct transport is in what a command writes, whatev
   assertStringIncludes(outcomes[2]!.err, '-> "hsgate keys check FILE"');
 });
 
-Deno.test("operations says of each operation which transports carry it, and why one does not", async () => {
+Deno.test("operations shows which transports support each operation, and why one does not", async () => {
   const list = await cli(["operations", "--json"]);
   const rows: { name: string; transports: string[] }[] = JSON.parse(list.out);
   const over = (name: string) => rows.find((row) => row.name === name)?.transports;

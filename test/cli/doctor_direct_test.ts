@@ -1,4 +1,4 @@
-/** `hsgate doctor` over the direct transport: each thing that can be wrong, provoked for real. */
+/** Tests of `hsgate doctor` over the direct transport; each fault is a real one. */
 // @ts-types="@types/node-forge"
 import forge from "node-forge";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -25,11 +25,11 @@ interface Examined {
   code: number;
   ok: boolean;
   findings: Found[];
-  /** The last one of a check, `text -> advice`. */
+  /** The last finding of a check, `text -> advice`. */
   of(check: string): string;
 }
 
-/** Runs doctor; whatever happens, no secret may be in what it writes. */
+/** Runs doctor, and checks that its output contains no secret. */
 async function doctor(env: Record<string, string>, world: Omit<World, "env"> = {}): Promise<Examined> {
   const { code, out, err } = await cli(["doctor", "--json"], { ...world, env });
   assertEquals(err, "");
@@ -48,7 +48,7 @@ async function doctor(env: Record<string, string>, world: Omit<World, "env"> = {
 const statesOf = ({ findings }: Examined): Record<string, string | undefined> =>
   Object.fromEntries(findings.map(({ check, state }) => [check, state]));
 
-/** A platform, and the environment that leads to it. */
+/** A platform, and the environment variables for it. */
 async function world(options: Partial<PlatformOptions> = {}) {
   const leases = await folder();
   const platform = await simulatePlatform(options);
@@ -87,7 +87,7 @@ Deno.test("doctor finds nothing wrong with a platform that works", async () => {
   });
 });
 
-Deno.test("doctor names the settings that the direct transport lacks, and looks no further", async () => {
+Deno.test("doctor names the missing settings of the direct transport, and stops there", async () => {
   const found = await doctor({ HSGATE_TRANSPORT: "direct", HSGATE_AUTH_URL: "http://127.0.0.1:1" });
   assertEquals([found.code, statesOf(found)], [2, { settings: "failed" }]);
   assertStringIncludes(found.of("settings"), "missing: countryCode, mobile, loginPassword, deviceId");
@@ -104,11 +104,11 @@ Deno.test("doctor says that a key cannot be used, and logs in with neither", asy
   assertEquals(at.platform.state().callsTaken, 0);
 });
 
-Deno.test("doctor says that a name cannot be looked up, and ends with 4", async () => {
+Deno.test("doctor says that a name cannot be resolved, and ends with 4", async () => {
   await using at = await world();
   const found = await doctor({ ...at.env, HSGATE_AUTH_URL: "https://no-such-host.invalid" });
   assertEquals([found.code, statesOf(found).address], [4, "failed"]);
-  assertStringIncludes(found.of("address"), '"no-such-host.invalid" cannot be looked up (DNS)');
+  assertStringIncludes(found.of("address"), '"no-such-host.invalid" cannot be resolved (DNS)');
 });
 
 Deno.test("doctor says that the platform's port is closed, and ends with 4", async () => {
@@ -127,7 +127,7 @@ interface Certificate {
   key: string;
 }
 
-/** An authority of our own, and a certificate that it gives to a host. */
+/** A test authority, and a certificate that it issues to a host. */
 function certify(host: string, daysLeft: number): { authority: string; certificate: Certificate } {
   const make = (name: string, issuer: string, extensions: object[]) => {
     const { privateKey, publicKey } = forge.pki.rsa.generateKeyPair(2048);
@@ -156,7 +156,7 @@ function certify(host: string, daysLeft: number): { authority: string; certifica
   };
 }
 
-/** A server behind TLS that is not the platform, and notes what it is sent. */
+/** A TLS server that is not the platform, and records what it receives. */
 function serveTls({ pem, key }: Certificate, sent: string[] = []) {
   const options = { hostname: "127.0.0.1", port: 0, cert: pem, key, onListen() {} };
   return Deno.serve(options, async (request) => {
@@ -196,14 +196,14 @@ for (const [what, host, days, isNamed, reason, advice] of certificates) {
       ...isNamed && { HSGATE_CA_CERTS: authority },
     });
     assertEquals([found.code, statesOf(found).TLS, statesOf(found).login], [4, "failed", undefined]);
-    assertStringIncludes(found.of("TLS"), "the certificate is not good: ");
+    assertStringIncludes(found.of("TLS"), "the certificate is not valid: ");
     assertStringIncludes(found.of("TLS"), reason);
     assertStringIncludes(found.of("TLS"), advice);
     assertEquals(sent, []);
   });
 }
 
-Deno.test("doctor trusts an authority that the settings name, and tells a stranger from the platform", async () => {
+Deno.test("doctor trusts an authority that the settings name, and distinguishes another server from the platform", async () => {
   await using at = await world();
   const { authority, certificate } = certify("127.0.0.1", 10);
   await using server = serveTls(certificate);
@@ -216,7 +216,7 @@ Deno.test("doctor trusts an authority that the settings name, and tells a strang
   assertStringIncludes(found.of("login"), "something answers at authUrl, but it is not the platform");
 });
 
-Deno.test("doctor tells a port without TLS from one with a wrong certificate", async () => {
+Deno.test("doctor distinguishes a port without TLS from one with a wrong certificate", async () => {
   await using at = await world();
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => new Response());
   const found = await doctor({ ...at.env, HSGATE_AUTH_URL: `https://127.0.0.1:${server.addr.port}` });
@@ -224,7 +224,7 @@ Deno.test("doctor tells a port without TLS from one with a wrong certificate", a
   assertStringIncludes(found.of("TLS"), "no encrypted connection");
 });
 
-Deno.test("doctor waits for a handshake no longer than it was told", async () => {
+Deno.test("doctor waits for a handshake no longer than the timeout", async () => {
   await using at = await world();
   using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = silent.addr;
@@ -234,7 +234,7 @@ Deno.test("doctor waits for a handshake no longer than it was told", async () =>
     HSGATE_TIMEOUT_MS: "200",
   });
   assertEquals([found.code, statesOf(found).TLS], [4, "failed"]);
-  assertStringIncludes(found.of("TLS"), "the handshake got no answer");
+  assertStringIncludes(found.of("TLS"), "the server did not answer the TLS handshake");
 });
 
 Deno.test("doctor warns of a clock that differs from the platform's by more than half a minute", async () => {
@@ -257,7 +257,7 @@ Deno.test("doctor warns of a clock that differs from the platform's by more than
   );
 });
 
-Deno.test("doctor says it when the platform's answer bears no time", async () => {
+Deno.test("doctor says that the platform's answer contains no time", async () => {
   await using at = await world();
   const { authUrl } = at.platform.info;
   await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
@@ -271,7 +271,7 @@ Deno.test("doctor says it when the platform's answer bears no time", async () =>
   const env = { ...at.env, HSGATE_AUTH_URL: `http://127.0.0.1:${relay.addr.port}` };
   const found = await doctor(env);
   assertEquals([found.code, statesOf(found).clock], [0, "warning"]);
-  assertStringIncludes(found.of("clock"), "nothing told the platform's time");
+  assertStringIncludes(found.of("clock"), "the platform's time is unknown");
 });
 
 const refused: [
@@ -307,24 +307,24 @@ const refused: [
     {},
     () => ({ HSGATE_PLATFORM_PUBLIC_KEY: exportPublicKey(generateKeyPair().publicKey) }),
     'it cannot decrypt the password: respCode 1003, "data encryption error"',
-    "test and production have different ones",
+    "test and production have different keys",
   ],
 ];
 for (const [what, options, envOf, text, advice] of refused) {
-  Deno.test(`doctor says that ${what}, asks once, and ends with 6`, async () => {
+  Deno.test(`doctor says that ${what}, logs in only once, and ends with 6`, async () => {
     await using at = await world(options);
     await using proxy = startDirectProxy(at.platform.info);
     const env = { ...at.env, HSGATE_AUTH_URL: proxy.info.authUrl, ...envOf(at.platform.info) };
     const found = await doctor(env);
     assertEquals([found.code, statesOf(found).login], [6, "failed"]);
-    assertStringIncludes(found.of("login"), `the platform refuses the login: ${text}`);
+    assertStringIncludes(found.of("login"), `the platform rejects the login: ${text}`);
     assertStringIncludes(found.of("login"), advice);
     assertEquals(statesOf(found)["trade login"], undefined);
     assertEquals(proxy.posted.filter((path) => path === "/hs/v2/login").length, 1);
   });
 }
 
-Deno.test("doctor keeps the platform's words for a refusal that it does not know", async () => {
+Deno.test("doctor keeps the platform's text for an unknown rejection", async () => {
   await using at = await world();
   at.platform.faults.arm({
     kind: "busy",
@@ -334,10 +334,10 @@ Deno.test("doctor keeps the platform's words for a refusal that it does not know
   });
   const found = await doctor(at.env);
   assertEquals(found.code, 6);
-  assertStringIncludes(found.of("login"), 'refuses the login: respCode 7777, "come back on Monday"');
+  assertStringIncludes(found.of("login"), 'rejects the login: respCode 7777, "come back on Monday"');
 });
 
-Deno.test("doctor keeps the platform's words for a refused trade login that is not about the password", async () => {
+Deno.test("doctor keeps the platform's text for a rejected trade login that is not about the password", async () => {
   await using at = await world();
   at.platform.faults.arm({
     kind: "busy",
@@ -350,28 +350,31 @@ Deno.test("doctor keeps the platform's words for a refused trade login that is n
   assertEquals(at.platform.faults.struck("busy"), 1);
   assertEquals([found.code, statesOf(found)["trade login"]], [6, "failed"]);
   assertStringIncludes(found.of("trade login"), '"maintenance"');
-  assertStringIncludes(found.of("trade login"), "they do not name the password");
+  assertStringIncludes(found.of("trade login"), "it does not mention the password");
 });
 
-Deno.test("doctor says that the developer key is not the one registered, and ends with 2", async () => {
+Deno.test("doctor says that the developer key is not the registered one, and ends with 2", async () => {
   await using at = await world();
   const env = { ...at.env, HSGATE_DEVELOPER_PRIVATE_KEY: exportPrivateKey(generateKeyPair().privateKey) };
   const found = await doctor(env);
   assertEquals([found.code, statesOf(found).login], [2, "failed"]);
   assertStringIncludes(
     found.of("login"),
-    "its token cannot be decrypted: the developer key is not the one registered",
+    "its token cannot be decrypted: the developer key is not the registered one",
   );
 });
 
-Deno.test("doctor says that what comes over a socket is signed by another key, and ends with 2", async () => {
+Deno.test("doctor says that answers over a socket are signed with another key, and ends with 2", async () => {
   await using at = await world();
   at.platform.faults.arm({ kind: "wrong-signature", operation: "platform.openConnection" });
   const found = await doctor(at.env);
   assertEquals(at.platform.faults.struck("wrong-signature"), 1);
   assertEquals([found.code, statesOf(found)["market data"]], [2, "failed"]);
-  assertStringIncludes(found.of("market data"), "does not fit the keys (signature-bad: ");
-  assertStringIncludes(found.of("market data"), "The platform key is another one");
+  assertStringIncludes(
+    found.of("market data"),
+    "the keys cannot decrypt or verify the platform's answer (signature-bad: ",
+  );
+  assertStringIncludes(found.of("market data"), "The platform key is wrong");
 });
 
 Deno.test("doctor says that the account was taken over by another login", async () => {
@@ -385,16 +388,16 @@ Deno.test("doctor says that the account was taken over by another login", async 
 Deno.test("doctor says that the trade password is wrong, tries it once, and ends with 6", async () => {
   await using at = await world();
   const most = 1000;
-  // A delay of nothing counts the logins that arrive.
+  // A delay of zero only counts the logins that arrive.
   at.platform.faults.arm({ kind: "delay", ms: 0, when: "request", operation: "account.login", times: most });
   const found = await doctor({ ...at.env, HSGATE_TRADE_PASSWORD: "999999" });
   assertEquals(at.platform.faults.struck("delay"), 1);
   assertEquals([found.code, statesOf(found)["market data"]], [6, "ok"]);
-  assertStringIncludes(found.of("trade login"), "the trade login is refused (without a reason)");
+  assertStringIncludes(found.of("trade login"), "the platform rejects the trade login (without a reason)");
   assertStringIncludes(found.of("trade login"), "too many wrong tries can lock the account");
 });
 
-Deno.test("doctor does without the trade connection where no trade password is set", async () => {
+Deno.test("doctor skips the trade connection if no trade password is set", async () => {
   await using at = await world();
   const { HSGATE_TRADE_PASSWORD: _, ...env } = at.env;
   const found = await doctor(env);
@@ -425,7 +428,7 @@ Deno.test("doctor says that a server behind the platform is closed", async () =>
   assertStringIncludes(found.of("trade server"), "127.0.0.1:1 is closed");
 });
 
-Deno.test("doctor says which process has the trade connection, and does not take its login away", async () => {
+Deno.test("doctor says which process has the trade connection, and does not end its login", async () => {
   await using at = await world();
   const { developerPrivateKey } = at.platform.info;
   const name = await leaseName(exportPublicKey(publicKeyOf(readPrivateKey(developerPrivateKey))));
@@ -434,7 +437,7 @@ Deno.test("doctor says which process has the trade connection, and does not take
   assertEquals([found.code, statesOf(found).lease, statesOf(found).login], [4, "failed", undefined]);
   assertStringIncludes(
     found.of("lease"),
-    `connection is taken: this process ("hsgate run") holds it since ${lease.holder.since}`,
+    `connection is in use: this process ("hsgate run") has had it since ${lease.holder.since}`,
   );
   assertEquals(at.platform.state().callsTaken, 0);
 });
@@ -448,7 +451,7 @@ Deno.test("doctor warns of a proxy between this machine and the platform", async
   assertEquals(statesOf(except).proxy, undefined);
 });
 
-Deno.test("doctor over the direct transport has no use for the gateway's config.xml", async () => {
+Deno.test("doctor over the direct transport rejects the gateway's config.xml", async () => {
   const { code, err } = await cli(["doctor", "--transport", "direct", "--config-xml", "config.xml"]);
   assertEquals(code, 2);
   assertStringIncludes(err, "it is the gateway's file");

@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { cli, envOf, KEY, MORNING, simulate } from "./support.ts";
 
-/** States of the findings, by what was looked at. */
+/** Returns the states of the findings, by check. */
 function statesOf(out: string): Record<string, string> {
   const { findings }: { findings: { check: string; state: string }[] } = JSON.parse(out);
   return Object.fromEntries(findings.map(({ check, state }) => [check, state]));
@@ -13,13 +13,13 @@ function textOf(out: string, check: string): string {
   return `${text} -> ${advice}`;
 }
 
-/** A port that nobody listens on. */
+/** A port on which no program listens. */
 function closedPort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;
 }
 
-/** The push port of the settings, where only the HTTP side is of interest. */
+/** The push port of the settings, for tests of only the HTTP side. */
 const pushOf = (port: number) => ({ HSGATE_PUSH_ADDRESS: `127.0.0.1:${port}` });
 
 Deno.test("doctor finds nothing wrong with a gateway that works", async () => {
@@ -46,7 +46,7 @@ Deno.test("doctor says that a port is closed and what to do, and ends with 4", a
   assertStringIncludes(textOf(out, "HTTP port"), `127.0.0.1:${port} is closed -> Start the gateway`);
 });
 
-Deno.test("doctor shows no query of an address, which may hold a token", async () => {
+Deno.test("doctor shows no query of a URL, because it may contain a token", async () => {
   await using web = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
     () => new Response("hello"),
@@ -70,7 +70,7 @@ const strangers: [string, () => Response][] = [
   ["404", () => new Response("not found", { status: 404 })],
 ];
 for (const [what, answer] of strangers) {
-  Deno.test(`doctor tells another program from a gateway by its answer: ${what}`, async () => {
+  Deno.test(`doctor distinguishes another program from a gateway by its answer: ${what}`, async () => {
     const bodies: string[] = [];
     await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
       bodies.push(await request.text());
@@ -95,12 +95,12 @@ for (const [what, answer] of strangers) {
       textOf(out, "gateway"),
       "but it is not the gateway -> Another program has this port",
     );
-    // Whoever it is, it was not told the password.
+    // The password was not sent to the other program.
     assertEquals(bodies.some((body) => body.includes("password")), false);
   });
 }
 
-Deno.test("doctor tells a program that speaks no HTTP from a gateway", async () => {
+Deno.test("doctor distinguishes a program without HTTP from a gateway", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const served = (async () => {
     for await (const conn of listener) {
@@ -119,7 +119,7 @@ Deno.test("doctor tells a program that speaks no HTTP from a gateway", async () 
   assertStringIncludes(textOf(out, "gateway"), "perhaps it is not the gateway");
 });
 
-Deno.test("doctor says that nobody is logged in for trading, and ends with 6", async () => {
+Deno.test("doctor says that there is no trade login, and ends with 6", async () => {
   await using gateway = await simulate();
   const env = { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl, HSGATE_PUSH_ADDRESS: gateway.info.pushAddress };
   const { code, out } = await cli(["doctor", "--json"], { env });
@@ -148,7 +148,7 @@ Deno.test("doctor says that the key of the password is wrong", async () => {
   assertEquals(code, 6);
   assertStringIncludes(
     textOf(out, "trade login"),
-    "the password cannot be decrypted, so the key of it is another one (1003",
+    "the broker cannot decrypt the password, so its key is wrong (1003",
   );
 });
 
@@ -157,13 +157,13 @@ const passing: [what: string, code: string, text: string][] = [
   ["a reason that nobody knows", "-1", "try later"],
 ];
 for (const [what, code, text] of passing) {
-  Deno.test(`doctor keeps the broker's words for a refused trade login: ${what}`, async () => {
+  Deno.test(`doctor keeps the broker's text for a rejected trade login: ${what}`, async () => {
     await using gateway = await simulate();
     gateway.faults.arm({ kind: "busy", operation: "account.login", code, text });
     const found = await cli(["doctor", "--json"], { env: envOf(gateway) });
     assertEquals([found.code, statesOf(found.out)["trade login"]], [6, "failed"]);
     assertStringIncludes(textOf(found.out, "trade login"), text);
-    assertStringIncludes(textOf(found.out, "trade login"), "they do not name the password");
+    assertStringIncludes(textOf(found.out, "trade login"), "it does not mention the password");
     assertEquals(textOf(found.out, "trade login").includes("wrong trade password"), false);
   });
 }
@@ -174,7 +174,7 @@ for (
     "forbidden",
   ]] as const
 ) {
-  Deno.test(`doctor says that the gateway answers with HTTP ${status}, and logs in nowhere`, async () => {
+  Deno.test(`doctor says that the gateway answers with HTTP ${status}, and does not log in`, async () => {
     let calls = 0;
     await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
       calls++;
@@ -194,7 +194,7 @@ for (
   });
 }
 
-Deno.test("doctor compares the clock with the gateway's answers, and with a quote where they tell no time", async () => {
+Deno.test("doctor compares the clock with the gateway's answers, or with a quote if they contain no time", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const at = async (now: number, url = gateway.info.gatewayUrl) => {
@@ -210,7 +210,7 @@ Deno.test("doctor compares the clock with the gateway's answers, and with a quot
     "this machine's clock is 5 days ahead of the broker's",
   );
   assertStringIncludes(await at(MORNING - 61_000), "this machine's clock is 1 min 1 s behind the broker's");
-  // A gateway on this machine has the same wrong clock, or tells none; its quotes are the exchange's.
+  // A gateway on this machine has the same wrong clock, or sends no time; its quotes have the exchange's time.
   await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname } = new URL(request.url);
     const body = await request.text();
@@ -223,25 +223,25 @@ Deno.test("doctor compares the clock with the gateway's answers, and with a quot
     await at(MORNING + 5 * 86_400_000, url),
     "older than the last session by this machine's clock",
   );
-  assertStringIncludes(await at(MORNING - 7_200_000, url), "which is still to come here");
+  assertStringIncludes(await at(MORNING - 7_200_000, url), "which is in the future by this machine's clock");
   assertStringIncludes(
     await at(MORNING, url),
-    "no answer of the broker tells its time; a quote of 00700.HK is of",
+    "the broker's answers contain no time; a quote of 00700.HK has the time",
   );
   gateway.faults.arm({ kind: "busy", operation: "quotes.latest", code: "1006", text: "not entitled" });
-  assertStringIncludes(await at(MORNING, url), "nothing told the broker's time");
+  assertStringIncludes(await at(MORNING, url), "the broker's time is unknown");
 });
 
-Deno.test("doctor says that a password without its key is half a setting", async () => {
+Deno.test("doctor reports a trade password without its key", async () => {
   await using gateway = await simulate();
   const { HSGATE_TRADE_PASSWORD_KEY: _, ...env } = envOf(gateway);
   const { code, out } = await cli(["doctor", "--json"], { env });
   assertEquals(code, 2);
-  assertStringIncludes(textOf(out, "trade password"), "one is missing");
-  assertStringIncludes((await cli(["doctor"], { env })).out, "trade password of the trade password");
+  assertStringIncludes(textOf(out, "trade password"), "either the trade password or its key is missing");
+  assertStringIncludes((await cli(["doctor"], { env })).out, "trade password either the trade password");
 });
 
-Deno.test("doctor says that the platform login has run out", async () => {
+Deno.test("doctor says that the platform login has expired", async () => {
   await using gateway = await simulate();
   gateway.faults.arm({ kind: "expired-login", operation: "account.exchangeRates" });
   const { code, out } = await cli(["doctor", "--json"], { env: envOf(gateway) });
@@ -268,7 +268,7 @@ Deno.test("doctor says that the push port is closed although calls work", async 
   assertStringIncludes(textOf(out, "push port"), "Orders and calls work without it");
 });
 
-Deno.test("doctor warns of a proxy that would catch calls to this machine", async () => {
+Deno.test("doctor warns about a proxy that would receive calls to this machine", async () => {
   await using gateway = await simulate();
   const env = { ...envOf(gateway), HTTP_PROXY: "http://127.0.0.1:1" };
   const { code, out } = await cli(["doctor", "--json"], { env });
@@ -280,17 +280,17 @@ Deno.test("doctor warns of a proxy that would catch calls to this machine", asyn
   const warned = await last(env);
   assertStringIncludes(warned, "No check failed. Look at the warning");
   assertStringIncludes(warned, "proxy");
-  // The control: without a warning everything works.
+  // Control: without a warning, all checks pass.
   const states = Object.values(statesOf((await cli(["doctor", "--json"], { env: envOf(gateway) })).out));
   assertEquals(
-    (await last(envOf(gateway))).startsWith("Everything that was looked at works."),
+    (await last(envOf(gateway))).startsWith("All checks passed."),
     !states.includes("warning"),
   );
   const fine = await cli(["doctor", "--json"], { env: { ...env, NO_PROXY: "localhost, 127.0.0.1" } });
   assertEquals(statesOf(fine.out).proxy, undefined);
 });
 
-Deno.test("doctor reads the gateway's config.xml, compares its ports, and keeps the phone number to itself", async () => {
+Deno.test("doctor reads the gateway's config.xml, compares its ports, and does not print the phone number", async () => {
   await using gateway = await simulate();
   const xml = `<hs_gateway><mobile>13800000000</mobile><countryCode>CHN</countryCode>
     <listenHttpPort>21111</listenHttpPort><privateKeyPath>/k.pem</privateKeyPath></hs_gateway>`;
@@ -305,17 +305,17 @@ Deno.test("doctor reads the gateway's config.xml, compares its ports, and keeps 
   );
   assertEquals(texts, [
     "ok: listens on 127.0.0.1, HTTP 21111, pushes 11112",
-    `warning: the gateway listens on HTTP port 21111, and the settings say ${
+    `warning: the gateway listens on HTTP port 21111, but the settings say ${
       new URL(gateway.info.gatewayUrl).port
     }`,
-    `warning: the gateway pushes on port 11112, and the settings say ${
+    `warning: the gateway pushes on port 11112, but the settings say ${
       gateway.info.pushAddress.split(":")[1]
     }`,
   ]);
   assertEquals(out.includes("13800000000"), false);
 });
 
-Deno.test("doctor finds a gateway by its config.xml where no setting names an address", async () => {
+Deno.test("doctor finds a gateway by its config.xml if no setting names an address", async () => {
   await using gateway = await simulate();
   const { port } = new URL(gateway.info.gatewayUrl);
   const xml = `<hs_gateway><mobile>1</mobile><countryCode>HKG</countryCode><privateKeyPath>/k</privateKeyPath>
@@ -326,7 +326,7 @@ Deno.test("doctor finds a gateway by its config.xml where no setting names an ad
   const { code, out } = await cli(["doctor", "--config-xml", "config.xml", "--json"], {
     files: { "config.xml": xml },
   });
-  // Nobody is logged in there, and everything else is found.
+  // There is no trade login; all other checks pass.
   assertEquals(code, 6);
   assertEquals(statesOf(out), {
     "settings": "ok",
@@ -349,7 +349,7 @@ const unreadable: [what: string, xml: string, says: string][] = [
   ],
 ];
 for (const [what, xml, says] of unreadable) {
-  Deno.test(`doctor calls nobody by a config.xml that ${what}`, async () => {
+  Deno.test(`doctor sends nothing for a config.xml that ${what}`, async () => {
     await using gateway = await simulate();
     const words = ["doctor", "--config-xml", "c.xml", "--json"];
     const { code, out } = await cli(words, { env: envOf(gateway), files: { "c.xml": xml } });
@@ -357,7 +357,7 @@ for (const [what, xml, says] of unreadable) {
     assertEquals(statesOf(out), { "settings": "ok", "config.xml": "failed" });
     assertStringIncludes(textOf(out, "config.xml"), says);
     assertEquals([gateway.state().tradeLogin, gateway.state().callsTaken], ["out", 0]);
-    // The control: the same settings without the file.
+    // Control: the same settings without the file.
     await cli(["doctor", "--json"], { env: envOf(gateway) });
     assertEquals(gateway.state().tradeLogin, "in");
   });

@@ -23,7 +23,7 @@ const rows: [unknown, number][] = [
   [new TypeError("undefined is not a function"), 1],
   [new InterruptedError("x"), 130],
   [new Deno.errors.BrokenPipe("x"), 130],
-  // A longer piece of work ends as what stopped it.
+  // A larger piece of work ends with the code of the error that stopped it.
   [new DayBookError("x", { cause: new errors.TransportError("y") }), 4],
   [new DayBookError("x", { cause: new InterruptedError("y") }), 130],
   [new DayBookError("x"), 1],
@@ -33,7 +33,7 @@ for (const [error, code] of rows) {
   const name = error instanceof Error
     ? `${error.constructor.name}(${(error.cause as Error)?.name ?? ""})`
     : "text";
-  Deno.test(`exitCodeOf() gives ${code} for ${name}`, () => {
+  Deno.test(`exitCodeOf() returns ${code} for ${name}`, () => {
     assertEquals(exitCodeOf(error), code);
     assertEquals(Object.keys(exitCodes).includes(String(code)), true);
   });
@@ -41,6 +41,6 @@ for (const [error, code] of rows) {
 
 class OwnRejection extends errors.RejectedError {}
 
-Deno.test("exitCodeOf() gives a class that it does not know the code of the one above it", () => {
+Deno.test("exitCodeOf() gives an unknown class the code of its parent class", () => {
   assertEquals(exitCodeOf(new OwnRejection("x", "x")), 3);
 });

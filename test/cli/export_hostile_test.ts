@@ -1,4 +1,4 @@
-/** The command `export day-book` with a broker that takes back what it has shown, or refuses part of it. */
+/** Tests of `export day-book` with a broker that takes back rows it has shown, or rejects some lists. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { bookOf, DAY, openBook } from "../day_book/books.ts";
 import { refusal } from "../day_book/scripted_gateway.ts";
@@ -6,7 +6,7 @@ import { cli } from "./support.ts";
 
 const NOW = "2025-08-20T12:00:00+08:00";
 
-/** A scripted broker, and the command line that exports a day of it into a folder. */
+/** A scripted broker, and the command line that exports one of its days into a folder. */
 function exporting(count: number) {
   const book = openBook(bookOf("us", count));
   book.broker.clock = () => Date.parse(NOW);
@@ -20,7 +20,7 @@ function exporting(count: number) {
   };
 }
 
-Deno.test("export day-book ends with 7 when rows are taken back, names them, and says where both readings are", async () => {
+Deno.test("export day-book ends with 7 when rows disappear, names them, and says where both readings are", async () => {
   await using exported = exporting(3);
   const first = await exported.again("--accounts", "securities");
   assertEquals([first.code, first.out.includes("final   written")], [0, true]);
@@ -43,7 +43,7 @@ Deno.test("export day-book ends with 7 when rows are taken back, names them, and
   ]]);
 });
 
-Deno.test("export day-book names what it did not read, and --accounts chooses what it covers", async () => {
+Deno.test("export day-book names the lists that it did not read, and --accounts chooses the lists", async () => {
   await using exported = exporting(2);
   const both = await exported.again();
   assertEquals(both.code, 7);
@@ -59,7 +59,7 @@ Deno.test("export day-book names what it did not read, and --accounts chooses wh
   assertStringIncludes(wrong.err, 'Cannot use --accounts "stocks": expected one of securities, futures');
 });
 
-Deno.test("export day-book says why a day is provisional that nothing else tells of", async () => {
+Deno.test("export day-book says why a day is provisional if nothing confirms it", async () => {
   await using exported = exporting(0);
   exported.broker.answer = ({ key }) =>
     key.startsWith("TradeQueryMarginFundInfo") ? refusal("1008 call failed") : undefined;
@@ -71,7 +71,7 @@ Deno.test("export day-book says why a day is provisional that nothing else tells
   );
 });
 
-Deno.test("export day-book refuses another account's folder, by its orders and by --owner", async () => {
+Deno.test("export day-book rejects another account's folder, by its orders and by --owner", async () => {
   await using exported = exporting(2);
   await exported.again("--accounts", "securities", "--owner", "savings");
   const named = await exported.again("--accounts", "securities", "--owner", "trading");
@@ -86,7 +86,7 @@ Deno.test("export day-book refuses another account's folder, by its orders and b
   assertStringIncludes(other.err, `the broker shows other orders for ${DAY} than the folder contains`);
 });
 
-Deno.test("export day-book with --wire writes the broker's own rows too", async () => {
+Deno.test("export day-book with --wire also writes the rows as the broker sent them", async () => {
   await using exported = exporting(2);
   assertEquals((await exported.again("--accounts", "securities", "--wire")).code, 0);
   const lines = Deno.readTextFileSync(`${exported.out}/${DAY}/fills.wire.jsonl`).trimEnd().split("\n");

@@ -11,13 +11,13 @@ const NOW = "2025-08-16T12:00:00+08:00";
 const simulate = (options: Parameters<typeof simulateAt>[0]) =>
   simulateAt({ clock: new ManualClock(Date.parse(NOW)), ...options });
 
-/** The last five trading days before that. */
+/** The five trading days before that. */
 const FIVE_DAYS = ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14", "2025-08-15"];
 
 const namesIn = async (path: string) =>
   (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name).sort();
 
-Deno.test("export day-book writes the days asked for and prints nothing but the result with --json", async () => {
+Deno.test("export day-book writes the requested days, and with --json prints only the result", async () => {
   await using gateway = await simulate({ fillsPerDay: 5 });
   await using out = await folder();
   const { code, out: text, err } = await cli(
@@ -47,7 +47,7 @@ Deno.test("export day-book writes the days asked for and prints nothing but the 
   assertEquals((await namesIn(`${out.path}/2025-08-14`)).includes("fills.csv"), true);
 });
 
-Deno.test("export day-book says that the broker has another time, and ends with 7", async () => {
+Deno.test("export day-book reports that the broker's time differs, and ends with 7", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using out = await folder();
   const day = ["--from", "2025-08-12", "--to", "2025-08-12", "--out", out.path];
@@ -67,7 +67,7 @@ Deno.test("export day-book says that the broker has another time, and ends with 
   assertEquals([right.code, JSON.parse(right.out).days[0].status], [0, "final"]);
 });
 
-Deno.test("export day-book takes the last trading day that is over when none is named", async () => {
+Deno.test("export day-book exports the last finished trading day by default", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using out = await folder();
   const { code, out: text } = await cli(["export", "day-book", "--out", out.path, "--now", NOW], {
@@ -91,7 +91,7 @@ Deno.test("export day-book keeps final days, and reads them again with --refresh
   assertEquals(await actionOf("--refresh"), "unchanged");
 });
 
-Deno.test("export day-book shows checks that could not be made, and writes both forms unless told otherwise", async () => {
+Deno.test("export day-book shows checks that could not run, and writes both formats by default", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using out = await folder();
   const { code, out: text, err } = await cli([
@@ -122,7 +122,7 @@ Deno.test("export day-book shows checks that could not be made, and writes both 
   );
 });
 
-Deno.test("showProgress() writes over one line on a terminal, plain lines elsewhere, and none for a program", () => {
+Deno.test("showProgress() redraws one line on a terminal, prints plain lines elsewhere, and none for a program", () => {
   const events: DayBookEvent[] = [
     { type: "started", days: 1, markets: ["hk"], out: "out" },
     { type: "day-started", day: "2025-08-15", index: 0, days: 1 },
@@ -159,10 +159,10 @@ Deno.test("showProgress() writes over one line on a terminal, plain lines elsewh
   assertEquals(shown(false, true), { lines: [], drawn: [] });
 });
 
-Deno.test("export day-book at Ctrl-C ends with 130 and leaves no day half done", async () => {
+Deno.test("export day-book at Ctrl-C ends with 130 and leaves no incomplete day", async () => {
   await using gateway = await simulate({ fillsPerDay: 5 });
   await using out = await folder();
-  // The second day is slow, so that the interruption meets it in the middle.
+  // The second day is slow, so the interruption comes during it.
   gateway.faults.arm({
     kind: "delay",
     operation: "fills.history",
@@ -202,7 +202,7 @@ Deno.test("run runs a recipe over HTTP and prints its table", async () => {
   assertStringIncludes(text, `under ${out.path}/out/day-books`);
 });
 
-Deno.test("run refuses a recipe with a mistake before its first step, naming the line", async () => {
+Deno.test("run rejects a recipe with a mistake before its first step, and names the line", async () => {
   const recipe =
     "name: r\nsteps:\n  - id: a\n    uses: export-day-book\n    with: { markets: [uk], sessions: 1 }\n";
   const { code, out, err } = await cli(["run", "r.yaml"], { files: { "r.yaml": recipe } });
@@ -231,7 +231,7 @@ Deno.test("demo finishes within 30 seconds and says where the files are", async 
   for (const line of text.split("\n")) assertEquals(line.length <= 80 || line.includes(out.path), true, line);
 });
 
-/** Every file under a folder, by its path, with its bytes. */
+/** Returns every file below a folder, by its path, with its bytes. */
 async function filesUnder(path: string, below = ""): Promise<Map<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>();
   for await (const { name, isDirectory } of Deno.readDir(`${path}/${below}`)) {
@@ -253,14 +253,14 @@ Deno.test("demo writes the same bytes over the direct transport as over the gate
   const result = await over("gateway", gateway.path);
   assertEquals((await over("direct", direct.path)).rows, result.rows);
   const [expected, actual] = [await filesUnder(gateway.path), await filesUnder(direct.path)];
-  // Only the direct transport can tell whose account it is.
+  // Only the direct transport can identify the account.
   assertEquals(actual.delete("account.json"), true);
   assertEquals([...actual.keys()].sort(), [...expected.keys()].sort());
   assertEquals(expected.size > 50, true, `${expected.size} files`);
   for (const [name, bytes] of expected) assertEquals(actual.get(name), bytes, name);
 });
 
-Deno.test("demo says over what it ran, and refuses what is no transport", async () => {
+Deno.test("demo names the transport that it used, and rejects an unknown transport", async () => {
   await using out = await folder();
   const { code, out: text } = await cli(["demo", "--transport", "direct", "--out", out.path]);
   assertEquals(code, 0);

@@ -1,11 +1,11 @@
-/** Calendar files that are only found in the working folder: a stranger's file moves no slot. */
+/** Tests of calendar files that are only found in the working folder: somebody else's file moves no slot. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { folder, spawned } from "./support.ts";
 
 const isWindows = Deno.build.os === "windows";
 const FILE = "hsgate.calendars.json";
 
-/** Runs at the opening of Hong Kong. */
+/** Runs when Hong Kong opens. */
 const RECIPE = `name: r
 schedule: { calendar: XHKG, at: open }
 misfire: { grace: 2h }
@@ -34,7 +34,7 @@ async function world(calendars?: string) {
     path,
     write,
     hsgate,
-    /** The next slot. */
+    /** Returns the next slot. */
     next: async () => {
       const { code, out, err } = await hsgate(["next", "r.yaml", "--json", "--now", "2026-11-21T05:00:00Z"]);
       assertEquals(code, 0, err);
@@ -44,7 +44,7 @@ async function world(calendars?: string) {
   };
 }
 
-Deno.test("a calendar file that was only found moves no slot before it is trusted as it is", async () => {
+Deno.test("a calendar file that was only found moves no slot before its current content is trusted", async () => {
   await using w = await world(moved());
   const commands = [
     ["next", "r.yaml"],
@@ -90,7 +90,7 @@ Deno.test("a calendar file counts at once if its user wrote it with a command, o
   assertStringIncludes(await w.next(), "2026-11-23T09:30");
 });
 
-Deno.test("a calendar file within the folder that trusted settings name needs trust of its own", async () => {
+Deno.test("a calendar file inside the folder needs its own trust, even if trusted settings name it", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/days.json`, moved(), { mode: 0o600 });
   await Deno.writeTextFile(`${w.path}/hsgate.yaml`, "calendars: days.json\n", { mode: 0o600 });
@@ -102,7 +102,7 @@ Deno.test("a calendar file within the folder that trusted settings name needs tr
   assertStringIncludes(await w.next(), "2026-11-23T02:00");
 });
 
-Deno.test("check lists a calendar file that is not trusted, and goes on without it", async () => {
+Deno.test("check lists a calendar file that is not trusted, and continues without it", async () => {
   await using w = await world(moved());
   const words = ["check", "r.yaml", "--now", "2026-11-21T05:00:00Z"];
   const { code, out, err } = await w.hsgate(words);
@@ -116,7 +116,7 @@ Deno.test("check lists a calendar file that is not trusted, and goes on without 
   ]]);
 });
 
-Deno.test("a damaged calendar file is a mistake that check lists, and the recipes are checked all the same", async () => {
+Deno.test("check reports a damaged calendar file as a mistake, and still checks the recipes", async () => {
   for (const text of ["{", '{"format": 1, "overrides": [{}]}']) {
     await using w = await world(text);
     const { code, out, err } = await w.hsgate(["check", "r.yaml"]);
@@ -132,7 +132,8 @@ Deno.test("a damaged calendar file is a mistake that check lists, and the recipe
 });
 
 Deno.test({
-  name: "a calendar file that is a link out of the folder, or no regular file, is not read; check goes on",
+  name:
+    "a calendar file that is a link out of the folder, or not a regular file, is not read; check continues",
   ignore: isWindows,
   async fn() {
     await using w = await world();
@@ -142,7 +143,7 @@ Deno.test({
     for (const words of [["next", "r.yaml"], ["trust", FILE, "--yes"]]) {
       const { code, err } = await w.hsgate(words);
       assert(code !== 0, err);
-      assertStringIncludes(err, "it is a link to a file outside of it");
+      assertStringIncludes(err, "it is a link to a file outside the folder");
     }
     const linked = await w.hsgate(["check", "r.yaml"]);
     assertEquals([linked.code, linked.out.includes("02:00")], [0, false], linked.err);

@@ -1,4 +1,4 @@
-/** Settings files that are only found in the working folder: a stranger's folder gets no power from its file. */
+/** Tests of settings files that are only found in the working folder: somebody else's file has no effect. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { settingNames, settingVariables } from "../../lib/client/settings.ts";
 import { cli, folder, KEY, PASSWORD, simulate, spawned, start, type World } from "./support.ts";
@@ -16,7 +16,7 @@ connect: simulator
 steps: [{ id: orders, uses: orders.today, with: { market: hk } }]
 `;
 
-/** A stranger's server on this machine. */
+/** Another user's server on this machine. */
 function listener() {
   const heard: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
@@ -30,7 +30,7 @@ function listener() {
   };
 }
 
-/** A working folder with a recipe, a listener, and a record of trust of its own. */
+/** A working folder with a recipe, a listener, and its own record of trust. */
 async function world() {
   const stack = new AsyncDisposableStack();
   const dir = stack.use(await folder());
@@ -43,7 +43,7 @@ async function world() {
     dir: dir.path,
     recipe: path,
     env: own,
-    /** Runs a command line in a folder that holds these settings. */
+    /** Runs a command line in a folder with these settings. */
     hsgate: (words: readonly string[], settings: string, { env = {}, files = {}, ...more }: World = {}) =>
       cli(words, { env: { ...own, ...env }, files: { [path]: recipe, [FILE]: settings, ...files }, ...more }),
     has: (name: string) => Deno.stat(`${dir.path}/${name}`).then(() => true, () => false),
@@ -53,7 +53,7 @@ async function world() {
 
 type Place = Awaited<ReturnType<typeof world>>;
 
-/** What a stranger's settings file tries. */
+/** What a hostile settings file tries. */
 const attacks: Readonly<
   Record<string, {
     words: (w: Place) => string[];
@@ -105,7 +105,7 @@ const attacks: Readonly<
 };
 
 for (const [what, { words, settings, env = {}, gained }] of Object.entries(attacks)) {
-  Deno.test(`a settings file that was only found gets nothing before it is trusted: ${what}`, async () => {
+  Deno.test(`a settings file that was only found has no effect before it is trusted: ${what}`, async () => {
     await using w = await world();
     await Deno.writeTextFile(`${w.dir}/elsewhere.json`, "s3cr3t");
     const { code, out, err } = await w.hsgate(words(w), settings(w), { env });
@@ -118,7 +118,7 @@ for (const [what, { words, settings, env = {}, gained }] of Object.entries(attac
   });
 }
 
-Deno.test("every setting but the three that can do nothing needs trust, also as a file that holds it", async () => {
+Deno.test("every setting except three harmless ones needs trust, also as a file that contains it", async () => {
   await using w = await world();
   const env = { HSGATE_GATEWAY_URL: w.url };
   const plain = ["pushIdleMs", "logLevel", "timeoutMs"];
@@ -139,7 +139,7 @@ Deno.test("every setting but the three that can do nothing needs trust, also as 
   assertEquals(seen, inFiles);
 });
 
-Deno.test("trust shows each setting and what it can do, without secrets; then the file counts as it is", async () => {
+Deno.test("trust shows each setting and what it can do, without secrets; then the current file is used", async () => {
   await using w = await world();
   const settings =
     `gatewayUrl: ${w.url}\ntradePasswordKey: ${KEY}\npingUrl: https://hc.example/T0KEN\ntimeoutMs: 900\n`;
@@ -169,7 +169,7 @@ Deno.test("trust shows each setting and what it can do, without secrets; then th
   const changed = await w.hsgate(["login"], `${settings}# edited\n`, { env });
   assertEquals(changed.code, 2);
   assertStringIncludes(changed.err, CHANGED);
-  // Another user has a record of his own.
+  // Another user has a separate record.
   const other = { HSGATE_TRUST_FILE: `${w.dir}/other/trust.json` };
   assertStringIncludes((await w.hsgate(["login"], settings, { env: { ...env, ...other } })).err, UNKNOWN);
   const named = { env: { ...env, ...other } };
@@ -181,7 +181,7 @@ Deno.test("trust shows each setting and what it can do, without secrets; then th
   assertStringIncludes((await w.hsgate(["login"], settings, { env })).err, UNKNOWN);
 });
 
-Deno.test("the version that was judged is the version that counts, whoever edits the file meanwhile", async () => {
+Deno.test("the version that was judged is the version that is used, even if the file is edited meanwhile", async () => {
   await using w = await world();
   await using other = listener();
   const settings = (url: string) => `gatewayUrl: ${url}\ntradePasswordKeyFile: keys/key\n`;
@@ -199,7 +199,7 @@ Deno.test("the version that was judged is the version that counts, whoever edits
   assertEquals([w.heard.length > 0, other.heard, reads], [true, [], 1]);
 });
 
-Deno.test("a key file of the folder is trusted as it is; a file elsewhere may change", async () => {
+Deno.test("a key file inside the folder is trusted with its content; a file elsewhere may change", async () => {
   await using w = await world();
   const elsewhere = `${w.dir}/key`;
   for (
@@ -223,7 +223,7 @@ Deno.test("a key file of the folder is trusted as it is; a file elsewhere may ch
   }
 });
 
-Deno.test("check goes on in a folder whose settings are not trusted and lists them; doctor fails on them", async () => {
+Deno.test("check continues in a folder with untrusted settings and lists them; doctor fails", async () => {
   await using w = await world();
   const settings = `gatewayUrl: ${w.url}\nstore: ${w.dir}/elsewhere.db\ncalendars: /etc/hostname\n`;
   const checked = await w.hsgate(["check", w.recipe], settings);
@@ -255,7 +255,7 @@ Deno.test("check goes on in a folder whose settings are not trusted and lists th
   assertEquals([w.heard, await w.has("elsewhere.db")], [[], false]);
 });
 
-Deno.test("a link to a file outside the folder is no settings file, also where that file is trusted", async () => {
+Deno.test("a link to a file outside the folder is not a settings file, even if that file is trusted", async () => {
   await using own = await folder();
   await using strange = await folder();
   await using server = listener();
@@ -274,7 +274,7 @@ Deno.test("a link to a file outside the folder is no settings file, also where t
   ]);
 });
 
-Deno.test("a folder of init works untouched, and its settings are trusted as they were written", async () => {
+Deno.test("a folder of init works unchanged, and its settings are trusted as written", async () => {
   await using dir = await folder();
   const cwd = `${dir.path}/work`;
   const env = { HSGATE_TRUST_FILE: `${dir.path}/own/trust.json`, HSGATE_VOLATILE_STORE: "allow" };
@@ -293,7 +293,7 @@ Deno.test("a folder of init works untouched, and its settings are trusted as the
   }
 });
 
-Deno.test("a scheduler goes on with the settings that it started with, whatever becomes of the file", async () => {
+Deno.test("a scheduler keeps the settings that it started with, whatever happens to the file", async () => {
   await using gateway = await simulate();
   await using dir = await folder();
   const settings = `${dir.path}/${FILE}`;
@@ -340,7 +340,7 @@ Deno.test("a scheduler goes on with the settings that it started with, whatever 
   assertEquals([new Set(runs), err.includes("trust")], [new Set(["ok"]), false], err);
 });
 
-Deno.test("a store that came with the folder is used only after trust; one that its user created, or named, at once", async () => {
+Deno.test("a store that came with the folder is used only after trust; one that the user created or named is used at once", async () => {
   await using w = await world();
   const as = (who: string) => (...words: string[]) =>
     spawned(words, {

@@ -1,4 +1,4 @@
-/** Stores that are only found in the working folder, and stores that others could have written. */
+/** Tests of stores that are only found in the working folder, and of stores that others could have written. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/store/sqlite.ts";
@@ -16,7 +16,7 @@ connect: simulator
 steps: [{ id: orders, uses: orders.today, with: { market: hk } }]
 `;
 
-/** Adds a run that is due, with a step that is done, and a notice that is queued. */
+/** Adds a due run with a finished step, and a queued notice. */
 const WAITING = `
   insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, recipe_sha, trace_id)
     values ('r/every/1', 'r', 'every', 'live', 'write', 1, 1, 'due', 'x', 'x');
@@ -33,14 +33,14 @@ async function makeStore(path: string): Promise<string> {
   return (await store.ownMark())!.store;
 }
 
-/** Changes the file of a store as any program can. */
+/** Changes the file of a store, like any program could. */
 function alter(path: string, sql: string): void {
   const file = new DatabaseSync(path);
   file.exec(sql);
   file.close();
 }
 
-/** A folder of the user's own with a store in it, a stranger's folder beside it, and the user's record of trust. */
+/** The user's folder with a store, somebody else's folder next to it, and the user's record of trust. */
 async function world() {
   const stack = new AsyncDisposableStack();
   const { path } = stack.use(await folder());
@@ -65,13 +65,13 @@ async function world() {
   };
 }
 
-/** The names in the folder of a store, and the bytes of the store. */
+/** Returns the names in the folder of a store, and the bytes of the store. */
 const stateOf = (path: string) => ({
   names: [...Deno.readDirSync(path.replace(/\/[^/]*$/, ""))].map(({ name }) => name).sort(),
   bytes: Deno.readFileSync(path),
 });
 
-Deno.test("a copy of one's own store counts in no other folder, and is neither opened nor changed there", async () => {
+Deno.test("a copy of the user's own store is not used in another folder, and is neither opened nor changed there", async () => {
   await using w = await world();
   Deno.copyFileSync(w.own, w.friend);
   // Opening the store would switch it to a write-ahead log, and create the mark.
@@ -89,7 +89,7 @@ Deno.test("a copy of one's own store counts in no other folder, and is neither o
   assertEquals([own.code, own.out.trim()], [0, "[]"], own.err);
 });
 
-Deno.test("a store that takes the place of a trusted one, and a store with foreign tables, do not count", async () => {
+Deno.test("a store that replaces a trusted one, and a store with foreign tables, are not used", async () => {
   await using w = await world();
   const swaps: [what: string, swap: () => Promise<unknown>][] = [
     ["another id", () => makeStore(w.own)],
@@ -118,7 +118,7 @@ Deno.test("a store that takes the place of a trusted one, and a store with forei
 });
 
 Deno.test({
-  name: "a store is refused, also by name and by trust, if others could have written it or a file beside it",
+  name: "a store is rejected, even if named or trusted, if others could have written it or a file next to it",
   ignore: isWindows,
   async fn() {
     await using w = await world();
@@ -129,7 +129,7 @@ Deno.test({
       [`${w.own}.mark`, 0o602, 0o600, 'hsgate.db.mark" beside it: others may write to it (mode 0602)'],
       [beside, 0o602, 0o600, 'hsgate.db-journal" beside it: others may write to it (mode 0602)'],
       [dir, 0o777, 0o700, "others may add files beside it"],
-      // Nobody can replace the file there, but everybody can add a journal for it.
+      // Others cannot replace the file there, but can add a journal for it.
       [dir, 0o1777, 0o700, "others may add files beside it"],
     ];
     Deno.writeTextFileSync(beside, "");
@@ -153,7 +153,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a store of another user is refused, also an empty one",
+  name: "a store of another user is rejected, even if empty",
   ignore: !isRoot,
   async fn() {
     await using w = await world();
@@ -174,12 +174,12 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a group may write to a store and its folder only if it contains nobody else",
+  name: "a group may write to a store and its folder only if it has no other member",
   ignore: !isRoot,
   async fn() {
     await using w = await world();
     const dir = w.own.replace(/\/[^/]*$/, "");
-    // A group with the number of the user, as in a pod; and another one.
+    // A group with the number of the user, as in a pod; and another group.
     for (const [gid, code] of [[0, 0], [4711, 2]] as const) {
       for (const [path, mode, back] of [[w.own, 0o660, 0o600], [dir, 0o770, 0o700]] as const) {
         Deno.chownSync(path, 0, gid);
@@ -193,7 +193,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a store that is no regular file, or a link to a file elsewhere, is refused without opening it",
+  name: "a store that is not a regular file, or a link to a file elsewhere, is rejected without opening it",
   ignore: isWindows,
   async fn() {
     await using w = await world();
@@ -223,7 +223,7 @@ Deno.test("trust shows unfinished runs, queued notices and recipe files of a sto
   assertEquals(code, 0, err);
   for (
     const line of [
-      'its schedules are of "elsewhere/r.yaml"',
+      'its schedules come from "elsewhere/r.yaml"',
       "has 1 unfinished run (they may start)",
       "r/every/1  due, 1 step done",
       "has 1 queued notice (a scheduler sends them)",
@@ -237,7 +237,7 @@ Deno.test("trust shows unfinished runs, queued notices and recipe files of a sto
   assertEquals([runs.code, JSON.parse(runs.out).length], [0, 1], runs.err);
 });
 
-/** Tables and indexes that are not those of this program, each of which could keep a reader busy. */
+/** Tables and indexes that are not from this program, each of which could keep a reader busy. */
 const foreign: Readonly<Record<string, string>> = {
   "a view in place of a table": `pragma foreign_keys = off; drop table run; create view run as
     with recursive n(i) as (select 1 union all select i + 1 from n) select i as run_key, 'due' as state from n`,
@@ -247,7 +247,7 @@ const foreign: Readonly<Record<string, string>> = {
 };
 
 for (const [what, sql] of Object.entries(foreign)) {
-  Deno.test(`trust refuses a store with ${what}, and reads no row of it`, async () => {
+  Deno.test(`trust rejects a store with ${what}, and reads no row of it`, async () => {
     await using w = await world();
     await makeStore(w.friend);
     alter(w.friend, sql);
@@ -258,11 +258,11 @@ for (const [what, sql] of Object.entries(foreign)) {
   });
 }
 
-Deno.test("a store that is begun anew after a loss stays one's own", async () => {
+Deno.test("a store that is started anew after a loss is still the user's own", async () => {
   await using w = await world();
   Deno.removeSync(w.own);
   const lost = await w.hsgate("own", "runs");
-  assertStringIncludes(lost.err, "the file is gone");
+  assertStringIncludes(lost.err, "the file is missing");
   const accepted = await w.hsgate("own", "store", "accept", "--because", "tests");
   assertEquals(accepted.code, 0, accepted.err);
   const { code, err } = await w.hsgate("own", "runs");

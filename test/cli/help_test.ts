@@ -43,7 +43,7 @@ for (const { name } of commands) {
   });
 }
 
-Deno.test("no printed text says \"deno task hsgate\": in a stranger's folder that runs the folder's own task", async () => {
+Deno.test("no printed text says \"deno task hsgate\": in somebody else's folder, that runs the folder's own task", async () => {
   const root = new URL("../../", import.meta.url);
   const found: string[] = [];
   const read = async (folder: string): Promise<void> => {
@@ -61,7 +61,7 @@ Deno.test("no printed text says \"deno task hsgate\": in a stranger's folder tha
   assertEquals(found, []);
 });
 
-Deno.test("hsgate shows the help of all commands that begin with a word, and runs none of them", async () => {
+Deno.test("hsgate shows the help of all commands with the same first word, and runs none of them", async () => {
   const { code, out } = await cli(["keys", "--help"]);
   assertEquals(code, 0);
   assertStringIncludes(out, "Usage: hsgate keys new ");
@@ -71,14 +71,14 @@ Deno.test("hsgate shows the help of all commands that begin with a word, and run
 });
 
 for (const name of ["run", "export day-book", "call", "quote", "watch", "login", "doctor", "operations"]) {
-  Deno.test(`hsgate ${name} takes --json and --transport`, async () => {
+  Deno.test(`hsgate ${name} accepts --json and --transport`, async () => {
     const { out } = await cli([...name.split(" "), "--help"]);
     assertStringIncludes(out, "--json ");
     assertStringIncludes(out, "--transport NAME");
   });
 }
 
-Deno.test("hsgate without a command shows the overview and fails as wrong usage", async () => {
+Deno.test("hsgate without a command shows the overview and fails with the code for wrong usage", async () => {
   const { code, out } = await cli([]);
   assertEquals(code, 2);
   assertStringIncludes(out, "Usage: hsgate <command>");
@@ -106,7 +106,10 @@ const refusals: [string[], string][] = [
   ],
   [["call", "account.funds", "{market:hk}"], "Cannot read the parameters: "],
   [["call", "account.funds", "@no.json"], 'Cannot read the parameters: there is no file "no.json"'],
-  [["call", "account.funds", '{"market":"hk"}', "--all"], "account.funds answers at once, leave --all out"],
+  [
+    ["call", "account.funds", '{"market":"hk"}', "--all"],
+    "Cannot use --all: account.funds has no pages; remove --all",
+  ],
   [["call", "account.funds", '{"markt":"hk"}'], "markt: expected only market, got"],
   [["quote", "AAPL", "--transport", "direct"], "mobile: expected it in HSGATE_MOBILE (or ..._FILE)"],
   [["quote", "AAPL", "--transport", "drect"], 'expected "gateway" or "direct", got "drect"'],
@@ -124,14 +127,14 @@ const refusals: [string[], string][] = [
   [["doctor", "--config-xml", "no.xml"], 'there is no file "no.xml"'],
 ];
 for (const [words, message] of refusals) {
-  Deno.test(`hsgate ${words.join(" ")} is refused with exit code 2 before anything is sent`, async () => {
+  Deno.test(`hsgate ${words.join(" ")} is rejected with exit code 2 before anything is sent`, async () => {
     const { code, out, err } = await cli(words);
     assertEquals({ code, out }, { code: 2, out: "" });
     assertStringIncludes(err, message);
   });
 }
 
-Deno.test("hsgate takes shared flags before the command too", async () => {
+Deno.test("hsgate also accepts shared flags before the command", async () => {
   const { code, out } = await cli(["--json", "--transport", "gateway", "operations", "orders.cancel"]);
   assertEquals(code, 0);
   assertEquals(JSON.parse(out).wire, "TradeCancelEntrust");
@@ -168,7 +171,7 @@ Deno.test("hsgate operations fits a terminal of 80 columns", async () => {
   }
 });
 
-Deno.test("hsgate loads no package for --help, so that it stays near an empty script", async () => {
+Deno.test("hsgate loads no package for --help, so that help stays fast", async () => {
   const info = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", "tasks/hsgate.ts"],
     cwd: new URL("../../", import.meta.url),

@@ -1,4 +1,4 @@
-/** A broker's words cannot write on the screen, turn the writing round, or bring a secret into what is shown. */
+/** Tests that the broker's text cannot control the screen, reverse the writing direction, or show a secret. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { shownJson, shownLine, shownText } from "../../lib/shown_text.ts";
@@ -11,7 +11,7 @@ const EVIL = `\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\r ${PASSWO
 // deno-lint-ignore no-control-regex -- these are the characters that must not arrive
 const SHOWN_WRONG = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
 
-/** A gateway that puts its words wherever a text can stand, and answers reads or refuses everything. */
+/** A gateway that puts hostile text into every field, and answers reads or rejects everything. */
 function gateway(isOk: boolean): { url: string } & AsyncDisposable {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
     const row = { stockCode: EVIL, stockName: EVIL, currentAmount: "5", status: EVIL, exchangeType: EVIL };
@@ -61,7 +61,7 @@ for (const isOk of [true, false]) {
   });
 }
 
-Deno.test("what is drawn over keeps our own codes, and holds none of a broker's and no secret", () => {
+Deno.test("a redrawn display keeps hsgate's own codes, and contains no codes of the broker and no secret", () => {
   const drawn: string[] = [];
   const draw = (codes: string, text = "") => void drawn.push(codes, text);
   const world = { draw, errTerminal: { draw, columns: () => 80 }, color: false } as Partial<Host> as Host;
@@ -78,7 +78,7 @@ Deno.test("what is drawn over keeps our own codes, and holds none of a broker's 
   }
 });
 
-Deno.test("doctor and login show no trade password of six digits that a broker repeats", async () => {
+Deno.test("doctor and login show no six-digit trade password that the broker repeats", async () => {
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
     () => Response.json({ ok: false, err: "9999 661177 is not known", data: null }),
@@ -98,7 +98,7 @@ Deno.test("doctor and login show no trade password of six digits that a broker r
   }
 });
 
-Deno.test("an error's message holds no control characters, and its text is the broker's own", async () => {
+Deno.test("an error's message contains no control characters, and its `text` is the broker's unchanged text", async () => {
   await using at = gateway(false);
   await using client = await connect({ gateway: { url: at.url }, retry: { attempts: 1 } });
   const error = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] }).then(
@@ -110,7 +110,7 @@ Deno.test("an error's message holds no control characters, and its text is the b
   if ("text" in error) assertStringIncludes(String(error.text), "\x1b]0;owned");
 });
 
-Deno.test("an error of a script never holds the password that a broker repeats", async () => {
+Deno.test("an error of a script never contains the password that a broker repeats", async () => {
   await using at = gateway(false);
   for (const password of [PASSWORD, undefined]) {
     await using client = await connect({
@@ -127,7 +127,7 @@ Deno.test("an error of a script never holds the password that a broker repeats",
       const error = await call().then(() => undefined, (thrown: unknown) => thrown);
       assert(error instanceof Error);
       const all = `${Deno.inspect(error)} ${"text" in error ? error.text : ""}`;
-      // The control: without knowing the password, nothing can be taken out.
+      // Control: without knowing the password, the client cannot remove it.
       assertEquals(all.includes(PASSWORD), password === undefined && index !== 1, all);
     }
   }

@@ -17,12 +17,12 @@ const all = [
   "recipes",
 ];
 
-/** Names of what lies in a folder. */
+/** Returns the names in a folder. */
 async function namesIn(path: string): Promise<string[]> {
   return (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name).sort();
 }
 
-/** Runs `deno` as somebody who works in a folder. */
+/** Runs `deno` like a user in that folder. */
 async function deno(cwd: string, args: readonly string[], env: Record<string, string> = {}) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [...args],
@@ -34,7 +34,7 @@ async function deno(cwd: string, args: readonly string[], env: Record<string, st
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** Answers questions one after the other, and keeps them. */
+/** Answers questions one after the other, and records them. */
 function person(...answers: (string | Error)[]) {
   const asked: string[] = [];
   const answer = (question: string) => {
@@ -47,7 +47,7 @@ function person(...answers: (string | Error)[]) {
   return { asked, answer };
 }
 
-/** The folder and its code cells are fine in the eyes of Deno and of `hsgate check`. */
+/** Checks the folder and its code cells with Deno and with `hsgate check`. */
 async function assertFine(path: string): Promise<void> {
   const { cells } = JSON.parse(await Deno.readTextFile(`${path}/notebook.ipynb`));
   const code = cells.flatMap((cell: { cell_type: string; source: string[] }) =>
@@ -66,13 +66,13 @@ async function assertFine(path: string): Promise<void> {
   assertEquals(check.code, 0);
 }
 
-Deno.test("init writes a folder that works at once with a simulator, from wherever it lies", async () => {
+Deno.test("init writes a folder that works at once with a simulator, wherever it is", async () => {
   await using temp = await folder();
-  // A space and a hash are what paths stumble over.
+  // A space and a hash often cause errors in paths.
   const path = `${temp.path}/my desk #1`;
   const { code, out, err } = await cli(["init", path, "--yes"]);
   assertEquals([code, err], [0, ""]);
-  assertStringIncludes(out, "for a simulated broker, markets hk and us, hours of XHKG:");
+  assertStringIncludes(out, "for a simulated broker, markets hk and us, session times of XHKG:");
   assertStringIncludes(out, `  cd '${path}'\n  deno task hsgate check `);
   assertEquals(await namesIn(path), all);
   assertEquals(await namesIn(`${path}/recipes`), ["end_of_day.yaml", "morning_snapshot.yaml"]);
@@ -115,7 +115,7 @@ export default defineRecipe({
   assertStringIncludes(cells.out, '"00700.HK"');
 });
 
-Deno.test("init adapts the ready recipes, and keeps their comments", async () => {
+Deno.test("init adapts the recipe templates, and keeps their comments", async () => {
   await using temp = await folder();
   const { code } = await cli(["init", `${temp.path}/us`, "--connect=gateway", "--markets=us", "--yes"]);
   assertEquals(code, 0);
@@ -150,7 +150,7 @@ steps:
   const morning = await Deno.readTextFile(`${temp.path}/cn/recipes/morning_snapshot.yaml`);
   assertStringIncludes(
     morning,
-    `# A simulated broker inside the process that runs it. Without this line the settings say where the broker is.
+    `# A simulated broker in the process of the run. Without this line, the recipe uses the broker of the settings.
 connect: simulator
 schedule: { calendar: XHKG, at: open-10m }
 deadline: 6h
@@ -166,7 +166,7 @@ steps:
   );
 });
 
-Deno.test("init for a gateway: commands, script and notebook reach the one that the settings name", async () => {
+Deno.test("init for a gateway: commands, script and notebook reach the gateway of the settings", async () => {
   await using temp = await folder();
   await using gateway = await simulate({ clock: { now: () => Date.now() } });
   const { HSGATE_GATEWAY_URL, ...secrets } = envOf(gateway);
@@ -189,7 +189,7 @@ Deno.test("init for a gateway: commands, script and notebook reach the one that 
   assertEquals(cells.code, 0, cells.err);
 });
 
-Deno.test("init for the direct way: the script logs in over the socket, and nothing secret is in the folder", async () => {
+Deno.test("init for the direct transport: the script logs in over the socket, and the folder contains no secret", async () => {
   await using temp = await folder();
   await using leases = await folder();
   await using platform = await simulatePlatform({ clock: { now: () => Date.now() }, days: 15 });
@@ -213,7 +213,7 @@ Deno.test("init for the direct way: the script logs in over the socket, and noth
   assert(/^hk: [1-9]\d* fills/m.test(fees.out), fees.out + fees.err);
 });
 
-Deno.test("init asks, takes names and numbers, and asks again with the nearest name", async () => {
+Deno.test("init asks, accepts names and numbers, and asks again with the nearest name", async () => {
   await using temp = await folder();
   await Deno.writeTextFile(`${temp.path}/full.txt`, "");
   const path = `${temp.path}/desk`;
@@ -230,21 +230,21 @@ Deno.test("init asks, takes names and numbers, and asks again with the nearest n
     "Folder [../trading]: ",
     "Folder [../trading]: ",
   ]);
-  assertStringIncludes(err, 'Cannot take "gatway" for the way to the broker: did you mean "gateway"?');
+  assertStringIncludes(err, 'Cannot use "gatway" as the way to the broker: did you mean "gateway"?');
   assertStringIncludes(err, 'write it like "http://127.0.0.1:11111"');
-  assertStringIncludes(err, `Cannot write into "${temp.path}": it has "full.txt"; name a folder that is new`);
+  assertStringIncludes(err, `Cannot write into "${temp.path}": it contains "full.txt"; name a new folder`);
   assertStringIncludes(
     await Deno.readTextFile(`${path}/README.md`),
-    `Made by \`hsgate init\` for the broker's gateway program, markets shenzhen and us, hours of XNYS.`,
+    `Created by \`hsgate init\` for the broker's gateway program, markets shenzhen and us, session times of XNYS.`,
   );
-  // Somebody who has Deno through npm alone can type what is printed.
+  // A user who has Deno only through npm can type the printed commands.
   assertStringIncludes(
     await Deno.readTextFile(`${path}/README.md`),
     `npx -y deno@${Deno.version.deno} task fees`,
   );
 });
 
-Deno.test("init leaves nothing behind when somebody presses Ctrl-C at a question", async () => {
+Deno.test("init writes nothing if the user presses Ctrl-C at a question", async () => {
   await using temp = await folder();
   const { answer } = person("", "", new InterruptedError("interrupted"));
   const { code, err } = await cli(["init", `${temp.path}/desk`], { answer });
@@ -253,7 +253,7 @@ Deno.test("init leaves nothing behind when somebody presses Ctrl-C at a question
   assertEquals(await namesIn(temp.path), []);
 });
 
-Deno.test("init proposes the current folder where it is empty, and otherwise a new one in it", async () => {
+Deno.test("init proposes the current folder if it is empty, and otherwise a new folder inside it", async () => {
   await using temp = await folder();
   const words = ["run", "-A", new URL("../../tasks/hsgate.ts", import.meta.url).pathname, "init", "--yes"];
   const first = await deno(temp.path, words);
@@ -265,21 +265,24 @@ Deno.test("init proposes the current folder where it is empty, and otherwise a n
   assertEquals(await namesIn(`${temp.path}/trading`), all);
 });
 
-Deno.test("init says so where nobody can be asked, and takes the usual answers", async () => {
+Deno.test("init without a terminal says so and uses the defaults", async () => {
   await using temp = await folder();
   const { code, err } = await cli(["init", `${temp.path}/desk`]);
   assertEquals(code, 0);
-  assertEquals(err, "hsgate: there is no terminal to ask at, so what no flag says is taken as usual\n");
+  assertEquals(
+    err,
+    "hsgate: no terminal to ask questions on: using the default for everything that no flag sets\n",
+  );
 });
 
-Deno.test("init refuses a folder in which something lies, and changes nothing there", async () => {
+Deno.test("init rejects a folder that is not empty, and changes nothing there", async () => {
   await using temp = await folder();
   for (const name of ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "hsgate.yaml"]) {
     await Deno.writeTextFile(`${temp.path}/${name}`, "mine");
   }
   const { code, err } = await cli(["init", temp.path, "--yes"]);
   assertEquals(code, 2);
-  assertStringIncludes(err, `it has "a.txt", "b.txt", "c.txt", "d.txt", "e.txt" and 1 more`);
+  assertStringIncludes(err, `it contains "a.txt", "b.txt", "c.txt", "d.txt", "e.txt" and 1 more`);
   assertEquals((await namesIn(temp.path)).length, 6);
   assertEquals(await Deno.readTextFile(`${temp.path}/hsgate.yaml`), "mine");
   const file = await cli(["init", `${temp.path}/a.txt`, "--yes"]);
@@ -287,26 +290,26 @@ Deno.test("init refuses a folder in which something lies, and changes nothing th
   assertStringIncludes(file.err, `Cannot write into "${temp.path}/a.txt": it is a file`);
   const empty = await cli(["init", "", "--yes"]);
   assertEquals(empty.code, 2);
-  assertStringIncludes(empty.err, 'Cannot write into "": name a folder that is new, or "." for this one');
+  assertStringIncludes(empty.err, 'Cannot write into "": name a new folder, or "." for this one');
 });
 
-Deno.test("init takes a folder that has nothing but a new repository", async () => {
+Deno.test("init accepts a folder that contains only a new repository", async () => {
   await using temp = await folder();
   await Deno.mkdir(`${temp.path}/.git`);
   assertEquals((await cli(["init", temp.path, "--yes"])).code, 0);
   assertEquals(await namesIn(temp.path), [".git", ...all]);
 });
 
-Deno.test("init refuses flags that do not fit, before it writes", async () => {
+Deno.test("init rejects contradictory flags before it writes", async () => {
   await using temp = await folder();
   const path = `${temp.path}/desk`;
   const cases: [string[], string][] = [
-    [["--connect", "direkt"], 'Cannot take "direkt" for the way to the broker: did you mean "direct"?'],
-    [["--markets", "hk,tokyo"], 'Cannot take "tokyo" for a market: there are hk, us, shenzhen, shanghai'],
-    [["--markets", ","], "Cannot do without a market"],
-    [["--calendar", "XHKX"], 'Cannot take "XHKX" for the exchange: did you mean "XHKG"?'],
-    [["--connect", "direct", "--gateway", "http://127.0.0.1:1"], "Cannot take --gateway"],
-    [["--connect", "simulator", "--auth-url", "https://host"], "Cannot take --auth-url"],
+    [["--connect", "direkt"], 'Cannot use "direkt" as the way to the broker: did you mean "direct"?'],
+    [["--markets", "hk,tokyo"], 'Cannot use "tokyo" as a market: there are hk, us, shenzhen, shanghai'],
+    [["--markets", ","], "Cannot create a folder without a market"],
+    [["--calendar", "XHKX"], 'Cannot use "XHKX" as the exchange: did you mean "XHKG"?'],
+    [["--connect", "direct", "--gateway", "http://127.0.0.1:1"], "Cannot use --gateway"],
+    [["--connect", "simulator", "--auth-url", "https://host"], "Cannot use --auth-url"],
     [["--auth-url", "http://host"], "plain HTTP is accepted only on loopback"],
   ];
   for (const [flags, expected] of cases) {
@@ -317,7 +320,7 @@ Deno.test("init refuses flags that do not fit, before it writes", async () => {
   assertEquals(await namesIn(temp.path), []);
 });
 
-Deno.test("writeAll() takes away what it has written when a file cannot be written", async () => {
+Deno.test("writeAll() removes what it has written if a file cannot be written", async () => {
   await using temp = await folder();
   const target = await findFolder(`${temp.path}/new/desk`);
   const files = [{ path: "one.txt", text: "1" }, { path: "two/b.txt", text: "2" }, {
@@ -329,7 +332,7 @@ Deno.test("writeAll() takes away what it has written when a file cannot be writt
   assertEquals([failed, await namesIn(temp.path)], [true, []]);
 });
 
-Deno.test("relative() names the way from one folder to another", () => {
+Deno.test("relative() returns the path from one folder to another", () => {
   const way = (from: string, to: string) => relative(new URL(from), new URL(to));
   assertEquals(way("file:///home/me/desk/", "file:///home/me/hsgate/"), "../hsgate/");
   assertEquals(way("file:///home/me/hsgate/desk/", "file:///home/me/hsgate/"), "../");
@@ -337,7 +340,7 @@ Deno.test("relative() names the way from one folder to another", () => {
   assertEquals(way("file:///home/me/", "file:///home/me/hsgate/"), "./hsgate/");
 });
 
-Deno.test("init pins what a script of the folder loads: every package of the toolkit, and no other one", async () => {
+Deno.test("init pins the packages that a script of the folder may load: exactly those of the toolkit", async () => {
   await using dir = await folder();
   const path = `${dir.path}/desk`;
   assertEquals((await cli(["init", path, "--yes"])).code, 0);
@@ -346,11 +349,11 @@ Deno.test("init pins what a script of the folder loads: every package of the too
   await Deno.writeTextFile(`${path}/all.ts`, modules.map((name) => `import "${name}";\n`).join(""));
   const all = await deno(path, ["run", "all.ts"]);
   assertEquals([all.code, all.err], [0, ""]);
-  // A package that nobody has pinned is refused, also one that is on this machine already.
+  // A package that is not pinned is rejected, even if it is already in the cache.
   await Deno.writeTextFile(`${path}/other.ts`, 'import "npm:zod@4";\n');
   const other = await deno(path, ["run", "other.ts"]);
   assert(other.code !== 0 && /lockfile is out of date/i.test(other.err), other.err);
-  // A package with another content than the pinned one would be refused: its hash is there.
+  // A package with other content than the pinned one would be rejected, because its hash is in the file.
   const { npm } = JSON.parse(lock) as { npm: Record<string, { integrity?: string }> };
   for (const [name, { integrity }] of Object.entries(npm)) assert(integrity?.startsWith("sha512-"), name);
   assertEquals(await Deno.readTextFile(`${path}/deno.lock`), lock);

@@ -29,7 +29,7 @@ async function withCapture<T>(bytes: Uint8Array, work: (path: string) => Promise
   }
 }
 
-Deno.test("inspect prints one JSON line per frame and ends with 7 where one cannot be read", async () => {
+Deno.test("inspect prints one JSON line per frame and ends with 7 if one cannot be read", async () => {
   const { code, out, err } = await withCapture(
     joined,
     (path) => cli(["inspect", path, ...keyFlags], { files }),
@@ -37,14 +37,14 @@ Deno.test("inspect prints one JSON line per frame and ends with 7 where one cann
   assertEquals([code, err], [7, ""]);
   const lines = linesOf(out);
   assertEquals(lines.length, 83);
-  // All but the request that only the platform can read, and the heartbeat that nobody signs.
+  // All frames except the request that only the platform can read, and the heartbeat, which has no signature.
   assertEquals(lines.filter(({ signature }) => signature === "ok").length, 81);
   assertEquals(lines.filter(({ error }) => error !== undefined).map(({ error, offset }) => [error, offset]), [
     ["cipher-segment", 11_013],
   ]);
 });
 
-Deno.test("inspect ends with 0 when all is well, and with 7 for a wrong signature", async () => {
+Deno.test("inspect ends with 0 if all frames are valid, and with 7 for a wrong signature", async () => {
   const pushed = vectors.find(({ kind, encryption }) => kind === "notify" && encryption === "none")!.frame;
   const hex = new TextEncoder().encode(Buffer.from(pushed).toString("hex"));
   const good = await withCapture(hex, (path) => cli(["inspect", path, ...keyFlags], { files }));
@@ -67,7 +67,7 @@ Deno.test("inspect reads stdin", async () => {
   ]);
 });
 
-Deno.test("inspect says which key, file or terminal stands in the way, and repeats no key", async () => {
+Deno.test("inspect names the key, file or terminal that is wrong, and prints no key", async () => {
   const cases: [words: string[], reason: string][] = [
     [["--aes-key", "AQIDBA=="], "Cannot read --aes-key: it is not Base64 of 16 bytes"],
     [["--private-key", "odd.key"], "Cannot read private key: it is neither PEM nor Base64"],

@@ -8,7 +8,7 @@ const WAITING =
   "hsgate: waiting for the answer to orders.place, which was sent; a third Ctrl-C ends the program at once, and " +
   "then the outcome is unknown: look in orders.today";
 
-/** Starts the program against a gateway whose answer takes its time, and resolves once it has asked. */
+/** Starts the program against a slow gateway, and resolves when its request has arrived. */
 async function asking(
   kind: "write" | "read",
   gateway: SimulatedGateway,
@@ -77,7 +77,7 @@ Deno.test("a second Ctrl-C without a write in progress ends at once with 130 and
   await using gateway = await simulate();
   const { child, ended } = await asking("read", gateway, 50_000);
   child.kill("SIGINT");
-  // Two signals at once would be one to the system.
+  // The system would combine two signals at the same time.
   await new Promise((resolve) => setTimeout(resolve, 500));
   child.kill("SIGINT");
   assertEquals(await ended(), { code: 130, out: "", err: "" });
@@ -88,13 +88,13 @@ Deno.test("a hangup during a write, without a terminal, says so and waits for th
   const { child, seen, ended } = await asking("write", gateway, 4_000);
   child.kill("SIGHUP");
   await seen(SENT);
-  // The system sends a second one after that of the shell.
+  // The system sends a second hangup after the one from the shell.
   child.kill("SIGHUP");
   const { code, out } = await ended();
   assertEquals([code, out], [0, "answered\n"]);
 });
 
-Deno.test("a hangup does not reach a program that nohup has started", async () => {
+Deno.test("a hangup does not stop a program that nohup has started", async () => {
   await using gateway = await simulate();
   const { child, ended } = await asking("write", gateway, 2_000, { nohup: true });
   child.kill("SIGHUP");

@@ -1,4 +1,4 @@
-/** `hsgate keys new` and `hsgate keys check`; foreign forms of keys are made with node-forge and node:crypto. */
+/** Tests of `hsgate keys new` and `hsgate keys check`; other forms of keys come from node-forge and node:crypto. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { exportPublicKey, publicKeyOf, readPrivateKey } from "../../lib/wire/keys.ts";
@@ -9,7 +9,7 @@ const pem = (key: KeyObject, type: "pkcs1" | "pkcs8" | "spki") => String(key.exp
 const PRIVATE = pem(developer.privateKey, "pkcs8");
 const REGISTERED = developer.publicKey.export({ type: "spki", format: "der" }).toString("base64");
 
-/** Writes a key to a file and checks that. */
+/** Writes a key to a file and checks it. */
 async function check(content: string | Uint8Array, { mode = 0o600, flags = [] as string[] } = {}) {
   await using dir = await folder();
   const path = `${dir.path}/key`;
@@ -25,7 +25,7 @@ async function check(content: string | Uint8Array, { mode = 0o600, flags = [] as
   } = JSON.parse(out);
   assertEquals(report.ok, code === 0);
   const lines = report.findings.map(({ state, text }) => `${state}: ${text}`);
-  // Nothing of a private key ever gets out.
+  // No output contains any part of a private key.
   assertEquals(out.includes("PRIVATE KEY-----\\n") || out.includes(PRIVATE.split("\n")[2]!), false);
   return {
     code,
@@ -35,7 +35,7 @@ async function check(content: string | Uint8Array, { mode = 0o600, flags = [] as
   };
 }
 
-Deno.test("keys new writes a pair that only its owner can read, and prints the half to register", async () => {
+Deno.test("keys new writes a pair that only its owner can read, and prints the public key to register", async () => {
   await using dir = await folder();
   const { code, out, err } = await cli(["keys", "new", "--out", `${dir.path}/new`, "--json"]);
   assertEquals({ code, err }, { code: 0, err: "" });
@@ -62,38 +62,38 @@ Deno.test("keys new says what to do with the keys", async () => {
 });
 
 for (const name of ["developer_private.pem", "developer_public.txt"]) {
-  Deno.test(`keys new never overwrites ${name}, and leaves nothing half made`, async () => {
+  Deno.test(`keys new never overwrites ${name}, and leaves no single file of a pair`, async () => {
     await using dir = await folder();
     await Deno.writeTextFile(`${dir.path}/${name}`, "what was there");
     const { code, out, err } = await cli(["keys", "new", "--out", dir.path]);
     assertEquals({ code, out }, { code: 2, out: "" });
-    assertStringIncludes(err, `${name}": it is there already, and a key is never overwritten`);
+    assertStringIncludes(err, `${name}": it exists already, and keys are never overwritten`);
     assertEquals(await Deno.readTextFile(`${dir.path}/${name}`), "what was there");
     assertEquals((await Array.fromAsync(Deno.readDir(dir.path))).length, 1);
   });
 }
 
-Deno.test("keys check finds nothing wrong with a good key, and tells its public half", async () => {
+Deno.test("keys check finds nothing wrong with a good key, and prints its public key", async () => {
   const { code, lines, publicKey } = await check(PRIVATE);
   assertEquals([code, publicKey], [0, REGISTERED]);
   assertEquals(lines, [
     "ok: RSA, private key, PKCS#8 in PEM",
-    "ok: 1024 bits, as the interface wants it",
-    "ok: only its owner can read it (mode 600)",
+    "ok: 1024 bits, as required",
+    "ok: only the owner can read it (mode 600)",
   ]);
 });
 
 const fine: [string, string, string][] = [
-  ["PKCS#1", pem(developer.privateKey, "pkcs1"), "PKCS#1 in PEM (which is fine)"],
+  ["PKCS#1", pem(developer.privateKey, "pkcs1"), "PKCS#1 in PEM (accepted)"],
   ["bare Base64", PRIVATE.replaceAll(/-----.*-----|\n/g, ""), "PKCS#8 in bare Base64"],
   [
     "the vendor's armour around PKCS#8",
     PRIVATE.replaceAll("PRIVATE KEY", "RSA PRIVATE KEY"),
-    'PKCS#8 in PEM that calls itself "RSA PRIVATE KEY" (as the vendor writes it, which is fine)',
+    'PKCS#8 in PEM that calls itself "RSA PRIVATE KEY" (the form that the vendor writes, accepted)',
   ],
 ];
 for (const [what, text, form] of fine) {
-  Deno.test(`keys check takes ${what}`, async () => {
+  Deno.test(`keys check accepts ${what}`, async () => {
     const { code, lines, publicKey } = await check(text);
     assertEquals([code, publicKey], [0, REGISTERED]);
     assertEquals(lines[0], `ok: RSA, private key, ${form}`);
@@ -124,20 +124,20 @@ const wrong: [what: string, content: string | Uint8Array, line: string, advice: 
     "openssl pkey",
   ],
   ["UTF-16", utf16, "an editor saved it as UTF-16", "Save it again"],
-  ["an encrypted key", locked, "it is protected by a password", "Take the password off"],
+  ["an encrypted key", locked, "it is protected by a password", "Remove the password"],
   ["the public half", pem(developer.publicKey, "spki"), "it is a public key", "add --public"],
-  ["a key of 2048 bits", pem(big.privateKey, "pkcs8"), "2048 bits; the interface", "keys new"],
+  ["a key of 2048 bits", pem(big.privateKey, "pkcs8"), "2048 bits; the protocol", "keys new"],
   ["an elliptic curve", pem(curve.privateKey, "pkcs8"), 'it is a key for "ec"; RSA is needed', "keys new"],
   [
     "a certificate",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
     "it is a certificate",
-    "Name the file of the key",
+    "Use the file of the key",
   ],
   [
-    "a key of OpenSSH",
+    "an OpenSSH key",
     "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n-----END OPENSSH PRIVATE KEY-----\n",
-    "it is a key of OpenSSH",
+    "it is an OpenSSH key",
     "keys new",
   ],
   ["a key cut short", PRIVATE.slice(0, 300), "its PEM armour is damaged", "BEGIN and END lines"],
@@ -161,13 +161,13 @@ for (const [what, content, line, advice] of wrong) {
 const odd: [what: string, content: string, mode: number, line: string][] = [
   ["others can read it", PRIVATE, 0o644, "others on this machine can read it (mode 644)"],
   [
-    "its lines end as on Windows",
+    "it has Windows line endings",
     PRIVATE.replaceAll("\n", "\r\n"),
     0o600,
-    "its lines end as on Windows (CRLF)",
+    "it has Windows line endings (CRLF)",
   ],
   ["it has a byte order mark", `\ufeff${PRIVATE}`, 0o600, "an editor put a byte order mark in front"],
-  ["there are two in the file", PRIVATE + PRIVATE, 0o600, "2 keys or certificates stand in it"],
+  ["there are two in the file", PRIVATE + PRIVATE, 0o600, "2 keys or certificates are in the file"],
 ];
 for (const [what, content, mode, line] of odd) {
   Deno.test(`keys check warns when ${what}, and the key can be used`, async () => {
@@ -177,18 +177,18 @@ for (const [what, content, mode, line] of odd) {
   });
 }
 
-Deno.test("keys check --public looks at the platform's key, and refuses a private one there", async () => {
+Deno.test("keys check --public checks the platform's key, and rejects a private one", async () => {
   const good = await check(REGISTERED, { mode: 0o644, flags: ["--public"] });
   assertEquals([good.code, good.publicKey], [0, REGISTERED]);
   assertEquals(good.lines, [
     "ok: RSA, public key, SPKI in bare Base64",
-    "ok: 1024 bits, as the interface wants it",
+    "ok: 1024 bits, as required",
   ]);
   const { code, lines } = await check(PRIVATE, { flags: ["--public"] });
   assertEquals([code, lines], [2, ["failed: it is a private key; the public one is needed"]]);
 });
 
-Deno.test("keys check says that a file is missing or a folder", async () => {
+Deno.test("keys check reports a missing file and a folder", async () => {
   await using dir = await folder();
   const missing = await cli(["keys", "check", `${dir.path}/none`]);
   assertEquals(missing.code, 2);

@@ -1,4 +1,4 @@
-/** A link in a folder that was given away neither shows files elsewhere nor decides where files are written. */
+/** Tests that a link in somebody else's folder neither shows other files nor decides where files are written. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { linkedOutside } from "../../lib/confined_paths.ts";
 import { folder } from "./runner_support.ts";
@@ -6,7 +6,7 @@ import { spawned } from "./support.ts";
 
 const ignore = Deno.build.os === "windows";
 
-/** A stranger's folder, and a place outside it with a secret. */
+/** Somebody else's folder, and a place outside it with a secret. */
 async function place() {
   const dir = await folder({});
   const path = await Deno.realPath(dir.path);
@@ -43,10 +43,10 @@ Deno.test({
       const { code, out, err } = await spawned(words, { cwd: at.found });
       assertEquals(code, 2, `${words}: ${out}${err}`);
       assert(!(out + err).includes("PRECIOUS"), `${words}: ${out}${err}`);
-      // The reason is the link, unless the name of a recipe was looked for in vain.
+      // The error names the link, unless a recipe of that name was not found.
       if (words[1] !== "r") assertStringIncludes(out + err, "link", words.join(" "));
     }
-    // The control: the file itself, named by its person, is read.
+    // Control: the file itself can be read if the user names it.
     const { out } = await spawned(["check", `${at.outside}/r.yaml`], { cwd: at.found });
     assertStringIncludes(out, "r.yaml:");
   },
@@ -72,7 +72,7 @@ Deno.test({
     }
     const { code } = await spawned(["keys", "new", "--out", at.outside], { cwd: at.found });
     assertEquals(code, 0);
-    // `init` chooses the name itself, and writes into an empty folder only.
+    // `init` chooses the name itself, and writes only into an empty folder.
     const empty = `${at.outside}/empty`;
     await Deno.mkdir(empty);
     await Deno.symlink(empty, `${at.found}/trading`);

@@ -1,4 +1,4 @@
-/** A link in a found folder never decides where a file is made: nothing appears or changes outside the folder. */
+/** Tests that a link in a found folder never decides where a file is created: nothing outside the folder changes. */
 import { countWrite } from "../../lib/runner/queries/steps.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { backupStore } from "../../lib/runner/queries/store_care.ts";
@@ -9,7 +9,7 @@ import { takeLease } from "../../lib/transports/direct/lease.ts";
 import { writeCalendars } from "../../tasks/commands/shared/local_calendars.ts";
 import { cli } from "./runner_support.ts";
 
-/** A stranger's folder, and a place outside it with one file. */
+/** Somebody else's folder, and a place outside it with one file. */
 function place() {
   const path = Deno.makeTempDirSync({ prefix: "hsgate-links-" });
   for (const name of ["found", "outside"]) Deno.mkdirSync(`${path}/${name}`);
@@ -21,7 +21,7 @@ function place() {
   };
 }
 
-/** What makes files, by the name of the link that waits for it; some of them refuse it, others replace the link. */
+/** Commands that create files, by the name of a link in the way; some reject the link, others replace it. */
 const made: Record<string, (found: string, name: string) => unknown> = {
   "hsgate.db": async (_, name) => await (await openSqlite(name))[Symbol.asyncDispose](),
   "hsgate.db-wal": async (found) => await storeWith(found),
@@ -74,7 +74,7 @@ for (const target of ["missing", "precious"]) {
         using at = place();
         const link = `${at.found}/${name}`;
         Deno.symlinkSync(`${at.outside}/${target}`, link);
-        // Refused or made in the folder: both are right, and only the outside counts.
+        // Both are right, an error or a file in the folder; only the outside matters.
         const result = await Promise.try(() => make(at.found, link)).catch((error: unknown) => error);
         const names = [...Deno.readDirSync(at.outside)].map((entry) => entry.name);
         assertEquals(names, ["precious"], `${name}: ${Deno.inspect(result)}`);
@@ -85,7 +85,7 @@ for (const target of ["missing", "precious"]) {
 }
 
 Deno.test({
-  name: "a new store is not made where a link leads, and the error says what to do",
+  name: "a new store is not created through a link, and the error says what to do",
   ignore: Deno.build.os === "windows",
   async fn() {
     using at = place();
@@ -94,15 +94,15 @@ Deno.test({
     await assertRejects(
       async () => await openSqlite(link),
       Error,
-      "it is a symbolic link to a file that is not there or is empty",
+      "it is a symbolic link to a file that is missing or empty",
     );
     Deno.writeTextFileSync(`${at.outside}/later.db`, "");
     await assertRejects(
       async () => await openSqlite(link),
       Error,
-      "it is a symbolic link to a file that is not there or is empty",
+      "it is a symbolic link to a file that is missing or empty",
     );
-    // A store that is there already is used behind a link, as its person may have laid it.
+    // An existing store behind a link is used, because its user may have created the link.
     Deno.removeSync(`${at.outside}/later.db`);
     await (await openSqlite(`${at.outside}/later.db`))[Symbol.asyncDispose]();
     await (await openSqlite(link))[Symbol.asyncDispose]();

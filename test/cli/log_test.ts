@@ -4,7 +4,7 @@ import { markPath } from "../../lib/store/mark.ts";
 import { cli, envOf, folder, MORNING, simulate, spawned, start } from "./runner_support.ts";
 import { directEnvOf, simulatePlatform } from "./support.ts";
 
-/** Two steps of which the second is left out, at 10:00 in Hong Kong. */
+/** Two steps, of which the second is skipped, at 10:00 in Hong Kong. */
 const beat = `name: beat
 schedule: { calendar: XHKG, at: open+30m }
 misfire: { action: skip, grace: 2h }
@@ -13,16 +13,16 @@ steps:
   - { id: never, uses: account.funds, with: { market: hk }, if: "1 == 2" }
 `;
 
-/** Brings a schedule that was just seen for the first time to a day before, so that a slot has passed. */
+/** Moves the start of a new schedule back by a day, so that a slot has passed. */
 async function wind(store: string, back: string): Promise<void> {
   await using open = await openSqlite(store);
   await open.run("update schedule set watermark = ?, updated_at = 0", Date.parse(back));
 }
 
-/** A spawned process takes the real time, so that its slots must be of now. */
+/** A spawned process uses the real time, so its slots must be current. */
 const often = beat.replace("calendar: XHKG, at: open+30m", "every: 1s").replace("2h", "1h");
 
-Deno.test("schedule writes JSON lines with level, run key and trace where nobody watches, columns where somebody does", async () => {
+Deno.test("schedule writes JSON lines with level, run key and trace without a terminal, and columns on a terminal", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const store = `${dir.path}/store.db`;
@@ -58,7 +58,7 @@ Deno.test("schedule writes JSON lines with level, run key and trace where nobody
   await wind(store, "2025-08-14T10:00:00Z");
   const text = (await cli(words, { env: envOf(gateway), columns: 120 })).out;
   assertEquals(
-    // Whole: a trace that was cut could not be looked up.
+    // Not cut, because a cut trace id cannot be searched for.
     text.replaceAll(/[0-9a-f]{32} {2}/g, "TRACE ").replaceAll(/\b0\.\d s/g, "0.0 s"),
     [
       "Fri 2025-08-15",
@@ -109,11 +109,11 @@ interface Exported {
   }[];
   logs: { traceId: string; spanId: string; body: { stringValue: string } }[];
   metrics: Map<string, Attributes[]>;
-  /** Every byte that was sent. */
+  /** Every byte that was received. */
   text: string;
 }
 
-/** A receiver of OpenTelemetry over HTTP. */
+/** An OpenTelemetry receiver over HTTP. */
 function receiver() {
   const got: Exported = { spans: [], logs: [], metrics: new Map(), text: "" };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
@@ -150,7 +150,7 @@ function receiver() {
 const plainOf = (attributes: Attributes) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
-Deno.test("schedule with OTEL_DENO=true sends spans of runs, steps and requests, lines linked to them, and figures", async () => {
+Deno.test("schedule with OTEL_DENO=true sends spans of runs, steps and requests, log lines linked to them, and metrics", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using otlp = receiver();
   await using dir = await folder({
@@ -222,7 +222,7 @@ export default defineStep({
   );
   assert(requests.length >= 1, "the request to the gateway hangs under its step");
 
-  // Lines name the span that they were written in, in what is printed and in what is exported.
+  // Each line names the span in which it was written, both printed and exported.
   const said = lines.find(({ type, traceId }) => type === "log" && traceId === run.traceId);
   assertEquals([said.spanId, said.message], [steps[0]!.spanId, "a word from the step"]);
   const record = logs.find(({ body }) => body.stringValue.includes("a word from the step"));
@@ -241,7 +241,7 @@ export default defineStep({
   }
 });
 
-Deno.test("schedule takes no package for OpenTelemetry, and loads what makes figures only with OTEL_DENO", async () => {
+Deno.test("schedule loads no package for OpenTelemetry, and loads the metrics module only with OTEL_DENO", async () => {
   const root = new URL("../../", import.meta.url);
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", new URL("tasks/commands/schedule/body.ts", root).pathname],
@@ -259,7 +259,7 @@ Deno.test("schedule takes no package for OpenTelemetry, and loads what makes fig
   assertEquals(importers, [["tasks/commands/shared/observers.ts", true]]);
 });
 
-Deno.test("call over the direct transport leaves no secret in spans, and refuses addresses that hold some", async () => {
+Deno.test("call over the direct transport leaves no secret in spans, and rejects addresses that contain one", async () => {
   await using platform = await simulatePlatform();
   await using otlp = receiver();
   await using leases = await folder({});
@@ -299,15 +299,15 @@ Deno.test("call over the direct transport leaves no secret in spans, and refuses
       );
     }
   }
-  // The doctor looks whether anybody answers there, and tells nobody anything.
+  // The doctor only checks that a program listens there, and sends nothing.
   assertEquals(asked.filter((path) => path !== "/"), []);
-  // Without traces the same settings work.
+  // Without tracing, the same settings work.
   const { OTEL_DENO: _, ...quiet } = through;
   const untraced = await spawned(words, { env: { ...quiet, HSGATE_PARAMETER_STYLE: "query" } });
   assertEquals(untraced.code, 0, untraced.err);
 });
 
-/** A place that tells what it was asked, with whatever came along. */
+/** A server that records its requests. */
 function listener(answer = () => new Response("ok")) {
   const asked: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
@@ -321,7 +321,7 @@ function listener(answer = () => new Response("ok")) {
   };
 }
 
-/** Every byte of the files below a folder, as text and in the small letters of hex. */
+/** Returns every byte of the files below a folder, as text and in lower-case hex. */
 async function bytesBelow(path: string): Promise<string> {
   let text = "";
   for await (const { name, isDirectory } of Deno.readDir(path)) {
@@ -396,7 +396,7 @@ export default defineStep({
     processes += new TextDecoder().decode(
       (await new Deno.Command("ps", { args: ["-eo", "args"] }).output()).stdout,
     );
-    // While it is open there is a write-ahead log beside it.
+    // While it is open, it has a write-ahead log next to it.
     files += await bytesBelow(out);
   }
   process.kill("SIGTERM");

@@ -1,14 +1,14 @@
-/** Notices that reach nobody are seen wherever a person looks, and can be sent again. */
+/** Tests that unsent notices are visible in every command, and can be sent again. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { cli, envOf, folder, simulate, trustAll } from "./support.ts";
 
-/** An address at which nobody listens. */
+/** An address at which no program listens. */
 function deadPort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;
 }
 
-/** A server of webhooks that notes the texts it gets. */
+/** A webhook server that records the texts. */
 function startHook(port = 0) {
   const texts: string[] = [];
   const server = Deno.serve({ port, hostname: "127.0.0.1", onListen() {} }, async (request) => {
@@ -54,7 +54,7 @@ async function work(text: string): Promise<Work> {
   };
 }
 
-Deno.test("a notice that cannot be sent is told by run --manual, runs, runs show, notices and doctor, until it is sent", async () => {
+Deno.test("an unsent notice is reported by run --manual, runs, runs show, notices and doctor, until it is sent", async () => {
   const port = deadPort();
   await using at = await work(recipeText(byWebhook(port)));
   const reason = `Cannot notify by webhook: 127.0.0.1:${port}: it cannot be reached`;
@@ -85,7 +85,7 @@ Deno.test("a notice that cannot be sent is told by run --manual, runs, runs show
   const finding = found.find(({ check }: { check: string }) => check === "notices");
   assertEquals([finding.state, finding.text], [
     "warning",
-    `1 not sent, 0 of them given up; the oldest: ${reason}`,
+    `1 not sent, 0 given up; the oldest: ${reason}`,
   ]);
 
   const again = await at.hsgate("notices", "--send", "--recipes", at.path.replace(/\/[^/]*$/, ""));
@@ -95,21 +95,21 @@ Deno.test("a notice that cannot be sent is told by run --manual, runs, runs show
   const sent = await at.hsgate("notices", "--send", "--recipes", at.path.replace(/\/[^/]*$/, ""));
   assertEquals([sent.code, sent.out], [0, `${key}: notice 1 by webhook was sent\n`], sent.err);
   assertEquals(hook.texts, ["it is ok"]);
-  // The control: nothing is left, and nobody is warned.
-  assertEquals((await at.hsgate("notices")).out, "there are no notices that were not sent\n");
+  // Control: nothing is left, and no command warns.
+  assertEquals((await at.hsgate("notices")).out, "there are no unsent notices\n");
   assertEquals((await at.hsgate("runs")).err, "");
   assertStringIncludes((await at.hsgate("runs", "show", key)).out, "notice 1 by webhook  sent");
   await at.hsgate("notices", "--send", "--recipes", at.path.replace(/\/[^/]*$/, ""));
   assertEquals(hook.texts.length, 1);
 });
 
-Deno.test("notices --dismiss takes notices off the list for good, and the run keeps a note of it", async () => {
+Deno.test("notices --dismiss removes notices from the list, and the run keeps a record of it", async () => {
   await using at = await work(recipeText(byWebhook(deadPort())));
   const ran = await at.hsgate("run", at.path, "--manual");
   const key = /run key (\S+)/.exec(ran.out)![1]!;
   assertEquals((await at.hsgate("notices", "--send", "--dismiss")).code, 2);
   const { code, out } = await at.hsgate("notices", "--failed", "--dismiss", "--by", "ann");
-  assertEquals([code, out], [0, "1 notice was taken off the list\n"]);
+  assertEquals([code, out], [0, "1 notice was removed from the list\n"]);
   assertEquals((await at.hsgate("runs")).err, "");
   assertEquals((await at.hsgate("notices", "--json")).out, "[]\n");
   const { events } = JSON.parse((await at.hsgate("runs", "show", key, "--json")).out);
@@ -117,7 +117,7 @@ Deno.test("notices --dismiss takes notices off the list for good, and the run ke
   assertEquals([note.data.channel, note.data.actor], ["webhook", "ann"]);
 });
 
-Deno.test("run --manual sends the fallback when the first channel is dead, and says what failed", async () => {
+Deno.test("run --manual sends the fallback when the first channel fails, and says what failed", async () => {
   await using hook = startHook();
   const notify = `  - on: always
     with: { chat: { url: "http://127.0.0.1:${deadPort()}/" } }
@@ -142,11 +142,11 @@ Deno.test("a run without a store says that it sends no notices", async () => {
   assertEquals(code, 0);
   assertStringIncludes(
     err,
-    'hsgate: warning: "eod" names notices, and a run without a store sends none: use --store',
+    'hsgate: warning: "eod" declares notices, but a run without a store sends none: use --store',
   );
 });
 
-Deno.test("notify --test sends a test by every channel of a recipe, whatever becomes of the others", async () => {
+Deno.test("notify --test sends a test by every channel of a recipe, even if other channels fail", async () => {
   await using hook = startHook();
   const dead = deadPort();
   const notify = `${byWebhook(hook.addr.port)}  - on: failure
@@ -162,13 +162,13 @@ Deno.test("notify --test sends a test by every channel of a recipe, whatever bec
     "notice 2 (failure) by chat  sent",
     "notice 2 (failure) by webhook, fallback  sent",
   ]);
-  const test = (which: string) => `Test of hsgate: notice ${which}. Nothing has happened.`;
+  const test = (which: string) => `Test by hsgate: notice ${which}. This is only a test.`;
   assertEquals(hook.texts.toSorted(), [
     test('1 of "eod" by webhook'),
     test('2 of "eod" by chat'),
     test('2 of "eod" by webhook (fallback)'),
   ]);
-  // No store was made for it.
+  // The command created no store.
   await assertNoFile(at.store);
   assertEquals((await at.hsgate("notify", at.path)).code, 2);
 });

@@ -4,7 +4,7 @@ import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
 
 const PASSWORD = "Tr4de-Pa55word";
 
-/** A step that prints in every way there is. */
+/** A step that prints in every possible way. */
 const chatter = `import { defineStep } from "hsgate/recipes";
 export default defineStep({
   effect: "read",
@@ -27,7 +27,7 @@ export default defineStep({
 });
 `;
 
-/** A receiver of OpenTelemetry: every byte that is sent to it. */
+/** An OpenTelemetry receiver that records every byte. */
 function receiver() {
   const got = { text: "" };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
@@ -45,7 +45,7 @@ function receiver() {
   };
 }
 
-Deno.test("what a step of one's own prints is logged through the redactor, and goes to no collector around it", async () => {
+Deno.test("the output of a custom step is logged through the redactor, and cannot reach a collector directly", async () => {
   await using gateway = await simulate({ tradePassword: PASSWORD });
   await using otlp = receiver();
   await using dir = await folder({
@@ -83,7 +83,7 @@ Deno.test("what a step of one's own prints is logged through the redactor, and g
 });
 
 Deno.test(
-  "stepEnvironment() hands down what Deno needs and what is named, proxies to whoever uses the net, telemetry to nobody",
+  "stepEnvironment() passes on what Deno needs and what is named, proxies only to steps that use the network, and no telemetry",
   { permissions: "none" },
   () => {
     const environment = {
@@ -105,7 +105,7 @@ Deno.test(
   },
 );
 
-Deno.test("check tells a step's missing file with its place, and checks the other recipes all the same", async () => {
+Deno.test("check reports a step's missing file with its line, and still checks the other recipes", async () => {
   await using dir = await folder({
     "good.yaml": "name: good\nsteps: [{ id: orders, uses: orders.today, with: { market: hk } }]\n",
     "lost.yaml": "name: lost\nsteps:\n  - id: gone\n    uses: ./steps/none.ts\n",

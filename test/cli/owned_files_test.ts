@@ -10,7 +10,7 @@ const ignore = Deno.build.os === "windows";
 const RECIPE = "name: r\nsteps:\n  - { id: f, uses: account.funds, with: { market: hk } }\n";
 
 Deno.test({
-  name: "every command refuses settings that others could have written, and files that they name",
+  name: "every command rejects settings that others could have written, and files that they name",
   ignore,
   async fn() {
     await using gateway = await simulate();
@@ -25,7 +25,7 @@ Deno.test({
     for (const name of ["hsgate.yaml", "pw"]) Deno.chmodSync(at(name), 0o600);
     const config = ["--config", at("hsgate.yaml")];
     const run = (words: string[]) => spawned([...words, ...config, "--json"]);
-    // The control: nobody else can have written them.
+    // Control: nobody else can have written them.
     const sound = await run(["call", "account.funds", '{"market":"hk"}']);
     assert(!sound.err.includes("Cannot trust"), sound.err);
     const commands = [
@@ -56,7 +56,7 @@ Deno.test({
     const replaced = await run(commands[0]!);
     assertEquals(replaced.code, 2);
     assertStringIncludes(replaced.err, `others may replace it: they may write to the folder "`);
-    // The control: in a sticky folder others cannot replace it.
+    // Control: in a sticky folder, others cannot replace it.
     Deno.chmodSync(dir.path, 0o1777);
     assert(!(await run(commands[0]!)).err.includes("Cannot trust"));
     Deno.chmodSync(dir.path, 0o700);
@@ -64,7 +64,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "settings, files of secrets and calendars of another user are refused",
+  name: "settings, secret files and calendars of another user are rejected",
   ignore: !isRoot,
   async fn() {
     await using gateway = await simulate();
@@ -94,7 +94,7 @@ Deno.test({
       (await spawned(call)).err,
       "belongs to user 4711, and this program runs as user 0; move",
     );
-    // Through a link into a folder of root's, the file is in the other user's folder all the same.
+    // Even through a link in one of root's folders, the file is in the other user's folder.
     await using own = await folder({});
     Deno.symlinkSync(at("hsgate.yaml"), `${own.path}/hsgate.yaml`);
     const linked = await spawned([...call.slice(0, 3), "--config", `${own.path}/hsgate.yaml`]);
@@ -105,7 +105,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "connectConfigured() and a recipe's secret refuse a file that others can write",
+  name: "connectConfigured() and a recipe's secret reject a file that others can write",
   ignore,
   async fn() {
     await using gateway = await simulate();
@@ -135,7 +135,7 @@ Deno.test({
   },
 });
 
-Deno.test("distrustOf() takes files of this user and of root, by modes that only the owner writes", () => {
+Deno.test("distrustOf() accepts files of this user and of root that only the owner can write", () => {
   const of = (uid: number | null, mode: number | null) => distrustOf("f", { uid, gid: 7, mode }, 1000);
   for (const mode of [0o600, 0o644, 0o400, 0o755]) {
     assertEquals([of(1000, mode), of(0, mode)], [undefined, undefined]);
@@ -145,12 +145,12 @@ Deno.test("distrustOf() takes files of this user and of root, by modes that only
     assertStringIncludes(of(1000, mode) ?? "", "chmod go-w");
   }
   assertEquals(of(null, null), undefined); // Windows
-  // Without the user's id the modes count all the same.
+  // Without a user id, the modes still matter.
   assertEquals(distrustOf("f", { uid: 5, gid: 5, mode: 0o600 }, undefined), undefined);
   assert(distrustOf("f", { uid: 5, gid: 5, mode: 0o606 }, undefined) !== undefined);
 });
 
-Deno.test("readOwned() finds no file where there is none, and follows the link to a mounted secret", async () => {
+Deno.test("readOwned() returns nothing for a missing file, and follows the link to a mounted secret", async () => {
   await using dir = await folder({ "data": "secret\n" });
   assertEquals(await readOwned(`${dir.path}/none`), undefined);
   Deno.symlinkSync(`${dir.path}/data`, `${dir.path}/link`);
@@ -158,10 +158,10 @@ Deno.test("readOwned() finds no file where there is none, and follows the link t
   assertEquals(await readOwned(`${dir.path}/link`), { text: "secret\n", mode: 0o100440 });
 });
 
-/** How long a command may take before it counts as one that never ends. */
+/** A command that takes longer counts as one that never ends. */
 const PATIENCE_MS = 60_000;
 
-/** Runs a command in a folder, and ends it when it waits for something that never comes. */
+/** Runs a command in a folder, and kills it if it waits for too long. */
 async function ended(words: readonly string[], cwd: string): Promise<string> {
   const process = start(words, { cwd });
   const timer = setTimeout(() => process.kill("SIGKILL"), PATIENCE_MS);
@@ -172,7 +172,7 @@ async function ended(words: readonly string[], cwd: string): Promise<string> {
 }
 
 Deno.test({
-  name: "no command waits for a named pipe that lies in place of a file, or reads a file without end",
+  name: "no command waits for a named pipe in place of a file, or reads an endless file",
   ignore,
   async fn() {
     const place = async (name: string) => {
@@ -196,7 +196,7 @@ Deno.test({
         assertStringIncludes(said, `${message(name)} a named pipe: expected a regular file`);
       }
     }
-    // Three gigabytes that take no place on the disk.
+    // A sparse file of three gigabytes, which takes no disk space.
     for (const name of ["hsgate.yaml", "hsgate.calendars.json"]) {
       await using dir = await place(name);
       await Deno.writeTextFile(dir.file, "");
@@ -207,7 +207,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a day book's export waits for no named pipe in the folder of a day",
+  name: "a day book export does not wait for a named pipe in the folder of a day",
   ignore,
   async fn() {
     await using dir = await folder({});
@@ -220,7 +220,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "settings may come from a pipe that a shell hands over for <(command)",
+  name: "settings may come from a pipe that a shell passes for <(command)",
   ignore,
   async fn() {
     const program = new URL("../../tasks/hsgate.ts", import.meta.url).pathname;

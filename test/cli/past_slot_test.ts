@@ -1,4 +1,4 @@
-/** From the command line: recipes that read what answers as of now, on days when their slots have passed. */
+/** Tests of the command line with recipes that read present data, on days when their slots have passed. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { ManualClock } from "../../lib/time.ts";
@@ -11,7 +11,7 @@ steps:
 `;
 const SUNDAY = Date.parse("2025-08-17T12:00:00+08:00");
 
-/** A folder of recipes and a broker that has traded on three days before, both at one instant. */
+/** A folder of recipes, and a broker with trades on the three days before, at one instant. */
 async function at(start: number, recipes: Record<string, string>) {
   const clock = new ManualClock(start);
   const gateway = await simulate({ fillsPerDay: 3, days: 3, clock });
@@ -59,17 +59,17 @@ Deno.test("run makes a manual run if the day of its latest slot is over; a timer
       'use "fills.history" for a past day',
   );
   assertEquals(await w.runs(), ["evening/main/2025-08-15 failed step", "evening/m/… ok"]);
-  // A slot that somebody has begun is run once, as ever.
+  // A slot whose run has begun runs only once, as always.
   const again = await w.run(["run", path]);
   assertEquals([again.code, (await w.runs()).length], [1, 2]);
   assertStringIncludes(again.out, "has already run and ended as failed");
-  // The control: on the evening itself the slot is run, also three quarters of an hour late.
+  // Control: on the evening itself the slot runs, even 45 minutes late.
   await using friday = await at(Date.parse("2025-08-15T17:30:00+08:00"), { "evening.yaml": evening });
   const late = await friday.run(["run", `${friday.path}/evening.yaml`, "--json"]);
   assertEquals(JSON.parse(late.out), { key: "evening/main/2025-08-15", ran: true, state: "ok" }, late.err);
 });
 
-Deno.test("backfill and rerun refuse days that are over with exit code 2, and change nothing", async () => {
+Deno.test("backfill and rerun reject past days with exit code 2, and change nothing", async () => {
   await using w = await at(SUNDAY, { "evening.yaml": evening });
   const where = ["--recipes", w.path];
   for (const more of [[], ["--dry-run"], ["--queue"]]) {
@@ -89,7 +89,7 @@ Deno.test("backfill and rerun refuse days that are over with exit code 2, and ch
   assertStringIncludes(err, 'Cannot run "evening/main/2025-08-15" again: step "fills" reads "fills.today"; ');
 });
 
-Deno.test("check warns where a slot may be made up for after its day, and says what to write", async () => {
+Deno.test("check warns if a slot may be caught up after its day, and says what to write", async () => {
   const warned = async (head: string, uses = "fills.today, with: { market: hk }") => {
     await using dir = await folder({ "a.yaml": `name: a\n${head}\nsteps:\n  - { id: s, uses: ${uses} }\n` });
     const { code, err } = await cli(["check", dir.path]);
@@ -107,11 +107,11 @@ Deno.test("check warns where a slot may be made up for after its day, and says w
     [`${daily}\nmisfire: ask`, 1],
     [`${daily}\nmisfire: skip`, 0],
     [`${daily}\ndeadline: 7h`, 0],
-    // 16:45 and eight hours are past midnight.
+    // 16:45 plus eight hours is past midnight.
     [`${daily}\ndeadline: 8h`, 1],
     [`${daily}\nmisfire: { action: skip, grace: 8h }`, 1],
     [`${daily}\nwindow: XHKG.open..XHKG.close+2h`, 0],
-    // A newer slot takes the place of one that is ten minutes old, but not over night.
+    // A newer slot replaces one that is ten minutes old, but not overnight.
     ["schedule: { every: 10m }", 0],
     ["schedule: { every: 10m, while: XHKG.open..XHKG.close }", 1],
     ["schedule: { every: 10m, while: XHKG.open..XHKG.close }\ndeadline: 1h", 0],
@@ -127,14 +127,14 @@ Deno.test("check warns where a slot may be made up for after its day, and says w
     (await warned(daily, "watch, with: { for: 1h }"))[0] ?? "",
     'step "s" reads pushes as of now',
   );
-  // Noon of the next session, under the name of the one before.
+  // Noon of the next session, under the key of the session before.
   assertStringIncludes(
     (await warned("schedule: { calendar: XHKG, at: close+20h }\nmisfire: skip"))[0] ?? "",
     "which is refused for the slot Fri 2025-08-15 12:00",
   );
 });
 
-Deno.test("check warns of a recipe that runs another one which reads as of now", async () => {
+Deno.test("check warns about a recipe that runs another one that reads present data", async () => {
   await using dir = await folder({
     "outer.yaml":
       "name: outer\nschedule: { calendar: XHKG, at: close+45m }\nsteps:\n  - { id: in, uses: run, with: { recipe: inner } }\n",
@@ -144,7 +144,7 @@ Deno.test("check warns of a recipe that runs another one which reads as of now",
   assertStringIncludes(err, '"outer": step "in" reads "account.funds" of recipe "inner" as of now');
 });
 
-Deno.test("the README's evening report is right on its evening, on a Sunday, by hand and for days of the past", async () => {
+Deno.test("the README's evening report is right on its evening, on a Sunday, as a manual run and for past days", async () => {
   const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
   const [, text = ""] = /```yaml\n(name: evening-report\n[^]*?)```/.exec(readme) ?? [];
   await using w = await at(SUNDAY, { "evening.yaml": text });
@@ -189,7 +189,7 @@ Deno.test("the second recipe of a new folder runs on a Sunday", async () => {
   ]);
 });
 
-Deno.test("a run without a store sees its sessions, and a recipe within it those of the same day", async () => {
+Deno.test("a run without a store sees its sessions, and an inner recipe sees those of the same day", async () => {
   const days = (to: string) =>
     `steps:\n  - id: days\n    uses: convert-report\n    with:\n      to: ${to}.csv\n      rows: ` +
     '[{ day: "${{ session.date }}", before: "${{ previousSession.date }}" }]\n';

@@ -8,7 +8,7 @@ import { UsageError } from "../../tasks/terminal/exit_codes.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
 import { fit, plain, table, tableLines, widthOf, wrapped } from "../../tasks/terminal/print.ts";
 
-// Only the members that printing reads.
+// Only the members that printing uses.
 const terminal = (columns: number) =>
   ({ color: false, isTerminal: true, size: () => ({ columns, rows: 24 }) }) as Host;
 
@@ -24,11 +24,11 @@ Deno.test("fit() cuts to a width and never in the middle of a character", () => 
   assertEquals(fit("騰訊控股", 6), "騰訊…");
 });
 
-Deno.test("plain() leaves no control character of an answer", () => {
+Deno.test("plain() removes all control characters", () => {
   assertEquals(plain("a\x1b[31mb\r\n\x9bc"), "a [31mb   c");
 });
 
-Deno.test("table() aligns columns by their width and leaves out those that do not fit", () => {
+Deno.test("table() aligns columns by their width and omits those that do not fit", () => {
   const rows = [{ name: "騰訊", price: "590.00" }, { name: "HSBC", price: "100.3" }];
   const columns = [
     { title: "name", of: (row: typeof rows[0]) => row.name },
@@ -46,7 +46,7 @@ Deno.test("table() aligns columns by their width and leaves out those that do no
   });
 });
 
-Deno.test("table() cuts no identifier and leaves none out, however narrow the terminal and long the name", () => {
+Deno.test("table() neither cuts nor omits identifiers, however narrow the terminal", () => {
   const key = `inner/m/outer/main/2025-08-15/${"a-step-with-a-long-name-".repeat(3)}1`;
   const row = { day: "2025-08-15", key, note: "n".repeat(60), symbol: "AAPL250919C2300000" };
   const columns = [
@@ -63,7 +63,7 @@ Deno.test("table() cuts no identifier and leaves none out, however narrow the te
   }
 });
 
-Deno.test("table() shows the columns that a person chose, in that order and whole", () => {
+Deno.test("table() shows the selected columns in that order, without cutting them", () => {
   const rows = [{ key: "a/main/2025-08-15", reason: "r".repeat(90), trace: "01" }];
   const columns = [
     { title: "key", id: true as const, of: (row: typeof rows[0]) => row.key },
@@ -91,7 +91,7 @@ Deno.test("table() shows the columns that a person chose, in that order and whol
   );
 });
 
-Deno.test("table() takes as many rows as there are", () => {
+Deno.test("table() has no limit on the number of rows", () => {
   const rows = Array.from({ length: 300_000 }, (_, index) => index);
   const { lines } = table(terminal(80), [{ title: "n", of: String, align: "right" as const }], rows);
   assertEquals([lines.length, lines.at(-1)], [300_001, "299999"]);
@@ -107,7 +107,7 @@ Deno.test("wrapped() breaks lines at spaces on a terminal, never within an ident
   assertEquals(wrapped({ ...terminal(30), isTerminal: false }, text, 4), [`    ${text}`]);
 });
 
-Deno.test("table() cuts nothing where nobody watches, and lets the last column of a terminal take what is left", () => {
+Deno.test("table() cuts nothing without a terminal; on a terminal the last column gets the remaining width", () => {
   const note = "set by hand because of a typhoon that nobody had expected, all day";
   const columns = [{ title: "day", of: () => "Tue" }, { title: "note", of: () => note }];
   const pipe = { ...terminal(1000), isTerminal: false } as Host; // as above
@@ -116,7 +116,7 @@ Deno.test("table() cuts nothing where nobody watches, and lets the last column o
   assertEquals(table(terminal(60), columns, [{}]).lines[1], `Tue  ${note.slice(0, 54)}…`);
 });
 
-Deno.test("tableLines() keeps the column that must be seen, and says that others are left out", () => {
+Deno.test("tableLines() keeps the required column, and says that others are omitted", () => {
   const columns = ["day", "fills", "checks", "status"].map((title) => ({
     title,
     of: () => title.toUpperCase(),
@@ -140,14 +140,14 @@ Deno.test("tableLines() keeps the column that must be seen, and says that others
   }
 });
 
-Deno.test("priceText() shows the digits of a price and not the tail of a double", () => {
+Deno.test("priceText() shows the digits of a price without floating-point noise", () => {
   assertEquals(priceText("590"), "590.00");
   assertEquals(priceText("117.475"), "117.475");
   assertEquals(priceText("0.30000000000000004"), "0.30");
   assertEquals(priceText("25836.5"), "25836.50");
 });
 
-Deno.test("changePercent() rounds away from zero and knows when there is nothing to compare with", () => {
+Deno.test("changePercent() rounds away from zero, and returns nothing without a previous price", () => {
   const quote = (lastPrice: string, previousClose: string): Quote => ({ lastPrice, previousClose });
   assertEquals(changePercent(quote("588.5", "590")), "-0.25");
   assertEquals(changePercent(quote("595.5", "590")), "0.93");
@@ -155,7 +155,7 @@ Deno.test("changePercent() rounds away from zero and knows when there is nothing
   assertEquals(changePercent(quote("0", "10")), undefined);
 });
 
-Deno.test("shortCount() writes large numbers short", () => {
+Deno.test("shortCount() shortens large numbers", () => {
   assertEquals(["0", "950", "9900", "4640000", "51900000", "3967857334"].map(shortCount), [
     "0",
     "950",
@@ -166,7 +166,7 @@ Deno.test("shortCount() writes large numbers short", () => {
   ]);
 });
 
-/** What each command that prints a list is called with, and two of its columns. */
+/** The arguments of each command that prints a list, and two of its columns. */
 const lists: Record<string, [words: string[], columns: string, header: RegExp]> = {
   "runs": [["runs"], "trace,key", /^trace +key$/],
   "notices": [["notices"], "state,channel", /^state +channel$/],
@@ -182,7 +182,7 @@ const lists: Record<string, [words: string[], columns: string, header: RegExp]> 
   ],
 };
 
-Deno.test("every command that prints a list takes --columns, and refuses columns that there are not", async () => {
+Deno.test("every command that prints a list accepts --columns, and rejects unknown columns", async () => {
   const named = commands.filter(({ flags }) => "columns" in flags).map(({ name }) => name);
   assertEquals(named.toSorted(), [...Object.keys(lists), "watch"].toSorted());
   await using gateway = await simulate({ fillsPerDay: 3 });

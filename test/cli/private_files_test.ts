@@ -1,4 +1,4 @@
-/** Only the owner of an account reads what the tools write, whatever the umask of the process is. */
+/** Tests that only the owner can read files that hsgate writes, whatever the umask. */
 import { assertEquals } from "@std/assert";
 import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";
 
@@ -9,7 +9,7 @@ steps:
   - { id: seen, uses: snapshot, with: { holdings: [hk], out: seen, format: csv } }
 `;
 
-/** Every file and folder below a folder, as "mode path". */
+/** Returns every file and folder below a folder, as "mode path". */
 function modesBelow(path: string, base = path): string[] {
   return [...Deno.readDirSync(path)].flatMap((entry) => {
     const each = `${path}/${entry.name}`;

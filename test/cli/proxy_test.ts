@@ -1,8 +1,8 @@
-/** A proxy in the environment sees nothing that goes to this machine, over real sockets and processes. */
+/** Tests that a proxy in the environment sees no request to this machine, with real sockets and processes. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { directEnvOf, envOf, folder, simulate, simulatePlatform, spawned } from "./support.ts";
 
-/** A proxy that answers everything itself, as a hostile one would, and keeps what it was asked. */
+/** A proxy that answers everything itself, like a hostile one, and records its requests. */
 function hostileProxy(): { url: string; asked: string[] } & AsyncDisposable {
   const asked: string[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
@@ -50,7 +50,7 @@ Deno.test("calls to a platform on this machine never go through a proxy", async 
   assertEquals(proxy.asked, []);
 });
 
-Deno.test("calls to another machine go through the proxy of the environment, as everything else does", async () => {
+Deno.test("calls to another machine go through the proxy of the environment", async () => {
   await using proxy = hostileProxy();
   const env = {
     HSGATE_GATEWAY_URL: "http://gateway.example:11111",
@@ -63,8 +63,8 @@ Deno.test("calls to another machine go through the proxy of the environment, as 
   assertEquals(proxy.asked.length > 0, true);
 });
 
-Deno.test("a long answer to a read arrives whole where a proxy is set", async () => {
-  // About 3 MB, more than the answer to a write may have.
+Deno.test("a long answer to a read arrives complete if a proxy is set", async () => {
+  // About 3 MB, more than the limit for answers to writes.
   const row = { stockCode: "00700.HK", stockName: "x".repeat(3_000_000), currentAmount: "5" };
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },

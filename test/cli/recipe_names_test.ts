@@ -7,7 +7,7 @@ schedule: { calendar: XHKG, at: open+30m }
 steps: [{ id: ${name}, uses: orders.today, with: { market: hk } }]
 `;
 
-/** Runs the command line in a folder of one's own. */
+/** Runs the command line in a temporary folder. */
 async function within(path: string, words: readonly string[], env: Record<string, string>) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", new URL("../../tasks/hsgate.ts", import.meta.url).pathname, ...words],
@@ -18,13 +18,13 @@ async function within(path: string, words: readonly string[], env: Record<string
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-Deno.test("recipes go by their own name and by their file's, in every command", async () => {
+Deno.test("every command accepts a recipe's own name and its file's name", async () => {
   await using gateway = await simulate({});
   await using dir = await folder({});
   await Deno.mkdir(`${dir.path}/recipes`);
   const write = (name: string, text: string) => Deno.writeTextFile(`${dir.path}/recipes/${name}`, text);
   await write("look_around.yaml", recipe("okrec"));
-  // Its file has the name of another recipe, which is the one that is meant.
+  // Its file has the name of another recipe; the recipe's own name takes precedence.
   await write("okrec.yaml", recipe("other"));
   const run = (...words: string[]) => within(dir.path, words, envOf(gateway));
   for (
@@ -41,7 +41,7 @@ Deno.test("recipes go by their own name and by their file's, in every command", 
   assertEquals(none.code, 2);
   assertStringIncludes(none.err, 'Cannot run "okrek": there is no such recipe; did you mean "okrec"?');
 
-  // Commands that take files and folders take the same names.
+  // Commands that accept files and folders accept the same names.
   for (const words of [["trust", "--yes"], ["check"]]) {
     for (const given of ["okrec", "look_around"]) {
       const named = await run(...words, given, "--json");

@@ -45,7 +45,7 @@ async function sha256Of(path: string): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", await Deno.readFile(path))).toHex();
 }
 
-/** Runs the recipe of a folder by hand, and reads its key from the last line. */
+/** Starts a manual run of the folder's recipe, and reads its key from the last line. */
 async function runBook(path: string, to: string, env: Record<string, string> = {}) {
   const text = book("books", to);
   await Deno.writeTextFile(`${path}/book.yaml`, text);
@@ -54,7 +54,7 @@ async function runBook(path: string, to: string, env: Record<string, string> = {
   return { ...outcome, key: /run key (\S+)/.exec(outcome.out)?.[1] ?? "" };
 }
 
-Deno.test("export-day-book names every file in the store with its hash, and equal ones once", async () => {
+Deno.test("export-day-book records every file in the store with its hash, and unchanged files only once", async () => {
   await using dir = await folder({});
   const first = await runBook(dir.path, "2025-08-13");
   assertEquals(first.code, 0, first.err);
@@ -77,7 +77,7 @@ Deno.test("export-day-book names every file in the store with its hash, and equa
   const next = `${dir.path}/books/2025-08-14/`;
   assertStringIncludes(second.out, `\nkept ${day}/ (12 files)\nwrote ${next} (12 files)\n`);
 
-  // Without a store too it is told which of them were there before.
+  // Even without a store, it reports which files existed before.
   const path = `${dir.path}/book.yaml`;
   const plain = await cli(["run", path, "--out", dir.path], {
     files: { [path]: await Deno.readTextFile(path) },
@@ -85,9 +85,9 @@ Deno.test("export-day-book names every file in the store with its hash, and equa
   assertStringIncludes(plain.err, `hsgate:   kept ${day}/ (12 files)\nhsgate:   kept ${next} (12 files)\n`);
 });
 
-Deno.test("export-day-book fails when rows of its files hold a secret, and names the file", async () => {
+Deno.test("export-day-book fails if rows of its files contain a secret, and names the file", async () => {
   await using dir = await folder({});
-  // Each row's key begins like this, and nothing else that is written.
+  // Each row key begins like this, and nothing else in the files does.
   const { code, out, err } = await runBook(dir.path, "2025-08-13", {
     HSGATE_TRADE_PASSWORD: "hk/2025-08-13/fund_j",
   });
@@ -100,10 +100,10 @@ Deno.test("export-day-book fails when rows of its files hold a secret, and names
   );
 });
 
-Deno.test("export-day-book names the days before the one that it stopped at", async () => {
+Deno.test("export-day-book reports the days before the one at which it stopped", async () => {
   await using dir = await folder({});
   await Deno.mkdir(`${dir.path}/books/2025-08-14`, { recursive: true });
-  const { code } = await runBook(dir.path, "2025-08-14"); // the second folder is no day book
+  const { code } = await runBook(dir.path, "2025-08-14"); // the second folder is not a day book
   assertEquals(code, 1);
   assertEquals(
     (await rowsOf(`${dir.path}/l.db`)).map(({ business_day }) => business_day),
@@ -111,7 +111,7 @@ Deno.test("export-day-book names the days before the one that it stopped at", as
   );
 });
 
-Deno.test("fileLines() makes one line of many files of a folder, and names few of them", () => {
+Deno.test("fileLines() combines many files of a folder into one line, and lists few files by name", () => {
   const file = (path: string, isNew = true) => ({ path, isNew });
   const day = (name: string, isNew: boolean) =>
     ["a", "b", "c", "d"].map((each) => file(`out/${name}/${each}.csv`, isNew));
@@ -133,7 +133,7 @@ Deno.test("fileLines() makes one line of many files of a folder, and names few o
     [
       "wrote out/1/ (4 files)",
       "kept out/2/ (4 files)",
-      "wrote out/3/ (4 files, 1 as before)",
+      "wrote out/3/ (4 files, 1 unchanged)",
       "wrote /x/y",
     ],
   );
@@ -141,7 +141,7 @@ Deno.test("fileLines() makes one line of many files of a folder, and names few o
   assertEquals(fileLines(many).slice(19), ["wrote out/19/ (4 files)", "and 8 more files"]);
 });
 
-Deno.test("eventLogger() tells people of a step's files together, and programs of each one", () => {
+Deno.test("eventLogger() combines a step's files for people, and lists each file for programs", () => {
   const about = { at: 0, recipe: "r", runKey: "r/m/1", traceId: "0".repeat(32), spanId: "0".repeat(16) };
   const artifacts = ["a", "b", "c", "d"].map((name) => ({
     ...about,

@@ -12,13 +12,13 @@ steps:
     uses: orders.place
     with: { market: hk, symbol: "00700.HK", side: buy, quantity: "100", price: "400", orderType: enhanced-limit }
 `;
-/** Has the scheduler look every second. */
+/** Makes the scheduler make a pass every second. */
 const beat =
   "name: beat\nschedule: { every: 1s }\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n";
-/** Stores of tests lie in a folder for temporary files. */
+/** Stores of tests are in a temporary folder. */
 const VOLATILE = { HSGATE_VOLATILE_STORE: "allow" };
 
-/** How many orders a gateway has taken today. */
+/** Returns how many orders a gateway has received today. */
 async function ordersAt(gateway: SimulatedGateway): Promise<number> {
   const { code, out, err } = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], {
     env: envOf(gateway),
@@ -38,7 +38,7 @@ const rowsOf = async (path: string) => {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-Deno.test("schedule sends no order of a run by hand that waits for another account, and run sends it once", async () => {
+Deno.test("schedule sends no order of a manual run that waits for the account, and run sends it once", async () => {
   await using a = await simulate({ fillsPerDay: 0 });
   await using b = await simulate({ fillsPerDay: 0 });
   await using dir = await folder({ "buy.yaml": buy, "beat.yaml": beat });
@@ -67,7 +67,7 @@ Deno.test("schedule sends no order of a run by hand that waits for another accou
       files: { [file]: buy },
       now,
     });
-  // It waits as long as it may: nobody sends it, neither here nor there, and that is what it says.
+  // It waits until its limit: no process sends the order, and the output says so.
   const refused = await byHand("3");
   assertEquals([refused.code, await sent()], [4, [0, 0]], refused.out);
   assertStringIncludes(
@@ -75,7 +75,7 @@ Deno.test("schedule sends no order of a run by hand that waits for another accou
     'was not run: it waited for run "other/main/2025-08-15", which uses the trade login',
   );
   assertEquals((await rowsOf(path)).map(({ state, reason }) => [state, reason]), [["cancelled", "account"]]);
-  // The account is free before it gives up.
+  // The account becomes free before the run gives up.
   const waiting = byHand("30");
   await pause(2_500);
   {
@@ -93,7 +93,7 @@ Deno.test("schedule sends no order of a run by hand that waits for another accou
   ]);
 });
 
-Deno.test("run says of a run that somebody else has what its row says, and never that nothing happened", async () => {
+Deno.test("run reports the state of a run that another process has, and never says that nothing happened", async () => {
   await using gateway = await simulate({ fillsPerDay: 0 });
   const otherText = buy.replace("1h30m", "1h").replace(/name: .*/, "name: other");
   await using dir = await folder({ "buy.yaml": buy.replace("1h30m", "1h"), "other.yaml": otherText });
@@ -140,7 +140,7 @@ Deno.test("run says of a run that somebody else has what its row says, and never
     assertEquals(ended, code, out);
     assertStringIncludes(out, words);
   }
-  // Another recipe of the account waits for the same answer of a person, however long it waits.
+  // Another recipe of the account waits for the same decision, for as long as it may.
   await set("state = 'unknown', reason = 'write', holder = null, lease_until = null");
   const other = `${dir.path}/other.yaml`;
   const held = await cli(["run", other, "--store", path, "--wait", "0"], {
@@ -160,7 +160,7 @@ Deno.test("run says of a run that somebody else has what its row says, and never
 Deno.test({
   name:
     "run at SIGHUP ends as at SIGTERM where there is a terminal: nothing is left for anybody to run later",
-  // The program that makes the terminal.
+  // The program that creates the terminal.
   ignore: Deno.build.os !== "linux" || !await Deno.stat("/usr/bin/script").then(() => true, () => false),
   async fn() {
     await using gateway = await simulate();
@@ -189,7 +189,7 @@ Deno.test({
       text += value;
     }
     await pause(500);
-    // The terminal is closed, as by a line that goes dead.
+    // Closes the terminal, like a lost connection.
     terminal.kill("SIGKILL");
     await Promise.all([terminal.status, reader.cancel(), terminal.stdin.close().catch(() => {})]);
     for (let tries = 0; tries < 100 && (await rowsOf(path))[0]?.state === "running"; tries++) {

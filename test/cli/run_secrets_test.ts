@@ -3,7 +3,7 @@ import { cli, envOf, folder, simulate, spawned, trustAll } from "./runner_suppor
 
 const PASSWORD = "Tr4de-Pa55word";
 
-/** A step that tells what it should not, whoever gave it. */
+/** A step that prints its secrets, whatever their source. */
 const leak = `import { defineStep } from "hsgate/recipes";
 export default defineStep({
   effect: "read",
@@ -27,7 +27,7 @@ const write = "  - { id: sweep, uses: cancel-open-orders, with: { markets: [hk] 
 const writer =
   "name: w\nschedule: { calendar: XHKG, at: open+30m }\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n";
 
-Deno.test("run takes the secrets of the settings out of all that it writes, without a store and dry", async () => {
+Deno.test("run redacts the secrets of the settings in all its output, also without a store and with --dry-run", async () => {
   await using gateway = await simulate({ tradePassword: PASSWORD });
   const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: PASSWORD };
   await using dir = await folder({
@@ -61,7 +61,7 @@ Deno.test("run takes the secrets of the settings out of all that it writes, with
   }
 });
 
-Deno.test("run warns once of each secret that is too short to be taken out, by its name", async () => {
+Deno.test("run warns once about each secret that is too short to be redacted, by its name", async () => {
   await using gateway = await simulate({ tradePassword: "135" });
   await using dir = await folder({
     "r.yaml": `name: r
@@ -83,7 +83,7 @@ export default defineStep({
   const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: "135", PIN: "q7x", LONG: "q7x8" };
   const path = `${dir.path}/r.yaml`;
   const files = { [path]: await Deno.readTextFile(path) };
-  const why = "is too short to be taken out of logs and files, which needs four characters or six digits";
+  const why = "is too short to be redacted in logs and files: redaction needs four characters or six digits";
   const ways = [["run", path], ["run", path, "--manual", "--store", `${dir.path}/l.db`]];
   for (const words of ways) {
     const { code, out, err } = await cli(words, { env, files });

@@ -28,14 +28,14 @@ const funds = "steps:\n  - { id: funds, uses: account.funds, with: { market: hk 
 const simulated =
   `name: try-out\nconnect: { simulator: { seed: 7, at: "2025-08-15T10:30:00+08:00" } }\n${funds}`;
 const beat = `name: beat\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { grace: 2h }\n${funds}`;
-/** A gateway that is not there. */
+/** The address of a gateway that does not exist. */
 const NOWHERE = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
-/** Stores of tests lie in a folder for temporary files. */
+/** Stores of tests are in a temporary folder. */
 const VOLATILE = { HSGATE_VOLATILE_STORE: "allow" };
 
 const assertMatch = (text: string, pattern: RegExp) => assert(pattern.test(text), `${pattern} in "${text}"`);
 
-/** Runs `hsgate run` with a recipe in a folder of its own. */
+/** Runs `hsgate run` with a recipe in a temporary folder. */
 async function runIn(path: string, words: string[], env: Record<string, string> = {}, signal?: AbortSignal) {
   const file = `${path}/${words[0]}`;
   const files = { [file]: await Deno.readTextFile(file) };
@@ -51,11 +51,11 @@ const rowsOf = async (path: string) => {
   );
 };
 
-Deno.test("run gives a recipe that names the simulator one of its own, whatever the settings name", async () => {
+Deno.test("run starts a simulator for a recipe that names it, whatever the settings name", async () => {
   await using dir = await folder({ "r.yaml": simulated });
   const here = await runIn(dir.path, ["r.yaml", "--json"], NOWHERE);
   assertEquals(here.code, 0);
-  // Its clock runs on from the time that the recipe names.
+  // The simulator's clock continues from the time that the recipe names.
   assertMatch(
     here.err,
     /^hsgate: connected to a simulated broker \(seed 7, at 2025-08-15T10:3\d:\d\d\+08:00\); nothing reaches a real one\n$/,
@@ -65,11 +65,11 @@ Deno.test("run gives a recipe that names the simulator one of its own, whatever 
   const kept = await runIn(dir.path, ["r.yaml", "--json", "--store", store], NOWHERE);
   const { key, ran, state, simulated: isSimulated } = JSON.parse(kept.out);
   assertEquals([kept.code, ran, state, isSimulated], [0, true, "ok", true]);
-  // A recipe without a schedule is one to run by hand, under a key that sorts by time.
+  // A recipe without a schedule gets a manual run, with a key that sorts by time.
   assertMatch(key, /^try-out\/m\/01[0-9A-HJKMNP-TV-Z]{24}$/);
 });
 
-Deno.test("schedule runs a recipe against the simulator beside one against a gateway, each with its own mutex", async () => {
+Deno.test("schedule runs a recipe with the simulator and one with a gateway, each with its own mutex", async () => {
   await using gateway = await simulate();
   await using dir = await folder({
     "a.yaml": beat,
@@ -97,7 +97,7 @@ Deno.test("schedule runs a recipe against the simulator beside one against a gat
   ]);
 });
 
-Deno.test("run refuses flags that contradict a recipe before anything is sent", async () => {
+Deno.test("run rejects flags that contradict a recipe before anything is sent", async () => {
   await using gateway = await simulate();
   await using dir = await folder({
     "sim.yaml": simulated,
@@ -107,12 +107,15 @@ Deno.test("run refuses flags that contradict a recipe before anything is sent", 
     "at.yaml": simulated.replace("T10:30:00+08:00", ""),
   });
   const cases: [string[], string][] = [
-    [["sim.yaml", "--gateway", gateway.info.gatewayUrl], 'it names "simulator" and --gateway says otherwise'],
-    [["sim.yaml", "--transport", "gateway"], 'it names "simulator" and --transport says otherwise'],
-    [["direct.yaml", "--transport", "gateway"], 'it names "direct" and --transport says otherwise'],
+    [
+      ["sim.yaml", "--gateway", gateway.info.gatewayUrl],
+      'it names "simulator", and --gateway contradicts that',
+    ],
+    [["sim.yaml", "--transport", "gateway"], 'it names "simulator", and --transport contradicts that'],
+    [["direct.yaml", "--transport", "gateway"], 'it names "direct", and --transport contradicts that'],
     [["direct.yaml"], "Cannot use the direct transport: "],
-    [["gateway.yaml", "--transport", "direct"], "--transport says otherwise"],
-    [["gateway.yaml", "--gateway", "http://127.0.0.1:1"], "--gateway says otherwise"],
+    [["gateway.yaml", "--transport", "direct"], "--transport contradicts that"],
+    [["gateway.yaml", "--gateway", "http://127.0.0.1:1"], "--gateway contradicts that"],
     [["seed.yaml"], "connect.simulator.seed: expected a whole number from 0 to 4294967295"],
     [["at.yaml"], "connect.simulator.at: expected a time with its offset"],
   ];
@@ -126,7 +129,7 @@ Deno.test("run refuses flags that contradict a recipe before anything is sent", 
   assertEquals(gateway.state().callsTaken, 0);
 });
 
-Deno.test("run takes the gateway that a recipe names, and sends it no password of another one", async () => {
+Deno.test("run uses the gateway that a recipe names, and sends it no password of another gateway", async () => {
   await using own = await simulate();
   await using other = await simulate();
   await using dir = await folder({
@@ -135,9 +138,9 @@ Deno.test("run takes the gateway that a recipe names, and sends it no password o
   });
   const { code, err } = await runIn(dir.path, ["r.yaml", "--json"], envOf(other));
   assertEquals(code, 0);
-  assertStringIncludes(err, "it is not sent");
+  assertStringIncludes(err, "hsgate does not send it");
   assertEquals([own.state().callsTaken, other.state().callsTaken], [1, 0]);
-  // The same gateway, however it is written.
+  // The same gateway, spelled differently.
   const same = await runIn(dir.path, ["r.yaml", "--json"], {
     ...envOf(own),
     HSGATE_GATEWAY_URL: own.info.gatewayUrl.replace("127.0.0.1", "localhost"),
@@ -145,7 +148,7 @@ Deno.test("run takes the gateway that a recipe names, and sends it no password o
   assertEquals([same.code, same.err], [0, ""]);
 });
 
-Deno.test("run connects a recipe directly where it says so, with and without a store", async () => {
+Deno.test("run uses the direct transport if the recipe says so, with and without a store", async () => {
   await using platform = await simulatePlatform();
   await using leases = await leaseFolder();
   await using dir = await folder({ "r.yaml": `name: r\nconnect: direct\n${funds}` });
@@ -155,21 +158,21 @@ Deno.test("run connects a recipe directly where it says so, with and without a s
   const kept = await runIn(dir.path, ["r.yaml", "--store", file], env);
   assertEquals(kept.code, 0, kept.err);
   await using store = await openSqlite(file);
-  // Named after the public key, from which nobody reads the account.
+  // Named by a digest of the public key, which does not reveal the account.
   assertMatch(
     (await store.get<{ name: string }>("select name from lease"))!.name,
     /^account:direct trade-[0-9a-f]{12}$/,
   );
 });
 
-Deno.test("Connections.accountOf() is one name for one gateway, and another one for each way", async () => {
+Deno.test("Connections.accountOf() returns one name for each gateway and each transport", async () => {
   const gatewayRecipe = await compileRecipe(beat, "r.yaml");
   const simulator = await compileRecipe(simulated, "s.yaml");
   const host = {
     env: () => undefined,
     readFile: () => Promise.resolve(undefined),
     note() {},
-  } as unknown as Host; // all that settings take
+  } as unknown as Host; // all that loading settings uses
   const accountOf = async (gateway: string, recipe: typeof simulator) => {
     await using connections = await Connections.open({ gateway }, host);
     return connections.accountOf(recipe);
@@ -181,7 +184,7 @@ Deno.test("Connections.accountOf() is one name for one gateway, and another one 
   assertStringIncludes(connections.accountOf(simulator), "simulator 7 ");
 });
 
-Deno.test("checkTogether() keeps a recipe for the simulator and one for an account apart", async () => {
+Deno.test("checkTogether() rejects combining a recipe for the simulator with one for an account", async () => {
   const [real, play] = [await compileRecipe(beat, "r.yaml"), await compileRecipe(simulated, "s.yaml")];
   checkTogether(real, real);
   checkTogether(play, play);
@@ -223,7 +226,7 @@ Deno.test("run --store says what to do next when the slot was run before, and --
   ]]);
 });
 
-Deno.test("run --param gives values of the recipe's types, and refuses what does not fit with the nearest name", async () => {
+Deno.test("run --param converts values to the recipe's types, and rejects invalid ones with the nearest name", async () => {
   await using gateway = await simulate();
   await using dir = await folder({
     "r.yaml": `name: r\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { grace: 2h }\nparams:\n` +
@@ -251,7 +254,7 @@ Deno.test("run --param gives values of the recipe's types, and refuses what does
     [["r.yaml", "--param", "days=1.5"], "days: expected a whole number, got 1.5"],
     [["r.yaml", "--param", "days=soon"], 'days: expected a whole number, got "soon"'],
     [["r.yaml", "--param", "days"], 'Cannot read --param "days": write NAME=VALUE'],
-    [["r.yaml", "--param", "days=1", "--param", "days=2"], "it stands there twice"],
+    [["r.yaml", "--param", "days=1", "--param", "days=2"], "it is given twice"],
     [["needs.yaml"], 'day: expected a date such as "2025-08-15"'],
     [["r.yaml", "--store", file, "--param", "days=1"], "slots run with the recipe's own parameters"],
   ];
@@ -280,7 +283,7 @@ steps:
   - { id: last, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }
 `;
 
-Deno.test("run refuses a recipe that writes without a store, with the command line that runs it", async () => {
+Deno.test("run rejects a recipe that writes without a store, and suggests a command line", async () => {
   await using dir = await folder({ "w.yaml": write, "r.yaml": beat });
   const { code, out, err } = await runIn(dir.path, ["w.yaml"], NOWHERE);
   assertEquals([code, out], [2, ""]);
@@ -293,12 +296,12 @@ Deno.test("run refuses a recipe that writes without a store, with the command li
   );
 });
 
-/** A recipe that cancels what is open, between 15:20 and 15:45. */
+/** A recipe that cancels open orders between 15:20 and 15:45. */
 const sweep = (more = "", name = "w") =>
   `name: ${name}\nschedule: { calendar: XHKG, at: close-30m }\nwindow: XHKG.close-40m..XHKG.close-15m\n${more}` +
   "steps: [{ id: all, uses: cancel-open-orders, with: { markets: [hk] } }]\n";
 
-/** A gateway with orders that are open, which counts the cancels that reach it. */
+/** A gateway with open orders, which counts the cancellations that reach it. */
 async function withOpenOrders(count: number, onCancel: (nth: number) => void | Promise<void> = () => {}) {
   const gateway = await simulate();
   await using client = createClient(
@@ -332,7 +335,7 @@ async function withOpenOrders(count: number, onCancel: (nth: number) => void | P
   };
 }
 
-Deno.test("run --manual of a recipe that writes keeps to its window, whatever flag says otherwise", async () => {
+Deno.test("run --manual of a recipe that writes respects its window, whatever the flags", async () => {
   await using broker = await withOpenOrders(1);
   await using dir = await folder({ "w.yaml": sweep() });
   const file = `${dir.path}/l.db`;
@@ -347,7 +350,7 @@ Deno.test("run --manual of a recipe that writes keeps to its window, whatever fl
   assertEquals([broker.cancels(), await rowsOf(file)], [0, []]);
 });
 
-Deno.test("run refuses another time for a recipe that writes, unless its broker is simulated or it is dry", async () => {
+Deno.test("run rejects --now for a recipe that writes, unless its broker is simulated or nothing is written", async () => {
   await using broker = await withOpenOrders(1);
   await using dir = await folder({
     "w.yaml": sweep(),
@@ -376,7 +379,7 @@ Deno.test("run refuses another time for a recipe that writes, unless its broker 
   assertEquals(broker.cancels(), 0);
 });
 
-Deno.test("run --force-deadline lifts the deadline of a slot, for reads and writes, and no window of a write", async () => {
+Deno.test("run --force-deadline overrides the deadline of a slot, but not the window of a write", async () => {
   await using broker = await withOpenOrders(1);
   await using dir = await folder({
     "w.yaml": sweep("deadline: 2m\nmisfire: { grace: 12m }\n"),
@@ -395,7 +398,7 @@ Deno.test("run --force-deadline lifts the deadline of a slot, for reads and writ
     const { state, reason } = JSON.parse(out);
     return `${state} ${reason}`;
   };
-  // Ten minutes after the slot; both were passed over before somebody wanted them all the same.
+  // Ten minutes after the slot; both slots were skipped before the user forces them.
   assertEquals(stateOf(await runAt("r.yaml", "10:10")), "skipped deadline");
   assertEquals(stateOf(await runAt("r.yaml", "10:10", ["--force-deadline"])), "ok undefined");
   assertEquals(stateOf(await runAt("w.yaml", "15:40")), "skipped deadline");
@@ -411,13 +414,13 @@ Deno.test("run --force-deadline lifts the deadline of a slot, for reads and writ
   assertEquals(broker.cancels(), 1);
 });
 
-Deno.test("run whose lease is lost between two cancels sends no more of them and ends with 5", async () => {
+Deno.test("a run that loses its lease between two cancellations sends no more of them, and run ends with 5", async () => {
   await using dir = await folder({ "w.yaml": sweep() });
   const file = `${dir.path}/l.db`;
   let now = Date.parse("2025-08-15T15:30:30+08:00");
   await using broker = await withOpenOrders(3, async (nth) => {
     if (nth > 1) return;
-    // The machine sleeps, another process finds the run without a lease, and a person resolves it.
+    // The machine sleeps, another process finds the expired lease, and a person resolves the run.
     now += 40_000;
     await using store = await openSqlite(file);
     const [{ runKey, state } = { runKey: "", state: "" }] = await recoverExpired(store, now);
@@ -438,7 +441,7 @@ Deno.test("run whose lease is lost between two cancels sends no more of them and
   assertEquals((await rowsOf(file)).map(({ state, reason }) => `${state} ${reason}`), ["failed resolved"]);
 });
 
-Deno.test("run --dry-run plans every write and calls none", async () => {
+Deno.test("run --dry-run plans every write and sends none", async () => {
   await using gateway = await simulate();
   await using dir = await folder({ "w.yaml": "" });
   await Deno.writeTextFile(`${dir.path}/w.yaml`, write.replace("OUT", `${dir.path}/out`));
@@ -497,17 +500,17 @@ Deno.test("run --dry-run plans every write and calls none", async () => {
   for (
     const line of [
       '→ change  orders.cancel       depends on "buy"',
-      "– poor    cancel-open-orders  left out: condition",
+      "– poor    cancel-open-orders  skipped: condition",
       '  1. orders.place  (step "buy")',
       "       quantity 200",
       '       depends on the outcome of "buy"',
-      "       as things are now, before the writes above:",
-      "Dry run: nothing was written; steps that read were run.",
+      "       as of now, before the writes above:",
+      "Dry run: nothing was written; only steps that read were run.",
     ]
   ) {
     assertStringIncludes(text, line);
   }
-  // The control: armed as they are, these faults strike when somebody does write.
+  // Control: these faults are armed, and a real write triggers them.
   await cli(["call", "orders.cancel", '{"market":"hk","symbol":"00700.HK","orderId":"1"}'], { env });
   assertEquals(gateway.state().faults.struck, { delay: 1 });
 });
@@ -521,11 +524,11 @@ Deno.test("run --dry-run shows the steps and the error when the gateway does not
     out,
     "✗ funds   account.funds       failed: Cannot ",
   );
-  assertStringIncludes(out, "What it would write cannot be told: a step failed.");
+  assertStringIncludes(out, "Its writes are unknown, because a step failed.");
   assertStringIncludes(err, "Is the gateway running?");
   const json = await runIn(dir.path, ["w.yaml", "--dry-run", "--json"], env);
   assertEquals([json.code, JSON.parse(json.out).ok, JSON.parse(json.out).steps.length], [4, false, 8]);
-  // A recipe that only reads is shown, and nothing is asked.
+  // A read-only recipe is only shown; its steps do not run.
   const reads = await runIn(dir.path, ["r.yaml", "--dry-run", "--json"], NOWHERE);
   assertEquals([reads.code, reads.err, JSON.parse(reads.out)], [0, "", {
     name: "beat",
@@ -535,7 +538,7 @@ Deno.test("run --dry-run shows the steps and the error when the gateway does not
   }]);
 });
 
-Deno.test("run --wait says for whom it waits, ends with 4, and leaves no run by hand behind", async () => {
+Deno.test("run --wait says which run it waits for, ends with 4, and leaves no manual run behind", async () => {
   await using gateway = await simulate();
   await using dir = await folder({ "r.yaml": beat });
   const file = `${dir.path}/l.db`;
@@ -572,7 +575,7 @@ Deno.test("run --wait says for whom it waits, ends with 4, and leaves no run by 
   assertEquals(wrong.code, 2);
 });
 
-Deno.test("run at Ctrl-C within a step that reads ends with 130, and the store knows", async () => {
+Deno.test("run at Ctrl-C during a read ends with 130, and the store records it", async () => {
   await using gateway = await simulate();
   gateway.faults.arm({ kind: "delay", operation: "account.funds", ms: 20_000, when: "request", times: 9 });
   await using dir = await folder({ "r.yaml": beat });
@@ -588,7 +591,7 @@ Deno.test("run at Ctrl-C within a step that reads ends with 130, and the store k
     const before = gateway.faults.struck("delay");
     const begun = performance.now();
     const running = runIn(dir.path, ["r.yaml", ...more], envOf(gateway), stop.signal);
-    // The step has asked, and its answer takes 20 seconds.
+    // The step has sent its request, whose answer takes 20 seconds.
     const timer = setInterval(() => {
       if (gateway.faults.struck("delay") > before) stop.abort(new Error("stop"));
     }, 10);
@@ -597,7 +600,7 @@ Deno.test("run at Ctrl-C within a step that reads ends with 130, and the store k
     assert(performance.now() - begun < 18_000); // before the answer
     if (more.length > 0) assertEquals([code, (await rowsOf(file)).map(({ state }) => state)], [130, states]);
   }
-  // As a process of its own, with the signal that a terminal sends.
+  // As a separate process, with the signal that a terminal sends.
   const process = start(["run", `${dir.path}/r.yaml`], { env: envOf(gateway) });
   const reader = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let err = "";
@@ -627,7 +630,7 @@ Deno.test("run runs another recipe as a step, with a store and without", async (
   assertMatch(inner!, /^ {2}✓ funds {2}account\.funds/);
 });
 
-Deno.test("run --json --events writes what happens to stderr, one object a line", async () => {
+Deno.test("run --json --events writes events to stderr, one object per line", async () => {
   await using gateway = await simulate();
   await using dir = await folder({ "r.yaml": beat });
   for (const more of [[], ["--store", `${dir.path}/l.db`]]) {
@@ -642,7 +645,7 @@ Deno.test("run --json --events writes what happens to stderr, one object a line"
   }
 });
 
-Deno.test("run --json --events says as JSON too what it is connected to", async () => {
+Deno.test("run --json --events also writes the connection as JSON", async () => {
   await using dir = await folder({ "s.yaml": `${beat}connect: simulator\n` });
   for (const more of [[], ["--store", `${dir.path}/l.db`]]) {
     const { code, err } = await runIn(dir.path, ["s.yaml", "--json", "--events", ...more], {});
@@ -658,7 +661,7 @@ const steps = [{ id: "funds", uses: "account.funds" }, { id: "other", uses: "run
   uses: "notify",
 }];
 
-/** A tree after some events, by a clock that moves a second with each. */
+/** Returns a tree after some events, with a clock that advances one second with each. */
 function treeAfter(events: readonly TreeEvent[]): RunTree {
   let now = 0;
   const tree = new RunTree(() => now);
@@ -679,7 +682,7 @@ const story: TreeEvent[] = [
   { type: "step-progress", run: "b", step: "deep", text: "page\x1b[2J", done: 2, total: 5 },
 ];
 
-Deno.test("RunTree.lines() marks steps, indents recipes within one, fits any width while it is drawn, and cuts no name that stays", () => {
+Deno.test("RunTree.lines() marks steps, indents inner recipes, fits any width while it is redrawn, and cuts no name in the final output", () => {
   const host = { color: false };
   const tree = treeAfter(story);
   assertEquals(tree.lines({ width: 80, host }), [
@@ -692,7 +695,7 @@ Deno.test("RunTree.lines() marks steps, indents recipes within one, fits any wid
   for (const width of [1, 2, 7, 12, 39, 40, 59, 60]) {
     const drawn = tree.lines({ width, host, frame: 1 });
     for (const line of drawn) assert([...line].length <= width, `${width}: "${line}"`);
-    // What stays has whole names.
+    // The final output has complete names.
     const names = tree.lines({ width, host }).map((line) => line.trim().split(/ +/)[1]);
     assertEquals(names, ["funds", "other", "deep", "last"]);
   }
@@ -714,7 +717,7 @@ Deno.test("summaryLines() shows a reason that was cut in full, the files, and th
   assertEquals(summaryLines(tree, host), [
     "✗ funds    3.0 s  Cannot send account.funds: no c…",
     "· other",
-    "– last            left out: condition",
+    "– last            skipped: condition",
     `funds: ${reason}`,
     "wrote out/a.csv",
     "failed (step) after 2 min 5 s",
@@ -722,7 +725,7 @@ Deno.test("summaryLines() shows a reason that was cut in full, the files, and th
   assertEquals([seconds(59_949), seconds(3_600_000)], ["59.9 s", "1 h 0 min"]);
 });
 
-/** A terminal that keeps what is drawn. */
+/** A terminal that records its output. */
 function terminal(columns: () => number) {
   const drawn: string[] = [];
   const notes: string[] = [];
@@ -740,7 +743,7 @@ function terminal(columns: () => number) {
   };
 }
 
-Deno.test("showRun() draws over its own lines, writes others above them, and leaves nothing behind", () => {
+Deno.test("showRun() redraws its own lines, prints other lines above them, and erases itself at the end", () => {
   const tree = treeAfter(story.slice(0, 2));
   let columns = 80;
   const { host, drawn, notes } = terminal(() => columns);
@@ -750,7 +753,7 @@ Deno.test("showRun() draws over its own lines, writes others above them, and lea
     assertEquals(drawn.at(-1)!.split("\n").length, 3);
     show.line("hsgate: a warning");
     assertEquals(drawn.at(-2), "\x1b[2A\r\x1b[Jhsgate: a warning\n");
-    // The three lines, of 31, 12 and 15 columns, were drawn for 80; in 10 they take 4, 2 and 2 rows.
+    // The three lines are 31, 12 and 15 columns wide; in a terminal of 10 columns they take 4, 2 and 2 rows.
     columns = 10;
     show.line("narrow");
     assertEquals(drawn.at(-2), "\x1b[7A\r\x1b[Jnarrow\n");
@@ -762,7 +765,7 @@ Deno.test("showRun() draws over its own lines, writes others above them, and lea
   assertEquals(notes, []);
 });
 
-Deno.test("showRun() writes plain lines without codes elsewhere, and none for a program", () => {
+Deno.test("showRun() prints plain lines without codes elsewhere, and none for a program", () => {
   const lines = (json: boolean) => {
     const { host, notes } = terminal(() => 80);
     const { errTerminal: _, ...piped } = host;
@@ -782,7 +785,7 @@ Deno.test("showRun() writes plain lines without codes elsewhere, and none for a 
   assertEquals(lines(true), []);
 });
 
-Deno.test("shortResult() says in a few words what a step answered with", () => {
+Deno.test("shortResult() summarizes the output of a step in a few words", () => {
   assertEquals(shortResult([1, 2]), "2 rows");
   assertEquals(shortResult({ cancelled: ["1", "2"], failed: ["3"] }), "2 cancelled, 1 failed");
   assertEquals(
@@ -797,7 +800,7 @@ Deno.test("shortResult() says in a few words what a step answered with", () => {
   assertEquals(shortResult(undefined), "");
 });
 
-Deno.test("run in a pipe writes no codes, whatever the terminal is called", async () => {
+Deno.test("run in a pipe prints no terminal codes, whatever TERM says", async () => {
   await using dir = await folder({ "r.yaml": simulated });
   const { code, out, err } = await spawned(["run", `${dir.path}/r.yaml`, "--store", `${dir.path}/l.db`], {
     env: { TERM: "xterm-256color" },
@@ -806,7 +809,7 @@ Deno.test("run in a pipe writes no codes, whatever the terminal is called", asyn
   assert(!out.includes("\x1b") && !err.includes("\x1b"));
 });
 
-Deno.test("run --dry-run shows the orders that would be cancelled as they are, and leaves them open", async () => {
+Deno.test("run --dry-run shows the current orders that would be cancelled, and leaves them open", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const order = {
@@ -833,14 +836,14 @@ Deno.test("run --dry-run shows the orders that would be cancelled as they are, a
   assertEquals(JSON.parse(open.out).map(({ canCancel }: { canCancel: boolean }) => canCancel), [true]);
 });
 
-Deno.test("shortResult() shows identifiers whole, however long they are", () => {
+Deno.test("shortResult() never cuts identifiers", () => {
   const id = "1250815000001-1250815000002-1250815000003";
   assertEquals(shortResult({ ok: true, orderId: id, remark: "r".repeat(40) }), `order id ${id}`);
   assertEquals(shortResult(id), id);
   assertEquals(shortResult("r".repeat(90)), `${"r".repeat(79)}…`);
 });
 
-Deno.test("run --dry-run cuts nothing of what it would write", async () => {
+Deno.test("run --dry-run shows the whole content of what it would write", async () => {
   const symbol = "AAPL250919C2300000";
   const recipe = `name: long
 window: XNYS.open+5m..XNYS.close-10m

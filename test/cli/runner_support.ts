@@ -7,7 +7,7 @@ import { trustAll } from "./support.ts";
 
 export { cli, envOf, MORNING, simulate, spawned, start, trustAll } from "./support.ts";
 
-/** A folder with files, gone afterwards. Its recipes are trusted as they are. */
+/** A temporary folder with files. Its recipes are trusted. */
 export async function folder(
   files: Readonly<Record<string, string>>,
 ): Promise<{ path: string } & AsyncDisposable> {

@@ -7,7 +7,9 @@ import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
 const beat =
   "name: beat\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: skip, grace: 2h }\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 
-/** A folder whose store holds two runs: one of the day before, too late to run, and one of this morning that ran. */
+/**
+ * A folder with a store of two runs: one of yesterday, which was too late to run, and one of this morning, which ran.
+ */
 async function history() {
   const gateway = await simulate({ fillsPerDay: 3 });
   const dir = await folder({ "beat.yaml": beat });
@@ -15,7 +17,7 @@ async function history() {
   const words = ["schedule", dir.path, "--store", file, "--once"];
   await cli(words, { env: envOf(gateway) });
   {
-    // The first look was on the Thursday before, at 08:00 in Hong Kong.
+    // The first pass was on Thursday at 08:00 in Hong Kong.
     await using store = await openSqlite(file);
     await store.run("update schedule set watermark = ?, updated_at = 0", Date.parse("2025-08-14T00:00:00Z"));
   }
@@ -32,7 +34,7 @@ async function history() {
   };
 }
 
-Deno.test("runs lists runs newest first, and runs show tells one in full", async () => {
+Deno.test("runs lists runs newest first, and runs show shows all details of one", async () => {
   await using h = await history();
   const { code, out } = await cli(["runs", "beat", "--store", h.file, "--json"]);
   assertEquals(code, 0);
@@ -60,7 +62,7 @@ Deno.test("runs lists runs newest first, and runs show tells one in full", async
   assertStringIncludes(print, "misfire");
 });
 
-Deno.test("why says in one line what happened, or why nothing did", async () => {
+Deno.test("why explains in one line what happened, or why nothing ran", async () => {
   await using h = await history();
   const why = async (date: string) => {
     const { code, out } = await cli(["why", "beat", date, "--store", h.file, "--recipes", h.path]);
@@ -93,7 +95,7 @@ Deno.test("pause skips slots until resume, and next shows it", async () => {
   assertEquals((await cli(["resume", "beat", "--recipes", h.path, ...store])).out, "beat was not paused\n");
 });
 
-Deno.test("why, pause and resume find a recipe in the file that a scheduler served it from", async () => {
+Deno.test("why, pause and resume find a recipe in the file that a scheduler loaded it from", async () => {
   await using h = await history();
   const store = ["--store", h.file];
   const why = await cli(["why", "beat", "2025-08-15", ...store]);
@@ -115,16 +117,16 @@ Deno.test("why, pause and resume find a recipe in the file that a scheduler serv
   assertStringIncludes(refused.err, "; name its folder with --recipes");
 });
 
-Deno.test("store backup copies and checks; store verify ends with 7 for one that does not hold together", async () => {
+Deno.test("store backup copies and verifies; store verify ends with 7 for an inconsistent store", async () => {
   await using h = await history();
   const copy = `${h.path}/copy.db`;
-  // As a process, with what its task may do and no more.
+  // As a process with the permissions of its task.
   const first = await spawned(["store", "backup", copy, "--store", h.file]);
   assertEquals([first.code, first.err], [0, ""]);
   const second = await cli(["store", "backup", copy, "--store", h.file]);
   assertEquals(second.code, 1);
   assertStringIncludes(second.err, "there is a file of that name");
-  assertEquals((await cli(["store", "verify", "--store", copy])).out, `"${copy}" holds together\n`);
+  assertEquals((await cli(["store", "verify", "--store", copy])).out, `"${copy}" is consistent\n`);
   {
     await using store = await openSqlite(copy);
     await store.run("update run set reason = null where state = 'skipped'");
@@ -132,12 +134,12 @@ Deno.test("store backup copies and checks; store verify ends with 7 for one that
   const { code, out } = await cli(["store", "verify", "--store", copy, "--json"]);
   assertEquals([code, JSON.parse(out)], [7, {
     ok: false,
-    faults: ['1 rows break the rule "a run that was skipped says why"'],
+    faults: ['1 rows break the rule "a skipped run has a reason"'],
     warnings: [],
   }]);
 });
 
-Deno.test("a store without its mark is told by store verify, and by the next command where it knows a write", async () => {
+Deno.test("a missing mark is reported by store verify, and by the next command if the store contains a write", async () => {
   await using h = await history();
   const verify = ["store", "verify", "--store", h.file];
   const { code, err } = await cli(verify);
@@ -150,7 +152,7 @@ Deno.test("a store without its mark is told by store verify, and by the next com
     }
     await Deno.remove(`${h.file}.mark`);
     const told = await cli(verify);
-    assertEquals([told.code, told.out], [0, `"${h.file}" holds together\n`]);
+    assertEquals([told.code, told.out], [0, `"${h.file}" is consistent\n`]);
     assertStringIncludes(told.err, missing);
     assertStringIncludes(JSON.parse((await cli([...verify, "--json"])).out).warnings.join(), missing);
     const runs = await cli(["runs", "--store", h.file]);
@@ -159,7 +161,7 @@ Deno.test("a store without its mark is told by store verify, and by the next com
   }
 });
 
-Deno.test("store verify ends with 7 for a file that is damaged, cut off or no store, and says what to do", async () => {
+Deno.test("store verify ends with 7 for a file that is damaged, cut off or not a store, and says what to do", async () => {
   await using h = await history();
   const whole = await Deno.readFile(h.file);
   const flipped = whole.map((byte, at) => at > 8192 && at % 97 === 0 ? byte ^ 0xff : byte);
@@ -171,7 +173,7 @@ Deno.test("store verify ends with 7 for a file that is damaged, cut off or no st
   const cases: [bytes: Uint8Array, verify: string, runs: string][] = [
     [
       new TextEncoder().encode("hello ".repeat(900)),
-      "it is no store: it is not even a database",
+      "it is not a store: it is not even a database",
       "not a database",
     ],
     [whole.slice(0, whole.length >> 1), "it is damaged", "malformed"],
@@ -179,7 +181,7 @@ Deno.test("store verify ends with 7 for a file that is damaged, cut off or no st
     [flipped, "it is damaged", "malformed"],
     [
       await Deno.readFile(foreign),
-      "it is no store: it is the database of another program",
+      "it is not a store: it is the database of another program",
       "of another program",
     ],
   ];
@@ -193,7 +195,7 @@ Deno.test("store verify ends with 7 for a file that is damaged, cut off or no st
     assertStringIncludes(verified.err, "copy the last backup to its place");
     const json = JSON.parse((await cli(["store", "verify", "--json", ...store])).out);
     assertEquals([json.ok, json.faults.length > 0], [false, true]);
-    // Nothing was written to what is to be looked at.
+    // The command wrote nothing to the file that it verified.
     assertEquals(await Deno.readFile(file), bytes);
     const runs = await cli(["runs", ...store]);
     assertEquals([runs.code, runs.out], [1, ""], runs.err);
@@ -205,13 +207,13 @@ Deno.test("store verify ends with 7 for a file that is damaged, cut off or no st
   await Deno.writeFile(empty, new Uint8Array());
   const verified = await cli(["store", "verify", "--store", empty]);
   assertEquals(verified.code, 7);
-  assertStringIncludes(verified.out, `${empty}: it is no store: it is empty, and its mark `);
+  assertStringIncludes(verified.out, `${empty}: it is not a store: it is empty, and its mark `);
   const taken = await cli(["runs", "--store", empty]);
   assertEquals(taken.code, 0);
   assertStringIncludes(taken.err, "it is empty, and its mark ");
 });
 
-Deno.test("runs, why and pause refuse what is not there with exit code 2", async () => {
+Deno.test("runs, why and pause reject unknown names with exit code 2", async () => {
   await using h = await history();
   const cases: [string[], string][] = [
     [["runs", "--store", `${h.path}/none.db`], "there is no"],
@@ -246,12 +248,12 @@ Deno.test("run --store runs the latest slot once, whoever starts it", async () =
     ran: false,
     state: "ok",
   }]);
-  // On Saturday the slot of Friday is the latest still.
+  // On Saturday, Friday's slot is still the latest.
   const third = await cli([...words, "--now", "2025-08-16T12:00:00+08:00"], world);
   assertEquals(JSON.parse(third.out).ran, false);
 });
 
-Deno.test("pause holds for a recipe that has only run by hand, and for a schedule that it gets later", async () => {
+Deno.test("pause applies to a recipe that only had manual runs, and to a schedule that it gets later", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const file = `${dir.path}/store.db`;
@@ -279,7 +281,7 @@ Deno.test("pause holds for a recipe that has only run by hand, and for a schedul
     "beat/main/2025-08-14 skipped paused",
     "beat/later/2025-08-15 skipped paused",
   ]);
-  // A crontab line for a schedule that no scheduler has seen is held as well.
+  // It also applies to a crontab line for a schedule that no scheduler has seen.
   const renamed = beat.replace("{ calendar: XHKG, at: open+30m", "{ id: cron, calendar: XHKG, at: open+31m");
   await Deno.writeTextFile(path, renamed);
   const line = await cli(["run", path, "--store", file], at("2025-08-15T10:02:00+08:00", renamed));
@@ -290,7 +292,7 @@ Deno.test("pause holds for a recipe that has only run by hand, and for a schedul
   assertEquals((await states()).at(-1), "beat/cron/2025-08-18 ok");
 });
 
-Deno.test("pause refuses what has no schedule with exit code 2, and says what to do", async () => {
+Deno.test("pause rejects a recipe without a schedule with exit code 2, and says what to do", async () => {
   await using dir = await folder({
     "beat.yaml": beat,
     "hand.yaml": "name: hand\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n",
@@ -315,11 +317,11 @@ Deno.test("pause refuses what has no schedule with exit code 2, and says what to
     assertEquals([code, out], [2, ""], name);
     assertStringIncludes(err, reason);
   }
-  // One that neither a scheduler nor a person has started yet can be held before it ever runs.
+  // A recipe that was never started can be paused before its first run.
   assertEquals((await cli(["pause", "beat", ...where])).out, "beat is paused\n");
 });
 
-/** A store with these runs, each waiting for a person. */
+/** A store with these runs, each waiting for approval. */
 async function storeOf(path: string, keys: readonly string[]): Promise<void> {
   await using store = await openSqlite(path);
   for (const [index, key] of keys.entries()) {
@@ -332,7 +334,7 @@ async function storeOf(path: string, keys: readonly string[]): Promise<void> {
   }
 }
 
-Deno.test("commands take as much of a key as no other has, and list the keys that fit when several do", async () => {
+Deno.test("commands accept a unique beginning of a key, and list the matching keys if there are several", async () => {
   const history = 'fills.history, with: { market: hk, from: "2025-08-14", to: "2025-08-14" }';
   await using dir = await folder({
     "beat.yaml": beat.replace("orders.today, with: { market: hk }", history),
@@ -354,7 +356,7 @@ Deno.test("commands take as much of a key as no other has, and list the keys tha
   assertEquals(await shown("beat/main/2025-08-10"), "beat/main/2025-08-10");
   assertEquals(await shown("eod_"), "eod_2/main/2025-08-15");
   assertEquals(await shown("eod%"), "eod%/main/2025-08-15");
-  // A whole key is that run, also where others go on from it.
+  // A complete key means that run, even if longer keys begin with it.
   assertEquals(await shown("beat/m/1"), "beat/m/1");
   assertEquals(await shown("beat/m/1/"), "beat/m/1/inner");
   assertEquals(
@@ -382,7 +384,7 @@ Deno.test("commands take as much of a key as no other has, and list the keys tha
   }
 });
 
-Deno.test("runs shows keys whole at any width, says what it left out, and has every column on request", async () => {
+Deno.test("runs never cuts keys, says which columns it omits, and shows every column on request", async () => {
   await using dir = await folder({});
   const file = `${dir.path}/store.db`;
   const key = `inner/m/${"outer-with-a-long-name/".repeat(4)}main/2025-08-15/step.1a2b3c4d`;

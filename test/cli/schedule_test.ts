@@ -7,13 +7,13 @@ import { cli, envOf, folder, simulate, spawned, start, trustAll } from "./runner
 const beat =
   "name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 
-/** Reads lines until one fits. */
+/** Reads lines until one matches. */
 async function until(
   lines: ReadableStreamDefaultReader<string>,
   fits: (text: string) => boolean,
 ): Promise<string> {
   let text = "";
-  // A line that never comes fails the test, and does not hold up all others.
+  // A line that never comes fails only this test and does not block the others.
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`it never came: ${text}`)), 60_000);
   try {
@@ -35,7 +35,7 @@ const rowsOf = async (path: string) => {
   );
 };
 
-Deno.test("schedule runs slots against the gateway, takes up edits, and ends in order at SIGTERM", async () => {
+Deno.test("schedule runs slots with the gateway, loads edits, and shuts down cleanly at SIGTERM", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const store = `${dir.path}/store.db`;
@@ -57,7 +57,7 @@ Deno.test("schedule runs slots against the gateway, takes up edits, and ends in 
   assert(rows.every(({ state }) => state === "ok" || state === "due"), JSON.stringify(rows));
 });
 
-Deno.test("schedule goes on after kill -9 where it was, each slot once", async () => {
+Deno.test("schedule continues after kill -9, and runs each slot once", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
   const store = `${dir.path}/store.db`;
@@ -81,7 +81,7 @@ Deno.test("schedule goes on after kill -9 where it was, each slot once", async (
   assertEquals(new Set(rows.map(({ run_key }) => run_key)).size, rows.length);
 });
 
-Deno.test("code that never ends holds neither the scheduler nor its other runs, and SIGTERM ends it", async () => {
+Deno.test("code that never ends blocks neither the scheduler nor other runs, and SIGTERM ends it", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   const ids = `[${Array.from({ length: 1000 }, (_, at) => at).join(", ")}]`;
   const all = "params.ids.all(a, params.ids.all(b, params.ids.all(c, a + b + c >= 0)))";
@@ -114,7 +114,7 @@ export default defineStep({
       text.includes("it took more than 3000 ms") && text.includes("5000000 steps") && beats(text) >= 3,
   );
   assertStringIncludes(text, 'of step \\"sum\\": it takes more than 5000000 steps of evaluation');
-  // Files that never end are read while it goes on.
+  // The scheduler reads endless files in the meantime.
   assertEquals((await new Deno.Command("mkfifo", { args: [`${dir.path}/pipe.yaml`] }).output()).code, 0);
   await Deno.writeTextFile(`${dir.path}/endless.ts`, "while (true);\nexport default {};\n");
   await until(reader, (text) => beats(text) >= 8);
@@ -136,7 +136,7 @@ Deno.test("schedule --once ends with 1 when a run fails, and shows the reason", 
   await using dir = await folder({ "beat.yaml": beat.replace("30s }", "1h }") });
   const words = ["schedule", dir.path, "--store", `${dir.path}/store.db`, "--once"];
   const env = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
-  // The first look begins the schedule; the next one finds a slot.
+  // The first pass starts the schedule; the next one finds a slot.
   assertEquals((await spawned(words, { env })).code, 0);
   await new Promise((resolve) => setTimeout(resolve, 1100));
   const { code, out } = await spawned(words, { env });
@@ -144,7 +144,7 @@ Deno.test("schedule --once ends with 1 when a run fails, and shows the reason", 
   assertStringIncludes(out, "orders: failed, ");
 });
 
-Deno.test("schedule begins nothing when a recipe is wrong or wants another way to the broker", async () => {
+Deno.test("schedule starts nothing if a recipe has a mistake or contradicts the connection flags", async () => {
   await using dir = await folder({
     "a.yaml": beat,
     "b.yaml": beat.replace("beat", "b").replace("today", "todya"),
@@ -158,11 +158,11 @@ Deno.test("schedule begins nothing when a recipe is wrong or wants another way t
   assertEquals(other.code, 2);
   assertStringIncludes(
     other.err,
-    'Cannot connect recipe "b": it names "simulator" and --gateway says otherwise',
+    'Cannot connect recipe "b": it names "simulator", and --gateway contradicts that',
   );
 });
 
-Deno.test("schedule takes up an edited file that a step imports from a folder below, and the second Ctrl-C ends it at once", async () => {
+Deno.test("schedule reloads an edited file that a step imports from a subfolder, and the second Ctrl-C ends it at once", async () => {
   const word = (text: string) => `export const word: string = "${text}";\n`;
   const stepText = `import { defineStep } from "hsgate/recipes";
 import { word } from "./more/word.ts";
@@ -183,7 +183,7 @@ export default defineStep({
   await Deno.mkdir(`${dir.path}/more`);
   await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("first"));
   await trustAll(dir.path);
-  // A service that takes its time is waited for, but not by somebody in a hurry.
+  // A slow dead-man service is waited for, but not after a second Ctrl-C.
   const answer = Promise.withResolvers<Response>();
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
@@ -202,13 +202,13 @@ export default defineStep({
   const { code } = await process.status;
   answer.resolve(new Response());
   await Promise.all([reader.cancel(), process.stderr.cancel()]);
-  // In order it would have ended with 0, once the service had answered.
+  // A clean end would have given 0, after the service had answered.
   assertEquals(code, 130);
-  // The first one was enough to give the read back.
+  // The first Ctrl-C was enough to make the read due again.
   assert((await rowsOf(`${dir.path}/store.db`)).every(({ state }) => state !== "running"));
 });
 
-Deno.test("schedule --once sends the notices of what it ran before it ends", async () => {
+Deno.test("schedule --once sends the notices of its runs before it ends", async () => {
   const told: string[] = [];
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
     told.push((await request.json()).text);
@@ -227,7 +227,7 @@ Deno.test("schedule --once sends the notices of what it ran before it ends", asy
   );
 });
 
-Deno.test("next says of a slot that its session has its run when an edit moved it to later", async () => {
+Deno.test("next says that a slot's session has already run, if an edit moved the slot to a later time", async () => {
   await using gateway = await simulate();
   const at = (moment: string) =>
     `name: eod\nschedule: { calendar: XHKG, at: ${moment} }\nmisfire: { grace: 2h }\n` +
@@ -235,7 +235,7 @@ Deno.test("next says of a slot that its session has its run when an edit moved i
   await using dir = await folder({ "eod.yaml": at("open+10m") });
   const file = `${dir.path}/l.db`;
   const path = `${dir.path}/eod.yaml`;
-  // 10:30, fifty minutes after the slot.
+  // 10:30 local time, fifty minutes after the slot.
   const ran = await cli(["run", path, "--store", file], {
     files: { [path]: at("open+10m") },
     env: envOf(gateway),
@@ -251,7 +251,7 @@ Deno.test("next says of a slot that its session has its run when an edit moved i
   ]);
 });
 
-Deno.test("the scheduler says when each schedule runs next, and how many it does not name", async () => {
+Deno.test("the scheduler prints when schedules run next, and how many more there are", async () => {
   await using store = await openSqlite(":memory:");
   const lines: string[] = [];
   const many = async (count: number, json: boolean) => {

@@ -1,4 +1,4 @@
-/** No name of a file or folder runs anything when a person pastes a command that hsgate has shown. */
+/** Tests that no file or folder name can run anything when a user pastes a command that hsgate printed. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { systemd } from "../../lib/deploy/systemd.ts";
 import { shellHint, shellLine } from "../../lib/shell_words.ts";
@@ -7,7 +7,7 @@ import { spawned } from "./support.ts";
 
 const ignore = Deno.build.os === "windows";
 
-/** Names that a stranger may give a file; each would make a file named `PWN` if a shell obeyed it. */
+/** Hostile file names; each would create a file named `PWN` if a shell executed it. */
 const NAMES = [
   "$(touch PWN).yaml",
   "`touch PWN`.yaml",
@@ -25,7 +25,7 @@ const NAMES = [
   "ü ${HOME} 名.yaml",
 ];
 
-/** Pastes a text into a shell, and returns what it left and printed. */
+/** Pastes a text into a shell, and returns the files that it left and its output. */
 async function pasted(shell: string, text: string): Promise<{ names: string[]; out: string }> {
   await using dir = await folder({});
   const { stdout } = await new Deno.Command(shell, { args: ["-c", text], cwd: dir.path }).output();
@@ -34,14 +34,14 @@ async function pasted(shell: string, text: string): Promise<{ names: string[]; o
 }
 
 Deno.test({
-  name: "a name in a shown command reaches the program as it is, and runs nothing",
+  name: "a name in a printed command reaches the program unchanged, and runs nothing",
   ignore,
   async fn() {
     for (const name of NAMES) {
       const word = name.startsWith("-") ? `./${name}` : name;
       assertEquals(await pasted("bash", `printf %s ${shellHint(name)}`), { names: [], out: word }, name);
       assertEquals(await pasted("sh", `printf %s ${shellLine([name])}`), { names: [], out: name }, name);
-      // With the double quotes of the sentence around it the command is wrong, and harmless.
+      // Pasted with the double quotes of the sentence around it, the command is wrong but harmless.
       assertEquals((await pasted("bash", `"printf %s ${shellHint(name)}"`)).names, [], name);
       assertEquals((await pasted("sh", `printf %s ${shellHint(name)}`)).names, [], name);
     }
@@ -49,7 +49,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the commands that deploy leaves to do run nothing that a folder's name says",
+  name: "the commands that deploy prints run nothing from a folder's name",
   ignore,
   async fn() {
     for (const name of NAMES.filter((name) => !/[\n]|\\$/.test(name))) {
@@ -69,7 +69,7 @@ Deno.test({
       const commands = next.filter((line) => line.startsWith("sudo ") && line.includes("/srv/"));
       assertEquals(commands.length, 3);
       for (const line of commands) {
-        // Interactive zsh knows no comments, so what follows "#" counts too.
+        // Interactive zsh has no comments, so the text after "#" runs too.
         const text = `sudo() { :; }; ${line.replaceAll(" # ", " ")}`;
         assertEquals((await pasted("bash", text)).names, [], line);
       }

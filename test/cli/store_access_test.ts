@@ -1,11 +1,11 @@
-/** A store that cannot be opened: the true cause, the path, and what to do. */
+/** Tests of a store that cannot be opened: the error gives the true cause, the path, and what to do. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { cli, folder } from "./support.ts";
 
 const RECIPE =
   "name: x\nconnect: simulator\nsteps: [{ id: funds, uses: account.funds, with: { market: hk } }]\n";
 
-/** Runs a command line with a store, and returns what it says. */
+/** Runs a command line with a store, and returns its output. */
 async function said(words: readonly string[], recipe: string, store: string) {
   const { code, err } = await cli([...words, "--store", store], {
     files: { [recipe]: RECIPE },
@@ -19,7 +19,7 @@ const cannot = (store: string, why: string) => ({
   err: `hsgate: Cannot use the store "${store}": ${why}\n`,
 });
 
-Deno.test("a store in a folder that is missing, or that is no file, says so and what to do", async () => {
+Deno.test("for a store in a missing folder, or one that is not a file, the error says so and what to do", async () => {
   await using dir = await folder();
   const recipe = `${dir.path}/x.yaml`;
   await Deno.writeTextFile(recipe, RECIPE);
@@ -28,7 +28,7 @@ Deno.test("a store in a folder that is missing, or that is no file, says so and 
     await said(run, recipe, `${dir.path}/none/l.db`),
     cannot(
       `${dir.path}/none/l.db`,
-      `its folder "${dir.path}/none" does not exist; make the folder, or name another store with --store`,
+      `its folder "${dir.path}/none" does not exist; create the folder, or name another store with --store`,
     ),
   );
   assertEquals(
@@ -37,38 +37,38 @@ Deno.test("a store in a folder that is missing, or that is no file, says so and 
   );
   assertEquals(
     await said(run, recipe, `${recipe}/l.db`),
-    cannot(`${recipe}/l.db`, `"${recipe}" is no folder; name another store with --store`),
+    cannot(`${recipe}/l.db`, `"${recipe}" is not a folder; name another store with --store`),
   );
-  // The control: the same run with a store that can be made.
+  // Control: the same run with a store that can be created.
   const { code, err } = await said(run, recipe, `${dir.path}/l.db`);
   assertEquals([code, err.includes("Cannot")], [0, false]);
 });
 
-/** Mounts a small file system; only the system's administrator may. */
+/** Mounts a small file system; only root may do that. */
 function mount(options: string, path: string): boolean {
   try {
     const args = ["-t", "tmpfs", "-o", `mode=0700,${options}`, "tmpfs", path];
     return new Deno.Command("mount", { args, stderr: "null" }).outputSync().success;
   } catch {
-    return false; // no such program
+    return false; // the program does not exist
   }
 }
 
-/** Fills a disk up. */
+/** Fills a disk. */
 function fill(disk: string): void {
   using file = Deno.openSync(`${disk}/fill`, { write: true, create: true });
   try {
     for (;;) file.writeSync(new Uint8Array(4096));
   } catch {
-    // It is full now.
+    // The disk is full now.
   }
 }
 
-Deno.test("a store on a read-only or a full disk says so and what to do", async () => {
+Deno.test("for a store on a read-only or full disk, the error says so and what to do", async () => {
   await using dir = await folder();
   const disk = `${dir.path}/disk`;
   await Deno.mkdir(disk);
-  if (!mount("size=2m", disk)) return; // no right to mount
+  if (!mount("size=2m", disk)) return; // this user may not mount
   try {
     const recipe = `${disk}/x.yaml`;
     await Deno.writeTextFile(recipe, RECIPE);
@@ -91,20 +91,20 @@ Deno.test("a store on a read-only or a full disk says so and what to do", async 
     fill(disk);
     const full = await said(run, recipe, `${disk}/n.db`);
     assertEquals(full.code, 1);
-    assertStringIncludes(full.err, "is full; make room on it");
-    // An old store on a full disk: SQLite speaks of an I/O error, or of a full disk.
+    assertStringIncludes(full.err, "is full; free some space");
+    // For an existing store on a full disk, SQLite reports an I/O error or a full disk.
     const old = await said(run, recipe, store);
     assertEquals(old.code, 1);
     assertStringIncludes(
       old.err,
-      `Cannot use the store "${store}": the disk of "${disk}" is full; make room on it`,
+      `Cannot use the store "${store}": the disk of "${disk}" is full; free some space`,
     );
   } finally {
     new Deno.Command("umount", { args: [disk] }).outputSync();
   }
 });
 
-Deno.test("a backup that cannot be written names its own file and the cause, not the store", async () => {
+Deno.test("the error of a failed backup names the backup file and the cause, not the store", async () => {
   await using dir = await folder();
   const recipe = `${dir.path}/x.yaml`;
   await Deno.writeTextFile(recipe, RECIPE);
@@ -120,13 +120,13 @@ Deno.test("a backup that cannot be written names its own file and the cause, not
     await backup(missing),
     cannotWrite(
       missing,
-      `its folder "${dir.path}/none" does not exist; make the folder, or name another file for the backup`,
+      `its folder "${dir.path}/none" does not exist; create the folder, or name another file for the backup`,
     ),
   );
   const within = `${recipe}/copy.db`;
   assertEquals(
     await backup(within),
-    cannotWrite(within, `"${recipe}" is no folder; name another file for the backup`),
+    cannotWrite(within, `"${recipe}" is not a folder; name another file for the backup`),
   );
   const disk = `${dir.path}/disk`;
   await Deno.mkdir(disk);
@@ -134,7 +134,7 @@ Deno.test("a backup that cannot be written names its own file and the cause, not
     try {
       fill(disk);
       const to = `${disk}/copy.db`;
-      assertEquals(await backup(to), cannotWrite(to, `the disk of "${disk}" is full; make room on it`));
+      assertEquals(await backup(to), cannotWrite(to, `the disk of "${disk}" is full; free some space`));
       assertEquals([...Deno.readDirSync(disk)].map(({ name }) => name), ["fill"]);
       mount("remount,ro", disk);
       const readOnly = await backup(to);
@@ -147,6 +147,6 @@ Deno.test("a backup that cannot be written names its own file and the cause, not
       new Deno.Command("umount", { args: [disk] }).outputSync();
     }
   }
-  // The control: a target that takes it.
+  // Control: a target that can be written.
   assertEquals((await backup(`${dir.path}/copy.db`)).code, 0);
 });

@@ -1,5 +1,5 @@
 /**
- * Runs the command line for tests: in this process with a world of its own, or as a process of its own.
+ * Runs the command line for tests, in this process with a given environment, or as a separate process.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export const PASSWORD = "135790";
 export const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
 export const ENCRYPTED = "Nh5LaY5FUfVVAl6erwj6bQ==";
 
-/** A simulated gateway whose clock stands still and which pushes only when it is told to. */
+/** A simulated gateway with a stopped clock; it pushes only on request. */
 export async function simulate(options: Partial<GatewayOptions> = {}): Promise<SimulatedGateway> {
   return await startGateway({
     seed: 7,
@@ -36,7 +36,7 @@ export async function simulate(options: Partial<GatewayOptions> = {}): Promise<S
   });
 }
 
-/** Environment that leads to a gateway and logs in there. */
+/** Environment variables for a gateway, with a login. */
 export function envOf({ info }: Pick<SimulatedGateway, "info">): Record<string, string> {
   return {
     HSGATE_GATEWAY_URL: info.gatewayUrl,
@@ -46,42 +46,42 @@ export function envOf({ info }: Pick<SimulatedGateway, "info">): Record<string, 
   };
 }
 
-/** What a run of the command line is given. */
+/** Options of a run of the command line. */
 export interface World {
   env?: Record<string, string>;
   stdin?: string;
   files?: Record<string, string | FileText>;
-  /** The command reads the files that are really there. */
+  /** Whether the command reads real files. */
   fromDisk?: boolean;
-  /** A person sits at the terminal, and answers questions with this; what is thrown is what a key does. */
+  /** Answers of a user at the terminal; a thrown error acts like a key press. */
   answer?: string | ((question: string) => string);
-  /** Columns of the terminal; none is written to without it. */
+  /** Width of the terminal; without it there is no terminal. */
   columns?: number;
   signal?: AbortSignal;
-  /** Working folder of a process of its own. @default the project */
+  /** Working folder of a separate process. @default the project */
   cwd?: string;
-  /** File for the system calls of a process of its own that open files and start programs; needs `strace`. */
+  /** Records the system calls of a separate process that open files or start programs in this file; needs `strace`. */
   trace?: string;
-  /** The time; it stands still at {@linkcode MORNING} otherwise. */
+  /** The clock. @default stopped at {@linkcode MORNING} */
   now?: () => number;
-  /** Told about each line on stdout, and about each text of a display that redraws. */
+  /** Called for each line on stdout, and for each drawing of a display. */
   onLine?: (line: string) => void;
 }
 
-/** What a run of the command line did. */
+/** Result of a run of the command line. */
 export interface Outcome {
   code: number;
   out: string;
   err: string;
 }
 
-/** The record of trusted recipes of this process's tests; nobody else's. */
+/** The trust record of this process's tests. */
 const trustFolder = Deno.makeTempDirSync({ prefix: "hsgate-trust-" });
 globalThis.addEventListener("unload", () => Deno.removeSync(trustFolder, { recursive: true }));
-/** Environment that names it, for processes that are started in another way. */
+/** Environment variables that name it, for processes that are started in other ways. */
 export const trustEnv = { HSGATE_TRUST_FILE: `${trustFolder}/trust.json` };
 
-/** Trusts recipes as a person would, whatever may be wrong with others beside them. */
+/** Trusts recipes like a user, even if other recipes in the folder have mistakes. */
 export async function trustAll(...paths: readonly string[]): Promise<void> {
   await cli(["trust", ...paths, "--yes"]);
 }
@@ -123,7 +123,7 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
   return outcome;
 }
 
-/** Starts the command line as a process of its own, with nothing in its environment but what is given. */
+/** Starts the command line as a separate process, with only the given environment. */
 export function start(
   words: readonly string[],
   { env = {}, stdin, cwd, trace }: Pick<World, "env" | "stdin" | "cwd" | "trace"> = {},
@@ -149,12 +149,12 @@ export function start(
   return process;
 }
 
-/** What the task of the command line may do: a process with more would hide what is missing. */
+/** Permissions of the command line's task; a process with more would hide a missing one. */
 function taskFlags(): string[] {
   return config.tasks.hsgate.command.split(" ").filter((word) => word.startsWith("--"));
 }
 
-/** Runs the command line as a process of its own; it is interrupted once `interruptWhen` is so. */
+/** Runs the command line as a separate process; interrupts it when `interruptWhen` returns true. */
 export async function spawned(
   words: readonly string[],
   world: Pick<World, "env" | "stdin" | "cwd" | "trace"> & { interruptWhen?: () => boolean } = {},
@@ -177,7 +177,7 @@ export async function spawned(
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** What Deno itself needs: where its caches are. */
+/** What Deno itself needs: the location of its caches. */
 function inherited(): Record<string, string> {
   const names = ["PATH", "HOME", "DENO_DIR", "XDG_CACHE_HOME", "TMPDIR"];
   return Object.fromEntries(names.flatMap((name) => {
@@ -186,7 +186,7 @@ function inherited(): Record<string, string> {
   }));
 }
 
-/** A simulated platform whose market stands still but for `round()`. */
+/** A simulated platform whose market moves only with `round()`. */
 export async function simulatePlatform(options: Partial<PlatformOptions> = {}): Promise<SimulatedPlatform> {
   return await startPlatform({
     seed: 7,
@@ -198,7 +198,7 @@ export async function simulatePlatform(options: Partial<PlatformOptions> = {}): 
   });
 }
 
-/** Environment that leads to a platform directly; `leases` is a folder for this test alone. */
+/** Environment variables for a platform over the direct transport; `leases` is a folder for this test only. */
 export function directEnvOf(info: PlatformInfo, leases: string): Record<string, string> {
   return {
     HSGATE_TRANSPORT: "direct",
@@ -214,7 +214,7 @@ export function directEnvOf(info: PlatformInfo, leases: string): Record<string, 
   };
 }
 
-/** A folder that is gone afterwards. */
+/** A temporary folder. */
 export async function folder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await Deno.makeTempDir({ prefix: "hsgate-cli-" });
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };

@@ -25,13 +25,13 @@ const REPORT = [
   "",
 ].join("\n");
 
-Deno.test("hsgate test prints the report, and how far it is beside it", async () => {
+Deno.test("hsgate test prints the report, and its progress on stderr", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const { code, out, err } = await cli(["test", recipes.path, ...WEEK]);
   assertEquals({ code, out, err }, { code: 0, out: REPORT, err: "hsgate: 2025-12, 0 slots so far\n" });
 });
 
-Deno.test("hsgate test --json prints the result for programs, and nothing else", async () => {
+Deno.test("hsgate test --json prints only the result as JSON", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const { code, out, err } = await cli(["test", `${recipes.path}/funds.yaml`, ...WEEK, "--json"]);
   assertEquals([code, err], [0, ""]);
@@ -53,7 +53,7 @@ Deno.test("hsgate test --json prints the result for programs, and nothing else",
   ]);
 });
 
-Deno.test("hsgate test --golden keeps the report, compares it, and ends with 7 when it differs", async () => {
+Deno.test("hsgate test --golden stores the report, compares it, and ends with 7 if it differs", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const golden = `${recipes.path}/year.txt`;
   const words = ["test", recipes.path, ...WEEK, "--golden", golden];
@@ -61,7 +61,7 @@ Deno.test("hsgate test --golden keeps the report, compares it, and ends with 7 w
   assertEquals(missing.code, 2);
   assertStringIncludes(
     missing.err,
-    `hsgate: Cannot compare: there is no "${golden}"; --update-golden writes it\n`,
+    `hsgate: Cannot compare: there is no "${golden}"; --update-golden creates it\n`,
   );
   const kept = await cli([...words, "--update-golden"]);
   assertEquals([kept.code, kept.out], [0, "5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages\n"]);
@@ -81,12 +81,12 @@ Deno.test("hsgate test --golden keeps the report, compares it, and ends with 7 w
     "- 5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages",
     "+ 5 slots, 2 succeeded, 0 failed, 3 skipped, 0 messages",
   ]]);
-  assertStringIncludes(other.err, "if that is right, --update-golden keeps it");
+  assertStringIncludes(other.err, "if that is right, --update-golden accepts it");
   const forPrograms = await cli([...words, "--json"]);
   assertEquals([forPrograms.code, JSON.parse(forPrograms.out).golden.differences.length > 0], [7, true]);
 });
 
-Deno.test("hsgate test --outages strikes, and tells a mistake by file, line and column", async () => {
+Deno.test("hsgate test --outages simulates outages, and reports a mistake by file, line and column", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const script = `${recipes.path}.outages.yaml`;
   await Deno.writeTextFile(script, "- { at: 2025-12-23T16:40+08:00, for: 20m, what: gateway-down }\n");
@@ -105,11 +105,11 @@ Deno.test("hsgate test --outages strikes, and tells a mistake by file, line and 
   await Deno.remove(script);
 });
 
-Deno.test("hsgate test leaves files and the store where it is told to, for why", async () => {
+Deno.test("hsgate test keeps files and the store at the given paths, for why", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const store = `${recipes.path}/test.db`;
   const words = ["test", recipes.path, ...WEEK, "--store", store];
-  // As a process, with what its task may do and no more.
+  // As a process with the permissions of its task.
   const first = await spawned(words);
   assertEquals([first.code, first.out], [0, REPORT]);
   const { code, out } = await cli(["why", "funds", "2025-12-25", "--store", store]);
@@ -119,11 +119,11 @@ Deno.test("hsgate test leaves files and the store where it is told to, for why",
   assertEquals(again.code, 2);
   assertStringIncludes(
     again.err,
-    `hsgate: Cannot leave the store in "${store}": there is a file already\n`,
+    `hsgate: Cannot keep the store in "${store}": the file exists already\n`,
   );
 });
 
-Deno.test("hsgate test goes by days that a person set", async () => {
+Deno.test("hsgate test uses overridden days", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const env = { HSGATE_CALENDARS: `${recipes.path}/days.txt` };
   const set = await cli(["calendar", "set", "XHKG", "2025-12-23", "closed", "--because", "storm"], { env });
@@ -134,7 +134,7 @@ Deno.test("hsgate test goes by days that a person set", async () => {
   assertEquals((await cli(["test", `${recipes.path}/funds.yaml`, ...WEEK])).out, REPORT);
 });
 
-Deno.test("hsgate test refuses what it cannot do, and says what to do", async () => {
+Deno.test("hsgate test rejects invalid requests, and says what to do", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const refusal = async (...words: string[]) => {
     const { code, err } = await cli(["test", recipes.path, ...words]);
@@ -143,9 +143,12 @@ Deno.test("hsgate test refuses what it cannot do, and says what to do", async ()
   };
   assertStringIncludes(await refusal(), "give --from and --to, such as --from 2025-01-01 --to 2025-12-31");
   assertStringIncludes(await refusal("--from", "2025-1-1", "--to", "2025-12-31"), '--from "2025-1-1"');
-  assertStringIncludes(await refusal("--from", "2025-02-01", "--to", "2025-01-01"), "the end comes first");
+  assertStringIncludes(
+    await refusal("--from", "2025-02-01", "--to", "2025-01-01"),
+    "the last day is before the first",
+  );
   assertStringIncludes(await refusal(...WEEK, "--seed", "x"), 'Cannot use --seed "x": write a whole number');
-  assertStringIncludes(await refusal(...WEEK, "--update-golden"), "--golden FILE names it");
+  assertStringIncludes(await refusal(...WEEK, "--update-golden"), "name it with --golden FILE");
   assertStringIncludes(
     await refusal("--from", "2020-01-01", "--to", "2020-01-02"),
     "the simulator has prices since 2024-08-16",
@@ -154,7 +157,7 @@ Deno.test("hsgate test refuses what it cannot do, and says what to do", async ()
   assertStringIncludes(await refusal(...WEEK), "funds.yaml:3:23");
 });
 
-Deno.test("hsgate test runs steps of one's own, with the permissions that they name", async () => {
+Deno.test("hsgate test runs custom steps with the permissions that they name", async () => {
   const step = `
 export default {
   effect: "read",

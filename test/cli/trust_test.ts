@@ -15,7 +15,7 @@ export default defineStep({
 });
 `;
 
-/** Another's folder, a gateway with the owner's password, and a server that takes whatever is sent to it. */
+/** Somebody else's folder, a gateway with the user's password, and a server that accepts everything. */
 async function world(files: (url: string) => Readonly<Record<string, string>>) {
   const stack = new AsyncDisposableStack();
   const gateway = stack.use(await simulate());
@@ -55,7 +55,7 @@ const strace = await hasProgram("strace");
 const orders = "steps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 const slot = "schedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: latest, grace: 2h }\n";
 
-/** What a stranger's recipe tries, and what the owner must be told of it. */
+/** What a hostile recipe tries, and what the user must be told about it. */
 const attacks: Readonly<
   Record<string, { text: (url: string) => string; files?: Record<string, string>; told: string }>
 > = {
@@ -105,7 +105,7 @@ const attacks: Readonly<
 };
 
 for (const [what, { text, files = {}, told }] of Object.entries(attacks)) {
-  Deno.test(`a stranger's recipe gets nothing done before it is trusted: ${what}`, async () => {
+  Deno.test(`a hostile recipe can do nothing before it is trusted: ${what}`, async () => {
     await using w = await world((url) => ({ "r.yaml": text(url), ...files }));
     const cwd = Deno.cwd();
     const path = `${w.path}/r.yaml`;
@@ -150,7 +150,7 @@ Deno.test("a recipe that only reads from the configured broker into its folder r
   const { code, err } = await w.hsgate("run", `${w.path}/r.yaml`);
   assertEquals(code, 0, err);
   const { files } = JSON.parse((await w.hsgate("check", w.path, "--json")).out);
-  // Orders at a simulator harm nobody.
+  // Orders at a simulator are harmless.
   assertEquals(files.map(({ name, trust }: Record<string, string>) => [name, trust]), [["r", "plain"], [
     "sim",
     "plain",
@@ -158,11 +158,11 @@ Deno.test("a recipe that only reads from the configured broker into its folder r
   const trusted = await w.hsgate("trust", w.path);
   assertEquals([trusted.code, trusted.err], [
     0,
-    "hsgate: nothing was recorded: nothing of this needs trust\n",
+    "hsgate: nothing was recorded: none of this needs trust\n",
   ]);
 });
 
-Deno.test("a trusted recipe runs as it is, and an edit of it or of its code takes the trust away", async () => {
+Deno.test("a trusted recipe runs, and an edit of it or of its code ends the trust", async () => {
   const text = "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n";
   await using w = await world(() => ({
     "r.yaml": text,
@@ -199,14 +199,14 @@ Deno.test("a trusted recipe runs as it is, and an edit of it or of its code take
   assertStringIncludes((await w.hsgate("run", path)).err, "nobody has trusted it");
 });
 
-Deno.test("code that asks for more at a run than it showed when it was trusted is refused", async () => {
+Deno.test("code that asks for more during a run than when it was trusted is rejected", async () => {
   await using w = await world(() => ({
     "r.yaml": "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n",
     "own_step.ts": STEP(),
   }));
   await trustAll(`${w.path}/r.yaml`);
   const { path } = TrustFile.of((name) => trustEnv[name as keyof typeof trustEnv]);
-  // As though the step had shown no program while it was trusted.
+  // As if the step had asked for no program when it was trusted.
   const record = JSON.parse(await Deno.readTextFile(path!));
   const own = record.recipes[await Deno.realPath(`${w.path}/r.yaml`)];
   own.powers = own.powers.filter((power: string) => power !== "program touch");
@@ -216,7 +216,7 @@ Deno.test("code that asks for more at a run than it showed when it was trusted i
   assertStringIncludes(err, "runs a program: touch");
 });
 
-Deno.test("a recipe asks for the powers of those that it runs, and each of them must be trusted as it is", async () => {
+Deno.test("a recipe asks for the powers of the recipes that it runs, and each of them must be trusted", async () => {
   const inner = (url: string) =>
     `name: inner\nparams: { to: "${url}" }\nsteps: [{ id: tell, uses: notify, with: { webhook: "\${{ params.to }}", text: hello } }]\n`;
   let edited = "";
@@ -266,7 +266,7 @@ Deno.test("trust asks on a terminal, needs --yes elsewhere, and records nothing 
 });
 
 Deno.test({
-  name: "a record that others may write to, or that is another user's, trusts nobody",
+  name: "a trust record that others may write to, or of another user, is rejected",
   ignore: Deno.build.os === "windows",
   async fn() {
     await using dir = await folder();
@@ -288,7 +288,7 @@ Deno.test({
     await Deno.chmod(`${dir.path}/own`, 0o777);
     await refused(`they may write to the folder "${dir.path}/own" (mode 0777)`);
     await Deno.chmod(`${dir.path}/own`, 0o700);
-    // Only root can give a file away.
+    // Only root can give a file to another user.
     if (Deno.uid() === 0) {
       await Deno.chown(file, 65534, 65534);
       await refused("it belongs to user 65534");
@@ -300,7 +300,7 @@ Deno.test({
   },
 });
 
-Deno.test("a scheduler runs the version that was trusted until the edit is trusted, and says so", async () => {
+Deno.test("a scheduler runs the trusted version until the edit is trusted, and says so", async () => {
   await using w = await world((url) => ({
     "beat.yaml":
       `name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps:\n  - { id: tell, uses: notify, with: { webhook: "${url}", text: first } }\n`,
@@ -337,7 +337,7 @@ Deno.test("a scheduler runs the version that was trusted until the edit is trust
       '"beat" has changed and the change is not trusted, so the trusted version runs',
     );
     const looks = [["runs"], ["why", "beat", "2025-08-15", "--recipes", w.path]];
-    const told = `"${path}" was changed and the change is not trusted; schedulers and timers run`;
+    const told = `"${path}" has changed and the change is not trusted; schedulers and timers run`;
     for (const look of looks) {
       assertStringIncludes((await cli([...look, "--store", w.store])).err, told, look[0]);
     }
@@ -354,7 +354,7 @@ Deno.test("a scheduler runs the version that was trusted until the edit is trust
   }
 });
 
-Deno.test("a timer runs the version that was trusted until the edit is trusted; a person's run is refused", async () => {
+Deno.test("a timer runs the trusted version until the edit is trusted; a user's run is rejected", async () => {
   await using w = await world((url) => ({
     "r.yaml":
       `name: r\n${slot}steps: [{ id: tell, uses: notify, with: { webhook: "${url}", text: first } }]\n`,
@@ -370,7 +370,7 @@ Deno.test("a timer runs the version that was trusted until the edit is trusted; 
   assertEquals(w.heard.map((each) => JSON.parse(each).text), ["first"]);
 });
 
-Deno.test("a scheduler and a timer run the trusted version of TypeScript too: of a recipe, of a step and of what it imports", async () => {
+Deno.test("a scheduler and a timer also run the trusted version of TypeScript: of a recipe, of a step and of its imports", async () => {
   const recipe = (market: string) =>
     `import { defineRecipe } from "hsgate/recipes";
 import { name } from "./lib/name.ts";
@@ -420,7 +420,7 @@ export default defineStep({
       assertEquals(code, 0, `${edited}: ${err}`);
       assertStringIncludes(err, '"r" has changed and the change is not trusted, so the trusted version runs');
     }
-    const told = "schedulers and timers run the version that was trusted";
+    const told = "schedulers and timers run the trusted version";
     for (const words of [["runs"], ["why", "r", "2025-08-15", "--recipes", w.path]]) {
       assertStringIncludes((await w.hsgate(...words, ...where)).err, told, `${edited} ${words[0]}`);
     }
@@ -483,10 +483,10 @@ Deno.test({
         }
       }
     }
-    // The control: root's files in root's group, as in an image, and files of the owner's own group.
+    // Control: root's files in root's group, as in an image, and files of the owner's own group.
     for (const name of ["own.yaml", "own_step.ts", "helper.ts"]) Deno.chmodSync(at(name), 0o664);
     assertEquals((await w.hsgate("run", at("own.yaml"), ...where)).code, 0);
-    // A timer runs the trusted version meanwhile.
+    // A timer runs the trusted version in the meantime.
     Deno.chmodSync(at("tells.yaml"), 0o606);
     const timer = await w.hsgate("run", at("tells.yaml"), ...where, "--if-new");
     assertEquals([timer.code, w.heard.length], [0, 1], timer.err);
@@ -556,7 +556,7 @@ notify: [{ on: always, with: { webhook: "${url}\${secret:b}" } }]
 Deno.test("rerun and notices --send send nothing for a recipe whose edit is not trusted, or that nobody trusts", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
-  listener.close(); // nobody hears the first notice, so that it waits
+  listener.close(); // the first notice cannot be sent, so it waits
   let edited = "";
   await using w = await world((url) => {
     const text = (to: string) =>
@@ -593,7 +593,7 @@ Deno.test("rerun and notices --send send nothing for a recipe whose edit is not 
   }
 });
 
-Deno.test("check refuses the imports that trust refuses, and calls no recipe fine that it did not load", async () => {
+Deno.test("check rejects the imports that trust rejects, and calls no recipe fine that it did not load", async () => {
   await using other = await folder();
   await Deno.writeTextFile(`${other.path}/a.ts`, "export default {};\n");
   await using w = await world(() => ({
@@ -616,7 +616,7 @@ Deno.test("check refuses the imports that trust refuses, and calls no recipe fin
   assertStringIncludes(err, "no mistake found, but 1 of 1 recipes was not loaded");
 });
 
-Deno.test("check and test load no TypeScript of a stranger; check --run does so in a process that may reach nothing", async () => {
+Deno.test("check and test load no untrusted TypeScript; check --run loads it in a process without permissions", async () => {
   await using w = await world(() => ({
     "own.yaml": `name: own\n${slot}steps: [{ id: own, uses: ./own_step.ts }]\n`,
     "own_step.ts": STEP(),
@@ -694,7 +694,8 @@ export default { text };
     const { denoDir } = JSON.parse(new TextDecoder().decode(info.stdout));
     const trace = `${other.path}/trace`;
     const before = [...Deno.readDirSync(dir.path)].map(({ name }) => name).sort();
-    // As a person starts it: the toolkit's own task, here with the toolkit's paths. Only the task may set the variable.
+    // Like a user starts it: with the toolkit's own task, here with the toolkit's paths. Only the task may set the
+    // variable.
     const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
     const program = `--config '${root}deno.json' '${root}tasks/hsgate.ts'`;
     const task = tasks.hsgate.command.replace("tasks/hsgate.ts", program);
@@ -736,10 +737,10 @@ export default { text };
       launcher !== undefined && started !== undefined && others.length === 0,
       "only the task and the program",
     );
-    // A running program asks for a newer version after half a second, at most once a day: the trace may miss it.
+    // A running program checks for a newer version after half a second, at most once a day: the trace may miss it.
     assertStringIncludes(started, '"DENO_NO_UPDATE_CHECK=1"');
     assert(!launcher.includes("DENO_NO_UPDATE_CHECK"), "the test does not set it");
-    // What the runtime itself needs of the machine, and its own cache.
+    // What the runtime itself reads on the machine, and its own cache.
     const ofRuntime = [
       "/proc",
       "/sys",

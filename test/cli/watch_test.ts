@@ -5,17 +5,17 @@ import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { cli, envOf, simulate, start, type World } from "./support.ts";
 import { readUntil } from "../support/waits.ts";
 
-/** Ends a watch as Ctrl-C does, once a line has come. */
+/** Ends a watch like Ctrl-C, after a line has arrived. */
 function untilLine(isIt: (line: string) => boolean): Pick<World, "signal" | "onLine"> {
   const controller = new AbortController();
   return {
-    // A push that never comes must not keep the tests for ever.
+    // A push that never comes must not block the tests forever.
     signal: AbortSignal.any([controller.signal, AbortSignal.timeout(20_000)]),
     onLine: (line) => isIt(line) && controller.abort(new InterruptedError("interrupted")),
   };
 }
 
-Deno.test("watch writes each push as one line of JSON, and takes its subscription back at Ctrl-C", async () => {
+Deno.test("watch writes each push as one line of JSON, and unsubscribes at Ctrl-C", async () => {
   await using gateway = await simulate({ pushIntervalMs: 50 });
   const { code, out, err } = await cli(["watch", "00700.HK", "--json"], {
     env: envOf(gateway),
@@ -29,12 +29,12 @@ Deno.test("watch writes each push as one line of JSON, and takes its subscriptio
   assertEquals(typeof quote.data.quote.lastPrice, "string");
   assertEquals(gateway.state().subscriptions, 0);
   for (let tries = 0; gateway.state().pushConnections > 0 && tries < 100; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10)); // the far end sees a moment later that we have gone
+    await new Promise((resolve) => setTimeout(resolve, 10)); // the server notices the closed connection a moment later
   }
   assertEquals(gateway.state().pushConnections, 0);
 });
 
-Deno.test("watch tells changes of orders beside the quotes", async () => {
+Deno.test("watch shows order changes next to the quotes", async () => {
   await using gateway = await simulate({ pushIntervalMs: 50 });
   const env = envOf(gateway);
   const order =
@@ -55,7 +55,7 @@ Deno.test("watch tells changes of orders beside the quotes", async () => {
   assert(/order \d+ {2}buy 00700\.HK {2}accepted 100 at 580\.00/.test(out), out);
 });
 
-Deno.test("watch draws a table that fits the terminal and gives the cursor back", async () => {
+Deno.test("watch draws a table that fits the terminal, and restores the cursor", async () => {
   await using gateway = await simulate({ pushIntervalMs: 50 });
   const controller = new AbortController();
   const row = /^00700\.HK +\d+\.\d\d +[+-]\d+\.\d\d% +\d+\.\d\d +\d+\.\d\d/;
@@ -106,7 +106,7 @@ Deno.test("watch as a process unsubscribes at Ctrl-C before it ends", async () =
   assertEquals(gateway.state().subscriptions, 0);
 });
 
-Deno.test("a line about a broker queue says how many brokers it does not name", () => {
+Deno.test("a line about a broker queue says how many more brokers there are", () => {
   const line = (count: number) =>
     lineOf({
       type: "brokers",
@@ -116,7 +116,7 @@ Deno.test("a line about a broker queue says how many brokers it does not name", 
         side: "buy",
         brokers: Array.from({ length: count }, (_, index) => ({ broker: String(1000 + index) })),
       },
-      // Only the members that the line shows.
+      // Only the members that the line uses.
     } as unknown as TransportEvent);
   assertEquals(line(5), "00700.HK  buy brokers 1000 1001 1002 1003 1004");
   assertEquals(line(8), "00700.HK  buy brokers 1000 1001 1002 1003 1004 and 3 more");

@@ -15,7 +15,7 @@ const whole = `<?xml version="1.0" encoding="UTF-8"?>
 </hs_gateway>
 `;
 
-Deno.test("readConfigXml() reads every setting and keeps the phone number to itself", () => {
+Deno.test("readConfigXml() reads every setting and does not return the phone number", () => {
   const config = readConfigXml(whole);
   assertEquals(config, {
     hasMobile: true,
@@ -30,7 +30,7 @@ Deno.test("readConfigXml() reads every setting and keeps the phone number to its
   });
 });
 
-Deno.test("readConfigXml() takes the defaults of the API document for what is left out or empty", () => {
+Deno.test("readConfigXml() uses the API document's defaults for missing or empty settings", () => {
   const { listenIp, listenHttpPort, listenTcpPort, hasMobile, problems } = readConfigXml(
     "\ufeff<hs_gateway>\r\n<mobile></mobile><listenIp/><countryCode>+852</countryCode></hs_gateway>",
   );
@@ -79,7 +79,7 @@ const doubtful: [string, string, string][] = [
   ],
 ];
 for (const [what, text, problem] of doubtful) {
-  Deno.test(`readConfigXml() points at ${what}`, () => assertEquals(readConfigXml(text).problems, [problem]));
+  Deno.test(`readConfigXml() reports ${what}`, () => assertEquals(readConfigXml(text).problems, [problem]));
 }
 
 const broken: [string, string, string][] = [
@@ -106,7 +106,7 @@ const broken: [string, string, string][] = [
   ["elements within elements without end", `<hs_gateway>${"<a>".repeat(200_000)}`, "nested too deeply"],
 ];
 for (const [what, text, reason] of broken) {
-  Deno.test(`readConfigXml() refuses ${what}`, () => {
+  Deno.test(`readConfigXml() rejects ${what}`, () => {
     const error = assertThrows(() => readConfigXml(text), InvalidParamsError);
     assertStringIncludes(error.message, reason);
   });

@@ -3,7 +3,7 @@ import { type ConfiguredOptions, connectConfigured } from "../../lib/client/conf
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { envOf, folder, simulate } from "../cli/support.ts";
 
-Deno.test("connectConfigured() takes the file, the environment before it, and tells warnings", async () => {
+Deno.test("connectConfigured() uses the environment before the file, and returns warnings", async () => {
   await using gateway = await simulate();
   const env = envOf(gateway);
   const path = await Deno.makeTempFile();
@@ -17,7 +17,7 @@ Deno.test("connectConfigured() takes the file, the environment before it, and te
       onWarning: (text: string) => warnings.push(text),
     };
     await using client = await connectConfigured(options);
-    // The environment has another address and the right password, or this would not be answered.
+    // The environment has another address and the right password; otherwise the call would fail.
     assertEquals((await client.account.holdings({ market: "hk" })).length > 0, true);
   } finally {
     await Deno.remove(path);
@@ -31,7 +31,7 @@ Deno.test("connectConfigured() takes the file, the environment before it, and te
   );
 });
 
-Deno.test("connectConfigured() needs no file, and says what the direct way lacks", async () => {
+Deno.test("connectConfigured() needs no file, and names the missing settings of the direct transport", async () => {
   const env = (name: string) => name === "HSGATE_TRANSPORT" ? "direct" : undefined;
   const error = await assertRejects(
     () => connectConfigured({ env, path: "no/such.yaml" }),
@@ -40,7 +40,7 @@ Deno.test("connectConfigured() needs no file, and says what the direct way lacks
   assertEquals(error.message.includes("HSGATE_MOBILE (or ..._FILE)"), true);
 });
 
-Deno.test("connectConfigured() reads the file that is named, and none that only lies in the working folder", async () => {
+Deno.test("connectConfigured() reads only a named file, not one that is in the working folder", async () => {
   await using dir = await folder();
   const path = `${dir.path}/hsgate.yaml`;
   await Deno.writeTextFile(path, "transport: direct\nauthUrl: https://platform.example\n");
@@ -57,7 +57,7 @@ Deno.test("connectConfigured() reads the file that is named, and none that only 
   const cwd = Deno.cwd();
   Deno.chdir(dir.path);
   try {
-    // Over the gateway nothing is missing, so that this file was not read.
+    // The gateway transport needs no setting, so this file was not read.
     await (await connectConfigured({ env: () => undefined })).close();
   } finally {
     Deno.chdir(cwd);

@@ -1,6 +1,6 @@
 /**
- * What the client does about each fault of the simulator, over real sockets. `struck` is the control: a fault
- * that never came proves nothing.
+ * Tests what the client does about each fault of the simulator, over real sockets. Each test checks with `struck` that
+ * the fault really happened.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
@@ -61,7 +61,7 @@ async function withDesk(
 const ordersNow = ({ client }: Desk) => client.orders.today({ market: "hk" }).toArray();
 const struck = (gateway: SimulatedGateway, kind: Fault["kind"]) => gateway.faults.struck(kind);
 
-Deno.test("lost-answer: the order exists once, and the caller gets an unknown outcome", async () => {
+Deno.test("lost-answer: the order was placed once, and the caller gets an unknown outcome", async () => {
   await withDesk(async (desk) => {
     const before = (await ordersNow(desk)).length;
     desk.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place", times: 5 });
@@ -72,16 +72,16 @@ Deno.test("lost-answer: the order exists once, and the caller gets an unknown ou
     );
     assertEquals(struck(desk.gateway, "lost-answer"), 1, "sent once, although the fault was ready for five");
     assertEquals((await ordersNow(desk)).length, before + 1);
-    // The control: a read meets the same fault and is tried three times.
+    // Control: a read meets the same fault and is sent three times.
     desk.gateway.faults.clear();
     desk.gateway.faults.arm({ kind: "lost-answer", operation: "account.funds", times: 5 });
     await assertRejects(() => desk.client.account.funds({ market: "hk" }), TransportError);
-    // Three tries of ours, and what the runtime adds to them by itself.
+    // Three tries of the client, plus those of the runtime.
     assert(struck(desk.gateway, "lost-answer") >= 4);
   });
 });
 
-Deno.test("lost-request: no order stands, and the caller cannot know that", async () => {
+Deno.test("lost-request: no order was placed, and the caller gets an unknown outcome", async () => {
   await withDesk(async (desk) => {
     const before = (await ordersNow(desk)).length;
     desk.gateway.faults.arm({ kind: "lost-request", operation: "orders.place", times: 5 });
@@ -90,7 +90,7 @@ Deno.test("lost-request: no order stands, and the caller cannot know that", asyn
   });
 });
 
-Deno.test("reset-after: an answer cut at every byte never passes for a whole one", async () => {
+Deno.test("reset-after: an answer cut at any byte is never accepted as complete", async () => {
   await withDesk(async (desk) => {
     const { gateway, client } = desk;
     const cheap = { ...order, symbol: "00939.HK", quantity: "1000", price: "5.00" };
@@ -102,7 +102,7 @@ Deno.test("reset-after: an answer cut at every byte never passes for a whole one
       try {
         await client.orders.place(cheap);
         accepted++;
-        break; // the answer is shorter than the cut: it came through whole
+        break; // the answer is shorter than the cut, so it arrived completely
       } catch (error) {
         assert(error instanceof OutcomeUnknownError, `cut after ${bytes} bytes: ${error}`);
         cuts++;
@@ -113,7 +113,7 @@ Deno.test("reset-after: an answer cut at every byte never passes for a whole one
   });
 });
 
-Deno.test("delay beyond the timeout: a write is unknown and stands once; a late answer harms nobody", async () => {
+Deno.test("delay beyond the timeout: a write is unknown and placed once; a late answer does no harm", async () => {
   await withDesk(async (desk) => {
     const before = (await ordersNow(desk)).length;
     desk.gateway.faults.arm({ kind: "delay", ms: 300, operation: "orders.place" });
@@ -131,7 +131,7 @@ Deno.test("delay beyond the timeout: a write is unknown and stands once; a late 
 
 const decimalText = (value: string | undefined) => value?.replace(/\.0+$/, "");
 
-Deno.test("delay: a read waits for its own answer while others pass it", async () => {
+Deno.test("delay: a read waits for its answer while later reads finish first", async () => {
   await withDesk(async ({ gateway, client }) => {
     gateway.faults.arm({ kind: "delay", ms: 120, operation: "account.holdings" });
     const finished: string[] = [];
@@ -143,7 +143,7 @@ Deno.test("delay: a read waits for its own answer while others pass it", async (
   });
 });
 
-Deno.test("busy: a read is tried again, a write is reported and stands nowhere", async () => {
+Deno.test("busy: a read is retried; a write fails and is not placed", async () => {
   await withDesk(async (desk) => {
     desk.gateway.faults.arm({ kind: "busy", operation: "account.funds", times: 2 });
     assert((await desk.client.account.funds({ market: "hk" })).available !== undefined);
@@ -162,7 +162,7 @@ Deno.test("busy: a read is tried again, a write is reported and stands nowhere",
   });
 });
 
-Deno.test("http-error and not-json: reads fail with their class, writes are unknown and sent once", async () => {
+Deno.test("http-error and not-json: reads fail with the right error class; writes are unknown and sent once", async () => {
   await withDesk(async ({ gateway, client }) => {
     gateway.faults.arm({ kind: "http-error", operation: "account.funds", times: 3 });
     assertEquals(
@@ -185,7 +185,7 @@ Deno.test("http-error and not-json: reads fail with their class, writes are unkn
   });
 });
 
-Deno.test("huge-body: an answer above the limit is refused, announced or chunked", async () => {
+Deno.test("huge-body: an answer above the limit is rejected, with a length or in chunks", async () => {
   await withDesk(async ({ gateway, client }) => {
     for (const chunked of [false, true]) {
       gateway.faults.arm({ kind: "huge-body", operation: "account.funds", bytes: 40 * 1024 * 1024, chunked });
@@ -196,7 +196,7 @@ Deno.test("huge-body: an answer above the limit is refused, announced or chunked
   });
 });
 
-Deno.test("expired-login: a read logs in again by itself, a write is reported and placed by nobody else", async () => {
+Deno.test("expired-login: a read logs in again; a write fails and is not placed", async () => {
   await withDesk(async (desk) => {
     desk.gateway.faults.arm({ kind: "expired-login", operation: "account.holdings" });
     const holdings = await desk.client.account.holdings({ market: "hk" });
@@ -208,7 +208,7 @@ Deno.test("expired-login: a read logs in again by itself, a write is reported an
   });
 });
 
-Deno.test("expired-login in the middle of a page walk: every row comes once", async () => {
+Deno.test("expired-login during paging: every row arrives once", async () => {
   await withDesk(async ({ gateway, client }) => {
     const list = () => client.fills.history({ market: "hk", ...range, limit: 5 }).toArray();
     const expected = await list();
@@ -219,7 +219,7 @@ Deno.test("expired-login in the middle of a page walk: every row comes once", as
   });
 });
 
-Deno.test("expired-login under a hundred calls at once: all are answered", async () => {
+Deno.test("expired-login during a hundred concurrent calls: all get answers", async () => {
   await withDesk(async ({ gateway, client }) => {
     gateway.faults.arm({ kind: "expired-login", operation: "account.funds", skip: 20 });
     const answers = await Promise.all(
@@ -230,9 +230,9 @@ Deno.test("expired-login under a hundred calls at once: all are answered", async
   });
 });
 
-Deno.test("cursor faults: the walk ends with an error instead of a loop or a hole", async () => {
+Deno.test("cursor faults: paging ends with an error instead of a loop or a gap", async () => {
   const expected: [Fault["kind"], string][] = [
-    ["cursor-repeat", "cursor-backwards"], // the last row carries a cursor below the rows before it
+    ["cursor-repeat", "cursor-backwards"], // the last row has a smaller cursor than the rows before it
     ["cursor-backward", "cursor-backwards"],
     ["cursor-empty", "cursor-missing"],
   ];
@@ -251,7 +251,7 @@ Deno.test("cursor faults: the walk ends with an error instead of a loop or a hol
   }
 });
 
-Deno.test("short-page: the walk reads on behind a page that is shorter than asked for, once or always", async () => {
+Deno.test("short-page: paging continues after a page that is shorter than requested, once or always", async () => {
   await withDesk(async ({ gateway, client }) => {
     const list = () => client.fills.history({ market: "hk", ...range, limit: 10 }).toArray();
     const all = await list();
@@ -264,7 +264,7 @@ Deno.test("short-page: the walk reads on behind a page that is shorter than aske
   });
 });
 
-Deno.test("empty-page: a page without a list in the middle is an error, and none behind the end is not", async () => {
+Deno.test("empty-page: a page without a list in the middle is an error, but not after the end", async () => {
   await withDesk(async ({ gateway, client }) => {
     const list = (limit: number) => client.fills.history({ market: "hk", ...range, limit });
     const all = await list(99).toArray();
@@ -275,14 +275,14 @@ Deno.test("empty-page: a page without a list in the middle is an error, and none
       error.message,
       "Cannot read fills.history to its end: page 3 came without rows, although more rows follow",
     );
-    // Pages of a fourth of the list: the fifth one lies behind the end.
+    // Four pages of a quarter of the list each; the fifth is after the end.
     gateway.faults.arm({ kind: "empty-page", operation: "fills.history", skip: 4 });
     assertEquals(await list(all.length / 4).toArray(), all);
     assertEquals(struck(gateway, "empty-page"), 2);
   });
 });
 
-Deno.test("insert-row: a list that grows at its beginning is read again, and no row comes twice", async () => {
+Deno.test("insert-row: a list that grows at its beginning is read again, and no row arrives twice", async () => {
   await withDesk(async ({ gateway, client }) => {
     const list = () => client.fills.history({ market: "hk", ...range, limit: 5 });
     const all = await list().toArray();
@@ -290,7 +290,7 @@ Deno.test("insert-row: a list that grows at its beginning is read again, and no 
     const rows = await list().toArray();
     assertEquals([struck(gateway, "insert-row"), rows.length], [1, all.length + 1]);
     assertEquals(rows.map(({ orderId }) => orderId), ["inserted-1", ...all.map(({ orderId }) => orderId)]);
-    // Whoever takes rows as they come has to begin again.
+    // A caller that uses rows as they arrive has to start again.
     gateway.faults.arm({ kind: "insert-row", operation: "fills.history", skip: 1 });
     const walk = list();
     const seen: (string | undefined)[] = [];
@@ -302,7 +302,7 @@ Deno.test("insert-row: a list that grows at its beginning is read again, and no 
   });
 });
 
-Deno.test("every kind of fault has a test on the client's side", () => {
+Deno.test("every kind of fault has a client test", () => {
   const here = Deno.readTextFileSync(new URL(import.meta.url)) +
     Deno.readTextFileSync(new URL("./watch_test.ts", import.meta.url));
   assertEquals(Object.keys(faultKinds).filter((kind) => !here.includes(`"${kind}"`)), []);

@@ -1,4 +1,4 @@
-/** F30: a notebook's kernel ends with all that it holds; the next one has its pushes and orders back. */
+/** F30: a notebook's kernel is killed; the next kernel gets its pushes and orders back. */
 import { assertEquals } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { KEY, MORNING, PASSWORD } from "../cli/support.ts";
@@ -22,7 +22,7 @@ for await (const event of client.watch({ securities: [{ type: "hk-stock", symbol
 }
 `;
 
-Deno.test("F30: a kernel that is killed while it watches: the next one watches again by one call, and sees its order", async () => {
+Deno.test("F30: after a kernel was killed during a watch, the next one watches again with one call, and sees its order", async () => {
   await using gateway = await startGateway({
     seed: 7,
     days: 2,
@@ -52,7 +52,7 @@ Deno.test("F30: a kernel that is killed while it watches: the next one watches a
       tradePassword: PASSWORD,
       tradePasswordKey: KEY,
     });
-    // The control: nothing comes back by itself.
+    // Control: without the call, nothing is subscribed.
     assertEquals(gateway.state().pushConnections, 0);
     const seen = new Set<string>();
     await within(

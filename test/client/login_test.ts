@@ -13,7 +13,7 @@ const order = {
   orderType: "limit",
 } as const;
 
-/** A gateway whose trade login holds for a number of calls and then expires with a code. */
+/** A gateway whose trade login lasts for a number of calls and then expires with a code. */
 function expiring(code: string, calls: number): FarEnd {
   let left = 0;
   return farEnd(({ path }: Arrived): Reaction => {
@@ -27,7 +27,7 @@ function expiring(code: string, calls: number): FarEnd {
 
 const logins = (end: FarEnd) => end.arrived.filter(({ path }) => path === "/trade/TradeLogin").length;
 
-Deno.test("a read that meets an expired login logs in once and is read again", async () => {
+Deno.test("a read with an expired login logs in once and is sent again", async () => {
   for (const code of ["1012", "1014", "112", "20033"]) {
     await using end = expiring(code, 2);
     await using client = await connect({ gateway: end.url, tradePassword: "secret", tradePasswordKey });
@@ -38,7 +38,7 @@ Deno.test("a read that meets an expired login logs in once and is read again", a
   }
 });
 
-Deno.test("a hundred reads that meet an expired login share one login", async () => {
+Deno.test("a hundred reads with an expired login share one login", async () => {
   let loggedIn = false;
   await using end = farEnd(async ({ path }) => {
     if (path !== "/trade/TradeLogin") return loggedIn ? ok({ enableBalance: "5" }) : refused("1014");
@@ -54,7 +54,7 @@ Deno.test("a hundred reads that meet an expired login share one login", async ()
   assertEquals(logins(end), 1);
 });
 
-Deno.test("a write logs in before it is sent, and is reported, not repeated, when the login has expired", async () => {
+Deno.test("a write logs in before it is sent; if the login has expired, it fails and is not repeated", async () => {
   await using end = expiring("1014", 1);
   await using client = await connect({ gateway: end.url, tradePassword: "secret", tradePasswordKey });
   assertEquals(await client.orders.place(order), { orderId: "77" });
@@ -63,7 +63,7 @@ Deno.test("a write logs in before it is sent, and is reported, not repeated, whe
   assertEquals(end.arrived.length, 3, "one more order and no login behind the caller's back");
 });
 
-Deno.test("a displaced login is not fought over", async () => {
+Deno.test("a login that was taken over is not taken back", async () => {
   await using end = farEnd(() => refused("1013 displaced by another login"));
   await using client = await connect({ gateway: end.url, tradePassword: "secret", tradePasswordKey });
   await assertRejects(
@@ -83,7 +83,7 @@ Deno.test("without a password an expired login is reported at once", async () =>
   assertEquals(end.arrived.length, 1);
 });
 
-Deno.test("a wrong password is tried once for all who wait, so that no account gets locked", async () => {
+Deno.test("a wrong password is sent once for all waiting calls, so that the account is not locked", async () => {
   await using end = farEnd(({ path }) =>
     path === "/trade/TradeLogin" ? refused("wrong password") : refused("1012")
   );
@@ -102,7 +102,7 @@ Deno.test("a wrong password is tried once for all who wait, so that no account g
   assertEquals(logins(end), 2, "asking for it is another matter");
 });
 
-Deno.test("a login whose answer is only a text is confirmed by a query", async () => {
+Deno.test("a login with only a text as answer is confirmed by a query", async () => {
   await using good = farEnd(({ path }) =>
     path === "/trade/TradeLogin" ? ok({ data: "done" }) : ok({ enableBalance: "5" })
   );
@@ -126,7 +126,7 @@ Deno.test("a login whose answer is only a text is confirmed by a query", async (
   assertEquals(wrong.reason, "password");
 });
 
-Deno.test("a login that is answered with nothing is confirmed by a query, and is no wrong password", async () => {
+Deno.test("a login with an empty answer is confirmed by a query, and does not count as a wrong password", async () => {
   for (const data of [null, {}, undefined]) {
     await using good = farEnd(({ path }) =>
       path === "/trade/TradeLogin" ? ok(data) : ok({ enableBalance: "5" })
@@ -140,7 +140,7 @@ Deno.test("a login that is answered with nothing is confirmed by a query, and is
   }
 });
 
-Deno.test("only a text that calls the password wrong, or the account locked, is about the password", () => {
+Deno.test("only a text about a wrong password or a locked account counts as a password rejection", () => {
   for (
     const text of [
       "wrong trade password",
@@ -154,7 +154,7 @@ Deno.test("only a text that calls the password wrong, or the account locked, is 
       "account locked",
       "密碼錯誤次數過多，帳戶已鎖定",
       "the password has expired",
-      // Whoever tried this one again would lock the account.
+      // Trying this one again would lock the account.
       "wrong password, 2 tries left, try again later",
     ]
   ) assertEquals([text, isAboutPassword(text)], [text, true]);
@@ -175,7 +175,7 @@ Deno.test("only a text that calls the password wrong, or the account locked, is 
   ) assertEquals([text, isAboutPassword(text)], [text, false]);
 });
 
-Deno.test("a key of the wrong length is refused before anything is sent", async () => {
+Deno.test("a key of the wrong length is rejected before anything is sent", async () => {
   await using end = farEnd(() => ok({ success: true }));
   for (
     const [key, reason] of [["c2hvcnQ=", "16, 24 or 32 bytes"], ["not base64!", "16, 24 or 32 bytes"], [
@@ -189,7 +189,7 @@ Deno.test("a key of the wrong length is refused before anything is sent", async 
   assertEquals(end.arrived.length, 0);
 });
 
-/** A gateway that refuses logins with a text until it is told otherwise, and everything else without one. */
+/** A gateway that rejects logins while a text is set, and every other call without a login. */
 function refusing(text: () => string | undefined): FarEnd {
   let isIn = false;
   return farEnd(({ path }) => {
@@ -202,7 +202,7 @@ function refusing(text: () => string | undefined): FarEnd {
   });
 }
 
-Deno.test("a login that is refused for now is tried again after waits that grow to an hour, and by itself", async () => {
+Deno.test("a temporarily rejected login is retried automatically, after waits that grow to an hour", async () => {
   for (const text of ["system maintenance", "9999", "-1", "", "1006 not authorised", "系统维护中"]) {
     let [why, now]: [string | undefined, number] = [text, 0];
     await using end = refusing(() => why);
@@ -218,7 +218,7 @@ Deno.test("a login that is refused for now is tried again after waits that grow 
       const error = await assertRejects(funds, LoginRefusedError, text);
       assertEquals([text, error.reason], [text, "passing"]);
       assertEquals([error.retryInMs, logins(end)], [loginWaitMs(count), count]);
-      // Until then nobody asks, neither for a read nor for a write.
+      // Until then, neither reads nor writes are sent.
       now += loginWaitMs(count) - 1;
       const early = await assertRejects(funds, LoginRefusedError, "in 1 s at the earliest");
       assertEquals([early.reason, logins(end)], ["passing", count]);
@@ -226,7 +226,7 @@ Deno.test("a login that is refused for now is tried again after waits that grow 
       assertEquals(logins(end), count);
       now += 1;
     }
-    // Maintenance is over: nobody has to step in.
+    // The maintenance has ended; no person has to act.
     why = undefined;
     assertEquals((await funds()).available, "5");
     assertEquals(logins(end), 7);

@@ -6,7 +6,7 @@ import { type Arrived, farEnd, ok, type Reaction, refused } from "../support/far
 const range = { from: "2025-08-11", to: "2025-08-15" };
 const line = (cursor: string) => ({ businessBalance: `${cursor}.00`, type: "21", queryParamStr: cursor });
 
-/** A gateway that holds numbered lines and serves them as the broker documents it. */
+/** A gateway that has numbered lines and serves them as the broker's documentation says. */
 function journal(
   count: number,
   change: (page: unknown[], request: Arrived) => Reaction | unknown[] = (page) => page,
@@ -20,7 +20,7 @@ function journal(
   });
 }
 
-Deno.test("a cursor walk gives every row once, and asks once more to prove that nothing follows", async () => {
+Deno.test("paging by cursor returns every row once, and makes one more request to prove that nothing follows", async () => {
   for (const [count, calls] of [[0, 1], [1, 2], [98, 2], [99, 3], [100, 3], [198, 4], [250, 4]] as const) {
     await using end = journal(count);
     await using client = await connect({ gateway: end.url });
@@ -33,14 +33,14 @@ Deno.test("a cursor walk gives every row once, and asks once more to prove that 
   }
 });
 
-Deno.test("a walk asks for 99 rows at once, or for what the caller says", async () => {
+Deno.test("paging requests 99 rows at a time, or the caller's number", async () => {
   await using end = journal(10);
   await using client = await connect({ gateway: end.url });
   await client.fundJournal.history({ market: "hk", ...range }).toArray();
   await client.fundJournal.history({ market: "hk", ...range, limit: 4 }).toArray();
   assertEquals(end.arrived.map(({ body }) => [body.params.queryParamStr, body.params.queryCount]), [
     ["0", 99],
-    ["9", 99], // from the row before the last one: the last one alone must come again
+    ["9", 99], // from the row before the last: only the last row must come again
     ["0", 4],
     ["4", 4],
     ["8", 4],
@@ -48,7 +48,7 @@ Deno.test("a walk asks for 99 rows at once, or for what the caller says", async 
   ]);
 });
 
-Deno.test("pages() tells the last page, and leaving early is not completeness", async () => {
+Deno.test("pages() marks the last page; leaving early does not count as complete", async () => {
   await using end = journal(10);
   await using client = await connect({ gateway: end.url });
   const list = client.fundJournal.history({ market: "hk", ...range, limit: 4 });
@@ -60,7 +60,7 @@ Deno.test("pages() tells the last page, and leaving early is not completeness", 
   assertEquals(list.isComplete, false);
 });
 
-Deno.test("a cursor that repeats, runs backwards or is missing ends the walk with an error", async () => {
+Deno.test("a repeated, decreasing or missing cursor ends paging with an error", async () => {
   const faults: [string, (page: unknown[], request: Arrived) => unknown[]][] = [
     [
       "cursor-repeated",
@@ -97,7 +97,7 @@ Deno.test("a page cap is an error, not a short list", async () => {
   assertEquals((await enough.toArray()).length, 100);
 });
 
-Deno.test("an error in the middle of a walk is retried for its page, and ends the walk when it stays", async () => {
+Deno.test("an error during paging is retried for its page, and ends the paging if it persists", async () => {
   let failures = 2;
   await using end = journal(
     20,
@@ -120,7 +120,7 @@ Deno.test("an error in the middle of a walk is retried for its page, and ends th
   assertEquals([seen.length, list.isComplete], [12, false]);
 });
 
-Deno.test("page numbers run to the number of pages, to the mark, or to a short page", async () => {
+Deno.test("paging by number ends at the number of pages, at the end mark, or at a short page", async () => {
   const conditional = (id: number) => ({ condOrderId: String(id), stockCode: "00700.HK" });
   await using total = farEnd(({ body }) => {
     const page = Number(body.params.pageNo);
@@ -142,7 +142,7 @@ Deno.test("page numbers run to the number of pages, to the mark, or to a short p
     exchangeType: "K",
     startTime: "2025-08-01 00:00:00",
     endTime: "2025-08-15 23:59:59",
-    // One more than the number of pages, as pages before the last one were short.
+    // One more request than the number of pages, because pages before the last one were short.
     pageNo: "4",
     pageSize: "99",
   });
@@ -166,7 +166,7 @@ Deno.test("page numbers run to the number of pages, to the mark, or to a short p
   assertEquals((await third.algo.list({ ...range, limit: 2 }).toArray()).length, 5);
 });
 
-Deno.test("without a number of pages a short page with nothing behind it ends the list", async () => {
+Deno.test("without a number of pages, a short page followed by an empty one ends the list", async () => {
   const row = (id: number) => ({ condOrderId: String(id), stockCode: "00700.HK" });
   await using end = farEnd(({ body }) => {
     const page = Number(body.params.pageNo);
@@ -178,7 +178,7 @@ Deno.test("without a number of pages a short page with nothing behind it ends th
   assertEquals([(await list.toArray()).length, list.isComplete, end.arrived.length], [5, true, 4]);
 });
 
-Deno.test("a server that gives the same page again is noticed", async () => {
+Deno.test("a server that sends the same page again is detected", async () => {
   await using end = farEnd(() =>
     ok({ data: [{ condOrderId: "1", stockCode: "00700.HK" }], curPageNo: 1, totalPages: 9 })
   );
@@ -196,7 +196,7 @@ Deno.test("a server that gives the same page again is noticed", async () => {
   assertEquals([again.code, mute.arrived.length], ["page-repeated", 2]);
 });
 
-/** Reads the journal of a gateway, four lines a page. */
+/** Reads the journal of a gateway, four lines per page. */
 async function readJournal(count: number, change: Parameters<typeof journal>[1]) {
   await using end = journal(count, change);
   await using client = await connect({ gateway: end.url });
@@ -216,7 +216,7 @@ const nothings = { "data: null": ok(null), "data: {}": ok({}), "data: {data: nul
 const numbersTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
 for (const [what, nothing] of Object.entries(nothings)) {
-  Deno.test(`page 3 of a longer list with ${what} is an error, once or for ever`, async () => {
+  Deno.test(`page 3 of a longer list with ${what} is an error, once or always`, async () => {
     const once = await readJournal(
       10,
       (page, { body }) => body.params.queryParamStr === "8" ? nothing : page,
@@ -235,13 +235,12 @@ for (const [what, nothing] of Object.entries(nothings)) {
     }
   });
 
-  Deno.test(`a server that sends ${what} for every empty list reads like any other`, async () => {
+  Deno.test(`a server that sends ${what} for every empty list is read correctly`, async () => {
     for (const count of [1, 3, 4, 8, 10]) {
       const { rows, list } = await readJournal(count, (page) => page.length === 0 ? nothing : page);
       assertEquals([rows, list.isComplete, list.unproven], [numbersTo(count), true, undefined]);
     }
-    // Without a row nothing shows that there is a list at all; only a member that is left out is an empty
-    // list.
+    // Without any row, nothing proves that there is a list; only an omitted member counts as an empty list.
     const { rows, code, list } = await readJournal(0, () => nothing);
     const isLeftOut = what === "data: {}";
     assertEquals([rows, code], isLeftOut ? [[], undefined] : [undefined, "no-answer"]);
@@ -255,7 +254,7 @@ Deno.test("a server with smaller pages than requested returns every row", async 
     const { rows, list } = await readJournal(50, (page) => page.slice(0, cap));
     assertEquals([rows, list.isComplete, list.unproven], [numbersTo(50), true, undefined]);
   }
-  // Also one that takes no cursor but that of the last row of a page.
+  // Also one that accepts only the cursor of a page's last row.
   const pages = new Map<unknown, number>([["0", 0]]);
   const strict = await readJournal(50, (page, { body }) => {
     const given = pages.has(body.params.queryParamStr) ? page.slice(0, 3) : [];
@@ -299,7 +298,7 @@ Deno.test("rows added at the start of a list are detected, and identical rows ar
   }, ProtocolError);
   assertEquals([error.code, new Set(seen).size, list.isComplete], ["list-changed", seen.length, false]);
 
-  // Equal fees of many orders, on pages that end and begin alike.
+  // Equal fees of many orders, on pages that begin and end with the same rows.
   const { rows } = await readJournal(
     50,
     (page) => page.map((each) => ({ ...each as Record<string, string>, businessBalance: "-15.00" })),

@@ -8,10 +8,10 @@ import { gateway } from "../../lib/transports/gateway.ts";
 import { folder } from "../cli/runner_support.ts";
 import { cli, ENCRYPTED, KEY, PASSWORD, simulate } from "../cli/support.ts";
 
-/** Addresses that no packet of a test may reach; they are reserved for documentation. */
+/** Addresses reserved for documentation; a test must not send anything to them. */
 const REMOTE = "http://192.0.2.1:9";
 
-/** An HTTP server that keeps what it was sent, and answers like a gateway that knows nothing. */
+/** An HTTP server that records what it receives, and answers like a gateway without data. */
 function listener() {
   const got: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
@@ -25,7 +25,7 @@ function listener() {
   };
 }
 
-Deno.test("a gateway and a push port on another machine are refused unless plain HTTP is allowed by name", async () => {
+Deno.test("a gateway and a push port on another machine are rejected unless plain HTTP is allowed explicitly", async () => {
   for (
     const url of [
       REMOTE,
@@ -46,7 +46,7 @@ Deno.test("a gateway and a push port on another machine are refused unless plain
   assert(isOpenToOthers(new URL(REMOTE)) && !isOpenToOthers(new URL("https://192.0.2.1")));
 });
 
-Deno.test("every command refuses a gateway elsewhere, by flag, environment and file, before anything is sent", async () => {
+Deno.test("every command rejects a gateway on another machine, by flag, environment and file, before anything is sent", async () => {
   const files = { "hsgate.yaml": `gatewayUrl: ${REMOTE}\n` };
   const secrets = { HSGATE_TRADE_PASSWORD: PASSWORD, HSGATE_TRADE_PASSWORD_KEY: KEY };
   for (
@@ -69,7 +69,7 @@ Deno.test("every command refuses a gateway elsewhere, by flag, environment and f
   }
 });
 
-Deno.test("a recipe's other gateway gets no password, also where the settings name no gateway", async () => {
+Deno.test("another gateway that a recipe names gets no password, even if the settings name no gateway", async () => {
   await using elsewhere = listener();
   await using dir = await folder({
     "r.yaml": `name: r\nconnect: { gateway: "${elsewhere.url}" }\nsteps:\n` +
@@ -89,14 +89,14 @@ Deno.test("a recipe's other gateway gets no password, also where the settings na
   }
   assert(elsewhere.got.length > 0);
   assertEquals(elsewhere.got.filter((each) => each.includes(ENCRYPTED) || /login/i.test(each)), []);
-  // The control: the person names that gateway, and it gets the password.
+  // Control: the user names that gateway, and it gets the password.
   await run("r.yaml", { ...secrets, HSGATE_GATEWAY_URL: elsewhere.url });
   assert(elsewhere.got.some((each) => each.includes(ENCRYPTED)));
   const far = await run("far.yaml", secrets);
   assertStringIncludes(far.err + far.out, "it is on another machine");
 });
 
-Deno.test("notices and pings go to other machines over https only, unless it is allowed by name", async () => {
+Deno.test("notices and pings go to other machines only over https, unless plain HTTP is allowed explicitly", async () => {
   const signal = new AbortController().signal;
   const url = "http://hooks.example/T0KEN";
   const error = await assertRejects(
@@ -135,7 +135,7 @@ Deno.test("notices and pings go to other machines over https only, unless it is 
   await pings({ HSGATE_PING_URL: "https://hooks.example/T0KEN" });
 });
 
-Deno.test("--plain-http allows it for one command and not for the next one", async () => {
+Deno.test("--plain-http allows plain HTTP only for one command", async () => {
   await using gateway = await simulate();
   const { gatewayUrl } = gateway.info;
   await cli(["doctor", "--gateway", gatewayUrl, "--plain-http"]);

@@ -18,15 +18,15 @@ const kinds: [string, string][] = [
   ["AAPL250815P01000", "us-option"],
 ];
 for (const [symbol, type] of kinds) {
-  Deno.test(`securityOf() takes "${symbol}" for a ${type}`, () => {
+  Deno.test(`securityOf() returns the type ${type} for "${symbol}"`, () => {
     assertEquals(String(securityOf(symbol).type), type);
     assertEquals(securityOf(symbol).symbol, symbol);
   });
 }
 
 for (const symbol of ["", "VOD.L", "700.XX", "aapl", "HK", "600519", "ABC.HK"]) {
-  if (symbol === "HK") continue; // a US code could be spelt like this
-  Deno.test(`securityOf() does not guess what "${symbol}" is`, () => {
+  if (symbol === "HK") continue; // a US code could be spelled like this
+  Deno.test(`securityOf() does not guess the type of "${symbol}"`, () => {
     assertThrows(() => securityOf(symbol), TypeError, `Cannot recognize "${symbol}": `);
   });
 }

@@ -27,7 +27,7 @@ function load({ flags = {}, env = {}, files = {}, path = "hsgate.yaml", required
   });
 }
 
-Deno.test("loadSettings() knows where a gateway usually listens", async () => {
+Deno.test("loadSettings() has a default for the gateway's address", async () => {
   const loaded = await load();
   assertEquals(loaded.settings, {
     gatewayUrl: "http://127.0.0.1:11111",
@@ -128,7 +128,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     countryCode: "CHN",
     mobile: "10000000001",
     loginPassword: "sim-2",
-    // Any device will do there.
+    // Any device id is valid there.
     deviceId: "02-00-00-00-00-01",
     timeoutMs: 10_000,
     transport: "gateway",
@@ -136,7 +136,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
   assertEquals(warnings, []);
 });
 
-Deno.test("loadSettings() reads a secret from a file of its own, and its line end is no part of it", async () => {
+Deno.test("loadSettings() reads a secret from a separate file, without its line end", async () => {
   const { settings, origins } = await load({
     env: { HSGATE_TRADE_PASSWORD_FILE: "/run/password" },
     files: {
@@ -151,7 +151,7 @@ Deno.test("loadSettings() reads a secret from a file of its own, and its line en
   assertEquals(origins.tradePasswordKey, "tradePasswordKeyFile");
 });
 
-Deno.test("loadSettings() takes a secret of the environment before the file's", async () => {
+Deno.test("loadSettings() prefers a secret of the environment to the file's", async () => {
   const { settings } = await load({
     env: { HSGATE_TRADE_PASSWORD_KEY: OTHER_KEY },
     files: { "hsgate.yaml": `tradePasswordKey: ${KEY}` },
@@ -176,7 +176,7 @@ Deno.test("loadSettings() warns when others can read a file with a secret, and o
   assertEquals(warnings, ['"/p" holds a secret and others can read it; run: chmod 600 /p']);
 });
 
-Deno.test("loadSettings() reads keys from files of their own, and minds who can read the private one", async () => {
+Deno.test("loadSettings() reads keys from separate files, and checks who can read the private key", async () => {
   const { settings, warnings } = await load({
     env: { HSGATE_PLATFORM_PUBLIC_KEY_FILE: "/platform.pub", HSGATE_TRANSPORT: "direct" },
     files: {
@@ -203,7 +203,7 @@ const DIRECT = {
   HSGATE_PLATFORM_PUBLIC_KEY: "MIGf",
 };
 
-Deno.test("directOptionsOf() hands the settings to the transport", async () => {
+Deno.test("directOptionsOf() passes the settings to the transport", async () => {
   const { settings } = await load({
     env: {
       ...DIRECT,
@@ -235,7 +235,7 @@ Deno.test("directOptionsOf() hands the settings to the transport", async () => {
   });
 });
 
-Deno.test("directOptionsOf() names everything that is missing and where it is set, and no secret", async () => {
+Deno.test("directOptionsOf() names all missing settings and how to set them, but no secret", async () => {
   const { HSGATE_MOBILE: _, HSGATE_DEVICE_ID: __, ...env } = DIRECT;
   const { settings } = await load({ env });
   const error = assertThrows(() => directOptionsOf(settings), InvalidParamsError);
@@ -247,7 +247,7 @@ Deno.test("directOptionsOf() names everything that is missing and where it is se
   );
 });
 
-Deno.test("loadSettings() warns of a key that is nothing like a setting", async () => {
+Deno.test("loadSettings() warns about an unknown key without a similar setting", async () => {
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
@@ -321,7 +321,7 @@ const refusals: [string, World, string][] = [
   ],
 ];
 for (const [what, world, message] of refusals) {
-  Deno.test(`loadSettings() refuses ${what}`, async () => {
+  Deno.test(`loadSettings() rejects ${what}`, async () => {
     const error = await assertRejects(() => load(world), InvalidParamsError);
     assertStringIncludes(error.message, `Cannot read the settings: ${message}`);
   });

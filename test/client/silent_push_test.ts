@@ -1,4 +1,4 @@
-/** A push connection that stays open and brings nothing: noticed, told and replaced, by whatever way it was opened. */
+/** Tests that an open push connection without data is detected, reported and replaced, however it was opened. */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { type Client, connect, InvalidParamsError, type TransportEvent } from "../../mod.ts";
 import { connectConfigured } from "../../lib/client/configured.ts";
@@ -10,7 +10,7 @@ import { type SilentProxy, startSilentProxy } from "../support/silent_proxy.ts";
 
 const IDLE_MS = 500;
 
-/** A market in which a second takes 10 ms, so that quotes change many times within the limit. */
+/** A market in which a second takes 10 ms, so that quotes change often within the limit. */
 function quickMarket() {
   const began = performance.now();
   return {
@@ -19,7 +19,7 @@ function quickMarket() {
   };
 }
 
-/** Falls silent, and takes events until the stream works again. */
+/** Makes the connection silent, and reads events until the stream works again. */
 async function silence(
   proxy: SilentProxy,
   events: AsyncIterator<TransportEvent>,
@@ -47,7 +47,7 @@ async function placedAndPushed(client: Client, events: AsyncIterator<TransportEv
   assertEquals(pushed?.type === "order" && pushed.data.orderId, orderId);
 }
 
-Deno.test("connect() replaces a silent push connection, says from when to when, and orders come again", async () => {
+Deno.test("connect() replaces a silent push connection, reports the gap, and receives order pushes again", async () => {
   await using gateway = await simulate(quickMarket());
   await using proxy = startSilentProxy(gateway.info.pushAddress);
   await using client = await connect({
@@ -57,7 +57,7 @@ Deno.test("connect() replaces a silent push connection, says from when to when, 
   });
   const events = client.watch({ securities: [TENCENT] });
   await until(events, ({ type }) => type === "quote");
-  // The control: as long as quotes come, the connection is the same one for several times the limit.
+  // Control: while quotes arrive, the connection stays the same for several times the limit.
   for (const end = Date.now() + 3 * IDLE_MS; Date.now() < end;) {
     const { value } = await events.next();
     assertEquals(value.type, "quote");
@@ -66,7 +66,7 @@ Deno.test("connect() replaces a silent push connection, says from when to when, 
   assertReplaced(await silence(proxy, events));
   assertEquals(proxy.accepted, 2);
   await placedAndPushed(client, events);
-  await until(events, ({ type }) => type === "quote"); // the subscription is back as well
+  await until(events, ({ type }) => type === "quote"); // the subscription works again too
   await events.return?.();
 });
 
@@ -99,7 +99,7 @@ for (
     { name: "HSGATE_PUSH_IDLE_MS", words: [], env: { HSGATE_PUSH_IDLE_MS: String(IDLE_MS) } },
   ]
 ) {
-  Deno.test(`watch with ${name} says that nothing came, since when, and what may be missing`, async () => {
+  Deno.test(`watch with ${name} says that nothing arrived, since when, and what may be missing`, async () => {
     await using gateway = await simulate(quickMarket());
     await using proxy = startSilentProxy(gateway.info.pushAddress);
     const controller = new AbortController();
@@ -110,14 +110,14 @@ for (
       onLine: (line) => {
         if (line.includes("volume") && proxy.accepted === 1) proxy.fallSilent();
         isBack ||= line.includes("the stream is back");
-        // Quotes after the break end the test as Ctrl-C does.
+        // Quotes after the break end the test like Ctrl-C.
         if (isBack && line.includes("volume")) controller.abort(new InterruptedError("interrupted"));
       },
     });
     assertEquals(code, 130, out);
     const time = String.raw`\d\d:\d\d:\d\d`;
     const lost = new RegExp(
-      `the stream is lost; nothing has come since ${time} \\(Cannot read pushes: nothing came for 500 ms\\)`,
+      `lost the stream; nothing has arrived since ${time} \\(Cannot read pushes: nothing came for 500 ms\\)`,
     );
     assert(lost.test(out), out);
     const back = new RegExp(`the stream is back: changes from ${time} to ${time} may be missing`);
@@ -125,12 +125,12 @@ for (
   });
 }
 
-Deno.test("a silent push connection is replaced after five minutes where nobody says otherwise", async () => {
+Deno.test("a silent push connection is replaced after five minutes by default", async () => {
   await using gateway = await simulate();
   const { gatewayUrl: url, pushAddress: push } = gateway.info;
   const real = globalThis.setInterval;
   const delays: (number | undefined)[] = [];
-  // The watch over silence counts four ticks of one timer.
+  // The check for silence counts four ticks of one timer.
   globalThis.setInterval = ((run: () => void, ms?: number) => {
     delays.push(ms);
     return real(run, ms);
@@ -148,7 +148,7 @@ Deno.test("a silent push connection is replaced after five minutes where nobody 
   assertEquals(delays.filter((ms) => ms === 75_000 || ms === 10_000), [75_000, 10_000]);
 });
 
-Deno.test("a limit on silence that cannot be used is refused before anything is sent", async () => {
+Deno.test("an invalid limit for silence is rejected before anything is sent", async () => {
   for (const pushIdleMs of [-1, NaN, 1.5, 86_400_001]) {
     assertThrows(() => gatewayTransport({ pushIdleMs }), RangeError, "Cannot use pushIdleMs");
   }

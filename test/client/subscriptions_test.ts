@@ -7,7 +7,7 @@ const stock = (symbol: string): WatchedSecurity => ({ type: "us-stock", symbol }
 const many = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => stock(`S${from + index}`));
 
-/** Subscriptions whose calls are written down, and fail where the test wants it. */
+/** Subscriptions that record their calls, and fail if the test wants it. */
 function recorded(failing: (line: string) => boolean = () => false) {
   const lines: string[] = [];
   const send = (verb: string) => async (topic: string, securities: WatchedSecurity[]) => {
@@ -19,7 +19,7 @@ function recorded(failing: (line: string) => boolean = () => false) {
   return { lines, subscriptions: new Subscriptions({ subscribe: send("+"), unsubscribe: send("-") }) };
 }
 
-Deno.test("add() subscribes per topic to what is new, and its end unsubscribes what nobody else wants", async () => {
+Deno.test("add() subscribes per topic to new securities, and its end unsubscribes those that no other watch needs", async () => {
   const { lines, subscriptions } = recorded();
   const first = await subscriptions.add({ topics: ["quote", "tick"], securities: [stock("A"), stock("B")] });
   const second = await subscriptions.add({ topics: ["quote"], securities: [stock("B"), stock("C")] });
@@ -40,7 +40,7 @@ Deno.test("add() sends a pair once although it is given twice", async () => {
   assertEquals(lines, ["+ tick A", "- tick A"]);
 });
 
-Deno.test("add() takes 200 different securities over all topics, and refuses one more before sending", async () => {
+Deno.test("add() accepts 200 different securities over all topics, and rejects one more before sending", async () => {
   const { lines, subscriptions } = recorded();
   await subscriptions.add({ topics: ["quote"], securities: many(150) });
   await subscriptions.add({ topics: ["tick"], securities: many(200) });
@@ -66,7 +66,7 @@ Deno.test("add() cancels the topics before the one that fails", async () => {
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("add() and its end reach the gateway one after another", async () => {
+Deno.test("add() and its end reach the gateway one after the other", async () => {
   const { lines, subscriptions } = recorded();
   const adding = subscriptions.add({ topics: ["quote"], securities: [stock("A")] });
   const again = adding.then((end) => {
@@ -78,7 +78,7 @@ Deno.test("add() and its end reach the gateway one after another", async () => {
   assertEquals(subscriptions.size, 1);
 });
 
-Deno.test("resend() subscribes to everything, also past a topic that is refused", async () => {
+Deno.test("resend() subscribes to everything, even after a rejected topic", async () => {
   let failing = false;
   const { lines, subscriptions } = recorded((line) => failing && line.startsWith("+ tick"));
   await subscriptions.add({ topics: ["tick", "quote"], securities: [stock("A"), stock("B")] });
@@ -104,7 +104,7 @@ Deno.test("the end of a watch removes it even if the gateway cannot be reached",
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("watchFilter() keeps the pushes of its topics and securities, and all news of the connection", () => {
+Deno.test("watchFilter() passes the pushes of its topics and securities, and all connection events", () => {
   const fits = watchFilter({ topics: ["quote", "arca-book"], securities: [stock("A")] });
   const security = { type: "us-stock" as const, symbol: "A" };
   const quote: PushEvent = { type: "quote", sentAt: 1, data: { security } };

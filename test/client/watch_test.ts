@@ -1,4 +1,4 @@
-/** Pushes from the real simulator, through the client. */
+/** Tests of pushes from the real simulator, through the client. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type Client, connect, InvalidParamsError, TransportError, type TransportEvent } from "../../mod.ts";
 import { ManualClock } from "../../lib/time.ts";
@@ -34,7 +34,7 @@ async function withDesk(test: (desk: Desk) => Promise<void>): Promise<void> {
   await test({ gateway, clock, client });
 }
 
-/** Takes events until one fits; all of them are returned. */
+/** Reads events until one matches; returns all of them. */
 async function until(
   events: AsyncIterator<TransportEvent>,
   fits: (event: TransportEvent) => boolean,
@@ -52,7 +52,7 @@ const isConnected = (event: TransportEvent) => event.type === "connection" && ev
 const orderEvents = (events: TransportEvent[]) =>
   events.flatMap((event) => event.type === "order" ? [event.data] : []);
 
-Deno.test("watch() yields quotes of the securities that were named, and order changes", async () => {
+Deno.test("watch() yields quotes of the named securities, and order changes", async () => {
   await withDesk(async ({ client, clock, gateway }) => {
     const events = client.watch({ securities: [tencent] });
     const [quote] = (await until(events, ({ type }) => type === "quote")).slice(-1);
@@ -73,7 +73,7 @@ Deno.test("watch() yields quotes of the securities that were named, and order ch
   });
 });
 
-Deno.test("watch() subscribes on the gateway while it runs, and no longer", async () => {
+Deno.test("watch() is subscribed at the gateway only while it runs", async () => {
   await withDesk(async ({ client, gateway }) => {
     const events = client.watch({ securities: [tencent, hsbc], topics: ["quote", "order-book"] });
     await until(events, ({ type }) => type === "book");
@@ -83,7 +83,7 @@ Deno.test("watch() subscribes on the gateway while it runs, and no longer", asyn
   });
 });
 
-Deno.test("two watches of one client share the stream and get only their own securities", async () => {
+Deno.test("two watches of one client share the stream, and each gets only its own securities", async () => {
   await withDesk(async ({ client, clock, gateway }) => {
     const first = client.watch({ securities: [tencent], orders: false });
     const second = client.watch({ securities: [hsbc], orders: false });
@@ -147,7 +147,7 @@ Deno.test("quotes.subscribe() counts with the watches, and its securities are su
   });
 });
 
-Deno.test('"cut-push": the stream comes back by itself, subscribes again and tells the gap', async () => {
+Deno.test('"cut-push": the stream reconnects, subscribes again and reports the gap', async () => {
   await withDesk(async ({ client, clock, gateway }) => {
     const events = client.watch({ securities: [tencent] });
     await until(events, ({ type }) => type === "quote");
@@ -166,7 +166,7 @@ Deno.test('"cut-push": the stream comes back by itself, subscribes again and tel
   });
 });
 
-Deno.test('"duplicate-push", "reorder-push" and "drop-push" change nothing about what stands at the broker', async () => {
+Deno.test('"duplicate-push", "reorder-push" and "drop-push" do not change the state at the broker', async () => {
   await withDesk(async ({ client, gateway }) => {
     const events = client.watch({});
     await until(events, isConnected);

@@ -1,4 +1,4 @@
-/** Reads that answer as of now are refused for a slot whose day is over, in every kind of step. */
+/** Tests that reads of present data are rejected for a slot whose day is over, in every kind of step. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Mic } from "../../lib/calendars/mod.ts";
 import { BrokerError } from "../../lib/errors.ts";
@@ -18,12 +18,12 @@ import { type Noted, stepContext } from "./support.ts";
 
 const at = (text: string) => Date.parse(text);
 const friday: RunDay = { date: "2025-08-15", zone: "Asia/Hong_Kong", calendar: "XHKG" };
-/** No exchange is followed: a cron pattern of Hong Kong, on a Tuesday. */
+/** A cron pattern in Hong Kong's time zone that follows no exchange, on a Tuesday. */
 const tuesday: RunDay = { date: "2025-08-19", zone: "Asia/Hong_Kong" };
 
-Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, or the next open", () => {
+Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or until the next open", () => {
   const cases: [day: RunDay, exchanges: Mic[], slot: string, now: string, why: string | undefined][] = [
-    // A report of 16:45 that begins at 17:30, and the last instant of the day.
+    // A 16:45 report that begins at 17:30, and the last instant of the day.
     [friday, ["XHKG"], "2025-08-15T16:45+08:00", "2025-08-15T17:30+08:00", undefined],
     [friday, ["XHKG"], "2025-08-15T16:45+08:00", "2025-08-15T23:59:59.999+08:00", undefined],
     [friday, [], "2025-08-15T16:45+08:00", "2025-08-16T00:00+08:00", "2025-08-15 is over in Asia/Hong_Kong"],
@@ -34,9 +34,9 @@ Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, 
       "2025-08-17T10:00+08:00",
       "2025-08-15 is over in Asia/Hong_Kong",
     ],
-    // Before the open a slot is one of the day that begins.
+    // Before the open, a slot belongs to the day that begins.
     [friday, ["XHKG"], "2025-08-15T08:45+08:00", "2025-08-15T10:00+08:00", undefined],
-    // A slot after the midnight of its session is on time, and lasts as long as its own date.
+    // A slot after the midnight of its session is on time, until the end of its own date.
     [friday, ["XHKG"], "2025-08-16T01:00+08:00", "2025-08-16T01:00+08:00", undefined],
     [friday, ["XHKG"], "2025-08-16T01:00+08:00", "2025-08-16T23:59+08:00", undefined],
     [
@@ -46,7 +46,7 @@ Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, 
       "2025-08-17T00:00+08:00",
       "2025-08-16 is over in Asia/Hong_Kong",
     ],
-    // Where the next session opens on that date, no longer than until then.
+    // If the next session opens on that date, only until then.
     [{ ...friday, date: "2025-08-14" }, [], "2025-08-15T01:00+08:00", "2025-08-15T09:29+08:00", undefined],
     [
       { ...friday, date: "2025-08-14" },
@@ -55,7 +55,7 @@ Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, 
       "2025-08-15T09:30+08:00",
       "XHKG has opened its session of 2025-08-15",
     ],
-    // A slot that lies in the next session was never one of its own.
+    // A slot inside the next session never belonged to its own session.
     [
       { ...friday, date: "2025-08-14" },
       [],
@@ -63,7 +63,7 @@ Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, 
       "2025-08-15T12:00+08:00",
       "XHKG has opened its session of 2025-08-15",
     ],
-    // What another exchange tells is another session's once that has opened: New York, at 21:30 in Hong Kong.
+    // Data of another exchange belongs to its next session once that has opened: New York, at 21:30 in Hong Kong.
     [friday, ["XHKG", "XNYS"], "2025-08-15T09:20+08:00", "2025-08-15T21:29+08:00", undefined],
     [
       friday,
@@ -72,7 +72,7 @@ Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, 
       "2025-08-15T21:30+08:00",
       "XNYS has opened its session of 2025-08-15",
     ],
-    // Without a calendar the exchange that is asked about decides: Monday evening in New York ends at noon.
+    // Without a calendar, the queried exchange decides: Monday evening in New York ends at noon.
     [tuesday, ["XNYS"], "2025-08-19T06:00+08:00", "2025-08-19T11:59+08:00", undefined],
     [
       tuesday,
@@ -82,10 +82,10 @@ Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, 
       "2025-08-18 is over in America/New_York",
     ],
     [tuesday, ["XNYS"], "2025-08-19T23:00+08:00", "2025-08-20T02:00+08:00", undefined],
-    // Without either, the date of the schedule's zone.
+    // Without either, the date in the schedule's time zone.
     [tuesday, [], "2025-08-19T06:00+08:00", "2025-08-19T23:59+08:00", undefined],
     [tuesday, [], "2025-08-19T06:00+08:00", "2025-08-20T00:00+08:00", "2025-08-19 is over in Asia/Hong_Kong"],
-    // Beyond the calendars only dates are known.
+    // Outside the calendars only dates are known.
     [{ ...friday, date: "2031-01-03" }, [], "2031-01-04T01:00+08:00", "2031-01-04T12:00+08:00", undefined],
   ];
   for (const [day, exchanges, slot, now, why] of cases) {
@@ -93,7 +93,7 @@ Deno.test("whyPast() lets an answer belong to a slot until midnight of its day, 
   }
 });
 
-Deno.test("exchangesOf() finds markets and kinds of securities wherever they stand", () => {
+Deno.test("exchangesOf() finds markets and kinds of securities anywhere in the parameters", () => {
   assertEquals(exchangesOf({ market: "us", symbol: "hk1" }), ["XNYS"]);
   assertEquals(exchangesOf({ securities: [{ type: "hk-etf" }, { type: "a-share-stock" }] }), [
     "XHKG",
@@ -108,7 +108,7 @@ Deno.test("exchangesOf() finds markets and kinds of securities wherever they sta
   assertEquals(asOfNowOf(operations.get("fills.history")!, { market: "hk" }), undefined);
 });
 
-/** A run of Friday's slot that is done at another time; whatever is asked of the broker is counted. */
+/** A run of Friday's slot at another time; counts the broker calls. */
 function late(broker: Simulated, now: string, given: Partial<StepContext> = {}, noted?: Noted) {
   broker.clock.set(at(now));
   const asked: string[] = [];
@@ -137,7 +137,7 @@ function late(broker: Simulated, now: string, given: Partial<StepContext> = {}, 
   };
 }
 
-Deno.test("every read that answers as of now is refused on another day, names its alternative, and asks nobody", async () => {
+Deno.test("every read of present data is rejected on another day, names its alternative, and sends no call", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { asked, context } = late(broker, "2025-08-17T10:00:00+08:00");
   const refused = [...operations.values()].filter(({ answers }) => answers === "now");
@@ -157,7 +157,7 @@ Deno.test("every read that answers as of now is refused on another day, names it
     );
   }
   assertEquals([refused.length > 20, asked], [true, []]);
-  // The control: what is asked for days answers on any day, and what answers as of now does on its own.
+  // Control: a query with dates works on any day, and a read of present data works on its own day.
   const history = operations.get("fills.history")!;
   const days = { market: "hk", from: "2025-08-14", to: "2025-08-14" };
   assertEquals((await callOperation(history, days, context) as unknown[]).length, 40);
@@ -165,7 +165,7 @@ Deno.test("every read that answers as of now is refused on another day, names it
   assert("totalAssets" in (await onTime.run("account.funds", { exchangeType: "K" }) as object));
 });
 
-Deno.test("snapshot, watch and wait-for are refused on another day as far as they go by now", async () => {
+Deno.test("snapshot, watch and wait-for are rejected on another day if they read present data", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
   const sunday = late(broker, "2025-08-17T10:00:00+08:00", { out: folder.path });
@@ -189,7 +189,7 @@ Deno.test("snapshot, watch and wait-for are refused on another day as far as the
     assertStringIncludes(error.message, `Cannot read ${reads} for 2025-08-15: the answer is as of now, and `);
   }
   assertEquals([sunday.asked, [...Deno.readDirSync(folder.path)]], [[], []]);
-  // What has a day of its own is done.
+  // Parts with their own days are done.
   const bars = await sunday.run("snapshot", {
     bars: { securities: ["00700.HK"], from: "2025-08-14" },
   }) as SnapshotTaken; // its output
@@ -200,7 +200,7 @@ Deno.test("snapshot, watch and wait-for are refused on another day as far as the
   assertEquals(fees.ok, true);
 });
 
-Deno.test("a snapshot is filed under the day of its exchange, not under that of UTC", async () => {
+Deno.test("a snapshot is stored under the day of its exchange, not under the UTC date", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
   // 07:00 on Friday in Hong Kong is Thursday in UTC.
@@ -214,7 +214,7 @@ Deno.test("a snapshot is filed under the day of its exchange, not under that of 
   assertEquals(taken.files, [`${folder.path}/out/snapshots/2025-08-15/2300Z_funds.jsonl`]);
 });
 
-Deno.test("your own step cannot ask for what answers as of now on another day either", async () => {
+Deno.test("a custom step cannot read present data on another day either", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
   const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define_step.ts"));
@@ -242,7 +242,7 @@ export default defineStep({
   assertEquals(past, 40);
 });
 
-Deno.test("a list of today that the broker has emptied after the close is refused, and an empty day is not", async () => {
+Deno.test("today's list that the broker emptied after the close is rejected, but an empty day is not", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await buyOnce(broker);
   const uses = "fills.today";
@@ -258,13 +258,13 @@ Deno.test("a list of today that the broker has emptied after the close is refuse
       'moves them after the close; use "fills.history"',
   );
   await assertRejects(() => after.run("orders.today", { market: "hk" }), PastSlotError);
-  // The history cannot be asked for single orders, and New York has not closed.
+  // The history cannot be queried for single orders, and New York has not closed.
   assertEquals(await after.run("orders.today", { market: "hk", orderIds: ["1"] }), []);
   assertEquals(await after.run(uses, { market: "us" }), []);
-  // A run every ten minutes asks what is there at its instant, and finds nothing.
+  // A run every ten minutes reads the state at its instant, and finds nothing.
   const often = late(broker, "2025-08-15T20:30:00+08:00", { day: { ...friday, isOneOfMany: true } });
   assertEquals(await often.run(uses, { market: "hk" }), []);
-  // Before the open there is nothing to compare with.
+  // Before the open, there is nothing to compare with.
   const early = late(broker, "2025-08-15T08:45:00+08:00");
   assertEquals(await early.run(uses, { market: "hk" }), []);
 });
@@ -286,7 +286,7 @@ Deno.test("an empty list that the broker's history cannot confirm is logged", as
   assertStringIncludes(noted.logs[0]!, '"fills.today" is empty, and "fills.history" could not confirm it: ');
 });
 
-Deno.test("a wait that has begun on its day goes on through midnight", async () => {
+Deno.test("a wait that began on its day continues past midnight", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { run } = late(broker, "2025-08-15T23:55:00+08:00");
   const never = { price: { security: "00700.HK", atLeast: "999999" }, every: "5m", atMost: "30m" };

@@ -6,7 +6,7 @@ import { memory } from "../../lib/transports/memory.ts";
 import { FRIDAY_MORNING, simulated, temporaryFolder } from "../day_book/simulated.ts";
 import { stepContext } from "./support.ts";
 
-/** A folder of a run, a folder that the recipe must not reach, and a step in between. */
+/** A folder of a run, a folder that the recipe must not reach, and the folder between them. */
 function place() {
   const folder = temporaryFolder();
   const [out, outside] = [`${folder.path}/run`, `${folder.path}/outside`];
@@ -14,7 +14,7 @@ function place() {
   return {
     out,
     outside,
-    /** Everything outside the folder of the run. */
+    /** Returns everything outside the folder of the run. */
     leaked: () =>
       [...Deno.readDirSync(folder.path)].map(({ name }) => name).filter((name) => name !== "run").flatMap(
         (name) => name === "outside" ? [...Deno.readDirSync(outside)].map((each) => each.name) : [name],
@@ -70,7 +70,7 @@ Deno.test("convert-report writes and reads inside the folder of the run only", a
   }
 });
 
-Deno.test("convert-report replaces a link that lies where its unfinished file goes", async () => {
+Deno.test("convert-report replaces a link at the path of its temporary file", async () => {
   using at = place();
   Deno.writeTextFileSync(`${at.outside}/precious`, "kept");
   Deno.symlinkSync(`${at.outside}/precious`, `${at.out}/x.csv.part`);
@@ -79,7 +79,7 @@ Deno.test("convert-report replaces a link that lies where its unfinished file go
   assertEquals(Deno.readTextFileSync(`${at.out}/x.csv`), "a\r\n1\r\n");
 });
 
-Deno.test("a dry run's own folder takes the place of a folder elsewhere, and .. is refused there too", async () => {
+Deno.test("a dry run uses its own folder instead of a folder elsewhere, and also rejects ..", async () => {
   using at = place();
   const dry = { keepWithin: true };
   await assertRejects(() => at.run("convert-report", { rows, to: "../x.csv" }, dry), TypeError, "outside");
@@ -145,7 +145,7 @@ Deno.test("watch and export-day-book write inside the folder of the run only", a
   assert([...Deno.readDirSync(`${at.out}/books/2025-08-14`)].length > 0);
 });
 
-Deno.test("safeName() gives each text a name of its own that is one harmless file name everywhere", async () => {
+Deno.test("safeName() returns a different and safe file name for each text", async () => {
   const kept = ["00700.HK", "AAPL", "BRK.B", "HSI2508.HK", "TSLA250815C00350000"];
   assertEquals(await Promise.all(kept.map(safeName)), kept);
   const texts = [
@@ -192,7 +192,7 @@ Deno.test("safeName() gives each text a name of its own that is one harmless fil
   assertEquals(new Set(names.map((name) => name.toLowerCase())).size, texts.length);
 });
 
-Deno.test("confined() takes a folder by any spelling, also one that is not there yet or a link itself", () => {
+Deno.test("confined() accepts a folder in any spelling, also one that does not exist yet or is a link", () => {
   using folder = temporaryFolder();
   Deno.mkdirSync(`${folder.path}/real`);
   Deno.symlinkSync(`${folder.path}/real`, `${folder.path}/alias`);

@@ -53,7 +53,7 @@ Deno.test("expressions keep money exact as decimal text", () => {
   assertEquals(valueOf('decimalSubtract("100000000000000000000.01", "0.01")'), "100000000000000000000.00");
 });
 
-Deno.test("expressions reach nothing outside their scope, and end", () => {
+Deno.test("expressions cannot access anything outside their scope, and they end", () => {
   for (
     const source of ["params.constructor", "params.__proto__", 'outputs.funds["toString"]', "session.none"]
   ) {
@@ -69,7 +69,7 @@ Deno.test("expressions reach nothing outside their scope, and end", () => {
   assert("problem" in compileExpression(`${"1 + ".repeat(5000)}1`));
 });
 
-/** A scope with lists and a text that are large enough to hold a process for hours. */
+/** A scope with lists and a text that are large enough to keep a process busy for hours. */
 const large: StepScope = {
   ...scope,
   params: { ids: Array.from({ length: 1000 }, (_, at) => at), text: "x".repeat(900_000) },
@@ -86,7 +86,7 @@ function refusalOf(source: string): string {
   return assertThrows(() => compiled.evaluate(large, new Budget('step "a"')), ExpressionError).message;
 }
 
-Deno.test("expressions end when their budget is spent, whatever they nest, hide or multiply", () => {
+Deno.test("expressions end when their budget is used up, whatever they nest, hide or multiply", () => {
   const all = (inner: string) => `params.ids.all(a, params.ids.all(b, params.ids.all(c, ${inner})))`;
   const tens = (name: string) => `[${Array(10).fill(name).join(", ")}]`;
   const bound = (inner: string) =>
@@ -96,14 +96,14 @@ Deno.test("expressions end when their budget is spent, whatever they nest, hide 
     );
   const spent = [
     all("a + b + c >= 0"),
-    `${all("a + b + c >= 0")} || true`, // an error in one of them is passed over
+    `${all("a + b + c >= 0")} || true`, // an error in one of them is ignored
     `params.ids.exists(d, !${all("a + b + c >= 0")})`,
     "params.ids.map(a, params.ids.map(b, params.ids.filter(c, c == a)))",
     "outputs.fills.rows.filter(a, a in outputs.fills.rows)",
     "params.ids.exists(a, params.text.matches('y'))",
     "params.ids.map(a, params.text.split(''))",
     "params.ids.map(a, params.ids.map(b, timestamp(slot).getHours('Asia/Tokyo')))",
-    bound("h"), // small to hold, and a hundred million values to write out
+    bound("h"), // small in memory, but a hundred million values when written out
     bound("[h] == [h]"),
   ];
   for (const source of spent) {
@@ -146,7 +146,7 @@ Deno.test("a budget is shared by the expressions of a step", async () => {
   await fill();
 });
 
-Deno.test("matches() takes time by the length of its text only, and fits as RE2 does", () => {
+Deno.test("matches() takes time only in proportion to its text, and matches like RE2", () => {
   const doesFit = (text: string, pattern: string) =>
     valueOf(`${JSON.stringify(text)}.matches(${JSON.stringify(pattern)})`);
   for (const pattern of ["^(a+)+$", "^(a|a)*$", "^(a*)*b?$", "(a?){30}a{30}b", "(.*)(.*)(.*)(.*)c$"]) {
@@ -191,13 +191,13 @@ Deno.test("matches() takes time by the length of its text only, and fits as RE2 
   }
 });
 
-Deno.test("compileExpression() names the outputs and parameters that are read", () => {
+Deno.test("compileExpression() returns the outputs and parameters that are read", () => {
   const compiled = compileExpression('outputs["day-book"].rows > params.n && has(outputs.funds.available)');
   assert("evaluate" in compiled);
   assertEquals([[...compiled.outputs], [...compiled.params]], [["day-book", "funds"], ["n"]]);
 });
 
-Deno.test("readTemplate() keeps the type of a whole hole and writes the others into their text", async () => {
+Deno.test("readTemplate() keeps the type of a single expression, and inserts other expressions into the text", async () => {
   const { template, found } = await readTemplate({
     whole: "${{ params.n }}",
     text: "n is ${{ params.n }}, of ${{ params.symbols }}",
@@ -214,7 +214,7 @@ Deno.test("readTemplate() keeps the type of a whole hole and writes the others i
   });
 });
 
-Deno.test("readTemplate() does not look into values for further holes", async () => {
+Deno.test("readTemplate() does not evaluate expressions inside values", async () => {
   const { template } = await readTemplate({ text: "${{ params.symbols[0] }} ${{ recipe }}" }, []);
   const params = { symbols: ["${secret:trade-password}"] };
   const filled = await template.fill(
@@ -260,7 +260,7 @@ Deno.test("readMoment(), readAt() and readSpan() read moments of a session", () 
   assertEquals(sessionTimeOf("XNYS", day, { anchor: "auction-close", offsetMs: 0 }), 1_023_400_000);
 });
 
-Deno.test("matches() refuses counts that multiply, also around nothing, before they take any time", () => {
+Deno.test("matches() rejects nested repetitions, also around nothing, before they take time", () => {
   for (
     const pattern of ["(((){1000}){1000}){1000}", "((((){1000}){1000}){1000}){1000}", "((a{100}){100}){100}"]
   ) {

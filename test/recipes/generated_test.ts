@@ -1,6 +1,6 @@
 /**
- * What check says of generated recipes against what running them says: nothing that it passes is refused at the run
- * for what was known before, and nothing that it refuses would have worked.
+ * Compares the check of generated recipes with running them: a run rejects nothing for a reason that the check could
+ * have known, and the check rejects nothing that would work.
  *
  * @module
  */
@@ -18,7 +18,7 @@ const SEED = 20250815;
 const EXPRESSIONS = 6000;
 const STEPS = 1500;
 
-/** Draws from a seed, the same on every machine. */
+/** Returns random choices from a seed, the same on every machine. */
 class Draw {
   #state = SEED;
 
@@ -66,7 +66,7 @@ const session = {
   halfDay: false,
 };
 
-/** Runs the first steps, and returns what they answered with. */
+/** Runs the first steps, and returns their outputs. */
 async function outputsOf(broker: Simulated, out: string): Promise<{
   recipe: CompiledRecipe;
   outputs: Record<string, unknown>;
@@ -133,7 +133,7 @@ function expressionOf(draw: Draw, depth: number): string {
   return draw.of(makers)();
 }
 
-/** What a value of each kind turns out to be. */
+/** What a value of each kind evaluates to. */
 const real = (value: unknown) =>
   value === null
     ? "null"
@@ -157,7 +157,7 @@ Deno.test("check and the run agree on generated expressions", async () => {
   await using broker = await simulated({ days: 3, fillsPerDay: 3 });
   using folder = temporaryFolder();
   const { recipe, outputs } = await outputsOf(broker, folder.path);
-  // The export's own types are written by hand: its output has these members and no others.
+  // The types of the export are written by hand: its output has exactly these members.
   assertEquals(stepKinds.get("export-day-book")!.output!.safeParse(outputs.book).error?.issues, undefined);
   const types = Object.entries(recipe.paramTypes ?? {}).map(([name, type]) => [name, typeOfParam(type)]);
   const known = {
@@ -185,7 +185,8 @@ Deno.test("check and the run agree on generated expressions", async () => {
     }
     if (problems.length === 0) {
       counts.passed++;
-      // One side of a choice may not go with what follows, which the data decide; so do the items of a list parameter.
+      // One branch of a choice may not fit what follows, depending on the data; the same is true for items of a list
+      // parameter.
       const isOpen = /\?|symbol|(params\.columns|'\])\[/.test(source);
       assert(
         isOpen || !/overload|as a decimal|Temporal|range of a comprehension/.test(error),
@@ -195,7 +196,7 @@ Deno.test("check and the run agree on generated expressions", async () => {
       if (error === "" && kind !== undefined) assertEquals(real(value), kind, source);
     } else {
       counts.refused++;
-      // What works and is refused all the same is what would silently be something else, or is never reached.
+      // Rejected although it would run: what would silently be something else, or is never reached.
       const isSilent = problems.every(({ message }) =>
         /kept as text|always gives|is never|has no "/.test(message)
       );
@@ -206,7 +207,7 @@ Deno.test("check and the run agree on generated expressions", async () => {
   assert(counts.passed > EXPRESSIONS / 10 && counts.refused > EXPRESSIONS / 10, JSON.stringify(counts));
 });
 
-/** Parameters that fit by their names, of which some are put wrong. */
+/** Parameters with valid names, some with wrong values. */
 const fitting: Readonly<Record<string, unknown>> = {
   markets: ["hk"],
   market: "hk",
@@ -259,7 +260,7 @@ const values: readonly unknown[] = [
   ].map((text) => `\${{ ${text} }}`),
 ];
 
-Deno.test("what check passes of generated steps is not refused by the step for its parameters", async () => {
+Deno.test("a generated step that passes the check does not reject its parameters", async () => {
   await using broker = await simulated({ days: 3, fillsPerDay: 3 });
   using folder = temporaryFolder();
   const { outputs } = await outputsOf(broker, folder.path);
@@ -307,7 +308,7 @@ Deno.test("what check passes of generated steps is not refused by the step for i
       out: `${folder.path}/${index}`,
     });
     await recipe.steps.at(-1)!.run(context).catch((error) => {
-      // What the broker, the clock or the disk says is not known before, nor which number is a code.
+      // Answers of the broker, the clock or the disk cannot be known before, nor which number is a code.
       const isKnown = (error instanceof InvalidParamsError || error instanceof TypeError) &&
         !error.message.includes('got "unlisted:');
       assert(!isKnown, `${name} ${JSON.stringify(given)}: ${error}`);

@@ -25,7 +25,7 @@ const session = {
   halfDay: false,
 };
 
-/** Compiles one step as a recipe has it, and runs it. */
+/** Compiles one step as in a recipe, and runs it. */
 async function runStep(
   broker: Simulated | undefined,
   { uses, given, write }: { uses: string; given: unknown; write?: true },
@@ -44,7 +44,7 @@ async function runStep(
   return await recipe.steps[0]!.run(made);
 }
 
-Deno.test("wait-for feesCleared looks until every fill of the session has its fees", async () => {
+Deno.test("wait-for feesCleared checks until every fill of the session has its fees", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await buyOnce(broker);
   broker.clock.set(Date.parse("2025-08-15T17:00:00+08:00"));
@@ -55,7 +55,7 @@ Deno.test("wait-for feesCleared looks until every fill of the session has its fe
   assertEquals([ok, day, without, fills > 0], [true, "2025-08-15", 0, true]);
 });
 
-Deno.test("wait-for orderDone, price and session end when it is so, and fail when it takes too long", async () => {
+Deno.test("wait-for orderDone, price and session end when the condition is met, and fail when it takes too long", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { client } = broker;
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
@@ -80,7 +80,7 @@ Deno.test("wait-for orderDone, price and session end when it is so, and fail whe
   assertEquals((filled.seen as { status: string }).status, "filled");
   const late = await assertRejects(async () => await orderDone(await place(0.9)), BrokerError);
   assertEquals(late.code, "wait-timeout");
-  assertStringIncludes(late.message, "is not done after 5m");
+  assertStringIncludes(late.message, "Gave up waiting after 5m: order ");
   const price = { security: "00700.HK", atLeast: "1" };
   const priced = await runStep(broker, { uses: "wait-for", given: { price } }) as Waited; // its output
   assertEquals([priced.ok, priced.looks], [true, 1]);
@@ -97,7 +97,7 @@ Deno.test("keep-login says that another device has taken the login over, and doe
   assertEquals(broker.simulator.state().callsTaken, 0);
 });
 
-Deno.test("cancel-open-orders looks again after an answer that was lost, and never asks twice", async () => {
+Deno.test("cancel-open-orders checks the orders after a lost answer, and never cancels twice", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { client, simulator } = broker;
   const order = {
@@ -111,7 +111,7 @@ Deno.test("cancel-open-orders looks again after an answer that was lost, and nev
   const price = String(Math.floor(Number(quote!.lastPrice) * 0.9));
   const taken = (await client.orders.place({ ...order, price })).orderId;
   const untouched = (await client.orders.place({ ...order, price })).orderId;
-  // The answer of one cancellation is lost after it was taken, the other never arrives.
+  // The answer to one cancellation is lost after it was accepted; the other cancellation never arrives.
   simulator.faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
   simulator.faults.arm({ kind: "lost-request", operation: "orders.cancel" });
   const given = { markets: ["hk"] };
@@ -124,7 +124,7 @@ Deno.test("cancel-open-orders looks again after an answer that was lost, and nev
   assertEquals(open, result.stillOpen);
 });
 
-Deno.test("watch records pushes of a span of time, one file for each kind", async () => {
+Deno.test("watch records pushes for some time, one file for each kind", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = broker.simulator.info;
   await using client = createClient(gateway({ url: gatewayUrl, push: pushAddress, tradePasswordKey }), {
@@ -200,7 +200,7 @@ Deno.test("notify posts to a webhook and a chat with a key, and hides their addr
     () => runStep(undefined, { uses: "notify", given }, context),
     BrokerError,
   );
-  // Each is tried whatever became of the other.
+  // Each is tried, whatever the result of the other.
   const host = `127.0.0.1:${server.addr.port}`;
   assertEquals(
     error.message,
@@ -210,7 +210,7 @@ Deno.test("notify posts to a webhook and a chat with a key, and hides their addr
   await server.shutdown();
 });
 
-Deno.test("a broker's words in a notice or a report write on no screen, and call nobody", async () => {
+Deno.test("the broker's text in a notice or a report cannot control a screen or notify a whole channel", async () => {
   const taken: unknown[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     taken.push(await request.json());
@@ -230,7 +230,7 @@ Deno.test("a broker's words in a notice or a report write on no screen, and call
   });
 });
 
-Deno.test("notify sends mail to a server, with a message id that follows from the step's key", async () => {
+Deno.test("notify sends mail to a server, with a message id computed from the step's key", async () => {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const received = takeMail(listener);
   const mail = {
@@ -250,7 +250,7 @@ Deno.test("notify sends mail to a server, with a message id that follows from th
   listener.close();
 });
 
-/** Takes one mail by SMTP and resolves to its text. */
+/** Receives one mail by SMTP and resolves to its text. */
 async function takeMail(listener: Deno.TcpListener): Promise<string> {
   using connection = await listener.accept();
   const say = (line: string) => connection.write(new TextEncoder().encode(`${line}\r\n`));
@@ -276,7 +276,7 @@ async function takeMail(listener: Deno.TcpListener): Promise<string> {
   return letter;
 }
 
-Deno.test("convert-report writes rows in other forms, each value as it was", async () => {
+Deno.test("convert-report writes rows in other formats without changing values", async () => {
   using folder = temporaryFolder();
   const rows = [
     { symbol: "00700.HK", price: "350.20", fees: { total: "12.50" }, remark: 'a "b", c|d' },
@@ -299,7 +299,7 @@ Deno.test("convert-report writes rows in other forms, each value as it was", asy
   });
 });
 
-Deno.test("convert-report warns of a column that no row has, and its output is not ok", async () => {
+Deno.test("convert-report warns about a column that no row has, and its output is not ok", async () => {
   using folder = temporaryFolder();
   await Deno.writeTextFile(`${folder.path}/a.csv`, "symbol,fees.total\r\n00700.HK,\r\n");
   const noted: Noted = { artifacts: [], logs: [] };
@@ -327,7 +327,7 @@ Deno.test("convert-report warns of a column that no row has, and its output is n
   assertEquals(noted.logs.length, 1);
 });
 
-Deno.test("steps check once more when expressions have their values", async () => {
+Deno.test("steps check their parameters again after expressions are evaluated", async () => {
   const given = { markets: ["hk"], from: "${{ params.day }}", to: "${{ daysBefore(slot, 1) }}" };
   const error = await assertRejects(
     () => runStep(undefined, { uses: "export-day-book", given }),
@@ -340,7 +340,7 @@ Deno.test("steps check once more when expressions have their values", async () =
   }]);
 });
 
-Deno.test("steps hide the value of a secret that does not fit", async () => {
+Deno.test("steps do not print the value of an invalid secret", async () => {
   const given = { webhook: "${secret:hook}", text: "x" };
   const context = { secret: () => Promise.resolve("hunter2") };
   const error = await assertRejects(
@@ -351,7 +351,7 @@ Deno.test("steps hide the value of a secret that does not fit", async () => {
   assert(!error.message.includes("hunter2") && !Deno.inspect(error).includes("hunter2"));
 });
 
-Deno.test("a step of one's own runs with the permissions that it names, and calls what it may", async () => {
+Deno.test("a custom step runs with the permissions that it names, and calls what it may", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
   const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define_step.ts"));
@@ -413,7 +413,7 @@ export default defineStep({
   );
 });
 
-Deno.test("export-day-book covers the accounts that it is asked for, and names readings beside a day", async () => {
+Deno.test("export-day-book exports the requested accounts, and reports disputed readings of a day", async () => {
   await using broker = await simulated({ fillsPerDay: 150 });
   using folder = temporaryFolder();
   const noted: Noted = { artifacts: [], logs: [] };
@@ -448,7 +448,7 @@ Deno.test("export-day-book covers the accounts that it is asked for, and names r
   await assertRejects(() => run({ accounts: ["stocks"], markets: ["hk"] }), RecipeError, "accounts");
 });
 
-Deno.test("cancel-open-orders takes an order for open by its state where the broker leaves the flag out", async () => {
+Deno.test("cancel-open-orders uses the state of an order if the broker omits the flag", async () => {
   const row = { stockCode: "00700.HK", entrustBs: "1", exchangeType: "K", queryParamStr: "1" };
   const live = new Map([
     ["7", { ...row, entrustId: "7", status: "2" }],

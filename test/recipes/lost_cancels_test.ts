@@ -1,4 +1,4 @@
-/** Amendments and cancellations whose outcome is unknown: the lists decide, and nothing is sent blindly again. */
+/** Tests of amendments and cancellations with an unknown outcome: the lists decide, and nothing is repeated blindly. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../lib/client/connect.ts";
 import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
@@ -6,10 +6,10 @@ import type { CancelledOrders } from "../../lib/recipes/kinds/cancel_open_orders
 import { compileRecipe, runRecipe } from "../../lib/recipes/mod.ts";
 import { farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
 
-/** States of an order by their codes on the wire. */
+/** States of an order, by their codes on the wire. */
 const [OPEN, CANCEL_PENDING, CANCELLED, FILLED] = ["2", "3", "6", "8"];
 
-/** A gateway with orders, whose writes do and answer what the test says. */
+/** A gateway with orders, whose writes act and answer as the test says. */
 function scripted(
   states: Map<string, string>,
   onWrite: (path: string, params: Record<string, unknown>) => Reaction,
@@ -37,7 +37,7 @@ function scripted(
   return { end, writes };
 }
 
-/** Runs `cancel-open-orders` as a recipe does. */
+/** Runs `cancel-open-orders` like a recipe. */
 async function cancelOpen(url: string): Promise<CancelledOrders> {
   const text = JSON.stringify({
     name: "sweep",
@@ -62,7 +62,7 @@ async function cancelOpen(url: string): Promise<CancelledOrders> {
 
 const idOf = (params: Record<string, unknown>) => String(params.entrustId);
 
-Deno.test("a cancellation that comes after the fill: the list says so, and it is asked for once", async () => {
+Deno.test("a cancellation that arrives after the fill: the list shows it, and it is sent once", async () => {
   for (const answer of [refused("order is filled"), refused("1008 call failed"), "hang-up"] as const) {
     const states = new Map([["1", OPEN], ["2", OPEN]]);
     const { end, writes } = scripted(states, (_path, params) => {
@@ -82,7 +82,7 @@ Deno.test("a cancellation that comes after the fill: the list says so, and it is
   }
 });
 
-Deno.test("a cancellation whose answer is lost stays unknown while no list says that the order is over", async () => {
+Deno.test("a cancellation whose answer is lost stays unknown until a list shows that the order has ended", async () => {
   const after: [string, (states: Map<string, string>) => void][] = [
     ["open", () => {}],
     ["pending", (states) => states.set("1", CANCEL_PENDING)],
@@ -98,7 +98,7 @@ Deno.test("a cancellation whose answer is lost stays unknown while no list says 
     await assertRejects(() => cancelOpen(end.url), OutcomeUnknownError);
     assertEquals([name, writes], [name, ['TradeCancelEntrust "1"']]);
   }
-  // The control: with an answer, an order that is still open is named, and nothing is unknown.
+  // Control: with an answer, an order that is still open is reported, and nothing is unknown.
   const states = new Map([["1", OPEN]]);
   const { end } = scripted(states, () => ok({ data: "1" }));
   await using _ = end;
@@ -106,11 +106,11 @@ Deno.test("a cancellation whose answer is lost stays unknown while no list says 
   assertEquals([isDone, stillOpen], [false, ["1"]]);
 });
 
-Deno.test("an amendment that is lost and leaves two orders: both are seen, and a cancellation means both", async () => {
+Deno.test("an amendment whose answer is lost and that leaves two orders: both are found and both are cancelled", async () => {
   const states = new Map([["1", OPEN]]);
   const { end, writes } = scripted(states, (path, params) => {
     if (path.endsWith("TradeChangeEntrust")) {
-      states.set("2", OPEN); // beside the old one
+      states.set("2", OPEN); // in addition to the old one
       return "hang-up";
     }
     states.set(idOf(params), CANCELLED);
@@ -127,7 +127,7 @@ Deno.test("an amendment that is lost and leaves two orders: both are seen, and a
   assertEquals(writes, ['TradeChangeEntrust "1"', 'TradeCancelEntrust "1"', 'TradeCancelEntrust "2"']);
 });
 
-Deno.test("a batch cancel that times out with 60 of 100 done: what is left is asked for, and no more", async () => {
+Deno.test("a batch cancel that times out after 60 of 100: only the remaining orders are cancelled", async () => {
   const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
   const states = new Map(ids.map((id) => [id, OPEN]));
   const { end, writes } = scripted(states, (path, params) => {
@@ -149,12 +149,12 @@ Deno.test("a batch cancel that times out with 60 of 100 done: what is left is as
   const result = await cancelOpen(end.url);
   assertEquals([result.ok, result.cancelled], [true, ids.slice(60)]);
   assertEquals(writes.slice(1), ids.slice(60).map((id) => `TradeCancelEntrust "${id}"`));
-  // The control: with nothing left, nothing is sent.
+  // Control: if no order remains, nothing is sent.
   assertEquals((await cancelOpen(end.url)).cancelled, []);
   assertEquals(writes.length, 41);
 });
 
-Deno.test("an order list that is left out does not show that no order is open", async () => {
+Deno.test("a missing order list does not prove that no order is open", async () => {
   for (const left of ["at once", "afterwards", "never"]) {
     let looks = 0;
     const states = new Map([["1", OPEN]]);
@@ -180,7 +180,7 @@ Deno.test("an order list that is left out does not show that no order is open", 
   }
 });
 
-Deno.test("a batch cancel with an order that was not cancelled is not ok", async () => {
+Deno.test("a batch cancel that did not cancel every order is not ok", async () => {
   const batch = async (failed: readonly string[]) => {
     const ids = ["1", "2"];
     await using end = farEnd(() =>
@@ -207,7 +207,7 @@ Deno.test("a batch cancel with an order that was not cancelled is not ok", async
       failed,
     );
   }
-  // The control: each was cancelled.
+  // Control: all were cancelled.
   const { ok: isOk, steps: [step] } = await batch([]);
   assertEquals([isOk, step!.output], [true, { cancelled: ["1", "2"], failed: [] }]);
 });

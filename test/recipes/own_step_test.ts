@@ -5,7 +5,7 @@ import { loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod
 import { temporaryFolder } from "../day_book/simulated.ts";
 import { type Noted, stepContext } from "./support.ts";
 
-/** Longer than any of this takes on a busy machine, and shorter than what is waited for in vain. */
+/** Longer than anything here takes on a busy machine, and shorter than the timeouts of the tested code. */
 const PATIENCE_MS = 60_000;
 
 const step = (body: string, more = "") =>
@@ -53,7 +53,7 @@ async function isGone(pid: number): Promise<boolean> {
   return false;
 }
 
-Deno.test("a step imports its folder, the toolkit and node: only, and check says what else it would", async () => {
+Deno.test("a step may import only its folder, the toolkit and node:, and check reports other imports", async () => {
   const fine = folderWith(
     step(
       "return { ok: true, helper, note, client: typeof createClient, slash: basename('a/b') };",
@@ -123,7 +123,7 @@ Deno.test("a step imports its folder, the toolkit and node: only, and check says
   await checkWrittenImports(new URL(`file://${fine.path}/own_step.ts`), new URL(`file://${fine.path}/`));
 });
 
-Deno.test("a link within the folder leads no import out of it, whatever was read before under another name", async () => {
+Deno.test("a link inside the folder cannot lead an import out of it, even if the file was read before under another name", async () => {
   using outer = temporaryFolder();
   await Deno.writeTextFile(`${outer.path}/key.pem`, "PRIVATE KEY");
   const imports = 'import one from "./a/x.ts";\nimport two from "./x.ts";';
@@ -144,7 +144,7 @@ Deno.test("a link within the folder leads no import out of it, whatever was read
   assertEquals(await folder.run(), { ok: true, one: "decoy", two: "decoy" });
 });
 
-Deno.test("a step's process loads no file that was not checked and no foreign package, under any name or by a worker", async () => {
+Deno.test("a step's process loads no unchecked file and no foreign package, under any name or in a worker", async () => {
   const late = 'Deno.writeTextFileSync(new URL("ran", import.meta.url), "ran");';
   const ways: Record<string, string> = {
     "a name made at run time": 'await import("./la" + "te.ts")',
@@ -207,10 +207,10 @@ ${Object.entries(ways).map(([way, code]) => `      case ${JSON.stringify(way)}: 
   }
 });
 
-Deno.test("a step leaves nothing in Deno's cache: not by web storage, a worker or modules that it makes at run time", async () => {
+Deno.test("a step leaves nothing in Deno's cache, whether by web storage, a worker or modules created at run time", async () => {
   const word = crypto.randomUUID();
   const mirrored = Array.from(word).reverse().join("");
-  // Written backwards, so that the word is in no file unless the code leaves it there.
+  // Reversed, so that the word is in no file unless the code writes it.
   const leave = `const word = Array.from("${mirrored}").reverse().join("");
     const put = \`await (await caches.open("\${word}")).put("http://a/\${word}", new Response("\${word}"));\`;
     const blob = (text, type) => URL.createObjectURL(new Blob([text], { type }));
@@ -236,7 +236,7 @@ Deno.test("a step leaves nothing in Deno's cache: not by web storage, a worker o
   assertEquals(new TextDecoder().decode(found), "");
 });
 
-Deno.test("configuration and packages of a step's folder count for nothing: no download, no script, no lock file", async () => {
+Deno.test("configuration and packages of a step's folder are ignored: no download, no script, no lock file", async () => {
   let requests = 0;
   await using registry = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, () => {
     requests++;
@@ -258,7 +258,7 @@ Deno.test("configuration and packages of a step's folder count for nothing: no d
   assertEquals(requests, 0);
 });
 
-Deno.test("what a step's or a recipe's file does at its top level ends, and reaches nothing", async () => {
+Deno.test("top-level code of a step or a recipe is ended, and can access nothing", async () => {
   using folder = folderWith("while (true);\nexport default {};\n", {
     "endless.ts": "await new Promise(() => setInterval(() => {}, 1000));\nexport default {};\n",
     "peek.ts": 'export default { name: Deno.env.get("HOME") };\n',
@@ -288,7 +288,7 @@ Deno.test("what a step's or a recipe's file does at its top level ends, and reac
   assertEquals((await loadRecipe(`${folder.path}/fine.ts`)).name, "fine");
 });
 
-Deno.test("a step that was edited after it was checked does not run, nor does one whose import was", async () => {
+Deno.test("a step does not run if it or one of its imports was edited after the check", async () => {
   using folder = folderWith(
     step("return { ok: true, value };", 'import { value } from "./value.ts";'),
     { "value.ts": "export const value = 1;" },
@@ -308,7 +308,7 @@ Deno.test("a step that was edited after it was checked does not run, nor does on
   await assertRejects(run, OwnStepError, changed);
 });
 
-Deno.test("a step ends with every process that it has started, and waits for none", async () => {
+Deno.test("a step's child processes end with it, and it waits for none", async () => {
   const body = `const child = new Deno.Command("sh", { args: ["-c", "WORDS"] }).spawn();
     child.unref();
     context.log("info", String(child.pid));
@@ -333,7 +333,7 @@ Deno.test("a step ends with every process that it has started, and waits for non
     assert(await isGone(Number(pids[0])), "a step that is stopped takes its processes with it");
   }
   {
-    // One that leaves the group keeps the output of the step open, and the step ends all the same.
+    // A process that leaves the group keeps the step's output open, but the step ends anyway.
     const words = "setsid sh -c 'echo \\$\\$; exec sleep 600' &";
     using folder = folderWith(step(`
       const { stdout } = await new Deno.Command("sh", { args: ["-c", "${words}"], stderr: "inherit", stdout: "piped" })
@@ -355,7 +355,7 @@ Deno.test("a step that ends its own process fails for that reason, whatever it p
   await assertRejects(() => failing.run(), OwnStepError, "the disk is gone");
 });
 
-Deno.test("what is started for a step ends when the program is killed, and its folder goes", async () => {
+Deno.test("processes of a step end when the program is killed, and its folder is removed", async () => {
   const main = `import { loadRecipe } from "hsgate/recipes";
     import { stepContext } from "${import.meta.resolve("./support.ts")}";
     const recipe = await loadRecipe(Deno.args[0]);
@@ -400,7 +400,7 @@ Deno.test("what is started for a step ends when the program is killed, and its f
   assertEquals(folders(), []);
 });
 
-Deno.test("folders that killed programs left are removed at the next start, and none that is in use", async () => {
+Deno.test("folders of killed programs are removed at the next start, but no folder in use", async () => {
   using temporary = temporaryFolder();
   using folder = folderWith(step("return { ok: true };"));
   const old = new Date(Date.now() - 3_600_000);
@@ -455,7 +455,7 @@ Deno.test("folders that killed programs left are removed at the next start, and 
   assertEquals(names, [...kept, ...isRoot ? ["hsgate-step-foreign2"] : []].sort());
 });
 
-Deno.test("what a step prints is bounded, in its lines and in all, and takes no memory of the runner", async () => {
+Deno.test("the output of a step is limited, per line and in total, and does not use the runner's memory", async () => {
   const noted: Noted = { artifacts: [], logs: [] };
   using long = folderWith(step(`
     const chunk = new Uint8Array(1024 * 1024).fill(120);
@@ -477,7 +477,7 @@ Deno.test("what a step prints is bounded, in its lines and in all, and takes no 
   assertEquals([more("it prints more"), more("it logs more")], [1, 1]);
 });
 
-Deno.test("a step that answers too much or needs too much memory fails by name", async () => {
+Deno.test("a step that returns too much or needs too much memory fails with a named error", async () => {
   const answers = folderWith(
     step(`return { ok: true, text: "x".repeat(context.attempt * 16 * 1024 * 1024) };`),
   );

@@ -1,5 +1,5 @@
 /**
- * Every recipe of `recipes/`, each against the simulated broker over real HTTP.
+ * Tests every recipe of `recipes/` with the simulated broker over real HTTP.
  *
  * @module
  */
@@ -28,13 +28,13 @@ import {
 const FOLDER = new URL("../../recipes/", import.meta.url).pathname;
 const now = () => SATURDAY;
 
-/** Runs one of them as it stands. */
+/** Runs one of them unchanged. */
 async function runReady(name: string, broker: Simulated, context: Partial<RecipeContext> = {}) {
   const recipe = await loadRecipe(`${FOLDER}${name}.yaml`, { now });
   return await runRecipe(recipe, { client: broker.client, now: () => broker.clock.now(), ...context });
 }
 
-Deno.test("recipes/ holds these recipes, all of them sound, each with a comment on what to change", async () => {
+Deno.test("recipes/ contains these recipes, all valid, each with a comment on what to change", async () => {
   const paths = [...Deno.readDirSync(FOLDER)].map(({ name }) => `${FOLDER}${name}`).sort();
   const { ok, files } = await checkRecipes(paths.map((path) => ({ path })), { now });
   assertEquals(
@@ -76,7 +76,7 @@ Deno.test("recipes/end_of_day.yaml exports the last five trading days of three m
     ["2025-08-15", "final"],
   ]);
   assertEquals([result.ok, events], [true, ["step-started", "progress", "artifact", "step-done"]]);
-  // Every file of every day is named.
+  // Every file of every day is reported.
   const files = Object.keys(readTree(`${folder.path}/out/day-books`)).filter((path) => path.includes("/"));
   assertEquals(new Map(artifacts), new Map(files.map((path) => [`out/day-books/${path}`, true])));
   using other = temporaryFolder();
@@ -103,13 +103,13 @@ Deno.test("recipes/end_of_day.yaml leaves the day provisional at the close and f
   assertEquals([later?.day, later?.status, later?.action], ["2025-08-15", "final", "replaced"]);
 });
 
-Deno.test("recipes/keep_login.yaml asks once and says until when the login holds", async () => {
+Deno.test("recipes/keep_login.yaml makes one query and says when the login expires", async () => {
   await using broker = await simulated();
   const before = broker.simulator.state().callsTaken;
   const { ok, steps } = await runReady("keep_login", broker);
   const kept = steps[0]!.output as LoginKept; // the output of this step
   assertEquals([ok, kept.checkedAt, kept.holdsUntil], [true, "2025-08-16T12:00:00Z", "2025-08-16T15:00:00Z"]);
-  // The login and the query; the query that was refused for want of a login does not count.
+  // The login and the query; the query that was rejected without a login does not count.
   assertEquals(broker.simulator.state().callsTaken - before, 2);
 });
 
@@ -142,7 +142,7 @@ Deno.test("recipes/morning_snapshot.yaml writes funds, holdings, quotes and opti
   assert(lines.length > 2 && lines[1]!.startsWith("AAPL,2025-"));
 });
 
-Deno.test("recipes/bar_archive.yaml goes on where it stopped, within the broker's limits", async () => {
+Deno.test("recipes/bar_archive.yaml continues after its last stored day, within the broker's limits", async () => {
   await using broker = await simulated({ at: Date.parse("2025-08-14T16:30:00+08:00") });
   using folder = temporaryFolder();
   const runAt = async (date: string) => {
@@ -163,7 +163,7 @@ Deno.test("recipes/bar_archive.yaml goes on where it stopped, within the broker'
       ["00005.HK", "5m", "2025-07-01", "2025-08-14"],
     ],
   );
-  // 1 July is a holiday; from the 2nd to 14 August there are 32 sessions, at most 12 days to a request.
+  // 1 July is a holiday; from 2 July to 14 August there are 32 sessions, at most 12 days per request.
   assertEquals(first[1]!.requests, 3);
   assertEquals(days("00700.HK/day").length, 32);
   broker.clock.set(Date.parse("2025-08-15T16:30:00+08:00"));
@@ -176,7 +176,7 @@ Deno.test("recipes/bar_archive.yaml goes on where it stopped, within the broker'
   assertEquals(third!.added, 0);
 });
 
-Deno.test("recipes/bar_archive.yaml that began in the middle of a day ends as one that was run once", async () => {
+Deno.test("recipes/bar_archive.yaml that first ran during a day ends with the same archive as one that ran once", async () => {
   const at = (time: string) => Date.parse(`2025-08-15T${time}:00+08:00`);
   await using broker = await simulated({ at: at("10:32") });
   using resumed = temporaryFolder();
@@ -193,7 +193,8 @@ Deno.test("recipes/bar_archive.yaml that began in the middle of a day ends as on
   await runIn(once.path);
   const whole = readTree(resumed.path);
   assertEquals(whole, readTree(once.path));
-  // A day has 66 bars of 5 minutes. Those from 9:30 to 10:25 were whole, that of 10:30 was not: 54 are new or changed.
+  // A day has 66 bars of 5 minutes. Those from 9:30 to 10:25 were complete, that of 10:30 was not: 54 are new or
+  // changed.
   const lines = (tree: Record<string, string>) =>
     tree["out/archive/bars/00700.HK/5m/2025.jsonl"]!.split("\n").length;
   assertEquals([lines(whole) - lines(unfinished), early!.resumedAt, late!.resumedAt], [
@@ -226,7 +227,7 @@ Deno.test("recipes/margin_watch.yaml posts to a chat when the margin is low, and
   await server.shutdown();
 });
 
-Deno.test("recipes/cancel_at_close.yaml cancels what is open, once each, and shows it beforehand", async () => {
+Deno.test("recipes/cancel_at_close.yaml cancels open orders, each once, and a dry run shows them before", async () => {
   await using broker = await simulated({ at: Date.parse("2025-08-15T15:45:00+08:00") });
   const { client } = broker;
   const order = {
@@ -237,7 +238,7 @@ Deno.test("recipes/cancel_at_close.yaml cancels what is open, once each, and sho
     orderType: "enhanced-limit",
   } as const;
   const quote = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
-  // Far below the market, so that nothing is filled.
+  // Far below the market, so that nothing fills.
   const price = String(Math.floor(Number(quote[0]!.lastPrice) * 0.9));
   const ids = [
     (await client.orders.place({ ...order, price })).orderId,

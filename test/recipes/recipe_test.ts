@@ -15,7 +15,7 @@ import { SATURDAY, simulated, temporaryFolder } from "../day_book/simulated.ts";
 
 const now = () => Date.parse("2025-08-15T12:00:00Z");
 
-/** What is wrong with a recipe, as `line:column: message`. */
+/** Returns the mistakes of a recipe, as `line:column: message`. */
 async function problemsOf(text: string, name = "my.yaml"): Promise<string[]> {
   const error = await assertRejects(() => compileRecipe(text, name, { now }), RecipeError);
   for (const { line, column } of error.issues) {
@@ -28,7 +28,7 @@ const read = "steps: [{ id: a, uses: account.funds, with: { market: hk } }]\n";
 const write =
   'steps: [{ id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }]\n';
 
-Deno.test("compileRecipe() tells every mistake at once, each by line and column and with the nearest name", async () => {
+Deno.test("compileRecipe() reports every mistake at once, each by line and column and with the nearest name", async () => {
   assertEquals(
     await problemsOf(`name: End of day
 steps:
@@ -95,7 +95,7 @@ Deno.test("compileRecipe() checks cron patterns, zones, and that several schedul
   ]);
 });
 
-Deno.test("compileRecipe() tells what is wrong with each schedule, also beside one whose form is wrong", async () => {
+Deno.test("compileRecipe() reports the mistakes of each schedule, also next to one of an invalid form", async () => {
   const text = `name: x
 schedule:
   - { id: a, cron: "61 25 * * *", timezone: Asia/HongKong }
@@ -119,7 +119,7 @@ schedule:
   ]);
 });
 
-Deno.test("compileRecipe() refuses aliases that stand for too much, for nothing or for themselves", async () => {
+Deno.test("compileRecipe() rejects aliases that expand to too much, to nothing or to themselves", async () => {
   const list = (name: string) => `[${Array(10).fill(`*${name}`).join(", ")}]`;
   const bomb = `name: x\na: &a [1, 2, 3]\nb: &b ${list("a")}\nc: &c ${list("b")}\nd: &d ${list("c")}\n`;
   assertEquals(await problemsOf(bomb), [
@@ -134,7 +134,7 @@ Deno.test("compileRecipe() refuses aliases that stand for too much, for nothing 
   });
 });
 
-Deno.test("compileRecipe() says where JSON is broken", async () => {
+Deno.test("compileRecipe() reports the place of a JSON syntax error", async () => {
   const of = (text: string) => problemsOf(text, "my.json");
   assertEquals(await of('{\n  "name": "x",\n  "steps": [1,\n  ]\n}\n'), [
     '4:3: this is not JSON: unexpected "]"',
@@ -148,7 +148,7 @@ Deno.test("compileRecipe() says where JSON is broken", async () => {
   assertEquals(await of(""), ["1:1: this is not JSON: unexpected end of the text"]);
 });
 
-Deno.test("compileRecipe() says where in an expression the mistake is, and in words", async () => {
+Deno.test("compileRecipe() reports the place of a mistake inside an expression, with an explanation", async () => {
   const of = async (expression: string) =>
     (await problemsOf(`name: x
 steps:
@@ -166,7 +166,7 @@ steps:
   assertEquals((await of(""))?.split(": ").slice(-1), ["it is empty"]);
 });
 
-Deno.test("loadRecipe() refuses files that are not UTF-8, by the place of the byte, and links that lead nowhere", async () => {
+Deno.test("loadRecipe() rejects files that are not UTF-8, with the place of the byte, and broken links", async () => {
   await using dir = await temporaryFolder();
   const issueOf = async (name: string) => {
     const error = await assertRejects(() => loadRecipe(`${dir.path}/${name}`, { now }), RecipeError);
@@ -187,7 +187,7 @@ Deno.test("loadRecipe() refuses files that are not UTF-8, by the place of the by
   assertEquals(await issueOf("link.yaml"), [
     "1:1: it cannot be read: it is a link to a file that is not there",
   ]);
-  // A mark of the byte order is none of the text, and some editors write it.
+  // A byte order mark, which some editors write, is not part of the text.
   await Deno.writeTextFile(
     `${dir.path}/marked.json`,
     `\uFEFF{"name":"x","steps":[{"id":"a","uses":"account.funds","with":{"market":"hk"}}]}`,
@@ -195,7 +195,7 @@ Deno.test("loadRecipe() refuses files that are not UTF-8, by the place of the by
   assertEquals((await loadRecipe(`${dir.path}/marked.json`, { now })).name, "x");
 });
 
-Deno.test("loadRecipe() reads regular files of bounded size only, and waits for no pipe", async () => {
+Deno.test("loadRecipe() reads only regular files of limited size, and does not wait for a pipe", async () => {
   await using dir = await temporaryFolder();
   const issueOf = async (path: string) => {
     const error = await assertRejects(() => loadRecipe(path, { now }), RecipeError);
@@ -216,7 +216,7 @@ Deno.test("loadRecipe() reads regular files of bounded size only, and waits for 
     "1:1: the file is larger than 256 KiB, which is the most",
   ]);
   await Deno.writeTextFile(`${dir.path}/fine.yaml`, text.padEnd(256 * 1024, "#"));
-  // A step that runs another recipe looks for its name in every file beside it, the pipe among them.
+  // A step that runs another recipe searches every file next to it for the name, including the pipe.
   await Deno.writeTextFile(
     `${dir.path}/outer.yaml`,
     "name: outer\nsteps: [{ id: a, uses: run, with: { recipe: x } }]\n",
@@ -224,7 +224,7 @@ Deno.test("loadRecipe() reads regular files of bounded size only, and waits for 
   assertEquals((await loadRecipe(`${dir.path}/outer.yaml`, { now })).name, "outer");
 });
 
-Deno.test("compileRecipe() refuses too many steps, values, aliases and levels, and texts that are too long", async () => {
+Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, and texts that are too long", async () => {
   const steps = (count: number) =>
     Array.from(
       { length: count },
@@ -258,7 +258,7 @@ Deno.test("compileRecipe() refuses too many steps, values, aliases and levels, a
   ]);
 });
 
-Deno.test("compileRecipe() says within its own time what is wrong with a file of nothing but mistakes", async () => {
+Deno.test("compileRecipe() reports within its time limit what is wrong with a file full of mistakes", async () => {
   const keys = Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`);
   assertEquals((await problemsOf(keys.join("\n"))).length, 1, "too many values");
   const found = await problemsOf(keys.slice(0, 5_000).join("\n"));
@@ -275,7 +275,7 @@ Deno.test("compileRecipe() says within its own time what is wrong with a file of
   ]);
 });
 
-Deno.test("compileRecipe() refuses addresses that are secrets themselves, wherever they stand", async () => {
+Deno.test("compileRecipe() rejects addresses that are secrets themselves, anywhere in a recipe", async () => {
   const of = (address: string, way: "webhook" | "ping" | "chat") =>
     problemsOf(
       way === "ping"
@@ -326,7 +326,7 @@ Deno.test("compileRecipe() refuses addresses that are secrets themselves, wherev
   }
 });
 
-Deno.test("compileRecipe() refuses codes without quotes, as they would lose their zeros or digits", async () => {
+Deno.test("compileRecipe() rejects codes without quotes, because they would lose zeros or digits", async () => {
   assertEquals(
     await problemsOf(`name: x
 steps:
@@ -346,7 +346,7 @@ steps:
   );
 });
 
-Deno.test("compileRecipe() says where the text itself is broken, and how expressions are quoted", async () => {
+Deno.test("compileRecipe() reports the place of a YAML syntax error, and how to quote expressions", async () => {
   const [broken = ""] = await problemsOf("name: x\nsteps:\n  - id: [a\n");
   assertStringIncludes(broken, "4:1: ");
   const [bare = ""] = await problemsOf(
@@ -357,7 +357,7 @@ Deno.test("compileRecipe() says where the text itself is broken, and how express
   assertStringIncludes(json, "1:3: this is not JSON: expected property name");
 });
 
-Deno.test("compileRecipe() refuses what could send an order late, twice or unwatched", async () => {
+Deno.test("compileRecipe() rejects recipes that could send an order late, twice or without a check", async () => {
   const schedule = "schedule: { calendar: XHKG, at: close-15m }\n";
   const window = "window: XHKG.close-20m..XHKG.close-10m\n";
   assertEquals(await problemsOf(`name: x\n${schedule}${write}`), [
@@ -443,7 +443,7 @@ Deno.test("compileRecipe() fills in the defaults of a recipe that reads, and of 
   ]);
 });
 
-Deno.test("compileRecipe() takes secrets by reference only, and knows those that are listed", async () => {
+Deno.test("compileRecipe() accepts only references to secrets, and only listed ones", async () => {
   const login = (password: string, more = "") =>
     `name: x\n${more}steps:\n  - { id: a, uses: account.login, with: { password: "${password}" } }\n`;
   const expected = 'expected a reference such as "${secret:name}": a recipe holds no secrets';
@@ -461,7 +461,7 @@ Deno.test("compileRecipe() takes secrets by reference only, and knows those that
   }]);
 });
 
-Deno.test("compileRecipe() refuses the clock, unknown names and steps that come later in expressions", async () => {
+Deno.test("compileRecipe() rejects the clock, unknown names and later steps in expressions", async () => {
   const problem = async (condition: string) => {
     const text = `name: x\nsteps:\n  - { id: day-book, uses: account.funds, with: { market: hk } }\n` +
       `  - id: b\n    uses: account.funds\n    if: '${condition}'\n    with: { market: hk }\n` +
@@ -483,7 +483,7 @@ Deno.test("compileRecipe() refuses the clock, unknown names and steps that come 
   assertStringIncludes(await problem("slot > 5"), "no such overload: string > int");
 });
 
-Deno.test("loadRecipe() reads TypeScript as it reads YAML, and finds mistakes by their line", async () => {
+Deno.test("loadRecipe() reads TypeScript like YAML, and reports mistakes with their line", async () => {
   using folder = temporaryFolder();
   const source = (at: string, market: string) =>
     `import { defineRecipe } from ${JSON.stringify(import.meta.resolve("../../lib/recipes/mod.ts"))};\n` +
@@ -506,7 +506,7 @@ Deno.test("loadRecipe() reads TypeScript as it reads YAML, and finds mistakes by
   defineRecipe({ name: "x", schedule: { cron: "0 20 * * *" }, steps: [] });
 });
 
-Deno.test("checkRecipes() knows the recipes of a folder, and refuses circles, writes and equal names", async () => {
+Deno.test("checkRecipes() checks the recipes of a folder together, and rejects circles, inner writes and equal names", async () => {
   using folder = temporaryFolder();
   const files: Record<string, string> = {
     "a.yaml": "name: a\nsteps: [{ id: b, uses: run, with: { recipe: b } }]\n",
@@ -547,7 +547,7 @@ Deno.test("checkRecipes() knows the recipes of a folder, and refuses circles, wr
   ]);
 });
 
-Deno.test("checkRecipes() lists the next ten slots over all schedules, and those that meet a clock change", async () => {
+Deno.test("checkRecipes() lists the next ten slots over all schedules, and those at a clock change", async () => {
   const text = "name: x\nschedule:\n  - { id: a, every: 2h }\n  - { id: b, every: 3h }\n" + read;
   const hour = 3_600_000;
   const { files: [report] } = await checkRecipes([{ path: "x.yaml", text }], {
@@ -562,7 +562,7 @@ Deno.test("checkRecipes() lists the next ten slots over all schedules, and those
       { after, months },
     ) => [{ kind: "gap", wall: `${after} ${months}`, zone: id, runsAt: [] }],
   });
-  // Of b the one at 3 h is skipped: it is shown, and does not count.
+  // The slot of b at 3 h is skipped: it is listed but not counted.
   const shown = report!.next.map(({ scheduleId, at, skipped }) =>
     `${scheduleId}${at / hour}${skipped ?? ""}`
   );
@@ -573,7 +573,7 @@ Deno.test("checkRecipes() lists the next ten slots over all schedules, and those
   ]]);
 });
 
-Deno.test("bindParams() checks what is given against the recipe's parameters", async () => {
+Deno.test("bindParams() checks given values against the recipe's parameters", async () => {
   const recipe = await compileRecipe(
     `name: x\nparams: { day: { type: date }, count: 5 }\n${read}`,
     "my.yaml",
@@ -595,9 +595,9 @@ Deno.test("bindParams() checks what is given against the recipe's parameters", a
   );
 });
 
-Deno.test("recipeJsonSchema() describes each step's own parameters, expressions in their place included", async () => {
+Deno.test("recipeJsonSchema() describes each step's own parameters, including expressions in their place", async () => {
   const schema = await recipeJsonSchema();
-  // The part of the schema that is looked at here.
+  // The part of the schema that this test checks.
   const steps = (schema as {
     properties: {
       steps: {
@@ -630,11 +630,11 @@ Deno.test("recipeJsonSchema() describes each step's own parameters, expressions 
   assertEquals(Object.keys(parametersOf("keep-login")), ["market", "life"]);
   assertEquals(parametersOf("export-day-book").sessions, {
     anyOf: [{ type: "integer", minimum: 1, maximum: 250 }, hole],
-    description: "The last trading days that have begun; or from and to",
+    description: "Number of last trading days that have begun; or use from and to",
   });
 });
 
-Deno.test("runRecipe() walks lists to their end, hands outputs on, and leaves out what a condition excludes", async () => {
+Deno.test("runRecipe() reads lists to their end, passes outputs on, and skips steps whose condition is false", async () => {
   const recipe = await compileRecipe(
     `name: lists
 params: { from: "2025-08-13" }
@@ -705,7 +705,7 @@ Deno.test("lastSessions() counts days on which one of the markets has opened", (
     from: "2025-07-02",
     to: "2025-07-03",
   });
-  // Before the open of Monday, in Hong Kong and in New York.
+  // Before Monday's open, in Hong Kong and in New York.
   assertEquals(lastSessions(["hk"], 1, at("2025-07-07T09:29:00+08:00")), {
     from: "2025-07-04",
     to: "2025-07-04",

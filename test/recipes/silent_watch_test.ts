@@ -1,4 +1,4 @@
-/** What a recorder of pushes makes of a connection that is silent: a lunch break is none of its faults, a dead one is. */
+/** Tests how a push recording treats a silent connection: a lunch break is not a gap, a dead connection is. */
 import { assert, assertEquals } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import type { Recorded } from "../../lib/recipes/kinds/watch.ts";
@@ -13,7 +13,7 @@ import { type Noted, stepContext } from "./support.ts";
 const at = (text: string) => Date.parse(text);
 const MINUTE = 60_000;
 
-Deno.test("tradedMs() counts continuous trading of the longest open exchange, and leaves breaks out", () => {
+Deno.test("tradedMs() counts continuous trading of the exchange that is open longest, without breaks", () => {
   const hk = (from: string, to: string) =>
     tradedMs(["hk-stock"], at(`2025-08-15T${from}+08:00`), at(`2025-08-15T${to}+08:00`)) / MINUTE;
   assertEquals(hk("10:00", "10:05"), 5);
@@ -22,11 +22,11 @@ Deno.test("tradedMs() counts continuous trading of the longest open exchange, an
   assertEquals(hk("12:50", "13:10"), 10);
   assertEquals(hk("09:00", "09:40"), 10);
   assertEquals(tradedMs(["hk-stock"], at("2025-08-16T10:00+08:00"), at("2025-08-16T11:00+08:00")), 0);
-  // The night of Hong Kong is the day of New York.
+  // Night in Hong Kong is day in New York.
   const [from, to] = [at("2025-08-15T22:00+08:00"), at("2025-08-15T22:05+08:00")];
   assertEquals([tradedMs(["hk-etf"], from, to), tradedMs(["hk-etf", "us-stock"], from, to)], [0, 5 * MINUTE]);
   assertEquals(tradedMs([], from, to), 0);
-  // Where no calendar says anything, it may be trading.
+  // Without a calendar, the exchange may be trading.
   assertEquals(tradedMs(["hk-stock"], at("2150-01-05T12:00Z"), at("2150-01-05T12:05Z")), 5 * MINUTE);
 });
 
@@ -34,7 +34,7 @@ for (
   const { name, time, breaks, ok, quiet } of [
     { name: "in the lunch break", time: "12:30", breaks: false, ok: true, quiet: true },
     { name: "while the exchange trades", time: "10:30", breaks: false, ok: false, quiet: undefined },
-    // The control: a connection that ends is a gap at any time.
+    // Control: a connection that ends is a gap at any time.
     { name: "that ends in the lunch break", time: "12:30", breaks: true, ok: false, quiet: undefined },
   ]
 ) {

@@ -1,12 +1,12 @@
 /**
- * A context for one step, over the simulated broker.
+ * Provides a context for one step, with the simulated broker.
  *
  * @module
  */
 import type { StepContext } from "../../lib/recipes/mod.ts";
 import type { Simulated } from "../day_book/simulated.ts";
 
-/** What a step wrote down beside its output. */
+/** What a step recorded besides its output. */
 export interface Noted {
   artifacts: Parameters<StepContext["artifact"]>[0][];
   logs: string[];

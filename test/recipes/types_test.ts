@@ -1,5 +1,5 @@
 /**
- * What a check of recipes knows of the values that expressions will have.
+ * Tests what a check of recipes knows about the values of expressions.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { type Noted, stepContext } from "./support.ts";
 
 const now = () => Date.parse("2025-08-15T08:00:00Z");
 
-/** Steps whose outputs the expressions below read. */
+/** Steps whose outputs the expressions below use. */
 const STEPS = `name: types
 schedule: { calendar: XHKG, at: close+45m }
 params:
@@ -28,7 +28,7 @@ steps:
   - { id: book, uses: export-day-book, with: { markets: [hk], sessions: 1 } }
 `;
 
-/** Everything that is wrong with a text, each as \`line:column: message\`. */
+/** Returns all mistakes of a text, each as \`line:column: message\`. */
 async function problemsOf(text: string): Promise<string[]> {
   try {
     await compileRecipe(text, "types.yaml", { now });
@@ -39,7 +39,7 @@ async function problemsOf(text: string): Promise<string[]> {
   }
 }
 
-/** What is wrong with an expression; its place is counted from its own start. */
+/** Returns the mistakes of an expression; places are counted from its start. */
 async function wrongIn(expression: string): Promise<string[]> {
   const prefix =
     '  - { id: tell, uses: notify, with: { webhook: "http://127.0.0.1:1/", text: x, data: \'${{ ';
@@ -53,7 +53,7 @@ async function wrongIn(expression: string): Promise<string[]> {
   });
 }
 
-Deno.test("a check finds each thing in an expression that can never work out, at its place", async () => {
+Deno.test("a check finds each part of an expression that can never work, with its place", async () => {
   for (
     const [expression, ...wrong] of [
       ["outputs.funds.availble", '14: outputs.funds has no "availble"; did you mean "available"?'],
@@ -127,7 +127,7 @@ Deno.test("a check finds each thing in an expression that can never work out, at
         "decimalDivide(params.floor, params.days, 2)",
         '28: "decimalDivide" takes text there, and params.days is a number: write string(params.days)',
       ],
-      // Controls: near the ones above, and sound.
+      // Controls: similar to the ones above, and valid.
       ["outputs.funds.available"],
       ['decimalAdd(outputs.fills[0].fees.total, "1")'],
       ["outputs.fills.map(f, f.fees.total)"],
@@ -157,10 +157,10 @@ Deno.test("a check finds each thing in an expression that can never work out, at
   }
 });
 
-/** A recipe of one step after those that give outputs. */
+/** A recipe of one step after the steps with outputs. */
 const withStep = (step: string, more = "") => `${STEPS}  - { id: last, ${step} }\n${more}`;
 
-Deno.test("a check finds columns that no row can have, also where they come from a parameter", async () => {
+Deno.test("a check finds columns that no row can have, also from a parameter", async () => {
   const table = (columns: string) =>
     withStep(`uses: convert-report, with: { rows: "\${{ outputs.fills }}", to: a.md, columns: ${columns} }`);
   const line = STEPS.split("\n").length;
@@ -172,7 +172,7 @@ Deno.test("a check finds columns that no row can have, also where they come from
     `${line}:96: steps.6.with.columns: expected a column that the rows have; did you mean "symbol"?, and ` +
     'params.columns.1 is "symbl"',
   ]);
-  // Controls: columns that rows have, rows of which nothing is known, and rows that an expression makes.
+  // Controls: columns that rows have, rows of unknown type, and rows that an expression creates.
   for (
     const sound of [
       table("[date, symbol, fees.total, fees]"),
@@ -190,7 +190,7 @@ Deno.test("a check finds columns that no row can have, also where they come from
   assert((await problemsOf(made))[0]?.endsWith('expected a column that the rows have; did you mean "day"?'));
 });
 
-Deno.test("a check finds values of expressions that their places cannot take, and conditions that are none", async () => {
+Deno.test("a check finds expressions of the wrong type for their place, and conditions that are not conditions", async () => {
   for (
     const [step, wrong] of [
       ["uses: funds-x", "there is no step"],
@@ -243,7 +243,7 @@ Deno.test("a check finds values of expressions that their places cannot take, an
   }
 });
 
-Deno.test("a check finds wrong names in the texts of notices, where the run is over", async () => {
+Deno.test("a check finds wrong names in the texts of notices, which run after the run", async () => {
   const notice = (text: string) =>
     withStep(
       "uses: futures.funds",
@@ -289,11 +289,11 @@ Deno.test("a check knows whether a slot has a session", async () => {
   assertEquals(await recipe(cron, "session == null ? slot : session.date"), []);
   assertEquals(await recipe(cron, "has(session.date) ? session.date : slot"), []);
   assertEquals(await recipe(cron.replace(" }", ", onlyIn: XHKG }"), "previousSession.date"), []);
-  // Without a schedule another recipe, or a person, decides what session it is run for.
+  // Without a schedule, another recipe or a person decides for which session it runs.
   assertEquals(await recipe("", "session.date"), []);
 });
 
-Deno.test("a check refuses a keep-login that runs less often than three times in the login's life", async () => {
+Deno.test("a check rejects a keep-login that runs less than three times within the login's lifetime", async () => {
   const recipe = (every: string, life = "") =>
     problemsOf(
       `name: x\nschedule: { every: ${every} }\nsteps: [{ id: a, uses: keep-login, with: { market: hk${life} } }]\n`,
@@ -308,7 +308,7 @@ Deno.test("a check refuses a keep-login that runs less often than three times in
   assertEquals(await recipe("40m", ", life: 2h"), []);
 });
 
-Deno.test("a check refuses a keep-login by cron or calendar whose slots are too far apart", async () => {
+Deno.test("a check rejects a keep-login by cron or calendar whose slots are too far apart", async () => {
   const recipe = (schedule: string, life = "30m", more = "") =>
     problemsOf(
       `name: x\n${more}schedule: ${schedule}\nsteps: [{ id: a, uses: keep-login, with: { market: hk, life: "${life}" } }]\n`,
@@ -334,7 +334,7 @@ Deno.test("a check refuses a keep-login by cron or calendar whose slots are too 
   const byParam = "params: { life: 30m }\n";
   assertEquals((await recipe(cron("0 * * * *"), "${{ params.life }}", byParam)).length, 1);
   assertEquals((await recipe("{ every: 40m }", "${{ params.life }}", byParam)).length, 1);
-  // The control: often enough, over lunch, over midnight, and a longer life.
+  // Control: often enough, over lunch, over midnight, and a longer lifetime.
   for (const pattern of ["*/10 9-16 * * 1-5", "*/5 21-23,0-4 * * *", "* * * * *"]) {
     assertEquals([pattern, await recipe(cron(pattern))], [pattern, []]);
   }
@@ -342,7 +342,7 @@ Deno.test("a check refuses a keep-login by cron or calendar whose slots are too 
   assertEquals(await recipe("{ every: 10m }", "${{ params.life }}", byParam), []);
 });
 
-Deno.test("a check says that a member does not go with the form, which zones are the reverse, and that a pin is a secret", async () => {
+Deno.test("a check reports a member that does not fit the form, reversed time zones, and a pin that is a secret", async () => {
   const recipe = (...lines: string[]) =>
     problemsOf(
       ["name: x", ...lines, "steps: [{ id: a, uses: orders.today, with: { market: hk } }]", ""].join("\n"),
@@ -356,7 +356,7 @@ Deno.test("a check says that a member does not go with the form, which zones are
     await one("secrets: { t: { env: A, file: b } }"),
     'does not go with "',
   );
-  // The control: a name that no form has.
+  // Control: a name that no form has.
   assertStringIncludes(
     await one("schedule: { calendar: XHKG, at: open+10m, jiter: 20m }"),
     'no such member; did you mean "jitter"?',
@@ -376,7 +376,7 @@ Deno.test("a check says that a member does not go with the form, which zones are
   }
 });
 
-Deno.test("a check says what to write for a span without its unit, a secret without its origin, an offset as a zone", async () => {
+Deno.test("a check suggests a fix for a duration without a unit, a secret without a source, and an offset as a time zone", async () => {
   const recipe = (...lines: string[]) =>
     problemsOf(["name: x", ...lines, "steps:", "  - { id: a, uses: futures.funds }", ""].join("\n"));
   const cron = (zone: string) => `schedule: { cron: "0 8 * * *", timezone: ${zone} }`;
@@ -442,7 +442,7 @@ Deno.test("a check says what to write for a span without its unit, a secret with
   assertEquals(await hook("secrets: { hook: { env: HOOK } }"), []);
 });
 
-Deno.test("a check finds what a run of another recipe would be refused for", async () => {
+Deno.test("a check finds why a run of another recipe would be rejected", async () => {
   using folder = temporaryFolder();
   const write = (name: string, text: string) =>
     Deno.writeTextFile(`${folder.path}/${name}.yaml`, `name: ${name}\n${text}`);
@@ -494,7 +494,7 @@ Deno.test("a check finds what a run of another recipe would be refused for", asy
   ) assertEquals(await outer(step, rest), wrong as readonly string[], step);
 });
 
-Deno.test("a check goes by the outputs that a step of your own declares, and by none where it declares none", async () => {
+Deno.test("a check uses the outputs that a custom step declares, or none if it declares none", async () => {
   using folder = temporaryFolder();
   const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define_step.ts"));
   const write = (name: string, outputs: string) =>
@@ -538,7 +538,7 @@ steps:
   assertEquals(await problems("declared", "slot", "{ token: hunter2 }"), [
     '3:58: steps.0.with.token: expected a reference such as "${secret:name}": a recipe holds no secrets',
   ]);
-  // An output that is not as declared is told; the work is done all the same.
+  // An output that differs from the declaration is reported; the step's work is done anyway.
   const noted: Noted = { artifacts: [], logs: [] };
   const compiled = await compileRecipe(recipe("declared", "slot"), path, { now });
   assertEquals(await compiled.steps[0]!.run(stepContext(undefined, {}, noted)), {
@@ -551,7 +551,7 @@ steps:
   ]);
 });
 
-Deno.test("a check refuses a wait for the fees of a session that no slot has, and a recipe run to send a notice", async () => {
+Deno.test("a check rejects a wait for the fees of a session that no slot has, and a recipe run to send a notice", async () => {
   const cron = 'schedule: { cron: "0 8 * * *", timezone: Asia/Hong_Kong }';
   const wait = (schedule: string, more = "") =>
     problemsOf(
@@ -570,7 +570,7 @@ Deno.test("a check refuses a wait for the fees of a session that no slot has, an
   );
 });
 
-/** Outputs of every step that has a form for them, as the tests of the steps saw them. */
-Deno.test("every step of ours but run describes its output", () => {
+/** Outputs of every step with a declared output, as its tests produced them. */
+Deno.test("every built-in step except run describes its output", () => {
   for (const { name, output } of stepKinds.values()) assertEquals(output === undefined, name === "run", name);
 });

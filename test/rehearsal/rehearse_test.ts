@@ -322,7 +322,7 @@ Deno.test("rehearse() refuses days that make no sense, and a script for recipes 
   await assertRejects(
     () => rehearsed(FUNDS, ["2025-03-05", "2025-03-04"]),
     RangeError,
-    "Cannot rehearse from 2025-03-05 to 2025-03-04: the end comes first",
+    "Cannot rehearse from 2025-03-05 to 2025-03-04: the last day is before the first",
   );
   await assertRejects(
     () => rehearsed(FUNDS, ["2025-3-5", "2025-03-06"]),

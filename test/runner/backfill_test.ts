@@ -6,11 +6,11 @@ import { bench, close45, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "
 
 const christmas = { from: "2025-12-20", to: "2025-12-29", drawTraceId: () => "1" };
 
-Deno.test("planBackfill() names what would run, what stays, and days without a slot, and changes nothing", async () => {
+Deno.test("planBackfill() lists the runs to make, the runs that stay, and days without a slot, and changes nothing", async () => {
   const eod = recipe({
     schedules: [
       { ...close45, id: "late" },
-      // The same instant but for half-days: a duplicate that must not run beside the first.
+      // On half-days this schedule has the same instant as the first: a duplicate that must not run as well.
       { ...close45, id: "wall", at: { time: "16:45" } },
     ],
   });
@@ -47,7 +47,7 @@ Deno.test("planBackfill() names what would run, what stays, and days without a s
   assertEquals((await runsOf(b.store)).length, 2, "nothing was written");
 });
 
-Deno.test("a run of the past sees its own slot and session, and so does a recipe within it", async () => {
+Deno.test("a backfilled run sees its own slot and session, and so does a recipe that it runs as a step", async () => {
   const seen: unknown[] = [];
   const look = (name: string) => ({ session, slot, previousSession }: StepContext) => {
     seen.push([name, slot, session?.date, session?.halfDay, previousSession?.date]);
@@ -69,13 +69,13 @@ Deno.test("a run of the past sees its own slot and session, and so does a recipe
     ["outer", "2025-12-24T04:45:00Z", "2025-12-24", true, "2025-12-23"],
     ["inner", "2025-12-24T04:45:00Z", "2025-12-24", true, "2025-12-23"],
   ]);
-  // From the start means the inner one too.
+  // With fromStart, the inner run starts over too.
   await rerun(b.store, { runKey: "outer/s1/2025-12-24", fromStart: true, now: b.host.now() });
   await b.scheduler.drain();
   assertEquals(seen.length, 4);
 });
 
-Deno.test("planBackfill() refuses what writes, keeps logins, lies ahead or lies outside the calendar", async () => {
+Deno.test("planBackfill() rejects recipes that write or keep logins, future days, and days outside the calendar", async () => {
   await using b = await bench({ start: "2025-12-22T12:00Z", recipes: [] });
   const plan = (given: Parameters<typeof recipe>[0], from: string, to: string) => async () =>
     await planBackfill(b.store, recipe(given), {
@@ -107,7 +107,7 @@ Deno.test("planBackfill() refuses what writes, keeps logins, lies ahead or lies 
   );
 });
 
-Deno.test("openSlot() takes what a stop has given back, and nothing that others are at", async () => {
+Deno.test("openSlot() opens a run that a stop made due again, but no run that another process has", async () => {
   const hang = recipe({
     steps: [
       step({
@@ -137,7 +137,7 @@ Deno.test("openSlot() takes what a stop has given back, and nothing that others 
   ]);
 });
 
-Deno.test("rerun() keeps what ended well, refuses a day without a session, and tells what runs already", async () => {
+Deno.test("rerun() keeps successful steps, rejects a day without a session, and leaves a run in progress alone", async () => {
   let [first, second] = [0, 0];
   const flaky = recipe({
     steps: [
@@ -161,7 +161,7 @@ Deno.test("rerun() keeps what ended well, refuses a day without a session, and t
   assertEquals(await rerun(b.store, { ...again, runKey: "eod/s1/2020-01-01" }), false);
 });
 
-Deno.test("resumeRecipe() with catchUp takes up what the misfire policy would, newest of them", async () => {
+Deno.test("resumeRecipe() with catchUp makes as many of the newest slots due as the misfire policy allows", async () => {
   const eod = recipe({ misfire: { graceMs: 15 * MINUTE, action: "all", max: 2 } });
   await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [eod] });
   await b.scheduler.start();

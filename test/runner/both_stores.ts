@@ -1,12 +1,14 @@
 /**
- * What the runner promises, as tests that run once over each kind of store.
+ * Tests of what the runner promises, which run once with each kind of store.
  *
  * @module
  */
 import { kinds } from "../support/stores.ts";
 import { withStores } from "./support.ts";
 
-/** A test that is run over SQLite in memory, and over PostgreSQL where there is one. Each store that it opens is new. */
+/**
+ * Defines a test that runs with SQLite in memory, and with PostgreSQL if there is one. Each store that it opens is new.
+ */
 export function testBoth(name: string, run: () => Promise<void>): void {
   for (const kind of kinds) {
     Deno.test({

@@ -30,7 +30,7 @@ function depsOf({ store, host, redactor, events }: Bench): RunDeps {
 const waits = ({ signal }: { signal: AbortSignal }) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
-/** A run by hand whose process dies at once. */
+/** A manual run whose process dies at once. */
 async function dead(b: Bench, about: CompiledRecipe): Promise<string> {
   const { store, host } = b;
   const key = await addManualRun(store, about, { id: "1", now: host.now(), drawTraceId: () => "1" });
@@ -65,7 +65,7 @@ testBoth("runManual() tells at a stop what the store holds in the end", async ()
     event.type === "run-ended" ? [`${event.runKey} ${event.state} ${event.reason}`] : []
   );
   assertEquals(told, ["eod/m/1 cancelled stopped"]);
-  // Whoever stopped it needs no notice of that.
+  // The person who stopped the run needs no notice about it.
   assertEquals(ended, []);
   assertEquals(await runsOf(b.store), ["eod/m/1 cancelled stopped manual"]);
 });

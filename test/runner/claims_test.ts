@@ -48,7 +48,7 @@ testBoth(
     for (const [name, write] of Object.entries(ways)) {
       await using store = await openStore();
       const runKey = await addManualRun(store, recipe(), { id: "1", now: NOW, drawTraceId: () => "t" });
-      // Not by hand, so that it goes back when its lease runs out.
+      // Not a manual run, so it becomes due again when its lease expires.
       await store.run("update run set kind = 'live' where run_key = ?", runKey);
       const old = await claimed(store, runKey, NOW);
       const later = NOW + MINUTE;
@@ -59,7 +59,7 @@ testBoth(
       const before = await events();
       await assertRejects(() => write(store, old, later), LeaseLostError, "this process lost its lease");
       assertEquals([await events(), (await findRun(store, runKey))!.state], [before, "running"], name);
-      await write(store, fresh, later); // control
+      await write(store, fresh, later); // control: a valid claim may write
     }
   },
 );
@@ -101,7 +101,7 @@ Deno.test(
     using folder = temporaryFolder();
     const path = `${folder.path}/hsgate.db`;
     await using store = await openSqlite(path);
-    // 2 is "full": with less a commit may be gone after a loss of power.
+    // 2 means "full": with a lower level, a power loss could undo a commit.
     assertEquals((await store.get<{ synchronous: number }>("pragma synchronous"))?.synchronous, 2);
     assertEquals((await store.get<{ journal_mode: string }>("pragma journal_mode"))?.journal_mode, "wal");
     const { syncSync } = Deno.FsFile.prototype;

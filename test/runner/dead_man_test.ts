@@ -4,7 +4,7 @@ import { Pinger, pingUrl } from "../../lib/runner/schedule/dead_man.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { bench, DAY, MINUTE, realHost, recipe, step } from "./support.ts";
 
-/** A dead-man service that notes what it is asked. */
+/** A dead-man service that records its requests. */
 function service(answer: (path: string) => Response | Promise<Response> = () => new Response("OK")) {
   const paths: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {
@@ -37,7 +37,7 @@ function pingerFor(url: string, given: Partial<ConstructorParameters<typeof Ping
   return { pinger, troubles, redactor };
 }
 
-Deno.test("Pinger tells of start, success and fail in order, with one id for the run", async () => {
+Deno.test("Pinger sends start, success and fail in order, with one id for the run", async () => {
   await using hc = service();
   const { pinger, troubles, redactor } = pingerFor(hc.url);
   pinger.onEvent(started);
@@ -55,13 +55,13 @@ Deno.test("Pinger tells of start, success and fail in order, with one id for the
   assertEquals(redactor.text(`at ${hc.url}/start and 6f0c4a51-check`), "at [secret]/start and [secret]");
 });
 
-Deno.test("Pinger tries again what failed for the moment, tells once that pings are not taken, and once that they are", async () => {
+Deno.test("Pinger retries temporary failures, and reports once that pings fail and once that they work again", async () => {
   let answers = [503, 404, 404, 200];
   await using hc = service(() => new Response(null, { status: answers.shift() ?? 200 }));
   const { pinger, troubles } = pingerFor(hc.url);
   for (let count = 0; count < 3; count++) pinger.onEvent(started);
   await pinger.end(10_000);
-  assertEquals(hc.paths.length, 4); // 503 is asked again, 404 is not
+  assertEquals(hc.paths.length, 4); // a 503 is retried, a 404 is not
   const host = new URL(hc.url).host;
   assertEquals(troubles, [
     `cannot deliver pings for "eod": ${host}: it answered 404`,
@@ -70,7 +70,7 @@ Deno.test("Pinger tries again what failed for the moment, tells once that pings 
   answers = [];
 });
 
-Deno.test("Pinger holds nobody up: a service that is gone or slow is left behind at the end", async () => {
+Deno.test("Pinger delays nothing: at the end it gives up on an unreachable or slow service", async () => {
   const slow = Promise.withResolvers<Response>();
   await using hc = service(() => slow.promise);
   const began = performance.now();
@@ -85,7 +85,7 @@ Deno.test("Pinger holds nobody up: a service that is gone or slow is left behind
   slow.resolve(new Response());
 });
 
-Deno.test("Pinger says each minute that the scheduler is alive; a holiday is a success, a missed slot a failure", async () => {
+Deno.test("Pinger pings each minute for the scheduler; a holiday counts as success, a missed slot as failure", async () => {
   const asked: string[] = [];
   const post = (url: string) => Promise.resolve(void asked.push(new URL(url).pathname)).then(() => 200);
   const bad = recipe({
@@ -110,7 +110,8 @@ Deno.test("Pinger says each minute that the scheduler is alive; a holiday is a s
   await b.host.pass(3 * MINUTE);
   assertEquals(asked, Array(4).fill("/alive"));
   asked.length = 0;
-  // Past Christmas, on which Hong Kong rests, to Monday after its slot: the half-day before and Monday were missed.
+  // Jumps past Christmas, when Hong Kong is closed, to Monday after its slot: the half-day before and Monday were
+  // missed.
   b.host.sleep(5 * DAY + 60 * MINUTE);
   await b.host.pass(2 * MINUTE);
   await b.scheduler.stop();
@@ -119,6 +120,6 @@ Deno.test("Pinger says each minute that the scheduler is alive; a holiday is a s
   assertEquals(asked.filter((path) => path === "/recipe/fail").length >= 1, true, asked.join());
 });
 
-Deno.test("pingUrl() keeps what the address has", async () => {
+Deno.test("pingUrl() keeps the path and query of the address", async () => {
   assertEquals(await pingUrl("https://hc.example/a/b?x=1", "fail"), "https://hc.example/a/b/fail?x=1");
 });

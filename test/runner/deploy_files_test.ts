@@ -51,7 +51,7 @@ const all = [eod, trader, keep, monthly];
 const linesOf = (text: string) => text.split("\n").filter((line) => /^[\d*@]/.test(line));
 const run = "/usr/bin/deno run --allow-net --allow-read /opt/hsgate/tasks/hsgate.ts run";
 
-Deno.test("crontab() asks date for the time of the exchange, so that it is right in any zone of the machine", () => {
+Deno.test("crontab() checks the exchange's time with date, so that the line works in any time zone of the machine", () => {
   const [timed, reboot, ...more] = linesOf(crontab([eod], options).files[0]!.text);
   const command = `cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
     `--if-new --wait 900 >>/srv/store/hsgate.log 2>&1 || echo "hsgate: eod ended with $?, see "/srv/store/hsgate.log`;
@@ -62,7 +62,7 @@ Deno.test("crontab() asks date for the time of the exchange, so that it is right
   assertEquals([reboot, more], [`@reboot sleep 60; ${command}`, []]);
 });
 
-Deno.test("crontab() lets nothing make up for a recipe that writes, and says what must stay", () => {
+Deno.test("crontab() does not catch up a recipe that writes, and says which files must stay", () => {
   const { text } = crontab([trader], options).files[0]!;
   assertEquals(linesOf(text).map((line) => line.split(" cd ")[0]), [
     `*/15 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-1145|[1-5]-1545)`,
@@ -71,7 +71,7 @@ Deno.test("crontab() lets nothing make up for a recipe that writes, and says wha
   assertStringIncludes(text, "it writes, so a start more than 5 min late does nothing");
 });
 
-Deno.test("crontab() takes whole hours for many minutes, and names dates where there are few", () => {
+Deno.test("crontab() uses whole hours for many minutes, and lists dates if there are few", () => {
   const [keeping = "", ...dated] = [keep, monthly].flatMap((each) =>
     linesOf(crontab([each], options).files[0]!.text)
   );
@@ -88,7 +88,7 @@ Deno.test("crontab() takes whole hours for many minutes, and names dates where t
   );
 });
 
-Deno.test("crontab() fires in the minute of a slot wherever the machine lives", () => {
+Deno.test("crontab() fires in the minute of a slot in every time zone of the machine", () => {
   for (const zone of ["UTC", "Asia/Hong_Kong", "Asia/Kathmandu", "America/St_Johns", "Australia/Lord_Howe"]) {
     const line = linesOf(crontab([monthly], options).files[0]!.text)[0]!;
     const minutes = line.split(" ")[0]!.split(",").map(Number);
@@ -99,7 +99,7 @@ Deno.test("crontab() fires in the minute of a slot wherever the machine lives", 
   }
 });
 
-Deno.test("crontab() writes a gate that a shell opens at the times of slots alone", async () => {
+Deno.test("crontab() writes a condition that is true in a shell only at the times of slots", async () => {
   const line = linesOf(crontab([eod], options).files[0]!.text)[0]!;
   const gate = /in (\S+)\)/.exec(line)![1];
   const times = ["1-1245", "5-1645", "3-1244", "6-1245", "7-1645", "1-0045"];
@@ -108,7 +108,7 @@ Deno.test("crontab() writes a gate that a shell opens at the times of slots alon
   assertEquals(new TextDecoder().decode(stdout), "1-1245\n5-1645\n");
 });
 
-Deno.test("crontab() refuses a line that Debian's cron would cut, and a period that cron cannot follow", () => {
+Deno.test("crontab() rejects a line that Debian's cron would cut, and a period that cron cannot express", () => {
   const deep = { ...options, dir: `/srv/${"deep/".repeat(150)}x` };
   assertThrows(() => crontab([eod], deep), TypeError, "and cron accepts 998");
   const quick = recipe({ schedules: [{ id: "s", form: "every", everyMs: 30_000, jitterMs: 0 }] });
@@ -164,7 +164,7 @@ Deno.test("systemd() writes a service and a timer for each recipe, and one servi
   }
 });
 
-Deno.test("systemd() leaves out for a user what a user's systemd may not do, and escapes % and $", () => {
+Deno.test("systemd() omits from user units what user units may not set, and escapes % and $", () => {
   const text = unitsOf([eod], true, { store: "/srv/100%/$a.db" }).get("hsgate-eod.service")!;
   assert(!/^(User|ProtectSystem|PrivateTmp|After)=/m.test(text), text);
   assertStringIncludes(text, "EnvironmentFile=-%h/.config/hsgate/env");
@@ -181,14 +181,14 @@ async function analyze(args: string[]): Promise<{ code: number; text: string }> 
   return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
 }
 const hasSystemd = await hasProgram("systemd-analyze");
-/** Why tests with systemd's own checker are left out. */
+/** Why the tests with systemd-analyze are skipped. */
 const reason = hasSystemd ? "" : " (left out: no systemd-analyze on this machine)";
 
-/** Has systemd read units; nothing when all is well. */
+/** Has systemd verify units; returns `undefined` if they are valid. */
 async function verify(units: Map<string, string>, scope: string[] = []): Promise<string> {
   using folder = temporaryFolder();
   for (const [name, text] of units) {
-    // The check looks whether programs and folders are there, which depends on the machine.
+    // The check also looks for programs and folders, which depend on the machine.
     const here = text.replaceAll("/usr/bin/deno", Deno.execPath());
     await Deno.writeTextFile(`${folder.path}/${name}`, here);
   }
@@ -223,13 +223,13 @@ Deno.test({
       assertEquals(found.code, 0, time);
     }
     const half = await analyze(["calendar", "--base-time=2025-12-23 23:00:00 UTC", times[0]!]);
-    // Christmas Eve closes at 12:00 in Hong Kong.
+    // On Christmas Eve, Hong Kong closes at 12:00.
     assertStringIncludes(half.text, "2025-12-24 04:45:00 UTC");
   },
 });
 
 const schema = z.fromJSONSchema(
-  // A schema of the standard; the file is read as plain data.
+  // A published schema; the file is read as plain data.
   manifests as Parameters<typeof z.fromJSONSchema>[0],
 );
 const kube = (recipes: CompiledRecipe[], as: "jobs" | "scheduler" = "jobs") =>
@@ -244,7 +244,7 @@ const kube = (recipes: CompiledRecipe[], as: "jobs" | "scheduler" = "jobs") =>
 // deno-lint-ignore no-explicit-any -- documents are checked against the schema first
 const documents = (text: string): any[] => parseAllDocuments(text).map((document) => document.toJS());
 
-Deno.test("kubernetes() writes manifests that fit Kubernetes' own schema, where nothing unknown is let through", () => {
+Deno.test("kubernetes() writes manifests that match Kubernetes' own schema, without unknown members", () => {
   const found = [...documents(kube(all)), ...documents(kube(all, "scheduler"))];
   assertEquals(found.map(({ kind }) => kind), [
     "PersistentVolumeClaim",
@@ -271,7 +271,7 @@ Deno.test("kubernetes() writes manifests that fit Kubernetes' own schema, where 
   }
 });
 
-Deno.test("kubernetes() maps grace, timeout, account of the store, and what a pod may do", () => {
+Deno.test("kubernetes() maps grace, timeout, the user that owns the store, and the permissions of the pod", () => {
   const [claim, job] = documents(kube([eod]));
   assertEquals(claim.spec.accessModes, ["ReadWriteOncePod"]);
   assertEquals(
@@ -305,7 +305,7 @@ Deno.test("kubernetes() maps grace, timeout, account of the store, and what a po
   ]);
   assertEquals(envFrom, [{ secretRef: { name: "hsgate-settings" } }]);
   assertEquals([pod.securityContext.runAsNonRoot, securityContext.readOnlyRootFilesystem], [true, true]);
-  // The store lies on the claim, and what is emptied lies elsewhere.
+  // The store is on the claimed volume; folders that may be emptied are elsewhere.
   assertEquals(volumeMounts[0], { name: "store", mountPath: "/data" });
   assertEquals(pod.volumes[0], { name: "store", persistentVolumeClaim: { claimName: "hsgate-store" } });
   const minute = { ...eod, misfire: { ...eod.misfire, graceMs: 1000 } };
@@ -328,7 +328,7 @@ Deno.test("kubernetes() writes several jobs for several minutes, and one replica
   assertThrows(() => kube([long]), TypeError, "Kubernetes allows 52 characters");
   const odd = recipe({ name: "eod-" });
   assertThrows(() => kube([odd]), TypeError, "both must end with a letter or a digit");
-  // With several jobs their names end with a number, and the label ends as the recipe's name does.
+  // Several jobs have numbered names, and the label ends like the recipe's name.
   const oddTwice = recipe({
     name: "eod-",
     schedules: [close45, { ...close45, id: "s2", at: { time: "09:20" } }],
@@ -367,7 +367,7 @@ Deno.test("kubernetes() with a database writes two schedulers that take its URL 
     const found = documents(files[0]!.text);
     assertEquals(found.map(({ kind }) => kind), [...kinds]);
     for (const each of found) assertEquals(schema.safeParse(each).error, undefined, each.metadata.name);
-    // The URL is what a person writes into the Secret, and in no manifest.
+    // A person writes the URL into the Secret; no manifest contains it.
     assert(!files[0]!.text.includes("db.example.com"));
     assertStringIncludes(next.join("\n"), `write HSGATE_STORE=${database} and HSGATE_STORE_PASSWORD= into`);
     const pods = found.flatMap(({ kind, spec }) =>
@@ -380,7 +380,7 @@ Deno.test("kubernetes() with a database writes two schedulers that take its URL 
     for (const pod of pods) {
       const [{ args, env, volumeMounts }] = pod.containers;
       assertEquals(args.includes("--store"), false);
-      // Without it a pod would use a file of its own: it must not start.
+      // Without it, a pod would use its own file, so it must not start.
       assertEquals(env.find(({ name }: { name: string }) => name === "HSGATE_STORE"), {
         name: "HSGATE_STORE",
         valueFrom: { secretKeyRef: { name: "hsgate-settings", key: "HSGATE_STORE" } },
@@ -430,7 +430,7 @@ Deno.test("crontab() and systemd() with a database name its URL, and read its pa
   }
 });
 
-Deno.test("denoCron() refuses to trade on every timeline", () => {
+Deno.test("denoCron() rejects a recipe that trades without a named timeline", () => {
   const cronOptions = { ...options, tickModule: "./tick.ts" };
   const error = assertThrows(() => denoCron([eod, trader], cronOptions), TypeError);
   assertStringIncludes(error.message, 'Cannot deploy "trader" to Deno.cron: it trades');
@@ -472,7 +472,7 @@ Deno.test("deployments name the variables of secrets, and cron reads them from a
   assert(!crontab([eod], options).files[0]!.text.includes("--env-file"));
 });
 
-Deno.test("deployments name the command that fetches the packages, into the cache that the starts have", () => {
+Deno.test("deployments name the command that downloads the packages into the cache of the starts", () => {
   const fetch =
     "/usr/bin/deno install --quiet --frozen --config /opt/hsgate/deno.json --entrypoint /opt/hsgate/tasks/hsgate.ts";
   const configured = { ...options, denoFlags: [...options.denoFlags, "--config", "/opt/hsgate/deno.json"] };
@@ -491,7 +491,7 @@ Deno.test("deployments name the command that fetches the packages, into the cach
   assertStringIncludes(units.files[0]!.text, "Environment=DENO_DIR=/var/cache/hsgate");
 });
 
-Deno.test("no value can add a line, end a comment or continue a setting in what is deployed", () => {
+Deno.test("no value can add a line, end a comment or continue a setting in a deployed file", () => {
   const writers: ((recipes: CompiledRecipe[], more: Partial<DeployOptions>) => unknown)[] = [
     (recipes, more) => crontab(recipes, { ...options, ...more }),
     (recipes, more) => systemd(recipes, { ...options, forUser: false, runAs: "x", ...more }),
@@ -499,7 +499,7 @@ Deno.test("no value can add a line, end a comment or continue a setting in what 
     (recipes, more) => denoCron(recipes, { ...options, tickModule: "./t.ts", ...more }),
   ];
   for (const write of writers) {
-    write([eod], {}); // the control
+    write([eod], {}); // control: valid values pass
     for (
       const bad of [
         "/srv/a\n* * * * * evil",

@@ -8,14 +8,14 @@ import { at, close45, DAY, HOUR, iso, MINUTE } from "./support.ts";
 const NOW = at("2025-08-15T02:30:00Z");
 const weekdays = [1, 2, 3, 4, 5];
 
-/** The times of firings in few words: `Asia/Hong_Kong 1,2,3,4,5 12 45`. */
+/** Formats firings briefly: `Asia/Hong_Kong 1,2,3,4,5 12 45`. */
 const shown = (firings: readonly Firing[]) =>
   firings.map(({ zone, days, hours, minutes, months, daysOfMonth }) =>
     [zone, days, hours, minutes, ...months === undefined ? [] : ["months", months], ...daysOfMonth ?? []]
       .join(" ")
   );
 
-Deno.test("firingsOf() names the time of full days and that of half-days", () => {
+Deno.test("firingsOf() returns the times of full days and of half-days", () => {
   assertEquals(firingsOf(close45, NOW), [
     { zone: "Asia/Hong_Kong", days: weekdays, hours: [12], minutes: [45], second: 0 },
     { zone: "Asia/Hong_Kong", days: weekdays, hours: [16], minutes: [45], second: 0 },
@@ -24,7 +24,7 @@ Deno.test("firingsOf() names the time of full days and that of half-days", () =>
   assertEquals(shown(firingsOf({ ...close45, halfDays: "only" }, NOW)), ["Asia/Hong_Kong 1,2,3,4,5 12 45"]);
 });
 
-Deno.test("firingsOf() moves the weekdays with a moment past midnight", () => {
+Deno.test("firingsOf() shifts the weekdays of a time past midnight", () => {
   const schedule: CompiledSchedule = {
     ...close45,
     mic: "XNYS",
@@ -36,12 +36,12 @@ Deno.test("firingsOf() moves the weekdays with a moment past midnight", () => {
   ]);
 });
 
-Deno.test("firingsOf() takes the first session of a month for any weekday", () => {
+Deno.test("firingsOf() returns every weekday for the first session of a month", () => {
   const schedule: CompiledSchedule = { ...close45, days: "first-session-of-month", at: { time: "09:25" } };
   assertEquals(shown(firingsOf(schedule, NOW)), ["Asia/Hong_Kong 1,2,3,4,5 9 25"]);
 });
 
-Deno.test("firingsOf() looks at each multiple of what a period and an hour have in common", () => {
+Deno.test("firingsOf() returns each multiple of the common divisor of a period and an hour", () => {
   const period = (everyMs: number, more = {}): CompiledSchedule => ({
     id: "s1",
     form: "every",
@@ -63,27 +63,27 @@ Deno.test("firingsOf() looks at each multiple of what a period and an hour have 
   assertThrows(() => firingsOf(period(30_000), NOW), TypeError, "every 30 s");
 });
 
-Deno.test("firingsOf() adds the time that a clock change moves a fixed time to", () => {
+Deno.test("firingsOf() adds the time to which a clock change moves a fixed time", () => {
   const cron = (text: string): CompiledSchedule => ({
     id: "s1",
     form: "cron",
     cron: text,
     timezone: "America/New_York",
   });
-  // On 2026-03-08, a Sunday, 02:30 does not come: the slot is at 03:00.
+  // On Sunday 2026-03-08, 02:30 does not exist: the slot is at 03:00.
   assertEquals(shown(firingsOf(cron("30 2 * * *"), NOW)).slice(0, 2), [
     "America/New_York 1,2,3,4,5,6,7 2 30",
     "America/New_York 7 3 0 months 3",
   ]);
   assertEquals(shown(firingsOf(cron("30 9 * * 1-5"), NOW)), ["America/New_York 1,2,3,4,5 9 30"]);
-  // A day of the month and a weekday mean either of them.
+  // Cron fires if either the day of the month or the weekday matches.
   assertEquals(shown(firingsOf(cron("0 20 1 * 5"), NOW)), [
     "America/New_York 1,2,3,4,5,6,7 20 0 1",
     "America/New_York 5 20 0",
   ]);
 });
 
-Deno.test("readCronFields() reads names, steps and lists, and widens what only croner knows", () => {
+Deno.test("readCronFields() reads names, steps and lists, and widens patterns that only croner supports", () => {
   assertEquals(readCronFields("*/20 9-16 * jan,DEC sun,1-2"), {
     minutes: [0, 20, 40],
     hours: [9, 10, 11, 12, 13, 14, 15, 16],
@@ -100,13 +100,13 @@ Deno.test("readCronFields() reads names, steps and lists, and widens what only c
   });
 });
 
-Deno.test("inWholeMinutes() goes to the next minute, also past midnight", () => {
+Deno.test("inWholeMinutes() rounds up to the next minute, also past midnight", () => {
   const firing = { zone: "UTC", days: [5, 7], hours: [23], minutes: [59], second: 30 };
   assertEquals(inWholeMinutes(firing), { zone: "UTC", days: [1, 6], hours: [0], minutes: [0], second: 0 });
   assertEquals(inWholeMinutes({ ...firing, second: 0 }).minutes, [59]);
 });
 
-/** Tells whether one of them looks at the clock at an instant. */
+/** Returns whether one of the firings is at this instant. */
 function looks(firings: readonly Firing[], instant: number): boolean {
   return firings.some(({ zone, days, daysOfMonth, months, hours, minutes, second }) => {
     const local = Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone);
@@ -137,7 +137,7 @@ const schedules: CompiledSchedule[] = [
   { id: "s", form: "cron", cron: "0 9 L * *", timezone: "Asia/Hong_Kong", onlyIn: "XHKG" },
 ];
 
-Deno.test("firingsOf() looks at every slot of two years, in each form and through each clock change", () => {
+Deno.test("firingsOf() covers every slot of two years, for each form of schedule and each clock change", () => {
   let count = 0;
   for (const schedule of schedules) {
     const firings = firingsOf(schedule, NOW);

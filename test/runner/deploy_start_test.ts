@@ -14,7 +14,7 @@ const depsOf = ({ store, host }: Bench) => ({
 });
 const claimerOf = (holder: string) => ({ holder, leaseMs: 30_000, accountOf: () => "default" });
 
-Deno.test("runLatestSlot() waits for a run that jitter makes due later, and says until when", async () => {
+Deno.test("runLatestSlot() waits for a run that jitter delays, and says until when", async () => {
   const beat = recipe({ name: "beat", schedules: [every(30 * MINUTE, 10 * MINUTE)] });
   const key = "beat/s1/2025-08-15T02:30:00Z";
   const due = at("2025-08-15T02:30:00Z") + jitterOf(key, 10 * MINUTE);
@@ -33,7 +33,7 @@ Deno.test("runLatestSlot() waits for a run that jitter makes due later, and says
   assertEquals([result?.ran, result?.outcome.state], [true, "ok"]);
 });
 
-Deno.test("runLatestSlot() leaves a slot that another process is at to it", async () => {
+Deno.test("runLatestSlot() leaves a slot to the process that is running it", async () => {
   let end = () => {};
   let ran = 0;
   const eod = recipe({
@@ -58,7 +58,7 @@ Deno.test("runLatestSlot() leaves a slot that another process is at to it", asyn
   assertEquals([(await first)?.outcome.state, ran], ["ok", 1]);
 });
 
-Deno.test("runLatestSlot() waits for the account no longer than its patience", async () => {
+Deno.test("runLatestSlot() waits for the account no longer than its limit", async () => {
   let end = () => {};
   const holding = recipe({
     name: "holding",

@@ -7,7 +7,7 @@ import { bench, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support
 
 const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
 
-Deno.test("a displaced login holds back every recipe of the account, on every process, until it is resumed", async () => {
+Deno.test("a login that was taken over blocks every recipe of the account, in every process, until it is resumed", async () => {
   let [asked, exported, told] = [0, 0, 0];
   let taken = true;
   const displaced = () => Promise.reject(new DisplacedError("Cannot ask: displaced", "1015"));
@@ -56,7 +56,7 @@ Deno.test("a displaced login holds back every recipe of the account, on every pr
     'another device took over the login (found by run "keep/s1/2025-12-22T00:20:00Z"); once you may take it back, run: ' +
       "hsgate resume keep",
   );
-  // Resuming another recipe says nothing about the login.
+  // Resuming another recipe does not release the login.
   await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
   await resumeRecipe(b.store, eod, { ...listing(b.host.now()), catchUp: false });
   await b.host.pass(70 * MINUTE);
@@ -69,7 +69,7 @@ Deno.test("a displaced login holds back every recipe of the account, on every pr
   assertEquals(exported >= 1, true);
 });
 
-Deno.test("a login that is not kept any more is told before it ends, once", async () => {
+Deno.test("a login that is no longer kept alive causes one warning before it expires", async () => {
   let up = true;
   const keep = recipe({
     name: "keep",
@@ -85,7 +85,7 @@ Deno.test("a login that is not kept any more is told before it ends, once", asyn
   });
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [keep] });
   await b.scheduler.start();
-  await b.host.pass(HOUR); // kept at 01:00, so until 04:00
+  await b.host.pass(HOUR); // kept at 01:00, so it lasts until 04:00
   up = false;
   await b.host.pass(6 * HOUR);
   await b.scheduler.stop();
@@ -97,7 +97,7 @@ Deno.test("a login that is not kept any more is told before it ends, once", asyn
   ]);
 });
 
-Deno.test("three runs in a row that outlast the time to the next are told once, and shown until one is quick", async () => {
+Deno.test("three runs in a row that take longer than their interval cause one warning, and are shown until a run is fast", async () => {
   let takesMs = 25 * MINUTE;
   const slow = recipe({
     schedules: [every(20 * MINUTE)],

@@ -21,17 +21,17 @@ import {
   temporaryFolder,
 } from "./support.ts";
 
-// F07: a torn record, an error of fsync, a full disk. Nothing is written to the broker, reads go on, and what was
-// complete is kept.
+// F07: a torn record, a failed fsync, a full disk. No write goes to the broker, reads continue, and complete data is
+// kept.
 
-Deno.test("F07: a journal that is cut anywhere after a kill in a write either knows the write or is refused", async () => {
+Deno.test("F07: a journal cut at any byte after a kill during a write either contains the write or is rejected", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   await killInWrite(path);
   const wal = Deno.readFileSync(`${path}-wal`);
   const ends = { known: 0, refused: 0 };
   const cuts = Array.from({ length: 60 }, (_, n) => Math.round(wal.length * n / 60));
-  // Each byte of the last record's beginning, and the whole.
+  // Each byte of the beginning of the last record, and the complete record.
   for (const cut of [...cuts, ...Array.from({ length: 24 }, (_, n) => wal.length - 4_120 + n), wal.length]) {
     const copy = `${folder.path}/${cut}.db`;
     for (const end of ["", ".mark"]) Deno.copyFileSync(`${path}${end}`, `${copy}${end}`);
@@ -87,7 +87,7 @@ Deno.test("F07: a write is not sent when the mark cannot be synced", async () =>
   }
 });
 
-/** A disk of its own that can be filled; nothing where nobody may mount one. */
+/** A separate disk that can be filled; `undefined` if this user may not mount one. */
 function smallDisk(): { path: string; fill(): void; free(): void } & Disposable | undefined {
   const path = Deno.makeTempDirSync({ prefix: "hsgate-disk-" });
   const mount = (args: string[]) => {
@@ -122,7 +122,7 @@ function smallDisk(): { path: string; fill(): void; free(): void } & Disposable 
   };
 }
 
-Deno.test("F07: with a full disk no write is sent, reads of the store work, and nothing complete is lost", async (t) => {
+Deno.test("F07: with a full disk no write is sent, the store can be read, and no complete data is lost", async (t) => {
   for (
     const [when, freedAfterMs, sent] of [
       ["before the slot, for long", 30 * MINUTE, 0],
@@ -132,7 +132,7 @@ Deno.test("F07: with a full disk no write is sent, reads of the store work, and 
     ] as const
   ) {
     using disk = smallDisk();
-    // deno-lint-ignore no-console -- a test that could not be tried says so
+    // deno-lint-ignore no-console -- reports that the test could not run
     if (disk === undefined) return console.log("not tried: no right to mount a file system");
     await t.step(when, async () => {
       const began: string[] = [];
@@ -186,8 +186,8 @@ Deno.test("F07: with a full disk no write is sent, reads of the store work, and 
   }
 });
 
-// F23, as far as the runner goes: the legs that were not sent are planned anew by whoever knows the orders.
-Deno.test("F23: killed between sells and buys, a run sends neither again, says so, and the next day is whole", async () => {
+// F23, for the runner: the legs that were not sent are planned again by a person or program that knows the orders.
+Deno.test("F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely", async () => {
   for (const isKilled of [false, true]) {
     using folder = temporaryFolder();
     const path = `${folder.path}/hsgate.db`;
@@ -211,7 +211,7 @@ Deno.test("F23: killed between sells and buys, a run sends neither again, says s
     const advice = (await unresolvedWriteAdvice(store, (await findRun(store, key))!)).join("\n");
     assertEquals(advice.includes(key), isKilled, advice);
     if (!isKilled) continue;
-    // Until a person has looked, the next day's orders are not sent either.
+    // Until a person has resolved the write, the next day's orders are not sent either.
     await using waiting = await run("2025-12-23T01:30:00Z", HOUR);
     assertEquals(sent(), "sell");
     const now = Date.parse("2025-12-24T00:00:00Z");

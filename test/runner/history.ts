@@ -6,6 +6,7 @@
  */
 import type { Store } from "../../lib/store/store.ts";
 import { SqliteStore } from "../../lib/store/sqlite.ts";
+import { asAdmin } from "../support/postgres.ts";
 import { bench, every, recipe, step } from "./support.ts";
 
 /** Columns that hold instants. */
@@ -139,4 +140,11 @@ export async function sizeOfStore(store: Store): Promise<number> {
       and relnamespace = (select oid from pg_namespace where nspname = current_schema())`,
   );
   return size!.bytes;
+}
+
+/** Makes the space of removed rows free, as PostgreSQL does by itself within minutes. */
+export async function vacuum(store: Store, url: string): Promise<void> {
+  const { schema } = (await store.get<{ schema: string }>("select current_schema() as schema"))!;
+  const tables = ["run", "step_run", "event", "log", "outbox"].map((table) => `${schema}.${table}`);
+  await asAdmin(url, `vacuum ${tables.join(", ")}`);
 }

@@ -12,7 +12,7 @@ Deno.test("Scheduler loses nothing and begins no write twice, killed at enumerat
   using folder = temporaryFolder();
   const until = Date.now() + 60_000;
   let killed = 0;
-  // From the opening of the store through listing, claiming, beginning and ending steps and runs.
+  // The points cover opening the store, listing, claiming, and beginning and ending steps and runs.
   for (const killAt of POINTS) {
     const { signal } = await spawnScheduler({ folder: folder.path, holder: `k${killAt}`, until, killAt })
       .status;
@@ -24,7 +24,7 @@ Deno.test("Scheduler loses nothing and begins no write twice, killed at enumerat
   await assertNothingLost(folder.path, `killed at ${killed} points`);
 });
 
-Deno.test("Scheduler loses nothing and begins no write twice, three processes killed at random", async () => {
+Deno.test("Scheduler loses nothing and begins no write twice when three processes are killed at random", async () => {
   await killAtRandom();
 });
 

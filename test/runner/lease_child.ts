@@ -1,5 +1,5 @@
 /**
- * A scheduler in a process of its own whose run places orders in a step of one's own, to be put to sleep in it.
+ * Runs a scheduler in its own process; its run places orders in a custom step, and the test suspends the process there.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_step.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { every, orders, realHost, step } from "./support.ts";
 
-/** What the process is told, as JSON in its only argument. */
+/** Options of the process, as JSON in its only argument. */
 export interface LeaseJob {
   store: string;
   /** File of the step. */
@@ -21,7 +21,7 @@ export interface LeaseJob {
   tradePasswordKey: string;
 }
 
-/** Starts the process; it ends with its first run and writes what it told as lines of JSON. */
+/** Starts the process. It ends with its first run and prints its events as JSON lines. */
 export function spawnWriter(job: LeaseJob): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-check", "-A", import.meta.filename!, JSON.stringify(job)],

@@ -27,18 +27,18 @@ const endOf = (events: readonly RunEvent[]) =>
 const warningsOf = (events: readonly RunEvent[]) =>
   events.flatMap((event) => event.type === "warning" ? [event.message] : []);
 
-/** Lets the real sockets of the client work while the host stands still, until a run has ended. */
+/** Lets the real sockets of the client work while the clock stands still, until a run has ended. */
 async function runOne(b: Bench): Promise<void> {
   await b.scheduler.tick();
   await b.scheduler.drain();
 }
 
-/** A recipe with one step that places orders; at ten on Friday, and its window is open until ten to four. */
+/** A recipe with one step that places orders at ten on Friday; its window is open until ten to four. */
 function writer(run: (context: StepContext) => Promise<unknown>) {
   return orders([], { steps: [step({ effect: "write", run })] });
 }
 
-/** The machine sleeps past the lease; another process finds out, and a person says that nothing came of it. */
+/** The machine sleeps past the lease; another process notices, and a person resolves the write as failed. */
 async function loseLease({ host, store }: Bench): Promise<void> {
   host.sleep(35_000);
   assertEquals((await recoverExpired(store, host.now())).map(({ state }) => state), ["waiting_recovery"]);
@@ -60,7 +60,7 @@ testBoth("a step whose lease was lost while it slept sends no second order", asy
       await client.orders.place(order);
       await loseLease(b);
       const note = (error: Error) => void refused.push(error.message);
-      // However it is called, and though the step goes on after the first refusal.
+      // However the step calls it, and even if the step continues after the first rejection.
       await client.orders.place(order).catch(note);
       await client.call(orderOperations.place, order).catch(note);
       await client.raw("trade", "TradeEntrust", {}).catch(note);
@@ -146,7 +146,7 @@ testBoth("what a step is still at after its time sends nothing more", async () =
   await b.scheduler.stop();
 });
 
-Deno.test("a step of one's own in a process that was stopped and went on sends no second order", async () => {
+Deno.test("a custom step in a process that was suspended and resumed sends no second order", async () => {
   using folder = temporaryFolder();
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = await countOf(broker);
@@ -172,7 +172,7 @@ Deno.test("a step of one's own in a process that was stopped and went on sends n
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   for (let left = 60_000; await countOf(broker) === before && left > 0; left -= 20) await pause(20);
   child.kill("SIGSTOP");
-  await pause(1_500); // longer than the lease, and the step has asked for its second order
+  await pause(1_500); // longer than the lease; the step has requested its second order
   {
     await using store = await openSqlite(path);
     const [lost] = await recoverExpired(store, Date.now());

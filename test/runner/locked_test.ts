@@ -7,7 +7,7 @@ import { cli } from "../cli/support.ts";
 import { lockStore } from "./locking_child.ts";
 import { bench, every, HOUR, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
-Deno.test("Store waits for another process inside a bound, says so once, and then throws", async () => {
+Deno.test("Store waits for another process up to a limit, reports it once, and then throws", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const waits: number[] = [];
@@ -17,15 +17,15 @@ Deno.test("Store waits for another process inside a bound, says so once, and the
   });
   {
     await using other = await lockStore(path);
-    // Long enough that the wait is told of, and far from the bound.
+    // Long enough for the report, and far below the limit.
     await other.releaseAfter(1_500);
     await store.event(0, "test", {});
   }
   assertEquals(waits, [60_000]);
-  await store.event(0, "test", {}); // control: nobody else has it
+  await store.event(0, "test", {}); // control: no other process has the lock
   assertEquals(waits, [60_000]);
   await using _other = await lockStore(path);
-  await using hasty = await openSqlite(path, { waitMs: 50 }); // what only looks waits for nobody
+  await using hasty = await openSqlite(path, { waitMs: 50 }); // reading needs no lock
   assertEquals((await hasty.get<{ n: number }>("select count(*) as n from event"))?.n, 2);
   const error = await assertRejects(async () => await hasty.event(0, "test", {}), StoreError);
   assertEquals(error.code, "busy");
@@ -37,7 +37,7 @@ Deno.test("Store waits for another process inside a bound, says so once, and the
   );
 });
 
-/** Runs a write at whose end the store is locked for a time. */
+/** Runs a write at whose end another process locks the store for a time. */
 async function lockedAtTheEnd(lockedMs: number | undefined) {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
@@ -73,7 +73,7 @@ async function lockedAtTheEnd(lockedMs: number | undefined) {
   return { runs: await runsOf(store), stored: { ...stored }, sent: sent.length, errors };
 }
 
-Deno.test("what a write answered is not forgotten over a store that is locked at its end", async () => {
+Deno.test("the result of a write is kept even if the store is locked when the write ends", async () => {
   const free = await lockedAtTheEnd(undefined);
   const expected = {
     runs: ["orders/s1/2025-12-22 ok live"],
@@ -82,7 +82,7 @@ Deno.test("what a write answered is not forgotten over a store that is locked at
   };
   assertEquals(free, { ...expected, errors: [] });
   assertEquals({ ...await lockedAtTheEnd(5_500), errors: [] }, { ...expected, errors: [] });
-  // Longer than the lease: nobody knows what came of it, which is not the same as a failure, and nothing is sent again.
+  // Longer than the lease: the outcome is unknown, which is not a failure, and nothing is sent again.
   const lost = await lockedAtTheEnd(10 * MINUTE);
   assertEquals([lost.runs, lost.stored.state, lost.sent], [
     ["orders/s1/2025-12-22 waiting_recovery live"],
@@ -91,7 +91,7 @@ Deno.test("what a write answered is not forgotten over a store that is locked at
   ]);
 });
 
-Deno.test("a scheduler goes on when the store was locked for long, and says so once a minute", async () => {
+Deno.test("a scheduler continues after the store was locked for long, and reports it once a minute", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const store = await openSqlite(path, { waitMs: 5 });
@@ -125,7 +125,7 @@ Deno.test("a scheduler goes on when the store was locked for long, and says so o
   assert(errors.every((error) => error instanceof StoreError && error.code === "busy"));
 });
 
-Deno.test("a command waits for a locked store with a line, and does its work then", async () => {
+Deno.test("a command prints a line while it waits for a locked store, and then does its work", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   {
@@ -139,7 +139,7 @@ Deno.test("a command waits for a locked store with a line, and does its work the
   const free = await cli(["pause", "other", "--store", path]);
   assertEquals([free.code, free.err], [0, ""]);
   await using other = await lockStore(path);
-  // Whoever only looks waits for nobody.
+  // Reading needs no lock.
   const looked = await cli(["runs", "--store", path]);
   assertEquals([looked.code, looked.err], [0, ""]);
   await other.releaseAfter(1_500);

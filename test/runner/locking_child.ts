@@ -1,5 +1,5 @@
 /**
- * A process that keeps a store locked, as a backup program or a long transaction does.
+ * Keeps a store locked in another process, like a backup program or a long transaction.
  *
  * @module
  */
@@ -7,11 +7,11 @@ import { DatabaseSync } from "node:sqlite";
 
 /** A lock on a store, held by another process. */
 export interface Locker extends AsyncDisposable {
-  /** Lets it go after a time. */
+  /** Releases the lock after a time. */
   releaseAfter(ms: number): Promise<void>;
 }
 
-/** Locks a store until it is told to let go, or disposed. */
+/** Locks a store until it is released or disposed. */
 export async function lockStore(path: string): Promise<Locker> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-check", "-A", import.meta.filename!, path],
@@ -20,7 +20,7 @@ export async function lockStore(path: string): Promise<Locker> {
     stderr: "inherit",
   }).spawn();
   const out = child.stdout.getReader();
-  await out.read(); // it says so when it has the lock
+  await out.read(); // it prints a line when it has the lock
   const input = child.stdin.getWriter();
   return {
     async releaseAfter(ms) {

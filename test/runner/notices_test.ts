@@ -1,4 +1,4 @@
-/** Notices: each channel by itself, tried again, given up, and seen. */
+/** Tests of notices: channels are independent, retried, given up, and listed. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { measureRuns } from "../../lib/runner/run/metrics.ts";
 import { deliverNotices } from "../../lib/runner/notify/notify.ts";
@@ -18,7 +18,7 @@ import { type Bench, bench, HOUR, MINUTE, recipe, settle, step } from "./support
 const START = "2025-12-23T08:44Z";
 const KEY = "eod/s1/2025-12-23";
 
-/** A notice with channels of its own. */
+/** A notice with its own channels. */
 function notice(
   channels: Record<string, CompiledStep["run"]>,
   { on = "always", fallbacks = [] }: { on?: CompiledNotice["on"]; fallbacks?: string[] } = {},
@@ -39,7 +39,7 @@ function notice(
 const tries = ({ told }: Bench) =>
   told.flatMap((event) => event.type === "notice" ? [`${event.channel} ${event.state} ${event.tries}`] : []);
 
-Deno.test("a channel that hangs keeps no other one waiting, and is given its own time", async () => {
+Deno.test("a channel that hangs does not delay the others, and has its own time limit", async () => {
   const sentAt: number[] = [];
   let hung = 0;
   const notify = [notice({
@@ -67,7 +67,7 @@ Deno.test("a channel that hangs keeps no other one waiting, and is given its own
   await b.scheduler.stop();
 });
 
-Deno.test("a notice that fails is told at once, tried again, given up and told, and sent again on demand", async () => {
+Deno.test("a failed notice is reported at once, retried, given up with a report, and sent again on demand", async () => {
   let isUp = false;
   let sent = 0;
   const send = () =>
@@ -111,7 +111,7 @@ Deno.test("a notice that fails is told at once, tried again, given up and told, 
     told,
     "its notice 1 by chat was not sent after 12 tries; hsgate does not try it again (see: hsgate notices): no route to [secret]",
   );
-  // The control: nobody tries it by itself, and a person can.
+  // Control: nothing tries it automatically, but a person can send it.
   isUp = true;
   await b.host.pass(5 * HOUR);
   assertEquals(sent, 0);
@@ -122,7 +122,7 @@ Deno.test("a notice that fails is told at once, tried again, given up and told, 
   await b.scheduler.stop();
 });
 
-Deno.test("a fallback is sent as soon as a channel fails, once, and never when all went well", async () => {
+Deno.test("a fallback is sent once, as soon as a channel fails, and never after a success", async () => {
   for (const isUp of [true, false]) {
     const sent: string[] = [];
     const first = (name: string) => () =>
@@ -135,7 +135,7 @@ Deno.test("a fallback is sent as soon as a channel fails, once, and never when a
     await using b = await bench({ start: START, recipes: [recipe({ notify })] });
     await b.scheduler.start();
     await b.host.pass(MINUTE + 1000);
-    // The fallback begins when the first channels are over, in the same instant.
+    // The fallback begins when the first channels have ended, at the same instant.
     await b.scheduler.deliver();
     await settle();
     assertEquals(sent, isUp ? ["webhook", "chat"] : ["mail"]);
@@ -145,7 +145,7 @@ Deno.test("a fallback is sent as soon as a channel fails, once, and never when a
   }
 });
 
-Deno.test("two processes on one store send a notice once", async () => {
+Deno.test("two processes with one store send a notice once", async () => {
   let sent = 0;
   const notify = [notice({ chat: () => Promise.resolve(void sent++) })];
   await using b = await bench({ start: START, recipes: [recipe({ notify })] });
@@ -157,7 +157,7 @@ Deno.test("two processes on one store send a notice once", async () => {
   assertEquals(sent, 1);
 });
 
-Deno.test("notices are counted by recipe, channel and how they went", () => {
+Deno.test("metrics count notices by recipe, channel and result", () => {
   const counted: unknown[] = [];
   const counter = (name: string) => ({
     add: (value: number, attributes: unknown) =>
@@ -181,7 +181,7 @@ Deno.test("notices are counted by recipe, channel and how they went", () => {
   assertEquals(counted, [[1, { recipe: "eod", channel: "mail", state: "given-up" }]]);
 });
 
-Deno.test("a notice sees every member of the outcome on success, and is sent though its text has none to show", async () => {
+Deno.test("a notice can use every member of the outcome after a success, even if they are empty", async () => {
   const texts: string[] = [];
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     texts.push((await request.json()).text);
@@ -220,7 +220,7 @@ notify:
   assert(log.some(({ text }) => text.startsWith('left empty: Cannot work out "outputs.one.marketValue"')));
 });
 
-Deno.test("a notice of several ways is compiled into channels that are sent apart, its fallback after them", async () => {
+Deno.test("a notice with several ways is compiled into separate channels, followed by its fallback", async () => {
   const { notify } = await compileRecipe(
     `name: x
 steps: [{ id: one, uses: account.funds, with: { market: hk } }]
@@ -239,7 +239,7 @@ notify:
   );
 });
 
-Deno.test("deliverNotices() leaves to others what it has no channel for", async () => {
+Deno.test("deliverNotices() leaves notices without a known channel to other processes", async () => {
   await using b = await bench({
     start: START,
     recipes: [recipe({ notify: [notice({ chat: () => Promise.reject(new Error("down")) })] })],

@@ -1,4 +1,4 @@
-/** A step that catches the error of a lost answer hides nothing: what the client kept decides how the run ends. */
+/** Tests of steps that catch the error of a lost answer: the client's record decides how the run ends. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
@@ -33,7 +33,7 @@ const KEY = "orders/s1/2025-08-15";
 
 type Run = (context: StepContext) => Promise<unknown>;
 
-/** Steps that send an order whose answer is lost, and end well all the same. */
+/** Steps that send an order whose answer is lost, and return normally. */
 const silent: Record<string, Run> = {
   "catches the error": async (context) => {
     const client = await context.client();
@@ -112,7 +112,7 @@ testBoth("the control: a step that hears of each write is ok, and frees the acco
   await using b = await benchFor(broker, async (context) => {
     const client = await context.client();
     const { orderId } = await client.orders.place(ORDER);
-    // A refusal that is known is known: this one leaves nothing open.
+    // A rejection has a known outcome, so nothing is unresolved.
     await assertRejects(() => client.orders.place({ ...ORDER, quantity: "1" }), BrokerError);
     return { orderId };
   }, began);
@@ -161,7 +161,7 @@ testBoth("run --manual: a hidden lost answer ends the run as unknown, and says w
   assert(!/ orders\.today/.test(advice), advice);
 });
 
-/** Runs a step of its own, given by the body of its function, at 10:00; the first order's answer is lost. */
+/** Runs a custom step with this function body at 10:00; the answer to the first order is lost. */
 async function runOwn(body: string, lose: (broker: Simulated) => void = loseAnswers) {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   lose(broker);
@@ -233,7 +233,7 @@ testBoth("a step of one's own that catches a lost answer and sends the order aga
     const again of [
       'await call("orders.place", ORDER);',
       'await call("orders.place", ORDER).catch(() => {});',
-      // What it proves is an error of its own making.
+      // The step proves an error that it made itself, not the lost answer.
       'proven(new Error("lost"), "refused"); await call("orders.place", ORDER);',
       'await call("orders.cancelAll", { market: "hk" });',
     ]
@@ -247,7 +247,7 @@ testBoth("a step of one's own that catches a lost answer and sends the order aga
     assertStringIncludes(error, "look in orders.today and fills.today");
     assertStringIncludes(error, "proven(");
   }
-  // The control: a step that has looked, and says so, may write again; its run ends well.
+  // Control: a step that has checked, and reports it, may write again; its run succeeds.
   const looks = await runOwn(`    try {
       await call("orders.place", ORDER);
     } catch (error) {
@@ -257,7 +257,7 @@ testBoth("a step of one's own that catches a lost answer and sends the order aga
     await call("orders.place", { ...ORDER, quantity: "200" });
     return { ok: true };`);
   assertEquals([looks.run, looks.sent], [`${KEY} ok live`, 2]);
-  // And after a refusal that is known, nothing has to be shown.
+  // After a known rejection, nothing has to be proven.
   const refused = await runOwn(
     `    await call("orders.place", { ...ORDER, quantity: "1" }).catch(() => {});
     await call("orders.place", ORDER);
@@ -267,7 +267,7 @@ testBoth("a step of one's own that catches a lost answer and sends the order aga
   assertEquals([refused.run, refused.sent], [`${KEY} ok live`, 1]);
 });
 
-Deno.test("no way of a client leads to a second write while the first is unknown, and cancellations go on", async () => {
+Deno.test("no client method makes a second write while the first is unknown, but cancellations work", async () => {
   const places: ((client: Client) => Promise<unknown>)[] = [
     (client) => client.orders.place(ORDER),
     (client) => client.call(orderOperations.place, ORDER),
@@ -288,7 +288,7 @@ Deno.test("no way of a client leads to a second write while the first is unknown
     assertEquals(guard.sent.length, 1);
     assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before + 1);
     guard.prove(lost, "ok");
-    // The control: shown, the next one goes out.
+    // Control: after the proof, the next write is sent.
     await again(client);
     assertEquals([guard.sent.length, guard.isOpen], [2, false]);
   }
@@ -320,7 +320,7 @@ testBoth("a step that does not say that it writes cannot, on its own and within 
         const note = (error: Error) => void refusals.push(error.message);
         await client.orders.place(ORDER).catch(note);
         await client.transport.raw("trade", "TradeEntrust", {}, {}).catch(note);
-        // The control: what it says it does it can do.
+        // Control: with the declaration it can write.
         return await client.call(account.funds, { market: "hk" });
       },
     })],
@@ -358,7 +358,7 @@ testBoth("a step that does not say that it writes cannot, on its own and within 
   assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before);
 });
 
-Deno.test("run without a store: a hidden lost answer is an error, and a look that proves it is none", async () => {
+Deno.test("run without a store: a hidden lost answer is an error, unless the step proves the outcome", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   loseAnswers(broker);
   const hidden = orders([], { steps: [step({ effect: "write", run: silent["catches the error"]! })] });

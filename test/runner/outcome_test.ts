@@ -11,7 +11,7 @@ const steps: { id: string; effect: StepEffect }[] = [{ id: "a", effect: "read" }
   effect: "write",
 }];
 
-/** Says how a run ended: state, and reason. */
+/** Returns how a run ended: state and reason. */
 function ended(states: Record<string, StepState>, given: Partial<Ending> = {}, halted?: HaltKind): string {
   const { state, reason } = outcomeOf(steps, {
     states: new Map(Object.entries(states)),
@@ -24,14 +24,14 @@ function ended(states: Record<string, StepState>, given: Partial<Ending> = {}, h
   return reason === undefined ? state : `${state} (${reason})`;
 }
 
-Deno.test("outcomeOf() puts what may have been written before everything else", pure, () => {
+Deno.test("outcomeOf() reports a possible write before everything else", pure, () => {
   for (const halted of [undefined, "stopped", "cancelled", "timeout", "lost"] as const) {
     const given = { isTakenOver: true, withheld: "unsafe" as const };
     assertEquals(ended({ a: "failed", b: "unknown" }, given, halted), "unknown (write)");
   }
 });
 
-Deno.test("outcomeOf() gives a stopped read back, and a stopped write to a person", pure, () => {
+Deno.test("outcomeOf() makes a stopped read due again, and leaves a stopped write to a person", pure, () => {
   assertEquals(ended({ a: "ok" }, {}, "stopped"), "due (stopped)");
   assertEquals(ended({ a: "ok" }, { whenStopped: "cancelled" }, "stopped"), "cancelled (stopped)");
   assertEquals(ended({ a: "ok", b: "failed" }, {}, "stopped"), "waiting_recovery (stopped)");
@@ -39,7 +39,7 @@ Deno.test("outcomeOf() gives a stopped read back, and a stopped write to a perso
 });
 
 Deno.test(
-  "outcomeOf() ends well what was stopped or cancelled after its last step, and nothing that is too late",
+  "outcomeOf() counts a run that was stopped after its last step as successful, but not one that is too late",
   pure,
   () => {
     for (const halted of ["stopped", "cancelled"] as const) {
@@ -52,7 +52,7 @@ Deno.test(
   },
 );
 
-Deno.test("outcomeOf() names the login, then the step, then what was withheld", pure, () => {
+Deno.test("outcomeOf() reports the login first, then the failed step, then the withheld write", pure, () => {
   const withheld = "window" as const;
   assertEquals(ended({ a: "failed" }, { isTakenOver: true, withheld }), "failed (displaced)");
   assertEquals(ended({ a: "failed", b: "skipped" }, { withheld }), "failed (step)");

@@ -38,7 +38,7 @@ const depsOf = ({ store, host, redactor }: Bench): RunDeps => ({
 
 const hand = (account: string): Claimer => ({ holder: "hand", leaseMs: 30_000, accountOf: () => account });
 
-/** Starts a run by hand that waits for its account, which somebody else has. */
+/** Starts a manual run that waits for its account, which another process has. */
 async function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUTE, host = b.host } = {}) {
   await takeLease(b.store, {
     name: "account:B",
@@ -65,7 +65,7 @@ testBoth("Scheduler leaves a run by hand that waits to the process that started 
   await second.start();
   await b.host.pass(2 * MINUTE);
   assertEquals([began, await runsOf(b.store)], [[], ["orders/m/1 due held:account manual"]]);
-  // Nor may another process, though it asks for that run by its key.
+  // Another process may not run it either, even by its key.
   const other = await runKey(write, "orders/m/1", {
     deps: depsOf(b),
     claimer: { ...hand("A"), holder: "other" },
@@ -167,7 +167,7 @@ testBoth("a write by hand whose process died at it waits for a person", async ()
   assertEquals(await runsOf(b.store), ["orders/m/1 waiting_recovery manual"]);
 });
 
-/** An outer recipe whose process dies within an inner one, and a second process that takes it over. */
+/** An outer recipe whose process dies during an inner one, and a second process that takes it over. */
 async function takenOver(inner: CompiledRecipe) {
   const outer = recipe({
     name: "outer",
@@ -180,7 +180,7 @@ async function takenOver(inner: CompiledRecipe) {
   const dying = new TestHost(b.host.now());
   await b.another("p0", { host: dying }).start();
   await dying.pass(2 * MINUTE);
-  // The inner one was renewed later than the outer one.
+  // The inner run's lease was renewed later than the outer run's.
   await b.store.run("update run set lease_until = ? where recipe = 'inner'", b.host.now() + HOUR);
   b.host.sleep(3 * MINUTE);
   await b.scheduler.start();
@@ -222,7 +222,7 @@ testBoth(
 
 testBoth("runNested() does not repeat what an inner run had begun to write", async () => {
   let began = 0;
-  // The compiler makes it one that writes, which is refused before; whatever it says, the step is what counts.
+  // The compiler would make it a recipe that writes, which is rejected earlier; the effect of the step must be enough.
   const inner = recipe({
     name: "inner",
     schedules: [],
@@ -250,7 +250,7 @@ testBoth("a run within a run is over with it, and no scheduler goes on with it",
   });
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [inner, outer] });
   await b.scheduler.start();
-  // Its time is up, and that of the inner one with it.
+  // Its lease expires, and so does the lease of the inner run.
   await b.host.pass(5 * MINUTE);
   assertEquals([began, await runsOf(b.store)], [1, [
     "inner/m/outer/s1/2025-12-22T02:00:00Z/in cancelled stopped manual",

@@ -1,4 +1,4 @@
-/** Slots whose day is over, in recipes that read what answers as of now. */
+/** Tests of slots whose day is over, in recipes that read data that the broker reports only for the present. */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { approveRun, pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import { backfill, planBackfill, rerun } from "../../lib/runner/schedule/backfill.ts";
@@ -10,9 +10,9 @@ import { fills } from "../../lib/operations/fills.ts";
 import { testBoth } from "./both_stores.ts";
 import { type Bench, bench, close45, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";
 
-const asOfNow = asOfNowOf(fills.today, { market: "hk" })!; // it answers as of now
+const asOfNow = asOfNowOf(fills.today, { market: "hk" })!; // it reads present data
 
-/** A step as the compiler makes it of `fills.today`; it writes down for which day it read. */
+/** A compiled step `fills.today`; it records for which day it read. */
 function reading(read: string[], given: Partial<CompiledStep> = {}): CompiledStep {
   return step({
     id: "fills",
@@ -171,7 +171,7 @@ testBoth("rerun() refuses to read as of now for a past day, unless the run keeps
   assertEquals(await again(false), true);
   await b.another("p2").drain();
   assertEquals([await runsOf(b.store), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
-  // What ended well would be read anew, and stays as it is.
+  // A successful run would read the data again, so it stays as it is.
   await assertRejects(async () => await again(false), TypeError, refusal("2025-12-22"));
   assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
 });

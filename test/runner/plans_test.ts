@@ -12,24 +12,24 @@ import { bench, DAY, every, HOUR, MINUTE, openStore, orders, recipe, runsOf, ste
 /** Tables that grow with the history. */
 const GROWING = ["run", "step_run", "event", "outbox", "log", "artifact"];
 
-/** Statements that read every row on purpose, once and by a person's wish. */
+/** Statements that read every row on purpose, because a person asked for it. */
 const WHOLE = [/integrity_check|count\(\*\)/];
 
-/** Keeps the statements that a store executes, with values that they were given. */
+/** Records the statements that a store executes, with their values. */
 function watch(store: Store): Map<string, SqlValue[]> {
   const statements = new Map<string, SqlValue[]>();
   for (const name of ["run", "get", "all"] as const) {
     const original = store[name];
     store[name] = (sql: string, ...values: SqlValue[]): Promise<never> => {
       statements.set(sql, values);
-      // What it resolves to depends on which of them it is.
+      // The result type depends on which method it is.
       return original.call(store, sql, ...values) as Promise<never>;
     };
   }
   return statements;
 }
 
-/** Steps of a plan that read more of a growing table than the rows that are asked for. */
+/** Returns steps of a query plan that read more rows of a growing table than were asked for. */
 export async function wideSteps(store: Store, sql: string, values: readonly SqlValue[]): Promise<string[]> {
   const plan = (await store.all<{ detail: string }>(`explain query plan ${sql}`, ...values)).map((
     { detail },
@@ -39,7 +39,7 @@ export async function wideSteps(store: Store, sql: string, values: readonly SqlV
     const name = aliases[table] ?? table;
     if (!GROWING.includes(name)) return false;
     if (verb === "SCAN") return !detail.includes("USING INDEX run_unresolved");
-    // A whole state or a whole recipe grows; with an order and a limit, or a bound, no more is read than is asked for.
+    // The rows of one state or recipe grow in number; a limit with an order, or a bound, reads no more than asked for.
     return /\(recipe=\?\)/.test(detail);
   });
   const isSorted = plan.some((detail) => detail === "USE TEMP B-TREE FOR ORDER BY");
@@ -51,7 +51,7 @@ export async function wideSteps(store: Store, sql: string, values: readonly SqlV
 
 const aliases: Readonly<Record<string, string>> = { r: "run", s: "step_run", e: "event", other: "run" };
 
-Deno.test("no statement of a tick, of a run, of why or of runs reads a whole history", async () => {
+Deno.test("no statement of a tick, a run, why or runs reads the whole history", async () => {
   const store = await openSqlite(":memory:");
   const statements = watch(store);
   let calls = 0;
@@ -106,7 +106,7 @@ Deno.test("no statement of a tick, of a run, of why or of runs reads a whole his
   assert(statements.size > 50, `${statements.size} statements are too few to tell`);
 });
 
-Deno.test("wideSteps() finds statements that read a whole history, and no others", async () => {
+Deno.test("wideSteps() finds exactly the statements that read the whole history", async () => {
   await using store = await openSqlite(":memory:");
   const wide = [
     "select * from run where reason = 'x'",

@@ -22,7 +22,7 @@ const writes: Partial<CompiledRecipe> = {
   },
 };
 
-/** What the next slots after an instant would become. */
+/** Returns the rows for the next slots after an instant. */
 const planned = (given: Partial<CompiledRecipe>, after: string, count: number) =>
   nextSlots(schedule, at(after), count).map((slot) => {
     const run = planRun(recipe({ schedules: [schedule], ...given }), schedule, slot, {
@@ -34,7 +34,7 @@ const planned = (given: Partial<CompiledRecipe>, after: string, count: number) =
     } ${run.calendarVersion}`;
   });
 
-Deno.test("planRun() stops writes on projected days and outside the coverage, and lets reads go on", () => {
+Deno.test("planRun() skips writes on projected days and outside the coverage, but not reads", () => {
   const version = calendarVersion("XSHG");
   assertEquals(planned(writes, "2026-12-30T00:00Z", 3), [
     `2026-12-30 due ${version}`,
@@ -48,7 +48,7 @@ Deno.test("planRun() stops writes on projected days and outside the coverage, an
   assertEquals(planned({}, "2028-01-02T00:00Z", 1), [`2028-01-03 due ${version}`]);
 });
 
-Deno.test("planRun() goes by days that were set by hand, and keeps the version that tells so", () => {
+Deno.test("planRun() uses overridden days, and records a calendar version that shows it", () => {
   const day = { mic: "XSHG", because: "the notice", setAt: "2026-11-21T05:00:00Z" };
   useLocalCalendars({
     overrides: [{ ...day, date: "2027-01-04", hours: "open" }, {
@@ -70,7 +70,7 @@ Deno.test("planRun() goes by days that were set by hand, and keeps the version t
   }
 });
 
-Deno.test("why() tells a day that was set by hand, with its reason", async () => {
+Deno.test("why() reports an overridden day with its reason", async () => {
   const reads = recipe({ name: "look", schedules: [schedule] });
   await using b = await bench({ start: "2026-12-09T00:00Z", recipes: [reads] });
   const told = async () => await why(b.store, reads, { date: "2026-12-10", now: at("2026-12-11T00:00Z") });

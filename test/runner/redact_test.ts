@@ -8,10 +8,10 @@ function knowing(...secrets: string[]): Redactor {
   return redactor;
 }
 
-Deno.test("Redactor.text() takes a secret out in every form that it travels in", () => {
+Deno.test("Redactor.text() removes a secret in every encoding", () => {
   const redactor = knowing('p&ss "w/rd+1');
   const text = (given: string) => redactor.text(given);
-  // Written by hand: as it is, in an address, in a form, in JSON, in hex, in Base64.
+  // Expected values written by hand: plain, in a URL, in a form, in JSON, in hex, in Base64.
   for (
     const form of [
       'p&ss "w/rd+1',
@@ -24,13 +24,13 @@ Deno.test("Redactor.text() takes a secret out in every form that it travels in",
       "cCZzcyAidy9yZCsx",
     ]
   ) assertEquals(text(`before ${form} after`), "before [secret] after");
-  // Base64 of "user:p&ss "w/rd+1" as a header has it, with another alignment.
+  // Base64 of "user:p&ss "w/rd+1" as in a header, which shifts the alignment.
   const header = new TextEncoder().encode('user:p&ss "w/rd+1').toBase64();
   assert(text(header).includes("[secret]"), text(header));
   assertEquals(text("nothing to see"), "nothing to see");
 });
 
-Deno.test("Redactor takes out digits only where they are a number of their own", () => {
+Deno.test("Redactor removes digits only if they are a complete number", () => {
   const redactor = knowing("135790");
   assertEquals(
     redactor.data({
@@ -54,7 +54,7 @@ Deno.test("Redactor takes out digits only where they are a number of their own",
   );
 });
 
-Deno.test("Redactor tells once of a secret that is too short, by its name", () => {
+Deno.test("Redactor warns once of a secret that is too short, by its name", () => {
   const told: string[] = [];
   const redactor = new Redactor({ onTooShort: (name) => void told.push(name) });
   for (
@@ -66,7 +66,7 @@ Deno.test("Redactor tells once of a secret that is too short, by its name", () =
   assertEquals(told, ["pin", "code"]);
 });
 
-Deno.test("Redactor.error() takes secrets out of message, stack and causes, also of the system's own errors", () => {
+Deno.test("Redactor.error() removes secrets from message, stack and causes, also for system errors", () => {
   const redactor = knowing("hunter22");
   const inner = new DOMException("hunter22 is late", "TimeoutError");
   const error = new Error("not hunter22", { cause: inner });
@@ -74,21 +74,21 @@ Deno.test("Redactor.error() takes secrets out of message, stack and causes, also
   redactor.error(error);
   assertEquals([error.message, inner.message], ["not [secret]", "[secret] is late"]);
   assertEquals(error.stack, stack.replaceAll("hunter22", "[secret]"));
-  redactor.error("hunter22"); // nothing to change in a text, and nothing is thrown
+  redactor.error("hunter22"); // not an Error: nothing to change, and nothing is thrown
 });
 
-Deno.test("Redactor leaves values alone that are too short to be secrets", () => {
+Deno.test("Redactor does not redact values that are too short to be secrets", () => {
   const redactor = new Redactor();
   const short = ["", "1", "hk", "abc", "2025", "12345"];
   assertEquals(short.map((each) => redactor.add(each)), short.map(() => false));
   const data = { market: "hk", side: "1", day: "2025-08-15", count: 1 };
   assertEquals(redactor.data(data), data);
   assertEquals(["abcd", "123456"].map(canBeRedacted), [true, true]);
-  // Of four letters only a word of its own.
+  // A secret of four letters is removed only as a whole word.
   assertEquals(knowing("fill").text("fill, filled, unfilled"), "[secret], filled, unfilled");
 });
 
-Deno.test("Redactor.text() takes out each line of a key, and a secret within another", () => {
+Deno.test("Redactor.text() removes each line of a key, and a secret inside another", () => {
   const key =
     "-----BEGIN PRIVATE KEY-----\nMIICdgIBADANBgkqhkiG9w0B\nAQEFAASCAmAwggJcAgEAAoGB\n-----END PRIVATE KEY-----\n";
   const redactor = knowing(key, "sesame", "sesame-open");
@@ -97,12 +97,12 @@ Deno.test("Redactor.text() takes out each line of a key, and a secret within ano
   assertEquals(redactor.text("sesame-open sesame"), "[secret] [secret]");
 });
 
-Deno.test("Redactor.checkFile() refuses a file with a secret, also across pieces, and lets digits pass", () => {
+Deno.test("Redactor.checkFile() rejects a file with a secret, also across chunks, and accepts digits", () => {
   using folder = temporaryFolder();
   const redactor = knowing("hunter2-hunter2", "135790");
   const path = `${folder.path}/rows.csv`;
   const filler = "a,b,c\n".repeat(200_000);
-  const split = 1024 * 1024 - 7; // the secret lies over the end of the first piece
+  const split = 1024 * 1024 - 7; // the secret crosses the end of the first chunk
   Deno.writeTextFileSync(path, `${filler.slice(0, split)}hunter2-hunter2${filler}`);
   const error = assertThrows(() => redactor.checkFile(path), SecretInFileError);
   assert(!error.message.includes("hunter2"), error.message);

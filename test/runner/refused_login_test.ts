@@ -1,4 +1,4 @@
-/** Refused logins under the runner: told apart, told, kept for every process, and tried again without a person. */
+/** Tests of rejected logins: distinguished, reported, blocked for every process, and retried automatically. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { account } from "../../lib/operations/account.ts";
@@ -25,7 +25,7 @@ import {
 
 const tradePasswordKey = "MDEyMzQ1Njc4OWFiY2RlZg==";
 
-/** A broker that refuses logins with a text while there is one, and knows who is logged in. */
+/** A broker that rejects logins with a text while one is set, and records who is logged in. */
 function broker() {
   const state: { refusal?: string; isIn: boolean } = { isIn: false };
   const end = farEnd(({ path }) => {
@@ -51,7 +51,7 @@ function broker() {
 const askFunds = async ({ client }: Pick<StepContext, "client">) =>
   await (await client()).call(account.funds, { market: "hk" });
 
-/** A recipe that asks for the funds every ten minutes. */
+/** A recipe that queries the funds every ten minutes. */
 const asking = (given: Parameters<typeof recipe>[0] = {}) =>
   recipe({
     name: "ask",
@@ -65,7 +65,7 @@ const asking = (given: Parameters<typeof recipe>[0] = {}) =>
 const warningsOf = (b: Bench) => b.events.flatMap((event) => event.type === "warning" ? [event.message] : []);
 const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
 
-/** Lets real sockets work while virtual minutes go by. */
+/** Lets real sockets work while virtual minutes pass. */
 async function pass(b: Bench, minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await b.host.pass(MINUTE);
@@ -76,7 +76,7 @@ async function pass(b: Bench, minutes: number): Promise<void> {
   }
 }
 
-Deno.test("a login that is refused for now: told, tried again after growing waits, and no person steps in", async () => {
+Deno.test("a login rejected for now is reported and retried after growing waits, without a person", async () => {
   for (const text of ["system maintenance", "9999", "-1"]) {
     await using far = broker();
     far.state.refusal = text;
@@ -104,7 +104,7 @@ Deno.test("a login that is refused for now: told, tried again after growing wait
     });
     const held = b.told.flatMap((event) => event.type === "held" ? [event.because] : []);
     assert(held.length > 0 && held.every((because) => because === "login"), held.join());
-    // Maintenance is over: within the longest wait everything runs again, and nothing of it is left.
+    // The maintenance ends: within the longest wait everything runs again, and the block is cleared.
     far.state.refusal = undefined;
     await pass(b, 75);
     const after = (await runsOf(b.store)).filter((line) => line.includes(" ok "));
@@ -114,12 +114,12 @@ Deno.test("a login that is refused for now: told, tried again after growing wait
   }
 });
 
-Deno.test("a wrong password: one login in all, by a scheduler, another process and each start of a crontab line", async () => {
+Deno.test("a wrong password: only one login in total, by a scheduler, another process and each crontab start", async () => {
   await using far = broker();
   far.state.refusal = "wrong trade password";
   using folder = temporaryFolder();
   const file = `${folder.path}/store.db`;
-  const marks = new Map<string, string>(); // as the command line does: each takes its time
+  const marks = new Map<string, string>(); // cached like in the command line, because each takes time
   const markOf = (password: string) => (_recipe: unknown, salt: string) => {
     const mark = marks.get(password + salt) ?? markPassword(password, salt);
     marks.set(password + salt, mark);
@@ -159,7 +159,7 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
   assertStringIncludes(told, 'the broker refused the password (found by run "ask/s1/2025-12-22T00:10:00Z")');
   await b.scheduler.stop();
 
-  // Each start of a crontab line is a process of its own, with a client that knows nothing.
+  // Each crontab start is a process of its own, with a new client.
   const start = async (password: string) => {
     await using store = await openSqlite(file);
     await using fresh = far.connect(() => b.host.monotonic());
@@ -186,7 +186,7 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
     assertEquals(await start("secret"), { state: "refused", reason: "password" });
   }
   assertEquals(far.logins(), 1);
-  // What is kept says nothing about the password.
+  // The stored data reveals nothing about the password.
   const kept = await Deno.readTextFile(file).catch(() => "") +
     JSON.stringify(await b.store.all("select * from event")) +
     JSON.stringify(await b.store.all("select * from lease"));
@@ -195,7 +195,7 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
     (await b.store.get<{ data: string }>("select data from event where kind = 'login_refused'"))!;
   assertEquals(JSON.parse(data).mark.length, 2);
 
-  // Another password is tried by itself.
+  // A changed password is tried automatically.
   far.state.refusal = undefined;
   b.host.jump(HOUR);
   const another = ["other", "third"].find((each) => {
@@ -206,7 +206,7 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
   assertEquals(far.logins(), 2);
 });
 
-Deno.test("a person allows a login again: the recipe that found out is resumed, and no other one", async () => {
+Deno.test("a person allows the login again by resuming the recipe that found it rejected, not another recipe", async () => {
   await using far = broker();
   far.state.refusal = "密码错误";
   const eod = asking({ name: "eod", schedules: [every(HOUR)] });
@@ -233,7 +233,7 @@ Deno.test("a person allows a login again: the recipe that found out is resumed, 
   await b.scheduler.stop();
 });
 
-Deno.test("a step that catches the refusal of a login hides it from nobody", async () => {
+Deno.test("a step that catches a rejected login does not hide it", async () => {
   await using far = broker();
   far.state.refusal = "wrong password";
   const b: Bench = await bench({

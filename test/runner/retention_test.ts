@@ -18,16 +18,15 @@ import { logOf } from "../../lib/runner/queries/events.ts";
 import { insertRun, type RunState } from "../../lib/runner/queries/runs.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import { cli, folder, MORNING } from "../cli/runner_support.ts";
-import { asAdmin } from "../support/postgres.ts";
 import { postgres } from "../support/stores.ts";
 import { testBoth } from "./both_stores.ts";
-import { History, sizeOfStore } from "./history.ts";
+import { History, sizeOfStore, vacuum } from "./history.ts";
 import { at, bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
 const NOW = at("2025-12-22T12:00:00Z");
 const keep = defaultRetention;
 
-/** Writes a run that ended so many days before, with a row in every table that belongs to one. */
+/** Writes a run that ended this many days before, with a row in every table of a run. */
 async function addOld(
   store: Store,
   key: string,
@@ -77,13 +76,6 @@ async function addOld(
 const keys = async (store: Store) => (await runsOf(store)).map((line) => line.split(" ")[0]!);
 const rows = async (store: Store, table: string) =>
   (await store.get<{ n: number }>(`select count(*) as n from ${table}`))!.n;
-
-/** Makes the space of removed rows free, as PostgreSQL does by itself within minutes. */
-async function vacuum(store: Store): Promise<void> {
-  const { schema } = (await store.get<{ schema: string }>("select current_schema() as schema"))!;
-  const tables = ["run", "step_run", "event", "log", "outbox"].map((table) => `${schema}.${table}`);
-  await asAdmin(postgres!, `vacuum ${tables.join(", ")}`); // it is there, as the store is
-}
 
 /** Prunes until nothing is left of it. */
 async function pruneAll(
@@ -257,7 +249,7 @@ testBoth(
     for (let week = 1; week <= 13; week++) {
       await history.add(7 * 144);
       while ((await pruner.part(history.now)).hasMore);
-      if (!(store instanceof SqliteStore)) await vacuum(store);
+      if (!(store instanceof SqliteStore)) await vacuum(store, postgres!); // it is there, as the store is
       sizes.push(await sizeOfStore(store));
     }
     assertEquals(await rows(store, "run"), 10_000);
@@ -303,7 +295,7 @@ Deno.test("a scheduler prunes as it goes, and a slot whose run was removed is no
   const left = await keys(b.store);
   assertEquals([left.length, left.includes("eod/39"), left.includes("eod/0")], [10, false, true]);
   assertEquals(done.length, 1);
-  // A line of a crontab that starts the latest slot finds its run.
+  // A crontab line that starts the latest slot finds its run.
   const row = await addLatestSlot(b.store, daily, { now: b.host.now(), drawTraceId: () => "t" });
   assertEquals(row?.state, "ok");
   const past = await why(b.store, daily, { date: "2025-11-03", now: b.host.now() });

@@ -5,7 +5,7 @@ import { logOf } from "../../lib/runner/queries/events.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { bench, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
-Deno.test("executeRun() keeps what a step says and its milestones, without secrets", async () => {
+Deno.test("executeRun() logs the messages and milestones of a step, without secrets", async () => {
   const talker = step({
     run: async (context) => {
       const value = await context.secret("token");
@@ -31,7 +31,7 @@ Deno.test("executeRun() keeps what a step says and its milestones, without secre
   assertEquals(new Set(lines.map(({ at }) => at)), new Set([Date.parse("2025-12-23T08:45:00Z")]));
 });
 
-Deno.test("RunLog keeps a bounded number of lines and says so, errors a little longer", async () => {
+Deno.test("RunLog keeps a limited number of lines and says so, with some more room for errors", async () => {
   await using store = await openSqlite(":memory:");
   const key = await addManualRun(store, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
   const log = new RunLog(store, key);
@@ -44,14 +44,14 @@ Deno.test("RunLog keeps a bounded number of lines and says so, errors a little l
   assertEquals(lines.length, MOST_LINES + 2);
   assertEquals(lines.at(-2)?.text, "only the first 1000 lines are kept");
   assertEquals([lines.at(-1)?.level, lines.at(-1)?.text.length], ["error", 2_001]);
-  // Another process that goes on with the run counts on.
+  // Another process that continues the run continues the count.
   const other = new RunLog(store, key);
   other.add({ at: 9_001, level: "info", step: "one", text: "too late" });
   await other.flush();
   assertEquals((await logOf(store, key)).length, MOST_LINES + 2);
 });
 
-Deno.test("RunLog keeps no line below its least level", async () => {
+Deno.test("RunLog keeps no line below its lowest level", async () => {
   for (const [least, kept] of [["debug", "diwe"], ["warn", "we"], ["error", "e"]] as const) {
     await using store = await openSqlite(":memory:");
     const key = await addManualRun(store, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
@@ -64,7 +64,7 @@ Deno.test("RunLog keeps no line below its least level", async () => {
   }
 });
 
-Deno.test("executeRun() fails a step whose file holds a secret, and does not write the file down", async () => {
+Deno.test("executeRun() fails a step whose file contains a secret, and does not record the file", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/rows.csv`;
   const careless = step({

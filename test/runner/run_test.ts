@@ -190,7 +190,7 @@ testBoth("runLatestSlot() runs the scheduler's run under the same key, once whoe
   assertEquals([first!.runKey, first!.ran, first!.outcome.state], ["eod/s1/2025-12-23", true, "ok"]);
   const second = await runLatestSlot(eod, { deps, claimer });
   assertEquals([second!.ran, second!.outcome.state], [false, "ok"]);
-  // A scheduler whose watermark lies before it finds the row there.
+  // A scheduler whose watermark is earlier finds the row.
   await b.store.run(
     "insert into schedule (recipe, schedule_id, spec, watermark, updated_at) values ('eod', 's1', ?, ?, 0)",
     JSON.stringify(close45),
@@ -282,7 +282,7 @@ Deno.test("why() gives one true line for a day", async () => {
   );
 });
 
-Deno.test("Store copies itself, and refuses one that a newer version wrote", async () => {
+Deno.test("Store backs itself up, and rejects a store of a newer version", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/store.db`;
   {
@@ -296,7 +296,7 @@ Deno.test("Store copies itself, and refuses one that a newer version wrote", asy
   await using copy = await openSqlite(`${folder.path}/copy.db`);
   assertEquals([await runsOf(copy), await verifyStore(copy)], [["eod/m/1 due manual"], []]);
   await copy.run("update run set state = 'ok'");
-  assertEquals(await verifyStore(copy), ['1 rows break the rule "a run that ended says when"']);
+  assertEquals(await verifyStore(copy), ['1 rows break the rule "a run that ended has an end time"']);
 });
 
 testBoth("notices go out once, and are tried again when they fail", async () => {
@@ -321,11 +321,11 @@ testBoth("notices go out once, and are tried again when they fail", async () => 
     outcome: { state: "failed", reason: "step", failedStep: "one", error: "no" },
     slot: "2025-12-23T08:45:00Z",
   }]);
-  // Processes that share a store send it once; the row says that it is out.
+  // Processes that share a store send it once; the row says that it was sent.
   assertEquals(await deliverNotices(b.store, () => () => Promise.reject(new Error()), b.host), 0);
 });
 
-Deno.test("pingUrl() names the run by an id that follows from its key", async () => {
+Deno.test("pingUrl() identifies the run by an id computed from its key", async () => {
   const first = await pingUrl("https://hc.example/abc", "start", "eod/s1/2025-12-23");
   assert(
     /^https:\/\/hc\.example\/abc\/start\?rid=[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab]/.test(first),

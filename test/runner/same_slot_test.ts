@@ -97,7 +97,7 @@ testBoth("a slot that an edit moved to later on a session that was run leaves a 
     "nothing ran at 2025-08-15 16:30 Asia/Hong_Kong: the schedule was edited after the slot at 2025-08-15 " +
       "16:10 Asia/Hong_Kong had its run, and a session has only one run",
   );
-  // Who looks again and again says it once.
+  // Further passes do not record it again.
   await addLatestSlot(b.store, late, start("2025-08-15T08:46Z"));
   await addLatestSlot(b.store, late, start("2025-08-15T08:47Z"));
   assertEquals((await eventsOf(b.store, "key_taken")).length, 1);

@@ -114,7 +114,7 @@ testBoth("Scheduler passes over what is older than the lookback and says how man
   );
 });
 
-Deno.test("Scheduler repeats nothing when the clock goes back, and records the jump", async () => {
+Deno.test("Scheduler repeats nothing when the clock is set back, and records the jump", async () => {
   const hourly = recipe({ schedules: [every(HOUR)], misfire: { graceMs: HOUR, action: "skip", max: 0 } });
   await using b = await bench({ start: "2025-01-01T00:30Z", recipes: [hourly] });
   await b.scheduler.start();
@@ -142,7 +142,7 @@ testBoth("F21: each run key runs once over both New York clock changes, sleep an
     await using b = await bench({ start: zone[0]!, recipes: [recipe({ schedules, overlap: "parallel" })] });
     await b.scheduler.start();
     await b.host.pass(20 * HOUR);
-    b.host.sleep(9 * HOUR); // the lid is closed over a run
+    b.host.sleep(9 * HOUR); // the machine sleeps during a run
     await b.host.pass(10 * HOUR);
     b.host.jump(HOUR);
     await b.host.pass(10 * HOUR);
@@ -154,7 +154,7 @@ testBoth("F21: each run key runs once over both New York clock changes, sleep an
     const rows = await runsOf(b.store);
     assertEquals(rows.filter((line) => !/ ok (live|catchup)$/.test(line)), [], "each ran or was made up for");
     const fall = zone[0]!.startsWith("2026");
-    // 01:30 comes twice on 1 November and runs once; 02:30 does not come on 14 March and runs at 03:00.
+    // 01:30 occurs twice on 1 November and runs once; 02:30 does not exist on 14 March and runs at 03:00.
     const sunday = fall ? ["2026-11-01T05:30:00Z", "2026-11-01T07:30:00Z"] : [
       "2027-03-14T06:30:00Z",
       "2027-03-14T07:00:00Z",
@@ -284,7 +284,7 @@ testBoth("F24: two schedulers share an account: one holds it, a stale hold is re
       })],
     });
   await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [slow("a"), slow("b"), slow("c")] });
-  // A process that lost its power held the account until a minute after the slot.
+  // A process that lost its power had the account until a minute after the slot.
   await b.store.run(
     "insert into lease (name, holder, fence, until) values ('account:default', 'gone x', 7, ?)",
     at("2025-12-22T08:46:00Z"),
@@ -339,7 +339,7 @@ testBoth("Scheduler.stop() lets a write end", async () => {
     steps: [step({
       effect: "write",
       async run({ sleep }) {
-        await sleep!(70_000); // the runner brings it; it must not be cut short by the stop
+        await sleep!(70_000); // the runner's sleep, which the stop must not end
         await new Promise<void>((resolve) => finish = resolve);
       },
     })],
@@ -507,7 +507,7 @@ Deno.test(
 testBoth("a run that jitter moves begins in its moment, however seldom others are asked for", async () => {
   const often = recipe({ name: "often", schedules: [every(10 * MINUTE, 2 * MINUTE)] });
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [often], pollMs: 10 * MINUTE });
-  // A slot of a recipe that nobody here can run is due all the time.
+  // A slot of a recipe that no process here can run stays due.
   const other = b.another("p2", { recipes: [recipe({ name: "other" })] });
   await other.tick();
   b.host.jump(MINUTE);

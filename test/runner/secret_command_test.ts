@@ -5,18 +5,18 @@ const ignore = Deno.build.os === "windows";
 const sh = (script: string, limits: SecretCommandLimits = {}) =>
   secretOfCommand("token", ["sh", "-c", script], limits);
 
-/** Fails unless a process has ended, for which it waits at most a minute. */
+/** Waits up to a minute for a process to end; fails if it does not. */
 async function untilEnded(pid: number): Promise<void> {
   for (let looks = 0; looks < 600; looks++) {
     const state = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "");
-    if (state === "" || / Z /.test(state)) return; // gone, or waited for by nobody
+    if (state === "" || / Z /.test(state)) return; // ended, or a zombie
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error(`process ${pid} goes on`);
 }
 
 Deno.test({
-  name: "a secret's command gives what it prints, and its failures by name without the output",
+  name: "a secret's command returns its output; errors name the secret and do not show the output",
   ignore,
   async fn() {
     assertEquals(await sh("printf 'hunter2\\n\\n'"), "hunter2");
@@ -38,7 +38,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a secret's command that does not end is ended with everything that it has started",
+  name: "a secret's command that does not end is killed with all processes that it has started",
   ignore: Deno.build.os !== "linux",
   async fn() {
     const file = await Deno.makeTempFile();
@@ -51,7 +51,7 @@ Deno.test({
       );
       assert(!late.message.includes("hunter2"));
       await untilEnded(Number(await Deno.readTextFile(file)));
-      // One that has ended leaves nothing behind either, and what it left running keeps nobody waiting.
+      // A command that ended leaves no process behind either, and a process that it left running causes no wait.
       assertEquals(await sh(`sleep 1000 & echo $! > ${file}; echo hunter2`), "hunter2");
       await untilEnded(Number(await Deno.readTextFile(file)));
       const stop = new AbortController();

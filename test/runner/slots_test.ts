@@ -17,7 +17,7 @@ const times = (schedule: CompiledSchedule, from: string, to: string) =>
   );
 
 Deno.test("slotsBetween() follows sessions: half-days close early and holidays are skipped with their reason", () => {
-  // Christmas 2025 in Hong Kong: Wednesday 24 closes at noon, Thursday and Friday are closed.
+  // Christmas 2025 in Hong Kong: Wednesday 24 closes at noon; Thursday and Friday are closed.
   assertEquals(slotsBetween(close45, at("2025-12-22T16:00Z"), at("2025-12-29T16:00Z")), [
     { at: at("2025-12-23T08:45Z"), key: "2025-12-23", session: "2025-12-23" },
     { at: at("2025-12-24T04:45Z"), key: "2025-12-24", session: "2025-12-24" },
@@ -48,12 +48,12 @@ Deno.test("slotsBetween() finds the first and last session of weeks, months and 
     );
   assertEquals(of("first-session-of-month"), ["2025-01-02", "2025-02-03", "2025-03-03", "2025-04-01"]);
   assertEquals(of("last-session-of-quarter"), ["2025-03-31"]);
-  // Lunar new year closed Wednesday to Friday; Good Friday and Easter Monday closed the 18th and 21st of April.
+  // Lunar new year closes Wednesday to Friday; Good Friday and Easter Monday close 18 and 21 April.
   assertEquals(of("first-session-of-week").slice(2, 5), ["2025-01-20", "2025-01-27", "2025-02-03"]);
   assertEquals(of("first-session-of-week").at(-2), "2025-04-22");
 });
 
-Deno.test("slotsBetween() takes weekdays beyond the calendar for sessions and says so", () => {
+Deno.test("slotsBetween() treats weekdays outside the calendar as sessions and marks them as assumed", () => {
   assertEquals(times(close45, "2027-12-31T00:00Z", "2028-01-04T16:00Z"), [
     "2027-12-31T04:45:00Z",
     "2028-01-03T08:45:00Z assumed",
@@ -81,13 +81,13 @@ Deno.test("slotsBetween() moves a fixed time out of a gap and runs it once in a 
     "2026-11-01T06:30:00Z",
     "2026-11-01T07:00:00Z",
   ]);
-  // Half an hour is left out at Lord Howe.
+  // At Lord Howe, the clock skips half an hour.
   assertEquals(times(cron("15 2 * * *", "Australia/Lord_Howe"), "2026-10-03T00:00Z", "2026-10-04T12:00Z"), [
     "2026-10-03T15:30:00Z",
   ]);
 });
 
-Deno.test("slotsBetween() gates a cron by sessions: weekends leave no trace, holidays do", () => {
+Deno.test("slotsBetween() limits cron slots to sessions: weekends leave no slot, holidays leave a skipped one", () => {
   assertEquals(
     times(cron("0 10 * * *", "Asia/Hong_Kong", "XHKG"), "2025-12-24T00:00Z", "2025-12-29T12:00Z"),
     [
@@ -125,7 +125,7 @@ Deno.test("slotsBetween() aligns intervals to the epoch and keeps them within se
   ]);
 });
 
-Deno.test("nextSlots() counts what runs and shows what is skipped between", () => {
+Deno.test("nextSlots() counts slots that run and lists skipped slots between them", () => {
   const next = nextSlots(close45, at("2025-12-24T05:00Z"), 2);
   assertEquals(next.map(({ key, skipped }) => [key, skipped]), [
     ["2025-12-25", "holiday"],
@@ -136,7 +136,7 @@ Deno.test("nextSlots() counts what runs and shows what is skipped between", () =
   assertEquals(nextSlots(cron("0 0 30 2 *", "UTC"), at("2025-01-01T00:00Z"), 3), []);
 });
 
-Deno.test("clockChangeSlots() lists what meets a clock change, and when it runs", () => {
+Deno.test("clockChangeSlots() lists slots at a clock change, and when they run", () => {
   const changes = (schedule: CompiledSchedule) =>
     clockChangeSlots(schedule, { after: at("2026-06-01T00:00Z"), months: 24 }).map(({ kind, wall, runsAt }) =>
       [kind, wall, ...runsAt.map(iso)].join(" ")
@@ -169,12 +169,12 @@ const ZONES = [
 ];
 const PATTERNS = ["*/7 * * * *", "30 1,2,14 * * *", "0 2 * * 1-5", "15 */3 * * *", "30 2 * * 0", "0 0 1 * *"];
 
-Deno.test("slotsBetween() gives the same slots however the time is cut, over random schedules and zones", () => {
+Deno.test("slotsBetween() returns the same slots however the time is split, for random schedules and zones", () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   const random = numbers(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   let slots = 0;
-  // Days on which clocks change somewhere, so that cuts fall into gaps and folds.
+  // Days with clock changes in some zone, so that splits fall into gaps and folds.
   const days = [
     "2026-10-31",
     "2027-03-13",
@@ -226,7 +226,7 @@ Deno.test("slotsBetween() gives the same slots however the time is cut, over ran
   assert(slots > 1000, `${slots} slots are too few, seed ${seed}`);
 });
 
-Deno.test("latestSlot() finds what listing every slot finds, and costs no more the closer slots lie", () => {
+Deno.test("latestSlot() finds the same slot as a complete listing, and frequent slots do not make it slower", () => {
   const session = {
     mic: "XHKG",
     from: { anchor: "open", offsetMs: 0 },
@@ -241,7 +241,7 @@ Deno.test("latestSlot() finds what listing every slot finds, and costs no more t
     cron("30 2 * * *", "America/New_York"),
     cron("0 9 1 * *", "UTC"),
   ];
-  // In the session, on a weekend, in Christmas, at the very instant of a slot, in the night that loses an hour.
+  // During the session, on a weekend, at Christmas, exactly at a slot, in the night that loses an hour.
   const instants = ["2025-12-23T03:00:30Z", "2025-12-27T12:00Z", "2025-12-24T08:45Z", "2026-03-08T08:00Z"];
   for (const schedule of schedules) {
     for (const now of instants.map(at)) {
@@ -252,7 +252,7 @@ Deno.test("latestSlot() finds what listing every slot finds, and costs no more t
       );
     }
   }
-  // Twelve million slots lie in these two weeks, and twenty hours after the last one there are none.
+  // These two weeks have twelve million slots, and the twenty hours after the last one have none.
   const now = at("2025-12-24T00:00Z");
   const began = performance.now();
   const dense: CompiledSchedule = { ...gated, everyMs: 100 };

@@ -1,5 +1,5 @@
 /**
- * A process that begins a write under a store and kills itself in the middle of it.
+ * Begins a write with a store and kills its own process during the write.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
 import { bench, orders, step } from "./support.ts";
 
-/** Starts the process; it ends by SIGKILL in the write of 2025-12-22. */
+/** Starts the process; it ends by SIGKILL during the write of 2025-12-22. */
 export const killInWrite = (path: string): Promise<void> => kill(path, "in-write");
 
 /** Starts the process; it ends by SIGKILL on 2025-12-22 after its sells and before its buys, a line in `sent` for each. */
@@ -22,7 +22,7 @@ async function kill(path: string, where: "in-write" | "between"): Promise<void> 
   if (signal !== "SIGKILL") throw new Error("Cannot use the store: the process was not killed in its write");
 }
 
-/** Sells and then buys; each leg leaves a line in the file `sent` beside the store. */
+/** Sells and then buys; each leg adds a line to the file `sent` next to the store. */
 export function rebalance(path: string, between: () => void): CompiledRecipe {
   const leg = (id: string, needs: string[]) =>
     step({

@@ -15,7 +15,7 @@ const KEY = "orders/s1/2025-12-22";
 const NOW = at("2025-12-22T02:01:00Z");
 const accepting = { actor: "me", because: "no order was placed", now: NOW };
 
-/** A store whose process was killed in a write, with everything in its "-wal". */
+/** A store whose process was killed during a write, with all data in its "-wal". */
 async function killed(): Promise<{ path: string } & Disposable> {
   const folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
@@ -23,7 +23,7 @@ async function killed(): Promise<{ path: string } & Disposable> {
   return { path, [Symbol.dispose]: () => folder[Symbol.dispose]() };
 }
 
-/** Opens a store and returns what its runs are; the error when it is refused. */
+/** Opens a store and returns its runs; or the error if the store is rejected. */
 async function openedAs(path: string): Promise<string[] | StoreError> {
   try {
     await using store = await openSqlite(path);
@@ -43,10 +43,10 @@ async function assertRefused(path: string, why: string): Promise<void> {
   assert(faults.length > 0 && faults.join("; ").includes(why), faults.join("; "));
 }
 
-Deno.test("a store that is empty, cut off or gone is refused while its mark names a write", async () => {
+Deno.test("a store that is empty, cut off or missing is rejected while its mark records a write", async () => {
   using store = await killed();
   const { path } = store;
-  // Control: as the kill left it, it opens and knows the write.
+  // Control: as the kill left it, the store opens and contains the write.
   const copy = `${path}.copy`;
   for (const end of ["", "-wal", ".mark"]) Deno.copyFileSync(`${path}${end}`, `${copy}${end}`);
   assertEquals(await openedAs(copy), [`${KEY} running live`]);
@@ -54,8 +54,8 @@ Deno.test("a store that is empty, cut off or gone is refused while its mark name
   const cases: [what: string, why: string, harm: () => void][] = [
     ["0 bytes", "the file is empty", () => Deno.truncateSync(path, 0)],
     ["1 byte", "the file is cut off", () => Deno.writeFileSync(path, new Uint8Array([83]))],
-    ["gone", "the file is gone", () => Deno.removeSync(path)],
-    ["gone with its -wal", "the file is gone", () => Deno.removeSync(`${path}-wal`)],
+    ["gone", "the file is missing", () => Deno.removeSync(path)],
+    ["gone with its -wal", "the file is missing", () => Deno.removeSync(`${path}-wal`)],
   ];
   for (const [what, why, harm] of cases) {
     harm();
@@ -65,10 +65,10 @@ Deno.test("a store that is empty, cut off or gone is refused while its mark name
   }
 });
 
-Deno.test("a store that lost its -wal after a kill is refused, as it lacks the write", async () => {
+Deno.test("a store that lost its -wal after a kill is rejected, because it lacks the write", async () => {
   using store = await killed();
   const { path } = store;
-  // What was there before the write is in the file itself.
+  // The data before the write is in the main file.
   const before = `${path}.before`;
   {
     await using older = await openSqlite(before);
@@ -76,12 +76,12 @@ Deno.test("a store that lost its -wal after a kill is refused, as it lacks the w
   }
   Deno.removeSync(`${path}-wal`);
   await assertRefused(path, "older than its mark");
-  // Another store altogether in its place is refused as well.
+  // A different store in its place is rejected too.
   Deno.renameSync(before, path);
   await assertRefused(path, "not the store that its mark belongs to");
 });
 
-Deno.test("an older copy is refused and one that knows every write is not, with the mark or without", async () => {
+Deno.test("an older copy is rejected and one that contains every write is not, with or without the mark", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const recipes = [orders([]), recipe()];
@@ -100,43 +100,44 @@ Deno.test("an older copy is refused and one that knows every write is not, with 
   const names = () => [...Deno.readDirSync(folder.path)].map(({ name }) => name).sort();
   assertEquals(names(), ["hsgate.db", "hsgate.db.mark", "newest.db", "older.db"]);
   Deno.copyFileSync(`${folder.path}/older.db`, path);
-  await assertRefused(path, 'it knows 1 of 2 writes on account "default"');
+  await assertRefused(path, 'it contains 1 of 2 writes on account "default"');
   Deno.copyFileSync(`${folder.path}/newest.db`, path);
   assert(Array.isArray(await openedAs(path)));
   assertEquals(await verifyStoreFile(path), []);
-  // Elsewhere a copy has no mark, and gets its own when it is used.
+  // In another place a copy has no mark, and gets one when it is used.
   assertEquals(await verifyStoreFile(`${folder.path}/older.db`), []);
   assertEquals(names().filter((name) => name.startsWith("older")), ["older.db"]);
   assert(Array.isArray(await openedAs(`${folder.path}/older.db`)));
   assert(names().includes("older.db.mark"));
 });
 
-Deno.test("a first start and a crash before the mark go on as ever", async () => {
+Deno.test("a first start, and a start after a crash before the mark was written, work normally", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   Deno.writeFileSync(path, new Uint8Array());
-  assertEquals(await openedAs(path), []); // made empty by somebody, and nothing was ever in it
+  assertEquals(await openedAs(path), []); // an empty file that never contained anything
   Deno.removeSync(`${path}.mark`);
   assertEquals(await openedAs(path), []);
-  // A write was committed and the process died before the mark said so: the store knows more, and is believed.
+  // A write was committed, and the process died before updating the mark: the store contains more than the mark, and is
+  // accepted.
   const store = await openSqlite(path);
   await countWrite(store, { account: "a", runKey: "r", step: "s", at: 0 });
   await store[Symbol.asyncDispose]();
   assertEquals(await openedAs(path), []);
   assertStringIncludes(Deno.readTextFileSync(`${path}.mark`), '"number": 1');
-  // A mark that cannot be read shows nothing.
+  // A damaged mark proves nothing.
   Deno.writeTextFileSync(`${path}.mark`, "{");
   assertStringIncludes(String(await openedAs(path)), "is damaged");
   assertEquals(await verifyStoreFile(path), ["its mark is damaged"]);
   Deno.removeSync(path);
   for (const end of ["-wal", "-shm"]) if (existsSync(`${path}${end}`)) Deno.removeSync(`${path}${end}`);
-  assertEquals(await verifyStoreFile(path), ["its mark is damaged", "the file is gone"]);
-  // So does a "-wal" without its file, which SQLite would delete.
+  assertEquals(await verifyStoreFile(path), ["its mark is damaged", "the file is missing"]);
+  // A "-wal" without its main file, which SQLite would delete, is rejected too.
   const other = `${folder.path}/other.db`;
   Deno.writeFileSync(`${other}-wal`, new Uint8Array(100));
-  assertStringIncludes(String(await openedAs(other)), "the file is gone, though");
-  assertStringIncludes((await verifyStoreFile(other)).join(), "the file is gone, though");
-  Deno.writeTextFileSync(other, "x"); // what SQLite takes for an empty database
+  assertStringIncludes(String(await openedAs(other)), "the file is missing, although");
+  assertStringIncludes((await verifyStoreFile(other)).join(), "the file is missing, although");
+  Deno.writeTextFileSync(other, "x"); // SQLite treats this as an empty database
   Deno.removeSync(`${other}-wal`);
   assertStringIncludes(
     String(await openedAs(other)),
@@ -146,13 +147,13 @@ Deno.test("a first start and a crash before the mark go on as ever", async () =>
   await assertRejects(async () => await openSqlite(other), Error, "file is not a database");
 });
 
-Deno.test("a write is not sent when its mark cannot be written, and reads go on", async () => {
+Deno.test("a write is not sent if its mark cannot be written, but reads continue", async () => {
   for (const isBroken of [false, true]) {
     using folder = temporaryFolder();
     const path = `${folder.path}/hsgate.db`;
     const began: string[] = [];
     const store = await openSqlite(path);
-    // A folder in the mark's place: nothing can be renamed over it.
+    // A folder in place of the mark: a file cannot replace it.
     if (isBroken) {
       Deno.removeSync(`${path}.mark`);
       Deno.mkdirSync(`${path}.mark/kept`, { recursive: true });
@@ -201,7 +202,7 @@ Deno.test("the mark is on disk before the write is sent", async () => {
   });
 });
 
-Deno.test("acceptLoss() goes on without what is lost, and sends no write of the past again", async () => {
+Deno.test("acceptLoss() continues without the lost data, and repeats no past write", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const began: string[] = [];
@@ -225,29 +226,29 @@ Deno.test("acceptLoss() goes on without what is lost, and sends no write of the 
   for (const end of ["-wal", "-shm"]) {
     Deno.copyFileSync(copy, `${path}${end}`), Deno.removeSync(`${path}${end}`);
   }
-  // The slot of 02:00 is within its grace, so that the copy alone would send it again.
+  // The slot of 02:00 is within its grace period, so the copy by itself would send it again.
   await assertRefused(path, "older than its mark");
   assertStringIncludes((await acceptLoss(path, accepting))!, 'lacks step "one"');
   assertEquals(await run(HOUR, "2025-12-22T02:01:00Z"), []);
   assertEquals(began.length, 1);
-  // Nothing is lost twice, and the next day is written as ever.
+  // Nothing is lost twice, and the next day's write is sent normally.
   assertEquals(await acceptLoss(path, accepting), undefined);
   assertEquals(await run(DAY, "2025-12-23T00:00:00Z"), ["orders/s1/2025-12-23 ok live"]);
   assertEquals(began.length, 2);
   assertStringIncludes(Deno.readTextFileSync(`${path}.mark`), '"number": 2');
 });
 
-Deno.test("acceptLoss() makes a new store where it is gone, and unknown what a copy shows as running", async () => {
+Deno.test("acceptLoss() creates a missing store, and makes runs unknown that a copy shows as running", async () => {
   using store = await killed();
   const { path } = store;
-  // A copy of the moment in which the run was claimed and had not begun its step.
+  // A copy from the moment when the run was claimed and had not begun its step.
   {
     using db = new DatabaseSync(path);
     db.exec("delete from step_run; delete from account_write");
   }
   await assertRefused(path, "older than its mark");
-  assertEquals(await acceptLoss(`${path}.none`, accepting), undefined); // nothing was ever there
-  assertStringIncludes((await acceptLoss(path, accepting))!, "it knows 0 of 1 writes");
+  assertEquals(await acceptLoss(`${path}.none`, accepting), undefined); // there was never a store
+  assertStringIncludes((await acceptLoss(path, accepting))!, "it contains 0 of 1 writes");
   assertEquals(await openedAs(path), [`${KEY} unknown loss_accepted live`]);
   Deno.truncateSync(path, 0);
   Deno.writeFileSync(`${path}-wal`, new Uint8Array(100));
@@ -257,7 +258,7 @@ Deno.test("acceptLoss() makes a new store where it is gone, and unknown what a c
   assertEquals(await openedAs(path), []);
 });
 
-Deno.test("store verify and accept say what is lost and how to go on; a second accept has nothing to do", async () => {
+Deno.test("store verify and accept report what is lost and how to continue; a second accept has nothing to do", async () => {
   using store = await killed();
   const { path } = store;
   Deno.removeSync(path);
@@ -268,7 +269,7 @@ Deno.test("store verify and accept say what is lost and how to go on; a second a
   assertStringIncludes(verified.err, "store accept");
   for (const words of [["runs"], ["why", "orders", "2025-12-22"]]) {
     const { code, err } = await cli([...words, "--store", path]);
-    assertEquals([code, err.includes("the file is gone")], [1, true], err);
+    assertEquals([code, err.includes("the file is missing")], [1, true], err);
   }
   const bare = await cli(["store", "accept", "--store", path]);
   assertEquals([bare.code, bare.err.includes("--because")], [2, true], bare.err);
@@ -282,25 +283,25 @@ Deno.test("store verify and accept say what is lost and how to go on; a second a
     "--json",
   ]);
   assertEquals(accepted.code, 0, accepted.err);
-  assertStringIncludes(JSON.parse(accepted.out).lost, "the file is gone");
+  assertStringIncludes(JSON.parse(accepted.out).lost, "the file is missing");
   assertEquals((await cli(["runs", "--store", path])).out, "there are no runs\n");
   const again = await cli(["store", "accept", "--store", path, "--because", "none was placed"]);
   assertEquals(again.code, 2, again.err);
 });
 
-Deno.test("an empty store beside what SQLite keeps of one in use is refused; alone it is told and taken as new", async () => {
+Deno.test("an empty store next to SQLite's -wal or -shm is rejected; without them it is reported and used as new", async () => {
   for (const end of ["-wal", "-shm"]) {
     using folder = temporaryFolder();
     const path = `${folder.path}/hsgate.db`;
     Deno.writeFileSync(path, new Uint8Array());
     Deno.writeFileSync(`${path}${end}`, new Uint8Array());
-    assertStringIncludes(String(await openedAs(path)), "the file is empty, though");
+    assertStringIncludes(String(await openedAs(path)), "the file is empty, although");
     assertStringIncludes((await verifyStoreFile(path)).join(), "shows that it was in use");
   }
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   Deno.writeFileSync(path, new Uint8Array());
-  assertStringIncludes((await verifyStoreFile(path)).join(), "the next run begins a new one");
+  assertStringIncludes((await verifyStoreFile(path)).join(), "the next run starts a new store");
   assertEquals(await openedAs(path), []);
   assertEquals([await verifyStoreFile(path), whyUnmarked(path)], [[], undefined]);
   Deno.removeSync(`${path}.mark`);
@@ -308,7 +309,7 @@ Deno.test("an empty store beside what SQLite keeps of one in use is refused; alo
   assertStringIncludes(whyUnmarked(path) ?? "", `its mark "${Deno.realPathSync(path)}.mark" is missing`);
 });
 
-Deno.test("a store behind links uses the files beside the real one, also when that is gone", async () => {
+Deno.test("a store behind links uses the files next to the real file, even if that is missing", async () => {
   using folder = temporaryFolder();
   const [real, link, second] = ["data/real.db", "link.db", "second.db"].map((name) =>
     `${folder.path}/${name}`
@@ -316,7 +317,7 @@ Deno.test("a store behind links uses the files beside the real one, also when th
   Deno.mkdirSync(`${folder.path}/data`);
   Deno.symlinkSync("data/real.db", link!);
   Deno.symlinkSync(link!, second!);
-  await (await openSqlite(real!))[Symbol.asyncDispose](); // behind a link it is never made
+  await (await openSqlite(real!))[Symbol.asyncDispose](); // a store is never created through a link
   {
     await using store = await openSqlite(second!);
     await countWrite(store, { account: "a", runKey: "r", step: "s", at: 0 });
@@ -327,8 +328,8 @@ Deno.test("a store behind links uses the files beside the real one, also when th
   for (const path of [link!, second!, real!]) assertEquals([path, await openedAs(path)], [path, []]); // the control
   Deno.removeSync(real!);
   for (const path of [link!, second!, real!]) {
-    assertStringIncludes(String(await openedAs(path)), "the file is gone, though");
-    assertStringIncludes((await verifyStoreFile(path)).join(), "the file is gone, though");
+    assertStringIncludes(String(await openedAs(path)), "the file is missing, although");
+    assertStringIncludes((await verifyStoreFile(path)).join(), "the file is missing, although");
   }
   Deno.removeSync(`${real}.mark`);
   Deno.writeFileSync(`${real}-wal`, new Uint8Array(100));

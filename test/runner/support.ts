@@ -1,5 +1,5 @@
 /**
- * What the tests of the runner share: recipes made by hand, a host that is told what time it is, and the real one.
+ * Shared parts of the runner's tests: example recipes, a machine with a controlled clock, and the real machine.
  *
  * @module
  */
@@ -28,7 +28,7 @@ export const DAY = 24 * HOUR;
 export const at = (text: string): number => Date.parse(text);
 export const iso = (ms: number): string => new Date(ms).toISOString().replace(".000Z", "Z");
 
-/** Numbers from a seed (mulberry32). */
+/** Returns random numbers from a seed (mulberry32). */
 export function numbers(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -38,7 +38,7 @@ export function numbers(seed: number): () => number {
   };
 }
 
-/** A host that stands still until it is moved; timers go off as it passes them. */
+/** A machine whose time stands still until a test moves it; timers fire as time passes them. */
 export class TestHost implements Machine {
   #wall: number;
   #monotonic = 0;
@@ -74,12 +74,12 @@ export class TestHost implements Machine {
     this.#wall += ms;
   }
 
-  /** The machine sleeps: the wall clock goes on, nothing else does. */
+  /** The machine sleeps: only the wall clock advances. */
   sleep(ms: number): void {
     this.#wall += ms;
   }
 
-  /** Time passes, timer by timer, each with what follows from it. */
+  /** Time passes, timer by timer, each with all its consequences. */
   async pass(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
     await settle();
@@ -100,7 +100,7 @@ export class TestHost implements Machine {
 /** Calls of stores on PostgreSQL that are under way. */
 const underWay = new Set<Promise<unknown>>();
 
-/** Lets everything that is ready go on, and waits for what a database is asked. */
+/** Lets everything that is ready continue, and waits for queries in progress. */
 export async function settle(): Promise<void> {
   for (;;) {
     await new Promise<void>((resolve) => void setImmediate(resolve));
@@ -123,7 +123,7 @@ let open: () => Promise<Store> = () => openSqlite(":memory:");
 /** How often schedulers of a test look at the store; nothing for their own default. */
 let pace: Pick<SchedulerOptions, "tickMs" | "pollMs"> = {};
 
-/** Opens the store of a test: SQLite in memory, unless the test runs over another kind. */
+/** Opens the store of a test: SQLite in memory, unless the test runs with another kind. */
 export async function openStore(): Promise<Store> {
   return await open();
 }
@@ -210,7 +210,7 @@ export const every = (everyMs: number, jitterMs = 0): CompiledSchedule => ({
   jitterMs,
 });
 
-/** A scheduler on a virtual machine, with all that it told. */
+/** A scheduler on a virtual machine, with all its events. */
 export interface Bench extends AsyncDisposable {
   store: Store;
   host: TestHost;
@@ -261,20 +261,20 @@ export async function bench(
   };
 }
 
-/** What the store says of each run: key, state, reason, kind. */
+/** Returns key, state, reason and kind of each run in the store. */
 export async function runsOf(store: Store): Promise<string[]> {
   return (await store.all<{ line: string }>(
     "select run_key || ' ' || state || coalesce(' ' || reason, '') || ' ' || kind as line from run order by slot_at, run_key",
   )).map(({ line }) => line);
 }
 
-/** A folder that goes with the test. */
+/** A temporary folder of a test. */
 export function temporaryFolder(): { path: string } & Disposable {
   const path = Deno.makeTempDirSync({ prefix: "hsgate-runner-" });
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
 }
 
-/** A recipe that writes half an hour after the open, and may until ten minutes before the close. */
+/** A recipe that writes half an hour after the open; its window ends ten minutes before the close. */
 export function orders(began: string[], given: Partial<CompiledRecipe> = {}): CompiledRecipe {
   return recipe({
     name: "orders",

@@ -27,7 +27,7 @@ import {
 const ask = async (b: Bench, about: CompiledRecipe, date: string) =>
   await why(b.store, about, { date, now: b.host.now() });
 
-Deno.test("why() tells each schedule of a day, also the one whose slot is to come", async () => {
+Deno.test("why() reports each schedule of a day, including one whose slot is in the future", async () => {
   const two = recipe({
     schedules: [{ ...close45, id: "early", at: { anchor: "open", offsetMs: 0 } }, { ...close45, id: "late" }],
   });
@@ -48,7 +48,7 @@ Deno.test("why() tells each schedule of a day, also the one whose slot is to com
   );
 });
 
-Deno.test("why() and storeNotes() know a schedule that was renamed, and a recipe that is gone", async () => {
+Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose file is missing", async () => {
   const old = recipe({ schedules: [{ ...close45, id: "old" }] });
   const renamed = recipe({ schedules: [{ ...close45, id: "new" }] });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [old] });
@@ -79,7 +79,7 @@ Deno.test("why() and storeNotes() know a schedule that was renamed, and a recipe
   assertEquals(await subjectOf(b.store, "none"), undefined);
 });
 
-Deno.test("why() tells of a pause with its reason, and of time that nobody looked at", async () => {
+Deno.test("why() reports a pause with its reason, and time without a scheduler", async () => {
   const eod = recipe({ misfire: { graceMs: 15 * MINUTE, action: "skip", max: 0 } });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod] });
   await b.scheduler.start();
@@ -91,7 +91,7 @@ Deno.test("why() tells of a pause with its reason, and of time that nobody looke
     "eod/s1/2025-12-22 was skipped because the recipe was paused (moving house)",
   );
   await b.store.run("update schedule set paused_reason = null");
-  b.host.sleep(DAY); // the lid is closed from 21:00 to 21:00 of the next day
+  b.host.sleep(DAY); // the machine sleeps from 21:00 to 21:00 of the next day
   await b.host.pass(HOUR);
   await b.scheduler.stop();
   assertEquals(
@@ -102,7 +102,7 @@ Deno.test("why() tells of a pause with its reason, and of time that nobody looke
   );
 });
 
-Deno.test("why() tells of runs that were taken over, superseded, done for the past, and done again", async () => {
+Deno.test("why() reports runs that were taken over, superseded, backfilled and rerun", async () => {
   let fail = true;
   const eod = recipe({
     misfire: { graceMs: MINUTE, action: "latest", max: 1 },
@@ -142,7 +142,7 @@ Deno.test("why() tells of runs that were taken over, superseded, done for the pa
   );
 });
 
-Deno.test("why() tells of a process that died, at a read and at a write, and what to look at", async () => {
+Deno.test("why() reports a process that died during a read or a write, and what to check", async () => {
   let hang = true;
   const run = () => (hang ? new Promise(() => {}) : Promise.resolve());
   const read = recipe({ name: "read", steps: [step({ run })] });
@@ -173,7 +173,7 @@ Deno.test("why() tells of a process that died, at a read and at a write, and wha
   const open = await ask(b, write, "2025-12-22");
   assertStringIncludes(open, "write/s1/2025-12-22 was interrupted while writing");
   assertStringIncludes(open, 'step "one", begun at 2025-12-22T08:45:00Z');
-  assertStringIncludes(open, 'hsgate resolve write/s1/2025-12-22 ok|failed --because "what you saw"');
+  assertStringIncludes(open, 'hsgate resolve write/s1/2025-12-22 ok|failed --because "what you checked"');
   await resolveOutcome(b.store, {
     runKey: "write/s1/2025-12-22",
     state: "ok",
@@ -188,7 +188,7 @@ Deno.test("why() tells of a process that died, at a read and at a write, and wha
   );
 });
 
-Deno.test("why() counts the runs of a busy day and tells the first that did not succeed", async () => {
+Deno.test("why() counts the runs of a busy day and describes the first that did not succeed", async () => {
   const beat = recipe({
     schedules: [every(HOUR)],
     steps: [
@@ -209,7 +209,7 @@ Deno.test("why() counts the runs of a busy day and tells the first that did not 
   );
 });
 
-Deno.test("why() tells every gap of a day with its reason, when it was and how many slots it has", async () => {
+Deno.test("why() reports every gap of a day with its reason, its time and its number of slots", async () => {
   const beat = recipe({ schedules: [every(MINUTE)], misfire: { graceMs: MINUTE, action: "skip", max: 0 } });
   await using b = await bench({ start: "2025-12-22T05:45:30Z", recipes: [beat] });
   await b.scheduler.start();
@@ -225,7 +225,7 @@ Deno.test("why() tells every gap of a day with its reason, when it was and how m
   );
 });
 
-Deno.test("why() says of a day beyond the calendar, or guessed by it, that it is no fact, and that writes skip it", async () => {
+Deno.test("why() says that a day outside the calendar or a projected day is uncertain, and that writes skip it", async () => {
   const eod = recipe();
   const write = orders([]);
   await using b = await bench({ start: "2026-11-20T00:00Z", recipes: [eod, write] });
@@ -255,7 +255,7 @@ Deno.test("why() says of a day beyond the calendar, or guessed by it, that it is
   );
 });
 
-Deno.test("why() of a day to come tells of a pause, of a window that is over by then, and of a recipe that is gone", async () => {
+Deno.test("why() for a future day reports a pause, a window that closes before the slot, and a missing recipe", async () => {
   const eod = recipe();
   const late = orders([], { schedules: [close45] });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod, late] });
@@ -278,7 +278,7 @@ Deno.test("why() of a day to come tells of a pause, of a window that is over by 
   );
 });
 
-Deno.test("why() of a run that is due says who had it, that nobody is there, and what to type", async () => {
+Deno.test("why() for a due run says which process had it, that no scheduler runs, and which command to use", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
   await b.scheduler.tick();
@@ -301,7 +301,7 @@ Deno.test("why() of a run that is due says who had it, that nobody is there, and
   );
 });
 
-Deno.test("why() tells once that a recipe is paused, and that a run was due before somebody paused it", async () => {
+Deno.test("why() reports a pause once, and that a run was due before the pause", async () => {
   const beat = recipe({ schedules: [every(HOUR)] });
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [beat] });
   await b.scheduler.tick();
@@ -320,7 +320,7 @@ Deno.test("why() tells once that a recipe is paused, and that a run was due befo
     "eod/s1/2025-12-22T01:00:00Z was skipped because the recipe was paused (away) before the run began; " +
       `${before}; the next slot is at 2025-12-22 02:00 UTC; ${paused}`,
   );
-  // Of a day on which nothing more can come a pause says nothing.
+  // On a day without further slots, the pause does not matter.
   assertEquals((await ask(b, beat, "2025-12-21")).includes("paused"), false);
 });
 

@@ -5,7 +5,7 @@ import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
-import { doubtAbout } from "../../lib/store/place.ts";
+import { storeRiskOf } from "../../lib/store/place.ts";
 import { addLatestSlot, addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { testBoth } from "./both_stores.ts";
 import { at, bench, close45, DAY, HOUR, MINUTE, orders, recipe, runsOf, step } from "./support.ts";
@@ -16,23 +16,23 @@ const heldOf = async (store: Store) =>
   ))
     .map(({ line }) => line);
 
-Deno.test("doubtAbout() knows memory, folders that are emptied, layers of containers and networks", () => {
+Deno.test("storeRiskOf() detects memory, temporary folders, container layers and network file systems", () => {
   const temporary = ["/tmp", "/data/scratch/"];
-  const about = (path: string, fileSystem?: string) => doubtAbout(path, { fileSystem, temporary });
-  assertEquals(about(":memory:"), { why: "it is kept in memory", outlives: false });
+  const about = (path: string, fileSystem?: string) => storeRiskOf(path, { fileSystem, temporary });
+  assertEquals(about(":memory:"), { why: "it is kept in memory", survivesProcess: false });
   assertEquals(about("/dev/shm/a.db", "tmpfs"), {
     why: "it is on a file system in memory (tmpfs)",
-    outlives: false,
+    survivesProcess: false,
   });
   assertEquals(about("/data/scratched.db", "ext4"), undefined);
   assertEquals(about("/home/me/a.db"), undefined);
-  assertEquals(about("/mnt/net/a.db", "nfs4")?.outlives, false);
+  assertEquals(about("/mnt/net/a.db", "nfs4")?.survivesProcess, false);
   assertStringIncludes(about("/mnt/net/a.db", "nfs4")!.why, "network file system (nfs4)");
-  // What outlives the process is warned of, the rest refused.
-  assertEquals(about("/home/me/a.db", "overlay")?.outlives, true);
+  // A store that survives the process only causes a warning; the other ones are rejected.
+  assertEquals(about("/home/me/a.db", "overlay")?.survivesProcess, true);
   assertEquals(about("/data/scratch/a.db", "ext4"), {
     why: 'it is in "/data/scratch/", which the system empties',
-    outlives: true,
+    survivesProcess: true,
   });
   assertEquals(about("/tmp/a.db")?.why, 'it is in "/tmp", which the system empties');
 });
@@ -49,7 +49,7 @@ testBoth("a store that does not last holds back writes and lets reads run, and s
     "orders/s1/2025-12-22 skipped misfire live",
     "eod/s1/2025-12-22 ok live",
   ]);
-  const because = "the store does not last: it is kept in memory";
+  const because = "the store is not durable: it is kept in memory";
   assertEquals(await heldOf(store), [`orders/s1/2025-12-22 {"because":"unsafe","by":"${because}"}`]);
   const told = b.told.flatMap((event) =>
     event.type === "held" ? [`${event.runKey} ${event.because} ${event.by}`] : []
@@ -61,14 +61,14 @@ testBoth("a clock behind the store holds back writes until it has caught up", as
   const began: string[] = [];
   await using b = await bench({ start: "2025-12-22T01:59:50Z", recipes: [orders(began)] });
   await b.scheduler.tick();
-  // Another process with a clock that was ahead has looked, and the slot is listed by it.
+  // Another process whose clock was ahead has made a pass and listed the slot.
   b.host.jump(MINUTE);
   await b.scheduler.tick();
   b.host.jump(-45_000);
   await b.scheduler.drain();
   assertEquals([began, (await heldOf(b.store)).length], [[], 1]);
   assertStringIncludes((await heldOf(b.store))[0]!, "the clock is behind the store");
-  b.host.jump(43_000); // two seconds are let pass
+  b.host.jump(43_000); // a difference of two seconds is allowed
   await b.scheduler.drain();
   assertEquals(began, ["orders/s1/2025-12-22#one"]);
 });
@@ -93,7 +93,7 @@ Deno.test("a write step does not begin outside the window, though its run began 
   await b.host.pass(12 * HOUR);
   readMs = 5 * HOUR + 51 * MINUTE;
   await b.host.pass(DAY);
-  // Over night: the window of the next day is open, and it is not that of the slot.
+  // Overnight: the window of the next day is open, but it is not the window of the slot.
   b.host.jump(at("2025-12-29T00:00Z") - b.host.now());
   readMs = 24.5 * HOUR;
   await b.host.pass(26.75 * HOUR);
@@ -109,9 +109,9 @@ Deno.test("a write step does not begin outside the window, though its run began 
   assertEquals(await verifyStore(b.store), []);
 });
 
-Deno.test("a write keeps to the session as it is: half-days shorten its window", async () => {
+Deno.test("a write follows the actual session: half-days shorten its window", async () => {
   const began: string[] = [];
-  // Until the close less ten minutes would be noon less ten; from five hours before it would be 07:00.
+  // The window ends ten minutes before the close, at 11:50; it begins five hours before the close, at 07:00.
   const late = orders(began, {
     schedules: [{ ...close45, at: { time: "08:00" } }],
     misfire: { graceMs: DAY, action: "skip", max: 0 },
@@ -150,7 +150,7 @@ testBoth("two writes of one account never run at once, not even when a lease has
     "hang/s1/2025-12-22 running live",
     "orders/s1/2025-12-22 due held:account live",
   ]);
-  // Its process is gone and its lease too, and nobody has taken it over yet: it may still be writing.
+  // Its process has died and its lease has expired, but no process has taken it over: it may still be writing.
   await b.store.run("update run set lease_until = 0 where recipe = 'hang'");
   await b.store.run("update lease set until = 0");
   const second = b.another("p2", { recipes: [orders(began)] });
@@ -190,7 +190,7 @@ testBoth("no way leads to a second attempt at a write, or to one of the past", a
   const write = orders(began);
   await using b = await bench({ start: "2025-12-22T03:00Z", recipes: [write] });
   const start = { now: b.host.now(), drawTraceId: () => "1" };
-  // By hand twice: two keys, each within the window.
+  // Two manual runs have two keys, each within the window.
   const first = await addManualRun(b.store, write, { ...start, id: "1" });
   await addManualRun(b.store, write, { ...start, id: "2" });
   const deadlines = (await b.store.all<{ at: number }>("select deadline_at as at from run")).map((row) =>
@@ -202,7 +202,7 @@ testBoth("no way leads to a second attempt at a write, or to one of the past", a
       [at("2025-12-22T08:00Z"), "its window closed at 2025-12-22T07:50:00Z"],
       [at("2025-12-22T01:00Z"), "its window opens at 2025-12-22T01:30:00Z"],
       [at("2025-12-25T03:00Z"), "XHKG has no session on the day"],
-      [at("2031-01-06T03:00Z"), "the calendar of XHKG does not know the day"],
+      [at("2031-01-06T03:00Z"), "the calendar of XHKG does not cover the day"],
     ] as const
   ) {
     await assertRejects(
@@ -221,7 +221,7 @@ testBoth("no way leads to a second attempt at a write, or to one of the past", a
     TypeError,
     "the past cannot be traded",
   );
-  // Its deadline may be forced, its window not: the slot is of 10:00, and it is past 15:50.
+  // A deadline may be overridden but a window may not: the slot is at 10:00, and it is past 15:50.
   const hurried = { ...write, deadlineMs: MINUTE };
   const force = async (now: string) =>
     await addLatestSlot(b.store, hurried, { ...start, now: at(now), forceDeadline: true });

@@ -23,7 +23,7 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<string> {
     return "ok";
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    return error.code!; // it always has one
+    return error.code!; // a StoreError always has one
   }
 }
 
@@ -47,7 +47,7 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]
             for (const name of pair) await add(store, name);
           })
         );
-        // A machine that fell silent keeps the lock until the database ends its transaction: a bound of the database.
+        // A suspended machine keeps the lock until the database ends its transaction after a time limit.
         const kept = (await names(direct)).filter((name) => pair.includes(name));
         const wasHit = proxy.seen > at;
         hits += wasHit ? 1 : 0;
@@ -91,7 +91,7 @@ async function waitForLock(store: Store): Promise<void> {
 }
 
 Deno.test(
-  { name: "PostgresStore reads on after its connection was ended while nothing was sent", ignore },
+  { name: "PostgresStore continues to read after its idle connection was closed", ignore },
   async () => {
     await using place = await behindProxy(postgres!);
     await using store = await place.open();
@@ -108,7 +108,7 @@ Deno.test(
 );
 
 Deno.test(
-  { name: "PostgresStore.now() is the time of the database, and goes on in between", ignore },
+  { name: "PostgresStore.now() returns the database's time, and advances between queries", ignore },
   async () => {
     let monotonic = 1_000_000;
     await using schema = temporarySchema(postgres!);
@@ -129,7 +129,7 @@ Deno.test(
 );
 
 Deno.test(
-  { name: "PostgresStore refuses a schema of another program, and leaves it as it is", ignore },
+  { name: "PostgresStore rejects a schema of another program, and leaves it unchanged", ignore },
   async () => {
     await using schema = temporarySchema(postgres!);
     await asAdmin(postgres!, `create schema ${schema.schema}; create table ${schema.schema}.other (n int)`);
@@ -140,7 +140,7 @@ Deno.test(
   },
 );
 
-/** A server that says one thing to whoever connects, and keeps what it was sent. */
+/** A server that sends one message to each client, and records what it receives. */
 async function fakeServer(serve: (socket: Socket, heard: Uint8Array[]) => void) {
   const heard: Uint8Array[] = [];
   const sockets = new Set<Socket>();
@@ -162,7 +162,7 @@ async function fakeServer(serve: (socket: Socket, heard: Uint8Array[]) => void) 
   };
 }
 
-/** An error as PostgreSQL sends it (protocol 3, ErrorResponse). */
+/** Returns an error in PostgreSQL's format (protocol 3, ErrorResponse). */
 function errorResponse(code: string, message: string): Uint8Array {
   const body = new TextEncoder().encode(`SFATAL\0C${code}\0M${message}\0\0`);
   const bytes = new Uint8Array(5 + body.length);
@@ -172,7 +172,7 @@ function errorResponse(code: string, message: string): Uint8Array {
   return bytes;
 }
 
-Deno.test("openPostgres() says what a server refuses, never the password", async () => {
+Deno.test("openPostgres() reports why a server refuses, without the password", async () => {
   const cases: [code: string, message: string, expected: string][] = [
     ["53300", "sorry, too many clients already", "full"],
     ["53100", "could not extend file: No space left on device", "full"],
@@ -195,7 +195,7 @@ Deno.test("openPostgres() says what a server refuses, never the password", async
   }
 });
 
-/** A certificate for a name, signed by itself. */
+/** Returns a self-signed certificate for a name. */
 function certificateFor(name: string): { key: string; cert: string } {
   const keys = forge.pki.rsa.generateKeyPair(2048);
   const cert = forge.pki.createCertificate();
@@ -217,7 +217,7 @@ function certificateFor(name: string): { key: string; cert: string } {
   return { key: forge.pki.privateKeyToPem(keys.privateKey), cert: forge.pki.certificateToPem(cert) };
 }
 
-Deno.test("openPostgres() sends nothing to a server whose certificate is not that of its name", async () => {
+Deno.test("openPostgres() sends nothing to a server whose certificate is for another name", async () => {
   const file = await Deno.makeTempFile({ suffix: ".pem" });
   try {
     const own = certificateFor("localhost");
@@ -257,7 +257,7 @@ Deno.test("openPostgres() sends nothing to a server whose certificate is not tha
   }
 });
 
-Deno.test("openPostgres() sends nothing to a server without TLS when TLS is asked for", async () => {
+Deno.test("openPostgres() sends nothing to a server without TLS if TLS is required", async () => {
   await using server = await fakeServer((socket, heard) =>
     socket.on("data", (bytes: Uint8Array) => {
       heard.push(bytes);
@@ -270,7 +270,7 @@ Deno.test("openPostgres() sends nothing to a server without TLS when TLS is aske
   assert(!server.heard().includes("me"), server.heard());
 });
 
-Deno.test("readPostgresUrl() takes what this program obeys, and TLS for every other machine", () => {
+Deno.test("readPostgresUrl() accepts only supported parameters, and requires TLS for other machines", () => {
   const local = readPostgresUrl("postgres://me@localhost/d");
   assertEquals([local.host, local.port, local.user, local.database, local.tls, local.schema], [
     "localhost",
@@ -297,9 +297,9 @@ Deno.test("readPostgresUrl() takes what this program obeys, and TLS for every ot
   assertEquals([target.user, target.password, target.database], ["a@b", "p:w", "d e"]);
   assertEquals(target.name, "postgres://a%40b@h:5433/d e?schema=other");
   const refused: [url: string, why: string][] = [
-    ["postgres://me:hush-hush@h:99999/d", "it is none"],
-    ["postgres://me:hush-hush@h/d?sslmode=require", "does not check who answers"],
-    ["postgres://me:hush-hush@h/d?target_session_attrs=any", 'it says "target_session_attrs"'],
+    ["postgres://me:hush-hush@h:99999/d", "it is not a valid URL"],
+    ["postgres://me:hush-hush@h/d?sslmode=require", "does not verify the server"],
+    ["postgres://me:hush-hush@h/d?target_session_attrs=any", 'it contains "target_session_attrs"'],
     ["postgres://me:hush-hush@h/d?schema=A;drop", "its schema"],
     ["postgres://me:hush-hush@h/d?sslmode=disable&sslrootcert=x", "no TLS"],
     ["postgres://h/", "it names no database"],

@@ -1,9 +1,9 @@
-/** Addresses of stores: what looks like one is never taken as a file, and never shown. */
+/** Tests of store URLs: a text that looks like a URL is never used as a file name, and never shown. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { isPostgresUrl, readPostgresUrl } from "../../lib/store/postgres_url.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 
-Deno.test("an address of a store that is misspelt is no file, and its error does not show the password", () => {
+Deno.test("a misspelled store URL is not a file name, and its error does not show the password", () => {
   const wrong = [
     "POSTGRES://bob:SeCrEtPw9@127.0.0.1:1/db",
     " postgres://bob:SeCrEtPw9@127.0.0.1:1/db",

@@ -124,7 +124,6 @@ export class DatabaseProxy implements AsyncDisposable {
         await write(client, bytes);
       }).finally(() => state.isSilent || close(client)),
     ]);
-    both();
     this.#connections.delete(client);
     this.#connections.delete(server);
   }

@@ -5,7 +5,7 @@
  *
  * F01 response cut after the order was accepted
  * - all: conformance/limits_test.ts "a broken connection: a read is retried and succeeds, a write has an unknown outcome"
- * - gateway: client/faults_test.ts "reset-after: an answer cut at every byte never passes for a whole one"
+ * - gateway: client/faults_test.ts "reset-after: an answer cut at any byte is never accepted as complete"
  * - direct: transports/direct_link_test.ts "an answer cut after any number of bytes leaves one order, and an unknown outcome"
  *
  * F02 response after the timeout, or for an older request
@@ -30,7 +30,7 @@
  * F05 damaged headers, lengths, signatures, padding, keys
  * - all: conformance/errors_test.ts "an unreadable answer: a read throws a ProtocolError, a write has an unknown outcome"
  * - gateway: transports/push_test.ts "events() reports the fault of a header, and reconnects"
- * - gateway: client/faults_test.ts "huge-body: an answer above the limit is refused, announced or chunked"
+ * - gateway: client/faults_test.ts "huge-body: an answer above the limit is rejected, with a length or in chunks"
  * - direct: transports/direct_link_test.ts "a damaged answer ends the connection with a typed error"
  * - direct: transports/fault_restart_test.ts "a platform that restarts with other keys causes a typed error, and few attempts"
  *
@@ -41,9 +41,9 @@
  *
  * F07 a torn record, an error of fsync, a full disk
  * - memory: none: the store of the runner is the same over each way
- * - gateway: runner/fault_store_test.ts "F07: a journal that is cut anywhere after a kill in a write either knows the write or is refused"
+ * - gateway: runner/fault_store_test.ts "F07: a journal cut at any byte after a kill during a write either contains the write or is rejected"
  * - gateway: runner/fault_store_test.ts "F07: a write is not sent when the mark cannot be synced"
- * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, reads of the store work, and nothing complete is lost"
+ * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, the store can be read, and no complete data is lost"
  * - direct: none: as above, the store knows no transport
  *
  * F08 to F12 are about orders whose outcome is unknown. What is shown here is that the lists which the error names tell
@@ -59,18 +59,18 @@
  *
  * F10 an amendment that is lost and leaves the old and the new order
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
- * - gateway: recipes/lost_cancels_test.ts "an amendment that is lost and leaves two orders: both are seen, and a cancellation means both"
+ * - gateway: recipes/lost_cancels_test.ts "an amendment whose answer is lost and that leaves two orders: both are found and both are cancelled"
  * - direct: none: as above, the step knows no transport
  *
  * F11 a cancellation that races a fill, or comes for an order that is over
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
- * - gateway: recipes/lost_cancels_test.ts "a cancellation that comes after the fill: the list says so, and it is asked for once"
- * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown while no list says that the order is over"
+ * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows it, and it is sent once"
+ * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown until a list shows that the order has ended"
  * - direct: none: as above, the step knows no transport
  *
  * F12 a batch cancel that times out with 60 of 100 done
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
- * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out with 60 of 100 done: what is left is asked for, and no more"
+ * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
  * - gateway: transports/outcome_test.ts "a batch cancel leaves unresolved what its answer does not mention"
  * - direct: none: the message of the batch cancel is not published
  *
@@ -92,7 +92,7 @@
  * - memory: none: there is no far end; an endpoint that never answers is conformance/limits_test.ts's timeout
  * - gateway: transports/fault_half_open_test.ts "a stopped gateway: a read times out, a write has an unknown outcome and exists at most once"
  * - gateway: transports/fault_half_open_test.ts "a push port that is stopped is noticed by its silence, where a limit is set"
- * - gateway: client/silent_push_test.ts "connect() replaces a silent push connection, says from when to when, and orders come again"
+ * - gateway: client/silent_push_test.ts "connect() replaces a silent push connection, reports the gap, and receives order pushes again"
  * - direct: transports/fault_half_open_test.ts "a stopped platform: the probe rejects a write before it is sent, and the link is opened again"
  * - direct: transports/fault_half_open_test.ts "a platform that is stopped under an idle link is noticed after three silent intervals"
  *
@@ -130,7 +130,7 @@
  * F23 killed between the sells and the buys of a rebalance. Planning the legs anew that were not sent comes with the
  * order desk.
  * - memory: none: the runner takes a run over in the same way over each transport
- * - gateway: runner/fault_store_test.ts "F23: killed between sells and buys, a run sends neither again, says so, and the next day is whole"
+ * - gateway: runner/fault_store_test.ts "F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely"
  * - direct: none: as above, the store knows no transport
  *
  * F25 the day book before clearing, after it, again, and with two identical lines
@@ -152,7 +152,7 @@
  * F30 a notebook's kernel that is killed while it watches and trades. Which intents were under way comes with the order
  * desk; until then the lists that an error names tell.
  * - memory: none: the broker would end with the process
- * - gateway: client/killed_watch_test.ts "F30: a kernel that is killed while it watches: the next one watches again by one call, and sees its order"
+ * - gateway: client/killed_watch_test.ts "F30: after a kernel was killed during a watch, the next one watches again with one call, and sees its order"
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  *
  * @module

@@ -1,5 +1,5 @@
 /**
- * An archive of bars that goes on where it stopped: one file per security, interval and year.
+ * Archives bars in one file per security, interval and year. A run continues after the last stored day.
  *
  * @module
  */
@@ -11,38 +11,38 @@ import { quotes } from "../../operations/quotes.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
 
-/** Most bars of a day or longer that one request may ask for (API document, section 8). */
+/** Most bars of one day or longer in one request (API document, section 8). */
 const MOST_BARS = 1500;
 
-/** What is archived, and where. */
+/** What to archive, and where. */
 interface ArchiveOptions {
   client: Client;
   security: { type: SecurityType; symbol: string };
   interval: BarInterval;
-  /** Day to begin at where nothing is there yet. */
+  /** First day of a new archive. */
   from: string;
-  /** Last day that is wanted. */
+  /** Last day to archive. */
   to: string;
-  /** Returns a path in the folder of the archive. @throws {TypeError} When it would leave that folder. */
+  /** Returns a path in the archive folder. @throws {TypeError} If it would leave that folder. */
   pathOf(...parts: string[]): string;
   signal: AbortSignal;
 }
 
-/** What became of one security. */
+/** Result for one security. */
 interface ArchivedBars {
   symbol: string;
   interval: BarInterval;
-  /** Day that the requests began at: the last one that was there, as it may have been unfinished. */
+  /** First day that was requested: the last stored day, because it may have been incomplete. */
   resumedAt: string;
   requests: number;
-  /** Bars that were not there before, or have changed. */
+  /** Number of new or changed bars. */
   added: number;
-  /** Last day that is there now; absent when there is none. */
+  /** Last stored day; absent if there is none. */
   lastDay?: string;
   files: WrittenFile[];
 }
 
-/** Reads from the last day that is there up to the last one wanted, each request within its limit. */
+/** Requests bars from the last stored day to the last wanted day, each request within the broker's limit. */
 export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars> {
   const { client, security, interval, from, to, signal } = options;
   const name = await safeName(security.symbol);
@@ -68,11 +68,11 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
     result.requests++;
     const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     if (fresh.length === 0) break;
-    // Whatever came is kept at once, so that a run that is stopped goes on from there.
+    // Stored at once, so that an interrupted run continues from here.
     await keep(pathOf, fresh, result);
     const reached = fresh.at(-1)!.date!;
     result.lastDay = reached;
-    if (bars.at(-1)?.date !== reached) break; // the rest lies beyond the last day
+    if (bars.at(-1)?.date !== reached) break; // all further bars are after the last day
     start = dayAfter(reached);
   }
   result.lastDay ??= last;
@@ -82,7 +82,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
 const dayAfter = (day: string) => Temporal.PlainDate.from(day).add({ days: 1 }).toString();
 const keyOf = ({ date, time }: Bar) => `${date} ${time ?? ""}`;
 
-/** Path of a file of one security and interval. */
+/** Returns the path of a file of one security and interval. */
 type PathOf = (...parts: string[]) => string;
 
 async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
@@ -105,8 +105,8 @@ async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars):
 }
 
 /**
- * Cuts a file before the first bar of a key or a later one. The file stands in the order of keys and grows through the
- * year, so that what comes before stays text that nobody reads.
+ * Splits a file before the first bar with this key or a later one. The file is sorted by key and grows through the
+ * year, so the part before the split is kept as text without parsing it.
  */
 function splitAt(text: string, key: string): { before: string; lines: Map<string, string> } {
   const later: [string, string][] = [];
@@ -123,12 +123,12 @@ function splitAt(text: string, key: string): { before: string; lines: Map<string
   };
 }
 
-/** Reads the lines of a file from the last to the first, each with its place. */
+/** Yields the lines of a file from the last to the first, each with its position. */
 function* barsBackwards(text: string): Generator<{ bar: Bar; start: number }> {
   for (let end = text.length; end > 0;) {
     const start = text.lastIndexOf("\n", end - 2) + 1;
     const line = text.slice(start, end).trim();
-    // The archive holds what this file has written.
+    // This function has written these lines.
     if (line !== "") yield { bar: JSON.parse(line) as Bar, start };
     end = start;
   }

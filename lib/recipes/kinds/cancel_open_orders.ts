@@ -1,5 +1,5 @@
 /**
- * The step `cancel-open-orders`: every order of today that can still be cancelled, each asked for once.
+ * The step `cancel-open-orders`: cancels every open order of today, with one request for each.
  *
  * @module
  */
@@ -15,12 +15,14 @@ import { stepKind } from "./kind.ts";
 
 const params = z.strictObject({
   markets,
-  side: z.enum(["buy", "sell"]).optional().meta({ description: "Only this side" }),
-  symbols: z.array(z.string().min(1)).min(1).optional().meta({ description: "Only these listings" }),
+  side: z.enum(["buy", "sell"]).optional().meta({ description: "Cancel only orders of this side" }),
+  symbols: z.array(z.string().min(1)).min(1).optional().meta({
+    description: "Cancel only orders of these listings",
+  }),
 });
 type Params = z.infer<typeof params>;
 
-/** An order that can be cancelled. */
+/** An order that may be cancelled. */
 export interface OpenOrder {
   market: Market;
   orderId: string;
@@ -32,21 +34,21 @@ export interface OpenOrder {
 }
 
 const output = z.strictObject({
-  /** None of them is open any more. */
+  /** Whether no order is still open. */
   ok: z.boolean(),
-  /** Asked for, and no longer open; part of one may have been filled before. */
+  /** Orders that were cancelled; they may have been partly filled before. */
   cancelled: z.array(z.string()),
-  /** Filled before their cancellation came. */
+  /** Orders that were filled before the cancellation arrived. */
   filled: z.array(z.string()),
-  /** Refused by the broker; it may have been filled in the meantime. */
+  /** Orders whose cancellation the broker rejected; they may have been filled in the meantime. */
   refused: z.array(z.strictObject({ orderId: z.string(), reason: z.string() })),
-  /** Still open at the last look. */
+  /** Orders that were still open at the last check. */
   stillOpen: z.array(z.string()),
 });
-/** What became of the orders. */
+/** Result of the step. */
 export type CancelledOrders = z.infer<typeof output>;
 
-/** States in which an order is over. */
+/** States of an order that has ended. */
 const overStates: readonly string[] = [
   "filled",
   "cancelled",
@@ -57,10 +59,10 @@ const overStates: readonly string[] = [
   "review-failed",
 ] satisfies OrderStatus[];
 
-/** Cancels one by one: the broker's call for many may time out, and then nobody knows which were meant. */
+/** Cancels one by one: the broker's batch call may time out, and then it is unknown which orders it included. */
 export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   name: "cancel-open-orders",
-  summary: "Cancels the orders of today that are still open, and looks whether they are gone",
+  summary: "Cancels today's open orders, and checks that they are cancelled",
   effect: "write",
   needsAccount: () => true,
   params,
@@ -72,19 +74,19 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
     const result: CancelledOrders = { ok: true, cancelled: [], filled: [], refused: [], stillOpen: [] };
     const unknown = new Map<string, OutcomeUnknownError>();
     for (const [index, { market, symbol, orderId }] of open.entries()) {
-      // Between two orders a stop is safe; within one it would leave a question.
+      // A stop between two orders is safe; a stop during a cancellation would leave its outcome unknown.
       context.signal.throwIfAborted();
       context.progress({ text: `${symbol} ${orderId}`, done: index, total: open.length });
       try {
         await client.call(orders.cancel, { market, symbol, orderId });
       } catch (error) {
-        if (error instanceof OutcomeUnknownError) unknown.set(orderId, error); // the look below tells
+        if (error instanceof OutcomeUnknownError) unknown.set(orderId, error); // checked below
         else if (error instanceof RejectedError) result.refused.push({ orderId, reason: error.text });
         else throw error;
       }
     }
     const again = await lookAgain(client, given, { context, unknown });
-    // What was found is asked for; that nothing else stands is not known.
+    // Cancels the orders that were found; there may be further ones.
     const unproven = before.unproven ?? again.unproven;
     if (unproven !== undefined) throw [...unknown.values()][0] ?? unproven;
     const after = new Map(again.orders.map((each) => [each.orderId, each]));
@@ -93,13 +95,13 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
       const now = after.get(orderId);
       const error = unknown.get(orderId);
       if (now === undefined) {
-        // In no list any more: that proves nothing of an order whose cancellation went unanswered.
+        // The order is in no list any more. That proves nothing if its cancellation got no answer.
         if (error !== undefined) throw error;
         if (!refused.has(orderId)) result.cancelled.push(orderId);
       } else if (!isOver(now)) result.stillOpen.push(orderId);
       else {
         const isFilled = now.status === "filled";
-        // An order that is over cannot be cancelled any more, whatever is still on its way.
+        // An order that has ended cannot be cancelled by a request that is still on its way.
         if (error !== undefined) context.proven?.(error, isFilled ? "refused" : "ok");
         if (isFilled) result.filled.push(orderId);
         else if (!refused.has(orderId)) result.cancelled.push(orderId);
@@ -115,7 +117,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   },
 });
 
-/** When nobody can look, an unknown outcome stays unknown. */
+/** If the orders cannot be listed, an unknown outcome stays unknown. */
 async function lookAgain(
   client: Client,
   given: Params,
@@ -134,7 +136,10 @@ interface OrderOfToday extends OpenOrder {
 }
 
 const isOpen = ({ canCancel }: OrderOfToday) => canCancel;
-/** One whose cancellation is under way can no longer be cancelled, and can still be filled. */
+/**
+ * Returns whether an order has ended. While its cancellation is in progress, it cannot be cancelled but can still be
+ * filled.
+ */
 const isOver = ({ canCancel, status }: OrderOfToday) =>
   !canCancel && (status === undefined || overStates.includes(status));
 
@@ -146,7 +151,7 @@ function openOrder(
 
 interface OrdersOfToday {
   orders: OrderOfToday[];
-  /** Why there may be other orders: a list whose end is not proven. */
+  /** Why there may be further orders: the end of a list is not proven. */
   unproven?: ProtocolError;
 }
 
@@ -159,10 +164,10 @@ async function ordersOfToday(client: Client, given: Params, signal: AbortSignal)
       if (given.side !== undefined && order.side !== given.side) continue;
       if (given.symbols !== undefined && !given.symbols.includes(order.symbol)) continue;
       const { orderId, symbol, side, price, quantity, unfilledQuantity, canCancel, status } = order;
-      // One list of the mainland exchanges may show the orders of both, and each is cancelled once.
+      // A list of one mainland exchange may contain orders of both; each is cancelled once.
       const own = Market.has(order.market) ? order.market : market;
       const row = { market: own, orderId, symbol, side, price, quantity, unfilledQuantity, status };
-      // A server that leaves the flag out leaves out a no, or does not know it: then the state tells.
+      // A server may omit the flag if it is false, or if it does not know the flag: then the state decides.
       const isOpen = canCancel ?? (status === undefined || !overStates.includes(status));
       found.set(orderId, { ...row, canCancel: isOpen });
     }

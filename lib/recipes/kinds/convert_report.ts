@@ -1,5 +1,5 @@
 /**
- * The step `convert-report`: rows of one file in another form.
+ * The step `convert-report`: converts rows to another file format.
  *
  * @module
  */
@@ -21,9 +21,11 @@ const FORM = /\.(jsonl|csv|json|md)$/;
 const params = z.strictObject({
   from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json").optional(),
   rows: z.array(z.record(z.string(), z.unknown())).optional()
-    .meta({ description: "Rows in place of a file, such as the output of an earlier step" }),
+    .meta({ description: "Rows instead of a file, such as the output of an earlier step" }),
   to: z.string().regex(FORM, "a file that ends in .jsonl, .csv, .json or .md"),
-  columns: z.array(z.string().min(1)).min(1).optional().meta({ description: "Which, and in which order" }),
+  columns: z.array(z.string().min(1)).min(1).optional().meta({
+    description: "Columns to write, in this order",
+  }),
   title: z.string().optional().meta({ description: "Heading of a Markdown file" }),
   exactCsv,
 });
@@ -31,15 +33,15 @@ const params = z.strictObject({
 type Row = Record<string, unknown>;
 
 const output = z.strictObject({
-  /** Every column that was asked for is known, or a row has it. */
+  /** Whether every requested column is known or in a row. */
   ok: z.boolean(),
   path: z.string(),
   rows: z.number(),
-  /** Columns that were asked for and that no row has. */
+  /** Requested columns that no row has. */
   missing: z.array(z.string()),
 });
 
-/** Reads rows and writes them again; every value stays as it was written. */
+/** Reads rows and writes them in the other format; values stay unchanged. */
 export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof output>>({
   name: "convert-report",
   summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",
@@ -65,7 +67,7 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
     if ((from === undefined) === (rows === undefined)) wrong([], "either from or rows");
   },
   async run({ from, rows: given, to, columns, title, exactCsv }, context, typeOf) {
-    const target = pathIn(context, to); // a wrong one is told before anything is read
+    const target = pathIn(context, to); // rejects a bad path before reading
     const rows = given ?? await rowsOf(pathIn(context, from ?? ""));
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
     const file = await writeWhole(
@@ -94,7 +96,7 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
   },
 });
 
-/** Largest file that is converted, bytes: its rows are held in memory. */
+/** Largest file that is converted, bytes, because all rows are in memory. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 const rowsOf = async (path: string) => readRows(path, await readReport(path));
@@ -108,7 +110,7 @@ async function readReport(path: string): Promise<string> {
 function readRows(path: string, text: string): Row[] {
   try {
     if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true }).map(plainCells);
-    // What is no list of records fails below.
+    // A file that is not a list of records fails below.
     const rows: unknown = path.endsWith(".json")
       ? JSON.parse(text)
       : text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
@@ -120,13 +122,13 @@ function readRows(path: string, text: string): Row[] {
   throw new BrokerError(`Cannot convert "${path}": it is not a list of records`, { code: "bad-report" });
 }
 
-/** What one row is; anything where that is not known. */
+/** Returns the type of one row; `any` if it is unknown. */
 const itemOf = (rows: Type): Type => typeAt(rows, [0]) ?? ANY;
 
 const hasColumn = (rows: Type, column: string) =>
   memberOf(itemOf(rows), column) !== undefined || typeAt(itemOf(rows), column.split(".")) !== undefined;
 
-/** The columns that rows can have, those within their members included. */
+/** Returns the columns that rows can have, including members of members. */
 function columnsOf(row: Type): string[] {
   return memberNames(row).flatMap((name) => {
     const inner = memberOf(row, name);
@@ -138,7 +140,7 @@ function pick(row: Row, columns: readonly string[]): Row {
   return Object.fromEntries(columns.map((column) => [column, at(row, column)]));
 }
 
-/** A member by its name, or by a path such as `fees.total`. */
+/** Returns a member by its name, or by a path such as `fees.total`. */
 function at(row: Row, column: string): unknown {
   if (Object.hasOwn(row, column)) return row[column];
   return valueAt(row, column.split("."));
@@ -159,7 +161,7 @@ function write(
     ...rows.map((row) => names.map((name) => markdownCell(row[name]))),
   ];
   const heading = title === undefined ? "" : `# ${title}\n\n`;
-  // A table without columns shows as stray marks.
+  // Markdown shows a table without columns as stray marks.
   if (names.length === 0) return `${heading}No rows.\n`;
   return `${heading}${lines.map((line) => `| ${line.join(" | ")} |\n`).join("")}`;
 }
@@ -167,6 +169,6 @@ function write(
 function markdownCell(value: unknown): string {
   if (value === undefined || value === null) return "";
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  // What reads Markdown may take tags and links of a broker's text for ones of its own.
+  // A Markdown viewer could interpret tags and links in the broker's text.
   return shownLine(text).replaceAll(/[|[]/g, "\\$&").replaceAll("<", "&lt;");
 }

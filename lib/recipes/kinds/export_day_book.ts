@@ -29,23 +29,23 @@ const params = z.strictObject({
     description: "Markets of the securities accounts; not needed for futures only",
   }),
   accounts: z.array(z.enum(["securities", "futures"])).min(1).default(["securities", "futures"])
-    .meta({ description: "What is covered; without a futures account: [securities]" }),
+    .meta({ description: "Accounts to export; without a futures account: [securities]" }),
   sessions: z.int().min(1).max(MOST_SESSIONS, `a whole number from 1 to ${MOST_SESSIONS}`).optional()
-    .meta({ description: "The last trading days that have begun; or from and to" }),
+    .meta({ description: "Number of last trading days that have begun; or use from and to" }),
   from: day.optional(),
   to: day.optional(),
   out: folder.default("out/day-books"),
   formats: z.array(z.enum(["csv", "jsonl"])).min(1).default(["csv", "jsonl"]),
   wire: z.boolean().default(false).meta({
-    description: "Rows as the broker sent them, in files beside ours",
+    description: "Also write the rows as the broker sent them",
   }),
   exactCsv,
   owner: z.string().min(1).optional()
-    .meta({ description: "Name of the account that the folder belongs to; only a digest of it is kept" }),
+    .meta({ description: "Your name for the account of the folder; only a digest of it is stored" }),
 });
 
 const namesOf = <Name extends string>(names: Readonly<Record<Name, true>>) =>
-  z.enum(Object.keys(names) as [Name, ...Name[]]); // every name is a key, and there is one
+  z.enum(Object.keys(names) as [Name, ...Name[]]); // the keys are exactly these names, and there is at least one
 
 const status = namesOf<DayResult["status"]>({ final: true, provisional: true });
 const lists = z.partialRecord(
@@ -107,17 +107,17 @@ const output: z.ZodType<DayBookResult> = z.strictObject({
   ok: z.boolean(),
 });
 
-/** Exports day books. Final days are kept, provisional ones are read again until their fees are there. */
+/** Exports day books. Keeps final days, and reads provisional days again until their fees are known. */
 export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>({
   name: "export-day-book",
-  summary: "Writes the fills with fees, orders and fund journal of trading days, and checks that they add up",
+  summary: "Writes the fills with fees, orders and fund journal of trading days, and checks them",
   effect: "read",
   needsAccount: () => true,
   reaches: writesInto,
   params,
   output,
   check({ markets, accounts, sessions, from, to }, wrong) {
-    // What is left out has its default only when the step runs.
+    // Omitted parameters get their defaults only when the step runs.
     if (markets === undefined && (accounts ?? ["securities"]).includes("securities")) {
       wrong(["markets"], "some of hk, us, shanghai, shenzhen");
     }
@@ -130,9 +130,9 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   },
   async run({ markets = [], accounts, sessions, from, to, out, formats, wire, exactCsv, owner }, context) {
     const range = sessions === undefined
-      // Without a count both ends are there, which `check` has seen to.
+      // Without `sessions`, `check` has made sure that both are given.
       ? { from: from!, to: to! }
-      // A run of a past slot exports what its own day saw, whenever it is done.
+      // A run of a past slot exports the days of that slot, whenever it runs.
       : lastSessions(
         [...markets, ...accounts.includes("futures") && markets.length === 0 ? ["futures" as const] : []],
         sessions,
@@ -156,7 +156,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
         tell(event, context);
       },
     }).catch(async (error) => {
-      // Days before the one that it stopped at are whole, and stay.
+      // Days before the one at which the export stopped are complete, and stay.
       if (!context.signal.aborted) await nameArtifacts(days, context);
       throw error;
     });
@@ -177,7 +177,7 @@ function tell(event: DayBookEvent, { progress, log }: StepContext): void {
   progress({ ...place, detail: event });
 }
 
-/** Names every file of the days; size and hash of each are those that were taken while it was written. */
+/** Reports every file of the days, with the size and hash from when it was written. */
 async function nameArtifacts(days: readonly DayResult[], context: StepContext): Promise<void> {
   const readings = days.flatMap(({ day: businessDay, path, beside, status }) => [
     { businessDay, dataset: "day-book", path, final: status === "final" },
@@ -185,7 +185,7 @@ async function nameArtifacts(days: readonly DayResult[], context: StepContext): 
   ]);
   for (const { businessDay, dataset, path, final } of readings) {
     const bytes = await Deno.readFile(`${path}/summary.json`);
-    // Just written or looked at by the export.
+    // The export has just written or checked this file.
     const { files } = JSON.parse(new TextDecoder().decode(bytes)) as Summary;
     const summary = { bytes: bytes.length, sha256: await sha256(bytes) };
     for (const [name, record] of Object.entries({ ...files, "summary.json": summary })) {
@@ -196,17 +196,17 @@ async function nameArtifacts(days: readonly DayResult[], context: StepContext): 
         ...record,
         final,
       });
-      // Whoever takes it in may read all of it; between files others come to their turn, such as a lease.
+      // A listener may read the whole file; other work, such as renewing a lease, gets a turn between files.
       await Deno.stat(path);
     }
   }
 }
 
 /**
- * Returns the first and the last of the last trading days of some markets together: days on which at least one of
- * them has opened.
+ * Returns the first and the last of the last trading days of some markets: days on which at least one of them has
+ * opened.
  *
- * @throws {CalendarUnknownError} When a calendar does not reach so far.
+ * @throws {CalendarUnknownError} If a calendar does not cover the days.
  */
 export function lastSessions(
   markets: readonly DayBookMarket[],
@@ -216,7 +216,7 @@ export function lastSessions(
   const days = new Set<string>();
   for (const market of markets) {
     const today = Temporal.PlainDate.from(dateIn(market, now));
-    // Two weeks cover the longest holidays, and every week has at least one session outside them.
+    // Two weeks cover the longest holidays; every other week has at least one session.
     const first = today.subtract({ days: 14 + count * 3 });
     const sessions = calendars().sessionsBetween(
       calendarOfMarket[market],

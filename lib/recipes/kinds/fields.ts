@@ -1,5 +1,5 @@
 /**
- * Parameters that several steps take.
+ * Defines parameters that several steps use.
  *
  * @module
  */
@@ -15,31 +15,31 @@ import type { StepReach } from "../compiled.ts";
 // A code table is never empty.
 export const market = z.enum(Market.names as [Market, ...Market[]]);
 
-/** Some markets. */
+/** Several markets. */
 export const markets = z.array(market).min(1);
 
 /** A day. */
 export const day = z.string().refine(isDate, 'a date such as "2025-08-15"').meta({ format: "date" });
 
-/** A decimal above or below zero, as text. */
+/** A decimal, possibly negative, as text. */
 export const decimalText = z.string().refine(isDecimal, 'a decimal as text, such as "12.50"');
 
-/** The folder that a step is told to write into, as the recipe has it. */
+/** The output folder, as the recipe gives it. */
 export const writesInto = ({ out }: Readonly<Record<string, unknown>>): StepReach[] =>
   out === undefined ? [] : [{ kind: "writes", name: String(out) }];
 
 /** A folder for files. */
 export const folder = z.string().min(1, "a folder").meta({
-  description: "Folder, from the folder of the run",
+  description: "Folder, relative to the folder of the run",
 });
 
-/** Whether texts in CSV are written as they are. */
+/** Whether CSV texts are written unchanged. */
 export const exactCsv = z.boolean().default(false).meta({
   description:
-    "Texts in CSV as they are, for programs; otherwise formulas of spreadsheets get an apostrophe in front",
+    "Write CSV texts unchanged, for programs; otherwise texts that look like formulas get an apostrophe in front",
 });
 
-/** A security by its code alone, or with its kind where the code does not tell. */
+/** A security by its code, or with its kind if the code does not determine it. */
 export const security = z.union([
   z.string().refine(isCode, 'a code such as "00700.HK" or "AAPL"').meta({ format: "code" }),
   z.strictObject({
@@ -52,7 +52,7 @@ export const security = z.union([
 /** A security as a recipe names it. */
 type NamedSecurity = z.infer<typeof security>;
 
-/** The kind and the code of a security. */
+/** Returns the kind and the code of a security. */
 export function securityFrom(named: NamedSecurity): { type: SecurityType; symbol: string } {
   return typeof named === "string" ? securityOf(named) : named;
 }

@@ -1,5 +1,5 @@
 /**
- * Files that steps leave: whole or not there at all, and named to whoever keeps the store.
+ * Writes the files of steps. A file appears complete or not at all, and is reported to the store.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { type CsvOptions, csvRecord } from "../../csv_text.ts";
 import type { StepContext } from "../compiled.ts";
 
 /**
- * Returns a path under the folder of the run. A dry run has a folder of its own: there an absolute path becomes
- * one below that folder.
+ * Returns a path below the folder of the run. In the folder of a dry run, an absolute path becomes a path below that
+ * folder.
  *
- * @throws {TypeError} When the path leaves the folder of the run. Nothing was written.
+ * @throws {TypeError} If the path leaves the folder of the run. Nothing was written.
  */
 export function pathIn(
   { out, keepWithin }: Pick<StepContext, "out" | "keepWithin">,
@@ -32,7 +32,7 @@ export interface WrittenFile {
   sha256: string;
 }
 
-/** Replaces a file, or makes it with its folder. A crash leaves the old file or the new one. */
+/** Replaces or creates a file, with its folder. After a crash, either the old file or the new one is there. */
 export async function writeWhole(
   path: string,
   content: string | Uint8Array<ArrayBuffer>,
@@ -44,12 +44,12 @@ export async function writeWhole(
   return { path, bytes: bytes.length, sha256: await sha256(bytes) };
 }
 
-/** Rows as JSON lines. */
+/** Formats rows as JSON lines. */
 export function jsonLines(rows: readonly unknown[]): string {
   return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
 }
 
-/** Rows as CSV (RFC 4180): members of members get names such as `fees.total`. */
+/** Formats rows as CSV (RFC 4180); members of members get names such as `fees.total`. */
 export function csvText(
   rows: readonly Readonly<Record<string, unknown>>[],
   { columns, exact }: CsvOptions & { columns?: readonly string[] } = {},
@@ -64,7 +64,7 @@ function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<st
   const out: Record<string, string> = {};
   for (const [key, value] of Object.entries(row)) {
     const isPlain = typeof value === "object" && value !== null && !Array.isArray(value);
-    // An object that is no list has members by name.
+    // An object that is not a list has members with names.
     if (isPlain) Object.assign(out, flatten(value as Record<string, unknown>, `${prefix}${key}.`));
     else if (value !== undefined && value !== null) {
       out[prefix + key] = typeof value === "string" ? value : JSON.stringify(value);

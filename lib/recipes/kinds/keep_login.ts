@@ -1,5 +1,5 @@
 /**
- * The step `keep-login`: one cheap query, so that the trade login does not run out.
+ * The step `keep-login`: makes one cheap query, so that the trade login does not expire.
  *
  * @module
  */
@@ -14,24 +14,26 @@ import { stepKind } from "./kind.ts";
 const LIFE = "3h";
 
 const params = z.strictObject({
-  market: market.default("hk").meta({ description: "Market whose funds are asked for" }),
-  life: someTime.default(LIFE).meta({ description: "Shortest life of the login; run it at a third of this" }),
+  market: market.default("hk").meta({ description: "Market whose funds are queried" }),
+  life: someTime.default(LIFE).meta({
+    description: "Shortest lifetime of the login; run the step at a third of this",
+  }),
 });
 
 const output = z.strictObject({
   ok: z.boolean(),
   /** ISO 8601 in UTC. */
   checkedAt: z.string(),
-  /** Until when it holds if nothing else is called, ISO 8601 in UTC. */
+  /** When the login expires without further calls, ISO 8601 in UTC. */
   holdsUntil: z.string(),
 });
-/** What is known of the login. */
+/** What is known about the login. */
 export type LoginKept = z.infer<typeof output>;
 
-/** Asks for the funds once: the call itself extends the login, and the client logs in again by itself where it may. */
+/** Queries the funds once. The query extends the login; the client logs in again by itself if it may. */
 export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
   name: "keep-login",
-  summary: "Keeps the trade login alive with one cheap query; stops when another device has taken it over",
+  summary: "Keeps the trade login alive with one cheap query; stops if another device has taken it over",
   effect: "read",
   keepAlive: true,
   mostEveryMs({ life = LIFE }) {
@@ -55,19 +57,19 @@ export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
 
 const iso = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toString();
 
-/** Tells the ways a login ends apart, as a person does something else about each. */
+/** Distinguishes the ways in which a login ends, because each needs a different action. */
 function explain(error: unknown): unknown {
   if (error instanceof DisplacedError) {
     return new DisplacedError(
-      "Cannot keep the login: another device or program has taken it over, and logging in again would fight it",
+      "Cannot keep the login: another device or program has taken it over; logging in again would take it back",
       error.text,
       { code: "displaced", cause: error },
     );
   }
   if (error instanceof LoginExpiredError) {
     const reason = error.operation?.startsWith("platform.")
-      ? "the platform token has run out"
-      : "the trade login has run out, and no password is there to log in again";
+      ? "the platform token has expired"
+      : "the trade login has expired, and there is no password to log in again";
     return new LoginExpiredError(`Cannot keep the login: ${reason}`, error.text, {
       code: error.code,
       cause: error,

@@ -1,5 +1,5 @@
 /**
- * What a step is: one file that tells its parameters, what it may do, and how it is done.
+ * Declares what defines a kind of step: its parameters, its effect, and its implementation.
  *
  * @module
  */
@@ -9,63 +9,63 @@ import type { AsOfNow } from "../as_of_now.ts";
 import type { StepContext, StepEffect, StepReach } from "../compiled.ts";
 import type { Type } from "../expressions/value_types.ts";
 
-/** A kind of step. `P` are its parameters once they are checked, `O` its output: plain data that JSON can hold. */
+/** A kind of step. `P` are its checked parameters; `O` is its output, plain JSON data. */
 export interface StepKind<P = unknown, O = unknown> {
   /** Name that recipes use. */
   readonly name: string;
-  /** What it does, in a line. */
+  /** Summary in one line. */
   readonly summary: string;
-  /** What running it again could do. */
+  /** Effect of running it, which decides whether it may run again. */
   readonly effect: StepEffect;
-  /** Whether it touches the trade login. */
+  /** Whether it uses the trade login. */
   readonly needsAccount: (params: P) => boolean;
   /**
-   * What it reads that answers as of now; members that are expressions may still be text. Its `run` refuses a slot
-   * whose day is over.
+   * What it reads that the broker reports only for the present; members that are expressions may still be text. Its
+   * `run` rejects a slot whose day is over.
    */
   readonly asOfNow?: (params: P) => AsOfNow | undefined;
-  /** It does nothing but keep a login alive. */
+  /** Whether it only keeps a login alive. */
   readonly keepAlive?: true;
-  /** Hosts and paths that the parameters name, as they are written; they were not checked. */
+  /** Hosts and paths that the parameters name, as written; they were not checked. */
   readonly reaches?: (given: Readonly<Record<string, unknown>>) => readonly StepReach[];
-  /** The longest time between two runs at which it still does its work, ms; members may still be expressions. */
+  /** Longest interval between two runs at which it still works, milliseconds; members may still be expressions. */
   readonly mostEveryMs?: (params: P) => number | undefined;
-  /** Which parameter to give to a run whose slot has no session; nothing when it does without one. */
+  /** The parameter that a run needs if its slot has no session; absent if it needs none. */
   readonly needsSession?: (params: P) => { path: Issue["path"]; instead: string } | undefined;
-  /** The form of the parameters; free of transforms, so that JSON Schema can hold it. */
+  /** Schema of the parameters, without transforms, so that JSON Schema can express it. */
   readonly params: z.ZodType<P>;
-  /** What it answers with: expressions are checked against it. Left out where another recipe decides. */
+  /** Type of the output, which expressions are checked against. Absent if another recipe determines it. */
   readonly output?: z.ZodType<O>;
   /**
-   * Finds what the types of parameters show that are expressions.
+   * Checks the types of parameters that are expressions.
    *
-   * @param typeOf What is known of a parameter; nothing for one that is left out.
+   * @param typeOf Returns the known type of a parameter; `undefined` for an omitted one.
    */
   readonly checkTypes?: (
     params: P,
     typeOf: (path: Issue["path"]) => Type | undefined,
     wrong: (path: Issue["path"], expected: string) => void,
   ) => void;
-  /** Finds what only several parameters together show; members that are expressions may still be text. */
+  /** Checks several parameters together; members that are expressions may still be text. */
   readonly check?: (params: P, wrong: (path: Issue["path"], expected: string) => void) => void;
-  /** Finds what must not stand in a recipe as it was written; what holes are filled with later is not asked. */
+  /** Checks the parameters as the recipe wrote them, before expressions are evaluated. */
   readonly checkWritten?: (
     given: Readonly<Record<string, unknown>>,
     wrong: (path: Issue["path"], expected: string) => void,
   ) => void;
-  /** Members that must be references to secrets, as a recipe never holds one. */
+  /** Members that must be references to secrets, because a recipe never contains a secret. */
   readonly secretParams?: readonly Issue["path"][];
   /**
-   * Does it.
+   * Runs the step.
    *
-   * @param typeOf As for `checkTypes`.
+   * @param typeOf See `checkTypes`.
    */
   run(params: P, context: StepContext, typeOf: (path: Issue["path"]) => Type | undefined): Promise<O>;
-  /** What it would do, for a dry run. */
+  /** Returns what it would do, for a dry run. */
   plan?(params: P, context: StepContext): Promise<unknown>;
 }
 
-/** Keeps the types of a kind together while it is written. */
+/** Returns its argument; it makes TypeScript infer the types of a kind. */
 export function stepKind<P, O>(kind: StepKind<P, O>): StepKind<P, O> {
   return kind;
 }

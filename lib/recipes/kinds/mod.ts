@@ -1,5 +1,5 @@
 /**
- * Every step there is beside the operations of the catalogue.
+ * Lists all built-in steps other than the operations of the catalogue.
  *
  * @module
  */
@@ -14,8 +14,8 @@ import { snapshot } from "./snapshot.ts";
 import { waitFor } from "./wait_for.ts";
 import { watch } from "./watch.ts";
 
-/** A step, whatever its parameters. */
-// deno-lint-ignore no-explicit-any -- parameters are contravariant: only `any` holds every step in one table
+/** A step with any parameters. */
+// deno-lint-ignore no-explicit-any -- parameters are contravariant: only `any` allows all steps in one table
 export type AnyStepKind = StepKind<any, unknown>;
 
 /** Steps by their names. */

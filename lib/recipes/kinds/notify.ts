@@ -1,5 +1,5 @@
 /**
- * The step `notify`: tells somebody, by webhook, chat or mail.
+ * The step `notify`: sends a message by webhook, chat or mail.
  *
  * @module
  */
@@ -19,11 +19,11 @@ const mailAddress = z.string().regex(/^[^\s@<>]+@[^\s@<>]+$/, "a mail address");
 
 const params = z.strictObject({
   text: z.string().optional().meta({
-    description: "What is told; what became of the run by default, and where it is empty",
+    description: "Text of the message; if omitted or empty, the result of the run",
   }),
   webhook: address.optional().meta({
     description:
-      "Gets a JSON object: text, recipe, runKey, slot, session, outcome, data; ${secret:name} where the address holds a token",
+      "Receives a JSON object: text, recipe, runKey, slot, session, outcome, data; use ${secret:name} if the address contains a token",
   }),
   chat: z.strictObject({
     url: address,
@@ -39,23 +39,23 @@ const params = z.strictObject({
     user: z.string().optional(),
     password: z.string().optional().meta({ description: "Only as ${secret:name}" }),
   }).optional(),
-  data: z.unknown().optional().meta({ description: "Sent along with a webhook" }),
+  data: z.unknown().optional().meta({ description: "Additional data for the webhook" }),
 });
 type Params = z.infer<typeof params>;
 
-/** Mail server and message. */
+/** A mail server and a message. */
 type Mail = NonNullable<Params["mail"]>;
 
 const TIMEOUT_MS = 10_000;
 const MAIL_TIMEOUT_MS = 15_000;
 
-/** Ways by which the step sends. */
+/** Functions with which the step sends. */
 export const notifyWays = ["webhook", "chat", "mail"] as const;
 type Way = typeof notifyWays[number];
 
 const output = z.strictObject({ ok: z.boolean(), sent: z.array(z.string()) });
 
-/** Sends once to each place that is named, with a key by which a receiver can tell a repetition. */
+/** Sends once to each receiver, with a key by which receivers can detect a repetition. */
 export const notify = stepKind<Params, z.infer<typeof output>>({
   name: "notify",
   summary: "Sends a message by webhook, chat or mail",
@@ -71,7 +71,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
   checkWritten({ webhook, chat }, wrong) {
     if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));
     const url = memberOf(chat, "url");
-    // The webhook of every chat is a token as a whole.
+    // The whole webhook address of a chat is a token.
     const isOpen = typeof url === "string" && secretOf(url) === undefined && !leadsHere(url);
     if (isOpen) wrong(["chat", "url"], secretAddress("chat"));
   },
@@ -81,7 +81,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     }
   },
   async run(given, context) {
-    // A broker's words may be among it.
+    // The text may contain text from the broker.
     const text = shownText(context.testText ?? (given.text || outcomeText(context)));
     const { recipe, runKey, slot, session, outcome } = context;
     const { webhook, chat, mail, data } = given;
@@ -99,7 +99,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
         await sendMail(mail, message, context.signal);
       }]);
     }
-    // One that hangs or fails keeps none of the others waiting.
+    // A way that hangs or fails must not delay the others.
     const settled = await Promise.allSettled(sends.map(([, send]) => send()));
     const sent = sends.flatMap(([way], index) => settled[index]!.status === "fulfilled" ? [way] : []);
     throwFailures(settled, sent);
@@ -117,7 +117,7 @@ function memberOf(value: unknown, name: string): unknown {
   return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
-/** @throws {BrokerError} Naming each way that failed, and those that were sent all the same. */
+/** Throws if a way failed. @throws {BrokerError} Names each way that failed, and those that succeeded. */
 function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: readonly Way[]): void {
   const errors: unknown[] = settled.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
   const [first] = errors;
@@ -128,10 +128,10 @@ function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: rea
   throw new BrokerError(`${reasons.join("; ")}${others}`, { code: "notify", cause: first });
 }
 
-/** What the makers of each chat want a text message to look like. */
+/** Returns the body of a text message in the format of each chat. */
 const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: string) => unknown>> = {
   slack: (text) => ({ text }),
-  // No text of a broker calls everybody of a channel.
+  // Text from the broker must not notify everybody in a channel.
   discord: (text) => ({ content: text.slice(0, 2000), allowed_mentions: { parse: [] } }),
   lark: (text) => ({ msg_type: "text", content: { text } }),
   dingtalk: (text) => ({ msgtype: "text", text: { content: text } }),
@@ -141,7 +141,7 @@ const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: s
 const subjectOf = (text: string) => text.split("\n")[0]!.slice(0, 120);
 
 function outcomeText({ recipe, slot, session, outcome }: StepContext): string {
-  const state = outcome === undefined ? "has something to tell" : `is ${outcome.state}`;
+  const state = outcome === undefined ? "sends a notice" : `is ${outcome.state}`;
   // Members that do not apply are empty.
   const reason = outcome?.error || outcome?.reason;
   const step = outcome?.failedStep ? ` at step "${outcome.failedStep}"` : "";
@@ -154,7 +154,7 @@ async function post(
   body: unknown,
   { stepKey, signal }: StepContext,
 ): Promise<void> {
-  // The address may hold a token in its path, so only its host is ever shown.
+  // The path of the address may contain a token, so messages show only its host.
   const host = URL.canParse(url) ? new URL(url).host : "an address that cannot be read";
   const refused = refusalOf(url);
   if (refused !== undefined) {
@@ -177,7 +177,7 @@ async function post(
   }
 }
 
-/** The part of nodemailer that is used here; the package has no types of its own. */
+/** The part of nodemailer that is used here; the package has no types. */
 interface Mailer {
   createTransport(options: {
     host: string;
@@ -199,9 +199,9 @@ interface Mailer {
 }
 
 /**
- * Sends a mail; its message id follows from the key, so that a mailbox can tell a repetition.
+ * Sends a mail. Its message id depends on the key, so that a mailbox can detect a repetition.
  *
- * @throws {BrokerError} When the server did not take it within 15 seconds. An abort of the signal rejects with its
+ * @throws {BrokerError} If the server did not accept it within 15 seconds. If the signal is aborted, rejects with its
  * reason.
  */
 async function sendMail(
@@ -211,7 +211,7 @@ async function sendMail(
 ): Promise<void> {
   signal.throwIfAborted();
   const { host, port, tls, user, password, from, to } = mail;
-  // A mail client, which few recipes need.
+  // Loads the mail client, which few recipes need.
   const { default: mailer }: { default: Mailer } = await import("nodemailer");
   const transport = mailer.createTransport({
     host,
@@ -226,21 +226,21 @@ async function sendMail(
     disableUrlAccess: true,
   });
   const messageId = `<${(await sha256(key)).slice(0, 32)}@hsgate>`;
-  // A server that sends a byte now and then would never be silent for long enough.
+  // A server that sends a byte now and then would never trigger an idle timeout.
   const late = AbortSignal.timeout(MAIL_TIMEOUT_MS);
   try {
     const sending = transport.sendMail({ from, to, subject, text, messageId });
     await orAborted(sending, AbortSignal.any([signal, late]));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    // The server's own words may repeat the address or the user.
+    // The server's own text may contain the address or the user.
     const why = late.aborted
       ? "ETIMEDOUT"
       : error instanceof Error && "code" in error
       ? error.code
       : undefined;
     const code = why === undefined ? "" : ` (${String(why)})`;
-    throw new BrokerError(`Cannot notify by mail: the server "${host}" did not take it${code}`, {
+    throw new BrokerError(`Cannot notify by mail: the server "${host}" did not accept it${code}`, {
       code: "notify",
     });
   } finally {

@@ -1,5 +1,5 @@
 /**
- * The step `run`: another recipe, as a step of this one.
+ * The step `run`: runs another recipe as a step.
  *
  * @module
  */
@@ -12,8 +12,8 @@ const params = z.strictObject({
 });
 
 /**
- * Runs another recipe and answers with the outputs of its steps. One that writes is refused, here where it is known
- * and by the runner in any case: it needs a slot and a window of its own.
+ * Runs another recipe and returns the outputs of its steps. A recipe that writes is rejected, because it needs its own
+ * slot and window: here if its class is known, and always by the runner.
  */
 export const runRecipeStep = stepKind<z.infer<typeof params>, unknown>({
   name: "run",

@@ -1,5 +1,5 @@
 /**
- * The step `snapshot`: what the account and the market look like now, as files.
+ * The step `snapshot`: writes the present state of the account and the market to files.
  *
  * @module
  */
@@ -16,21 +16,25 @@ import { stepKind } from "./kind.ts";
 const securities = z.array(security).min(1).max(200);
 
 const params = z.strictObject({
-  account: markets.optional().meta({ description: "Funds of these markets" }),
-  holdings: markets.optional().meta({ description: "Holdings of these markets" }),
-  futures: z.boolean().optional().meta({ description: "Funds and positions of the futures account" }),
+  account: markets.optional().meta({ description: "Write the funds of these markets" }),
+  holdings: markets.optional().meta({ description: "Write the holdings of these markets" }),
+  futures: z.boolean().optional().meta({
+    description: "Write the funds and positions of the futures account",
+  }),
   quotes: securities.optional(),
   optionChain: z.strictObject({
     underlying: z.string().min(1),
-    expiries: z.int().min(1).max(60).default(4).meta({ description: "How many, the nearest first" }),
-  }).optional().meta({ description: "Codes of the options on a US stock" }),
+    expiries: z.int().min(1).max(60).default(4).meta({
+      description: "Number of expiries, the nearest first",
+    }),
+  }).optional().meta({ description: "Write the codes of the options on a US stock" }),
   bars: z.strictObject({
     securities,
     // A code table is never empty.
     intervals: z.array(z.enum(BarInterval.names as [BarInterval, ...BarInterval[]])).min(1).default(["day"]),
-    from: day.meta({ description: "Day to begin at where nothing is there yet" }),
+    from: day.meta({ description: "First day of a new archive" }),
     to: day.optional().meta({ description: "Last day; the day of the run by default" }),
-  }).optional().meta({ description: "An archive of bars that goes on where it stopped" }),
+  }).optional().meta({ description: "Archive bars; each run adds the bars since the last stored day" }),
   out: folder.default("out/snapshots"),
   format: z.enum(["jsonl", "csv"]).default("jsonl"),
   exactCsv,
@@ -41,10 +45,10 @@ type Row = Readonly<Record<string, unknown>>;
 const output = z.strictObject({
   ok: z.boolean(),
   day: z.string(),
-  /** Rows of each part. */
+  /** Number of rows of each part. */
   rows: z.record(z.string(), z.number()),
   files: z.array(z.string()),
-  /** What became of the archive, security by security. */
+  /** Result of the archive for each security. */
   bars: z.array(z.strictObject({
     symbol: z.string(),
     interval: z.string(),
@@ -54,12 +58,12 @@ const output = z.strictObject({
     lastDay: z.string().optional(),
   })).optional(),
 });
-/** What was written. */
+/** Files and rows that were written. */
 export type SnapshotTaken = z.infer<typeof output>;
 
 const parts = ["account", "holdings", "futures", "quotes", "optionChain", "bars"] as const;
 
-/** Every part but the bars, which have days of their own. */
+/** Every part except the bars, which have their own days. */
 function asOfNow(given: Params): AsOfNow | undefined {
   const { account, holdings, futures, quotes, optionChain } = given;
   const ofNow = { account, holdings, futures: futures || undefined, quotes, optionChain };
@@ -76,13 +80,13 @@ function asOfNow(given: Params): AsOfNow | undefined {
   return { reads: names.join(", "), exchanges };
 }
 
-/** The kind of a security; nothing for what an expression gives later. */
+/** Returns the kind of a security; `undefined` if an expression gives it later. */
 function kindOf(named: unknown): string | undefined {
   const found = security.safeParse(named);
   return found.success ? securityFrom(found.data).type : undefined;
 }
 
-/** Writes each part as one file under the day of the run; bars have an archive of their own. */
+/** Writes each part to one file under the day of the run; bars have their own archive. */
 export const snapshot = stepKind<Params, SnapshotTaken>({
   name: "snapshot",
   summary: "Writes funds, holdings, quotes, option chains and bars to files",
@@ -116,7 +120,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
   },
 });
 
-/** The time of the slot, so that running it again writes the same file again. */
+/** Returns the time of the slot, so that a rerun writes the same file again. */
 const stampOf = ({ slot }: StepContext) => slot.slice(11, 16).replace(":", "") + "Z";
 
 async function note(
@@ -203,7 +207,7 @@ async function archive(
   const securities = wanted.securities.map(securityFrom);
   const to = wanted.to ?? context.day.date;
   taken.bars = [];
-  // The broker gives bars of subscribed securities alone.
+  // The broker returns bars only for subscribed securities.
   const subscription = { topic: "quote" as const, securities };
   await client.call(quotes.subscribe, subscription, { signal });
   try {
@@ -226,9 +230,9 @@ async function archive(
       for (const file of files) await note(taken, file, `bars/${security.symbol}/${interval}`, context);
     }
   } finally {
-    // A stop of the run must not leave the subscription behind; a closed connection has forgotten it anyway.
+    // A stop must not leave the subscription behind; a closed connection has no subscriptions anyway.
     await client.call(quotes.unsubscribe, subscription).catch((error) =>
-      context.log("warn", "the subscription could not be ended", { error: String(error) })
+      context.log("warn", "could not end the subscription", { error: String(error) })
     );
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The day and the clock of a run, as steps go by them.
+ * Provides the day and the clock of a run to steps.
  *
  * @module
  */
@@ -11,17 +11,17 @@ import type { StepContext } from "../compiled.ts";
 import { readSessionTime, sessionTimeOf } from "../session_times.ts";
 import { calendar } from "../recipe_schema.ts";
 
-/** A moment of the session of a run. */
+/** A moment of the run's session. */
 export const sessionMoment = z.strictObject({
   calendar,
   moment: z.string().refine((text) => readSessionTime(text) !== undefined, 'a moment such as "close+5m"'),
 });
 
 /**
- * When a moment of a day's session is, Unix milliseconds.
+ * Returns when a moment of a day's session is, Unix milliseconds.
  *
- * @param cannot What cannot be done without it, for the error.
- * @throws {BrokerError} When the day has no session.
+ * @param cannot What the caller cannot do without it, for the error.
+ * @throws {BrokerError} If the day has no session.
  */
 export function instantOf(
   { calendar: mic, moment }: z.infer<typeof sessionMoment>,
@@ -32,11 +32,11 @@ export function instantOf(
   if (typeof session === "string") {
     throw new BrokerError(`${cannot} ${moment} of ${mic}: ${day} is ${session}`, { code: "no-session" });
   }
-  // The schema has read it before.
+  // The schema has checked it before.
   return sessionTimeOf(mic, session, readSessionTime(moment)!);
 }
 
-/** Waits by the clock of the run; rejects once its signal is aborted. */
+/** Waits by the clock of the run; rejects when its signal is aborted. */
 export async function pause(context: Pick<StepContext, "sleep" | "signal">, ms: number): Promise<void> {
   if (context.sleep !== undefined) return await context.sleep(ms);
   await wait(systemMachine, ms, context.signal);

@@ -1,12 +1,12 @@
 /**
- * Whether securities were trading in a span of time, by the hours of their exchanges.
+ * Computes how long securities were trading in a span of time, by the session times of their exchanges.
  *
  * @module
  */
 import { calendarZone, type Mic, sessionOn } from "../../calendars/mod.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 
-/** Exchanges by how the types of their securities begin. */
+/** Exchanges, by the prefix of their security types. */
 const exchanges: readonly (readonly [prefix: string, mic: Mic])[] = [
   ["hk-", "XHKG"],
   ["us-", "XNYS"],
@@ -15,10 +15,10 @@ const exchanges: readonly (readonly [prefix: string, mic: Mic])[] = [
 ];
 
 /**
- * Returns for how long any of the securities was in continuous trading between two instants, breaks left out. A day
- * that no calendar covers counts as traded throughout.
+ * Returns how long any of the securities was in continuous trading between two instants, without breaks. A day that no
+ * calendar covers counts as completely traded.
  *
- * @returns Milliseconds, of the exchange that was open the longest.
+ * @returns Milliseconds, for the exchange that was open the longest.
  */
 export function tradedMs(types: readonly SecurityType[], from: number, to: number): number {
   const mics = new Set(

@@ -1,5 +1,5 @@
 /**
- * The step `wait-for`: until fees are there, an order is done, a price is reached, or a moment of the session comes.
+ * The step `wait-for`: waits for fees, the end of an order, a price, or a moment of the session.
  *
  * @module
  */
@@ -17,38 +17,38 @@ import { stepKind } from "./kind.ts";
 import { instantOf, pause, sessionMoment } from "./times.ts";
 
 const often = {
-  every: someTime.default("30s").meta({ description: "Time between two looks" }),
-  atMost: someTime.default("30m").meta({ description: "How long; then the step fails" }),
+  every: someTime.default("30s").meta({ description: "Time between two checks" }),
+  atMost: someTime.default("30m").meta({ description: "Longest wait; then the step fails" }),
 };
 
 const params = z.strictObject({
   feesCleared: z.strictObject({ markets, day: day.optional() }).optional()
     .meta({
       description:
-        "Every fill of a day has its fees, as a day without fills has; the session's day by default",
+        "Wait until every fill of a day has its fees (a day without fills counts too); the session's day by default",
     }),
   orderDone: z.strictObject({ market, orderId: z.string().min(1) }).optional()
-    .meta({ description: "An order of today is filled, cancelled or refused" }),
+    .meta({ description: "Wait until an order of today is filled, cancelled or rejected" }),
   price: z.strictObject({ security, atLeast: decimalText.optional(), atMost: decimalText.optional() })
     .optional()
-    .meta({ description: "The last price has reached a bound" }),
-  session: sessionMoment.optional().meta({ description: "A moment of the session of this run" }),
+    .meta({ description: "Wait until the last price has reached a bound" }),
+  session: sessionMoment.optional().meta({ description: "Wait until a moment of the session of this run" }),
   ...often,
 });
 type Params = z.infer<typeof params>;
 
 const output = z.strictObject({
   ok: z.boolean(),
-  /** How often was looked. */
+  /** Number of checks. */
   looks: z.number(),
   waitedMs: z.number(),
-  /** What was seen at the end. */
+  /** Result of the last check. */
   seen: z.unknown(),
 });
-/** What the wait came to. */
+/** Result of the wait. */
 export type Waited = z.infer<typeof output>;
 
-/** What one look came to. */
+/** Result of one check. */
 interface Look {
   done: boolean;
   seen: unknown;
@@ -56,7 +56,7 @@ interface Look {
 
 const forms = ["feesCleared", "orderDone", "price", "session"] as const;
 
-/** An order and a price are looked at as of now. Fees have a day of their own, and so has a moment of a session. */
+/** An order and a price are checked as of now. Fees belong to their own day, and so does a moment of a session. */
 function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
   if (orderDone !== undefined) return asOfNowOf(orders.today, orderDone);
   if (price === undefined) return undefined;
@@ -64,11 +64,11 @@ function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
   return asOfNowOf(quotes.latest, found.success ? securityFrom(found.data) : {});
 }
 
-/** Looks again and again; fails when it takes too long, so that what needs it does not run. */
+/** Checks repeatedly; fails when it takes too long, so that steps that depend on it do not run. */
 export const waitFor = stepKind<Params, Waited>({
   name: "wait-for",
   summary:
-    "Waits until fees have cleared, an order is done, a price is reached, or a moment of the session comes",
+    "Waits until fees are complete, an order has ended, a price is reached, or a moment of the session has come",
   effect: "read",
   needsAccount: ({ feesCleared, orderDone }) => feesCleared !== undefined || orderDone !== undefined,
   asOfNow,
@@ -90,7 +90,7 @@ export const waitFor = stepKind<Params, Waited>({
     const begun = context.now();
     const until = begun + durationOf(given.atMost);
     const ofNow = asOfNow(given);
-    // Once it has begun it goes on for as long as it was told to.
+    // A wait that has begun continues for its full time.
     if (ofNow !== undefined) refusePast(ofNow, context);
     for (let looks = 1;; looks++) {
       context.signal.throwIfAborted();
@@ -98,19 +98,22 @@ export const waitFor = stepKind<Params, Waited>({
       const now = context.now();
       if (done) return { ok: true, looks, waitedMs: now - begun, seen };
       if (now >= until) {
-        throw new BrokerError(`Cannot go on: ${whatIsAwaited(given)} after ${showDuration(until - begun)}`, {
-          code: "wait-timeout",
-        });
+        throw new BrokerError(
+          `Gave up waiting after ${showDuration(until - begun)}: ${whatIsAwaited(given)}`,
+          {
+            code: "wait-timeout",
+          },
+        );
       }
-      context.progress({ text: `${whatIsAwaited(given)}, looked ${looks} times` });
+      context.progress({ text: `${whatIsAwaited(given)}, checked ${looks} times` });
       await pause(context, Math.min(waitMs(given, seen), until - now));
     }
   },
-  // It may take hours, which nobody wants of a dry run.
+  // The wait may take hours, so a dry run does not wait.
   plan: (given) => Promise.resolve({ waitWhile: whatIsAwaited(given), atMost: given.atMost }),
 });
 
-/** A moment is waited for in one go; everything else is looked at again and again. */
+/** Returns how long to wait until the next check; for a moment of the session, the whole remaining time. */
 function waitMs({ every, session }: Params, seen: unknown): number {
   return session === undefined || typeof seen !== "object" || seen === null || !("inMs" in seen)
     ? durationOf(every)
@@ -121,7 +124,7 @@ async function look(given: Params, context: StepContext): Promise<Look> {
   if (given.feesCleared !== undefined) return await lookAtFees(given.feesCleared, context);
   if (given.orderDone !== undefined) return await lookAtOrder(given.orderDone, context);
   if (given.price !== undefined) return await lookAtPrice(given.price, context);
-  // One of the four is there, which `check` has seen to.
+  // `check` has made sure that one of the four is given.
   return lookAtSession(given.session!, context);
 }
 
@@ -131,7 +134,7 @@ async function lookAtFees(
 ): Promise<Look> {
   const date = named ?? context.session?.date;
   if (date === undefined) {
-    throw new BrokerError("Cannot wait for fees: this run has no session, so name the day", {
+    throw new BrokerError("Cannot wait for fees: this run has no session, so the recipe must name the day", {
       code: "no-session",
     });
   }
@@ -151,7 +154,7 @@ async function lookAtFees(
     for await (const { date: ofFill, filledQuantity } of client.fills.today({ market }, { signal })) {
       if (ofFill === date) todays = add(todays, filledQuantity);
     }
-    // Hong Kong's fills are merged in the history, so rows cannot be compared, but quantities can.
+    // The history merges Hong Kong fills, so compare quantities instead of rows.
     if (compare(todays, past) > 0) without++;
   }
   return { done: without === 0, seen: { day: date, fills, without } };
@@ -166,7 +169,7 @@ async function lookAtOrder(
     signal: context.signal,
   });
   if (order === undefined) {
-    throw new BrokerError(`Cannot wait for order "${orderId}": the orders of today do not hold it`, {
+    throw new BrokerError(`Cannot wait for order "${orderId}": today's orders do not contain it`, {
       code: "no-order",
     });
   }
@@ -209,8 +212,8 @@ function lookAtSession(wanted: NonNullable<Params["session"]>, context: StepCont
 }
 
 function whatIsAwaited(given: Params): string {
-  if (given.feesCleared !== undefined) return "fees have not cleared";
-  if (given.orderDone !== undefined) return `order "${given.orderDone.orderId}" is not done`;
-  if (given.price !== undefined) return "the price is not reached";
-  return `${given.session?.moment} has not come`;
+  if (given.feesCleared !== undefined) return "the fees are not complete";
+  if (given.orderDone !== undefined) return `order "${given.orderDone.orderId}" has not ended`;
+  if (given.price !== undefined) return "the price has not reached the bound";
+  return `it is not yet ${given.session?.moment}`;
 }

@@ -25,38 +25,40 @@ const params = z.strictObject({
   securities: z.array(security).max(200).default([]),
   // A code table is never empty.
   topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"]),
-  orders: z.boolean().default(true).meta({ description: "Whether changes of orders are recorded too" }),
-  for: someTime.optional().meta({ description: "How long; or until" }),
-  until: sessionMoment.optional().meta({ description: "A moment of the session of this run" }),
+  orders: z.boolean().default(true).meta({ description: "Also record changes of orders" }),
+  for: someTime.optional().meta({ description: "Duration; or use until" }),
+  until: sessionMoment.optional().meta({ description: "End at a moment of the session of this run" }),
   out: folder.default("out/pushes"),
 });
 type Params = z.infer<typeof params>;
 
 const output = z.strictObject({
-  /** No push is known to be missing. */
+  /** Whether no push is known to be missing. */
   ok: z.boolean(),
   day: z.string(),
-  /** Pushes of each kind. */
+  /** Number of pushes of each kind. */
   counts: z.record(z.string(), z.number()),
-  /** Breaks of the connection: pushes may be missing between these instants. */
+  /** Breaks of the connection: pushes may be missing between the two instants. */
   gaps: z.array(z.strictObject({
     from: z.string(),
     to: z.string(),
     reason: z.string(),
-    /** Nothing came, and the securities were hardly trading: nothing is known to be missing. */
+    /** Nothing arrived, but the securities hardly traded, so probably nothing is missing. */
     quiet: z.literal(true).optional(),
   })),
-  /** Ticks that were thrown away because the disk was too slow. */
+  /** Ticks that were dropped because the disk was too slow. */
   dropped: z.number(),
   files: z.array(z.string()),
 });
-/** What was recorded. */
+/** Result of the recording. */
 export type Recorded = z.infer<typeof output>;
 
-/** Pushes come as things happen. What they are about may trade through the recipe's midnight. */
+/**
+ * Pushes arrive live only, so a past slot cannot be recorded. Their securities may trade through the recipe's midnight.
+ */
 const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
 
-/** Records until the end that is named; a run that goes on adds to the files that are there. */
+/** Records until the given end; a resumed run appends to its files. */
 export const watch = stepKind<Params, Recorded>({
   name: "watch",
   summary: "Records pushes (quotes, books, ticks, changes of orders) to files for a part of the day",
@@ -76,14 +78,17 @@ export const watch = stepKind<Params, Recorded>({
     refusePast(pushes, context);
     const waitMs = endOf(given, day, context) - context.now();
     if (waitMs <= 0) {
-      throw new BrokerError(`Cannot record the pushes of ${day}: they have passed`, { code: "past" });
+      throw new BrokerError(
+        `Cannot record the pushes of ${day}: pushes arrive live only, and that day is over`,
+        { code: "past" },
+      );
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([ending.signal, context.signal]);
-    // A stop of the run rejects the wait as well; the loop below ends by the same signal.
+    // A stop of the run also rejects the wait; the same signal ends the loop below.
     const timer = pause({ ...context, signal }, waitMs).then(() => ending.abort(), () => {});
     const files = new PushFiles((name) => pathIn(context, given.out, day, name));
-    files.pathOf("gap"); // a wrong folder is told before anything is recorded
+    files.pathOf("gap"); // rejects a bad folder before recording
     try {
       const client = await context.client();
       const events = client.watch({
@@ -104,7 +109,7 @@ export const watch = stepKind<Params, Recorded>({
     result.ok = result.gaps.every(({ quiet }) => quiet) && result.dropped === 0;
     return result;
   },
-  // It goes on for a part of the day, which nobody wants of a dry run.
+  // The recording takes part of the day, so a dry run skips it.
   plan: ({ topics, securities, orders, for: length, until }) =>
     Promise.resolve({
       record: topics,
@@ -123,7 +128,7 @@ interface Recording {
   files: PushFiles;
   result: Recorded;
   context: StepContext;
-  /** Kinds of the securities. */
+  /** Returns the kinds of the securities. */
   types: readonly SecurityType[];
 }
 
@@ -142,7 +147,7 @@ async function record(event: TransportEvent, { files, result, context, types }: 
       const [from, to] = [event.from, event.to].map((ms) =>
         Temporal.Instant.fromEpochMilliseconds(ms).toString()
       );
-      // A quiet market and a dead connection look the same; while the exchanges trade it is taken for the second.
+      // A quiet market and a dead connection look the same; during trading hours, silence counts as a dead connection.
       const quiet = event.silent && tradedMs(types, event.from, event.to) < (event.to - event.from) / 2;
       context.log("warn", `pushes may be missing from ${from} to ${to}: ${event.reason}`);
       result.gaps.push({ from: from!, to: to!, reason: event.reason, ...quiet && { quiet } });
@@ -174,7 +179,7 @@ async function nameArtifacts(result: Recorded, context: StepContext): Promise<vo
   }
 }
 
-/** One file for each kind of push; lines are whole also when the process dies. */
+/** Writes one file for each kind of push; lines are complete even if the process dies. */
 class PushFiles {
   readonly #locate: (name: string) => string;
   readonly #open = new Map<string, { file: Deno.FsFile; path: string }>();
@@ -205,7 +210,7 @@ class PushFiles {
     return [...this.#open.values()].map(({ path }) => path).sort();
   }
 
-  /** Returns the path of the file for one kind of push. @throws {TypeError} When it would leave the folder. */
+  /** Returns the path of the file for one kind of push. @throws {TypeError} If it would leave the folder. */
   pathOf(type: string): string {
     return this.#locate(`${type}.jsonl`);
   }

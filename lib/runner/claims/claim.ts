@@ -76,7 +76,7 @@ export async function endRun(
   });
 }
 
-/** What the keeper needs. */
+/** Options of the keeper. */
 interface LeaseKeeperOptions {
   host: Machine;
   everyMs: number;
@@ -84,7 +84,7 @@ interface LeaseKeeperOptions {
   /** How long the run may take. */
   timeoutMs: number;
   renew(): Promise<{ cancelAsked?: string }>;
-  /** Given when the process is to end. */
+  /** Aborted when the process ends. */
   stop?: AbortSignal;
 }
 

@@ -13,13 +13,14 @@ import {
   beginRun,
   type Block,
   type BlockReason,
+  type ClaimableRun,
   duePage,
   findRun,
   isCatchingUp,
   isOwned,
+  nextDue,
   noteBlocked,
   runningOf,
-  type RunRow,
   skipRun,
   unresolvedOn,
   writingOn,
@@ -28,7 +29,7 @@ import { whyNoWrites } from "../run/write_conditions.ts";
 
 /** A process that claims runs. */
 export interface Claimer {
-  /** A name that no other process has. */
+  /** A name that is unique among processes. */
   holder: string;
   leaseMs: number;
   /** The account that a recipe acts on; the mutex of its trade login is named after it. */
@@ -63,6 +64,8 @@ export async function claimNext(
   claimer: Claimer,
   now: number,
 ): Promise<Claim & { recipe: CompiledRecipe } | undefined> {
+  // Most passes find nothing, and need no transaction to see that.
+  if (!(await nextDue(store, now)).isAnyDue) return undefined;
   return await store.transaction(async () => {
     // Of each recipe only the run that has been due the longest may begin.
     const seen = new Set<string>();
@@ -99,7 +102,7 @@ export async function claimRun(
 async function tryClaim(
   store: Store,
   recipe: CompiledRecipe,
-  row: RunRow,
+  row: ClaimableRun,
   { holder, leaseMs, accountOf, passwordMarkOf, onBlocked }: Claimer,
   now: number,
 ): Promise<Claim | Refusal> {
@@ -161,7 +164,7 @@ async function tryClaim(
 async function isOverlapped(
   store: Store,
   { name, overlap }: CompiledRecipe,
-  { kind }: RunRow,
+  { kind }: Pick<ClaimableRun, "kind">,
 ): Promise<boolean> {
   if (overlap !== "parallel") return await runningOf(store, name) !== undefined;
   return kind !== "live" && await isCatchingUp(store, name);

@@ -78,7 +78,7 @@ export async function resumeRecipe(
     throw new TypeError(`Cannot catch up "${recipe.name}": it writes, and the past cannot be traded`);
   }
   return await store.transaction(async () => {
-    // Slots that no scheduler listed during the pause still belong to the pause.
+    // Slots of the pause that no scheduler has listed yet must not run later, so they are listed now.
     await listSchedules(store, recipe.schedules.map((each) => new ScheduleCursor(recipe, each)), options);
     await resumeSchedules(store, recipe.name);
     await releaseLogin(store, recipe.name, now);
@@ -100,7 +100,7 @@ export async function resumeRecipe(
 /** The run that a person decides about, the name of the person, and the time. */
 interface Decision {
   runKey: string;
-  /** A name, for the record. */
+  /** Name of the person, for the record. */
   actor: string;
   now: number;
 }

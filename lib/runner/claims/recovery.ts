@@ -5,7 +5,7 @@
  */
 import { mutexOf } from "./claims.ts";
 import { releaseLease } from "../queries/leases.ts";
-import { hasWritten, resolveSteps } from "../queries/steps.ts";
+import { hasBegunWrite, resolveSteps } from "../queries/steps.ts";
 import type { Store } from "../../store/store.ts";
 import { pauseOf } from "../queries/schedules.ts";
 import {
@@ -39,7 +39,7 @@ export async function recoverExpired(
 /** Takes one run from its process, and returns its new state. Within a transaction. */
 export async function recoverRun(store: Store, row: RunRow, now: number): Promise<RunState> {
   const { run_key: runKey, holder, account, fence } = row;
-  const state = await hasWritten(store, runKey) ? "waiting_recovery" : isOwned(row) ? "cancelled" : "due";
+  const state = await hasBegunWrite(store, runKey) ? "waiting_recovery" : isOwned(row) ? "cancelled" : "due";
   await takeFromHolder(store, runKey, {
     state,
     reason: state === "cancelled" ? whyOver(row) : row.reason,

@@ -7,7 +7,7 @@
 import { eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
 import { type Block, isOwned, isUnresolved, type RunRow } from "../queries/runs.ts";
-import { hasWritten, unresolvedSteps } from "../queries/steps.ts";
+import { hasBegunWrite, unresolvedSteps } from "../queries/steps.ts";
 import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 import { shellHint } from "../../shell_words.ts";
@@ -73,7 +73,9 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
     `check the account for changes since ${showInstant(since)}: ${
       placesFor(sent.length === 0 ? undefined : lists)
     }, and in the broker's app`,
-    `then record the outcome: hsgate resolve ${shellHint(row.run_key)} ok|failed --because "what you saw"`,
+    `then record the outcome: hsgate resolve ${
+      shellHint(row.run_key)
+    } ok|failed --because "what you checked"`,
     "until then no other recipe may write on this account",
   ];
 }
@@ -109,7 +111,7 @@ export async function unresponsiveAdvice(store: Store, row: RunRow): Promise<str
       ]
       : [`a scheduler takes it over on its next pass; to do it now: hsgate rerun ${shellHint(key)}`];
   }
-  if (await hasWritten(store, key)) {
+  if (await hasBegunWrite(store, key)) {
     return [
       "it had begun to write, so it is not run again",
       ...await unresolvedWriteAdvice(store, { ...row, state: "waiting_recovery" }),

@@ -18,10 +18,10 @@ export async function storeNotes(
   const rows = await allWatermarks(store);
   return (await Array.fromAsync(recipes, async (recipe) => {
     const own = rows.filter((row) => row.recipe === recipe.name);
-    const gone = own.filter((row) => recipe.schedules.every(({ id }) => id !== row.schedule_id));
+    const old = own.filter((row) => recipe.schedules.every(({ id }) => id !== row.schedule_id));
     const unseen = recipe.schedules.filter(({ id }) => own.every((row) => row.schedule_id !== id));
     return [
-      ...gone.map(({ schedule_id: id, watermark }) =>
+      ...old.map(({ schedule_id: id, watermark }) =>
         `${recipe.name}: the store has a schedule "${id}" that the recipe no longer has; a scheduler last listed it at ${
           showInstant(watermark)
         }${

@@ -59,7 +59,7 @@ export async function subjectOf(store: Store, name: string): Promise<WhySubject 
     ? {
       name,
       schedules: specs.map((spec) => JSON.parse(spec) as CompiledSchedule),
-      isGone: true,
+      isMissing: true,
       ...kind !== undefined && { class: kind },
     }
     : undefined;

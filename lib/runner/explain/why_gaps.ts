@@ -7,8 +7,8 @@ import { coverage, isProjected } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule, RecipeClass } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
 import { dateAt, tradingDay } from "../../calendars/trading_days.ts";
-import { findSchedule, GONE, pauseOf, type ScheduleRow } from "../queries/schedules.ts";
-import { lastGoneAt, scheduleBeginnings } from "../queries/events.ts";
+import { findSchedule, pauseOf, RECIPE_MISSING, type ScheduleRow } from "../queries/schedules.ts";
+import { lastMissingAt, scheduleBeginnings } from "../queries/events.ts";
 import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
 import { prunedUntil } from "../queries/retention.ts";
 import { runKeyOf } from "../schedule/run_key.ts";
@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000;
 export interface WhySubject extends Pick<CompiledRecipe, "name" | "schedules" | "window"> {
   class?: RecipeClass;
   /** Only the store knows it. */
-  isGone?: true;
+  isMissing?: true;
 }
 
 interface Asked {
@@ -144,7 +144,7 @@ class GapReasons {
   readonly #zone: string;
   #row: ScheduleRow | undefined;
   #began: readonly { at: number; kind: string }[] = [];
-  #goneAt: number | undefined;
+  #missingAt: number | undefined;
   #prunedUntil: number | undefined;
 
   constructor(zone: string) {
@@ -161,7 +161,7 @@ class GapReasons {
   async #read(store: Store, name: string, schedule: CompiledSchedule): Promise<void> {
     this.#prunedUntil = await prunedUntil(store, name);
     this.#row = await findSchedule(store, name, schedule.id);
-    this.#goneAt = await lastGoneAt(store, name);
+    this.#missingAt = await lastMissingAt(store, name);
     this.#began = (await scheduleBeginnings(store)).filter(({ data }) => {
       const about = JSON.parse(data) as { recipe: string; schedule: string }; // written where slots are listed
       return about.recipe === name && about.schedule === schedule.id;
@@ -183,8 +183,10 @@ class GapReasons {
         isOpen: false,
       };
     }
-    if (this.#row.watermark < at && this.#row.paused_reason === GONE) {
-      const since = this.#goneAt === undefined ? "" : ` (found at ${showTime(this.#goneAt, this.#zone)})`;
+    if (this.#row.watermark < at && this.#row.paused_reason === RECIPE_MISSING) {
+      const since = this.#missingAt === undefined
+        ? ""
+        : ` (noticed at ${showTime(this.#missingAt, this.#zone)})`;
       return {
         text: `the recipe's file is missing${since}; its slots resume from the moment the file is back`,
         isOpen: false,
@@ -237,7 +239,7 @@ function describeUpcomingSlot(recipe: WhySubject, schedule: CompiledSchedule, sl
   const zone = zoneOf(schedule);
   const mic = calendarOf(recipe, schedule);
   const day = slot.session ?? dateAt(slot.at, zone);
-  const away = recipe.isGone ? ", if the recipe's file is back by then" : "";
+  const away = recipe.isMissing ? ", if the recipe's file is back by then" : "";
   if (mic !== undefined) {
     const { from, through } = coverage(mic);
     const isOutside = day < from || day > through;

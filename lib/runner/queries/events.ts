@@ -109,9 +109,9 @@ export async function pauseBefore(
 }
 
 /** Returns when the file of a recipe was last found missing. */
-export async function lastGoneAt(store: Store, recipe: string): Promise<number | undefined> {
+export async function lastMissingAt(store: Store, recipe: string): Promise<number | undefined> {
   return (await store.get<{ at: number }>(
-    `select at from event where run_key is null and kind = 'recipe_gone' and data = ?
+    `select at from event where run_key is null and kind = 'recipe_missing' and data = ?
       order by at desc, seq desc limit 1`,
     JSON.stringify({ recipe }),
   ))?.at;

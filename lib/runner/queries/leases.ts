@@ -31,7 +31,7 @@ export async function takeLease(
   ))?.fence;
 }
 
-/** Prolongs a lease that is still held. */
+/** Extends a lease that is still held. */
 export async function renewLease(
   store: Store,
   { name, holder, until }: Omit<LeaseRequest, "now">,
@@ -45,7 +45,7 @@ export async function releaseLease(store: Store, name: string, holder: string): 
   await store.run("update lease set until = 0, holder = '' where name = ? and holder = ?", name, holder);
 }
 
-/** Returns who holds a lease now. */
+/** Returns the current holder of a lease. */
 export async function leaseHolder(store: Store, name: string, now: number): Promise<string | undefined> {
   return (await store.get<{ holder: string }>(
     "select holder from lease where name = ? and until > ?",
@@ -55,7 +55,7 @@ export async function leaseHolder(store: Store, name: string, now: number): Prom
     ?.holder;
 }
 
-/** Returns a hold, whether its time is over or not; nothing once it was ended. */
+/** Returns a hold, even if it has expired; `undefined` if it was ended. */
 export async function findHold(
   store: Store,
   name: string,
@@ -63,7 +63,7 @@ export async function findHold(
   return await store.get("select holder, until from lease where name = ? and until > 0", name);
 }
 
-/** Begins a hold in the name of a run, or replaces the one that there is. */
+/** Begins a hold in the name of a run; replaces an existing one. */
 export async function setHold(
   store: Store,
   { name, runKey, until }: { name: string; runKey: string; until: number },
@@ -77,7 +77,7 @@ export async function setHold(
   );
 }
 
-/** Begins a hold in the name of a run, unless there is one. */
+/** Begins a hold in the name of a run, unless one exists. */
 export async function setFirstHold(
   store: Store,
   { name, runKey, until }: { name: string; runKey: string; until: number },
@@ -97,7 +97,7 @@ export async function endHold(store: Store, name: string): Promise<void> {
   await store.run("update lease set until = 0 where name = ? and until > 0", name);
 }
 
-/** Returns whether a run of a recipe began a hold on a login that is not ended. */
+/** Returns whether a run of a recipe began a login hold that has not ended. */
 export async function hasLoginHold(store: Store, recipe: string): Promise<boolean> {
   return await store.get(
     `select 1 as there from lease join run on run_key = lease.holder
@@ -106,7 +106,7 @@ export async function hasLoginHold(store: Store, recipe: string): Promise<boolea
   ) !== undefined;
 }
 
-/** Ends every hold on a login that a run of a recipe began; returns how many. */
+/** Ends every login hold that a run of a recipe began; returns how many. */
 export async function endLoginHolds(store: Store, recipe: string): Promise<number> {
   return await store.run(
     `update lease set until = 0 where (name like 'displaced:%' or name like 'login:%') and until > 0

@@ -1,5 +1,5 @@
 /**
- * Rows of notices: queued, tried, sent, given up.
+ * Reads and writes the rows of notices: queued, tried, sent, given up.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { Store } from "../../store/store.ts";
 
 /** A notice by one channel as the store holds it. */
 export interface StoredNotice {
-  /** Two notices with the same key are one. */
+  /** Two notices with the same key are the same notice. */
   dedupe_key: string;
   channel: string;
   body: string;
@@ -20,7 +20,7 @@ export interface StoredNotice {
   given_up_at: number | null;
 }
 
-/** Writes a notice that is due now unless there is one of that key, and returns whether it did. */
+/** Inserts a notice that is due now, unless its key exists; returns whether it did. */
 export async function insertNotice(
   store: Store,
   { dedupeKey, channel, body, runKey }: { dedupeKey: string; channel: string; body: string; runKey?: string },
@@ -38,17 +38,17 @@ export async function insertNotice(
   ) === 1;
 }
 
-/** Returns the notices that are due, at most so many. */
+/** Returns due notices, up to a limit. */
 export async function dueNotices(store: Store, now: number, most: number): Promise<StoredNotice[]> {
+  // A limit that is no value, as in `duePage`.
   return await store.all(
     `select * from outbox where sent_at is null and given_up_at is null and next_try <= ?
-      order by next_try limit ?`,
+      order by next_try limit ${most}`,
     now,
-    most,
   );
 }
 
-/** Returns the keys and channels of the notices that are still to be sent, oldest first. */
+/** Returns the keys and channels of unsent notices that are still tried, oldest first. */
 export async function queuedNotices(store: Store): Promise<{ notice: string; channel: string }[]> {
   return await store.all(
     `select dedupe_key as notice, channel from outbox where sent_at is null and given_up_at is null
@@ -56,7 +56,7 @@ export async function queuedNotices(store: Store): Promise<{ notice: string; cha
   );
 }
 
-/** Counts a try that begins, and returns whether it is this process's: no other has begun one meanwhile. */
+/** Counts the start of a try; returns whether this process may make it, because no other process has started one. */
 export async function beginTry(
   store: Store,
   { dedupe_key, tries }: Pick<StoredNotice, "dedupe_key" | "tries">,
@@ -71,12 +71,12 @@ export async function beginTry(
   ) === 1;
 }
 
-/** Notes that a notice was sent. */
+/** Records that a notice was sent. */
 export async function noteSent(store: Store, key: string, now: number): Promise<void> {
   await store.run("update outbox set sent_at = ?, last_error = null where dedupe_key = ?", now, key);
 }
 
-/** Notes why a notice was not sent, and whether it is given up. */
+/** Records why a notice was not sent, and whether it is given up. */
 export async function noteUnsent(
   store: Store,
   key: string,
@@ -95,7 +95,7 @@ export async function noticeRowsOf(store: Store, runKey: string): Promise<Stored
   return await store.all("select * from outbox where run_key = ? order by created_at, dedupe_key", runKey);
 }
 
-/** Returns notices that were not sent and were tried so often at least, oldest first. */
+/** Returns unsent notices with at least this many tries, oldest first. */
 export async function unsentRows(store: Store, leastTries: number, most: number): Promise<StoredNotice[]> {
   return await store.all(
     `select * from outbox where sent_at is null and tries >= ? order by created_at, dedupe_key limit ?`,
@@ -115,7 +115,7 @@ export async function countUnsentRows(store: Store): Promise<{ failed: number; g
 
 /** Makes a notice that was not sent due again, given up or not. */
 export async function makeDue(store: Store, key: string, now: number): Promise<void> {
-  // Of its first try a notice has queued its fallbacks, so that it stays one that was tried.
+  // The first try queued the fallbacks, so `tries` stays at least 1.
   await store.run(
     `update outbox set next_try = ?, tries = min(tries, 1), given_up_at = null
       where dedupe_key = ? and sent_at is null`,
@@ -124,7 +124,7 @@ export async function makeDue(store: Store, key: string, now: number): Promise<v
   );
 }
 
-/** Removes a notice that was not sent, and returns it; nothing when it was sent meanwhile. */
+/** Removes an unsent notice and returns it; `undefined` if it was sent in the meantime. */
 export async function removeUnsent(store: Store, key: string): Promise<StoredNotice | undefined> {
   const row = await store.get<StoredNotice>(
     "select * from outbox where dedupe_key = ? and sent_at is null",

@@ -1,24 +1,24 @@
 /**
- * Removes old runs, logs and events from the store, in small batches. Without an end it would grow forever.
+ * Removes old runs, logs and events from the store in small batches, so that the store does not grow forever.
  *
  * @module
  */
 import type { SqlValue, Store } from "../../store/store.ts";
 import { isPassing } from "../../store/store_error.ts";
 
-/** How much is kept. */
+/** How much the store keeps. */
 export interface Retention {
-  /** Days for which runs that have ended are kept, with their steps, outputs, files, events and notices. @default 400 */
+  /** Days for which finished runs are kept, with their steps, outputs, files, events and notices. @default 400 */
   runsDays: number;
-  /** Most runs of one recipe. The oldest of more than these go, but no run that ended in the last 30 days. @default 100,000 */
+  /** Most runs of one recipe. Older ones are removed, but no run that ended in the last 30 days. @default 100,000 */
   recipeRuns: number;
-  /** Days for which lines of logs are kept. @default 90 */
+  /** Days for which log lines are kept. @default 90 */
   logDays: number;
-  /** Most lines of logs. The oldest of more than these go. @default 1,000,000 */
+  /** Most log lines. Older ones are removed. @default 1,000,000 */
   logLines: number;
 }
 
-/** What is kept when nobody says otherwise. */
+/** The defaults. */
 export const defaultRetention: Retention = {
   runsDays: 400,
   recipeRuns: 100_000,
@@ -26,10 +26,10 @@ export const defaultRetention: Retention = {
   logLines: 1_000_000,
 };
 
-/** The fewest days that runs are kept: schedules look back two weeks, and must find what they have run. */
+/** Minimum days for runs: schedules look back two weeks and must find their runs. */
 const LEAST_RUN_DAYS = 30;
 
-/** What was removed, or would be. */
+/** Counts of rows that were removed, or would be. */
 export interface Pruned {
   runs: number;
   logLines: number;
@@ -37,26 +37,26 @@ export interface Pruned {
   events: number;
 }
 
-/** What one batch removed. */
+/** Result of one batch. */
 export interface PrunedPart extends Pruned {
   /** Whether there may be more to remove now. */
   hasMore: boolean;
 }
 
 const DAY_MS = 86_400_000;
-/** Of each recipe the newest runs stay, however old they are. */
+/** The newest runs of each recipe stay, however old they are. */
 const NEWEST = 10;
 /** Recipes whose runs are counted in one batch. */
 const COUNTED = 100;
-/** Runs that are removed after a run: more than it adds, and within milliseconds. */
+/** Most runs that are removed after a run: more than it adds, and few enough to take only milliseconds. */
 const SOME = 50;
 
 /** Runs that have ended and that nothing waits for. Writes with an unknown outcome are not among these states. */
 const ended = "state in ('ok', 'failed', 'cancelled', 'skipped')";
 
 /**
- * Runs that may go. What stays: runs that wait or run; writes with an unknown outcome; the last write of each account,
- * which the mark names; a run that blocks a login; a run with a notice to send; the newest runs of each recipe.
+ * Runs that may be removed. Kept are: waiting and running runs; writes with an unknown outcome; the last write of each
+ * account, which the mark records; a run that blocks a login; a run with a notice to send; the newest runs of each recipe.
  */
 const prunable = `${ended} and finished_at < ?
   and run_key not in (select holder from lease) and run_key not in (select run_key from account_write)
@@ -65,18 +65,18 @@ const prunable = `${ended} and finished_at < ?
   and slot_at < (select newer.slot_at from run newer where newer.recipe = run.recipe
     order by newer.slot_at desc limit 1 offset ${NEWEST - 1})`;
 
-/** Events that belong to no run and that explain nothing about younger ones. */
+/** Kinds of events that belong to no run, and that no later explanation needs. */
 const passing =
   "run_key is null and kind in ('clock_jump', 'passed_over', 'notice_failed', 'notice_given_up', 'notice_dismissed', " +
   "'resumed', 'login_released', 'backfill')";
 
-/** Events that explain younger slots until the same happens again. */
+/** Events that explain later slots until the same event happens again. */
 const repeated = `run_key is null
-  and kind in ('paused', 'recipe_gone', 'schedule_new', 'schedule_edited', 'schedule_back') and exists (
+  and kind in ('paused', 'recipe_missing', 'schedule_new', 'schedule_edited', 'schedule_back') and exists (
     select 1 from event later where later.run_key is null and later.kind = event.kind and later.at > event.at
       and later.data = event.data)`;
 
-/** Runs whose logs stay: somebody may need them to find out what was written. */
+/** Runs whose logs are kept, because a person may need them to find out what was written. */
 const unresolved =
   "select run_key from run where state in ('due', 'running', 'waiting_approval', 'waiting_recovery', 'unknown')";
 
@@ -89,16 +89,16 @@ export class Pruner {
   #counted = "";
 
   /**
-   * @param limit Most runs, and ten times as many lines of logs, in one batch: nobody waits long for the store.
+   * @param limit Most runs, and a tenth of the most log lines, in one batch, so that other processes wait only briefly.
    * @throws {RangeError} If runs or logs would not be kept long enough.
    */
   constructor(store: Store, keep: Retention, { limit = 500 }: { limit?: number } = {}) {
     const { runsDays, logDays, recipeRuns, logLines } = keep;
     if (!(runsDays >= LEAST_RUN_DAYS) || !(logDays >= 1) || !(recipeRuns >= NEWEST) || !(logLines >= 1)) {
       throw new RangeError(
-        `Cannot prune the store: keep runs for ${LEAST_RUN_DAYS} days at least, not ${runsDays}, and logs for 1 day at ` +
-          `least, not ${logDays}; keep ${NEWEST} runs of a recipe at least, not ${recipeRuns}, and 1 line of logs at ` +
-          `least, not ${logLines}`,
+        `Cannot prune the store: keep runs for at least ${LEAST_RUN_DAYS} days, not ${runsDays}, and logs for at least ` +
+          `1 day, not ${logDays}; keep at least ${NEWEST} runs of a recipe, not ${recipeRuns}, and at least ` +
+          `1 log line, not ${logLines}`,
       );
     }
     this.#store = store;
@@ -111,7 +111,7 @@ export class Pruner {
     const { runsDays, logDays } = this.#keep;
     const [store, limit] = [this.#store, this.#limit];
     const before = now - runsDays * DAY_MS;
-    // What may go is looked for before the transaction: others wait for the store only while rows are removed.
+    // Selects the rows before the transaction, so that other processes wait only while rows are removed.
     const old = await store.all<{ run_key: string }>(
       `select run_key from run where ${prunable} order by finished_at limit ?`,
       before,
@@ -143,7 +143,7 @@ export class Pruner {
       );
       return pruned;
     });
-    await store.giveBackSpace();
+    if (pruned.runs + pruned.logLines + pruned.events > 0) await store.giveBackSpace();
     return {
       ...pruned,
       hasMore: keys.length >= limit || beyond.hasMore || pruned.events >= limit ||
@@ -151,7 +151,7 @@ export class Pruner {
     };
   }
 
-  /** Returns runs beyond the most that the next recipes may have, oldest first. */
+  /** Returns the runs of the next recipes beyond their limit, oldest first. */
   async #beyondCount(now: number, limit: number): Promise<{ keys: string[]; hasMore: boolean }> {
     if (limit <= 0) return { keys: [], hasMore: true };
     const recipes = await cutoffs(this.#store, {
@@ -172,7 +172,7 @@ export class Pruner {
           )).map(({ run_key }) => run_key),
         );
       }
-      if (keys.length >= limit) return { keys, hasMore: true }; // and this recipe is counted again
+      if (keys.length >= limit) return { keys, hasMore: true }; // counts this recipe again next time
       this.#counted = recipe;
     }
     if (recipes.length === COUNTED) return { keys, hasMore: true };
@@ -180,23 +180,24 @@ export class Pruner {
     return { keys, hasMore: false };
   }
 
-  /** Removes runs that still may go, with all that belongs to them. */
+  /** Removes runs with all their rows, if they may still be removed. */
   async #removeRuns(keys: readonly string[], before: number): Promise<Pruned> {
     const store = this.#store;
     const pruned: Pruned = { runs: 0, logLines: 0, notices: 0, events: 0 };
     if (keys.length === 0) return pruned;
-    // Always as many places as the limit: the statements stay the same, and an empty key is the key of nothing.
+    // Always the same number of placeholders, so that the statements can be reused; no run has an empty key.
     const places = `(${Array.from({ length: this.#limit }, () => "?").join(", ")})`;
     const padded = (some: readonly string[]): SqlValue[] =>
       Array.from({ length: this.#limit }, (_, index) => some[index] ?? "");
-    // Another process may have taken one up meanwhile.
+    // Another process may have continued one of them in the meantime.
     const rows = await store.all<{ run_key: string; recipe: string; slot_at: number }>(
       `select run_key, recipe, slot_at from run where run_key in ${places} and ${ended} and finished_at < ?`,
       ...padded(keys),
       before,
     );
-    const gone = padded(rows.map(({ run_key }) => run_key));
-    const remove = (table: string) => store.run(`delete from ${table} where run_key in ${places}`, ...gone);
+    const removed = padded(rows.map(({ run_key }) => run_key));
+    const remove = (table: string) =>
+      store.run(`delete from ${table} where run_key in ${places}`, ...removed);
     pruned.logLines = await remove("log");
     await remove("artifact");
     await remove("step_run");
@@ -215,7 +216,7 @@ export class Pruner {
   }
 }
 
-/** Removes one batch after a run. That the store is in use by others is no fault of the run: the next run removes it. */
+/** Removes one batch after a run. If the store is busy, the batch is left to the next run. */
 export async function pruneSome(
   store: Store,
   { keep, now }: { keep: Retention; now: number },
@@ -227,7 +228,7 @@ export async function pruneSome(
   }
 }
 
-/** Returns the next recipes by name, each with its newest slot that is beyond the most runs that it may have. */
+/** Returns the next recipes by name, each with its newest slot beyond the limit of runs. */
 async function cutoffs(
   store: Store,
   { after, now, recipeRuns }: { after: string; now: number; recipeRuns: number },
@@ -246,13 +247,13 @@ async function cutoffs(
   );
 }
 
-/** Returns the number of the oldest line that is within the most lines of logs. */
+/** Returns the number of the oldest log line within the limit. */
 async function firstKept(store: Store, { logLines }: Retention): Promise<number> {
   const last = await store.get<{ seq: number | null }>("select max(seq) as seq from log");
   return (last?.seq ?? 0) - logLines + 1;
 }
 
-/** Counts what a {@linkcode Pruner} would remove in the end. */
+/** Counts what a {@linkcode Pruner} would remove in all its batches. */
 export async function countPrunable(store: Store, keep: Retention, now: number): Promise<Pruned> {
   const before = now - keep.runsDays * DAY_MS;
   const least = now - LEAST_RUN_DAYS * DAY_MS;
@@ -278,7 +279,7 @@ export async function countPrunable(store: Store, keep: Retention, now: number):
       const runs =
         `select run_key from run where recipe = ? and (finished_at < ? or slot_at <= ?) and ${prunable}`;
       const values = [recipe, before, cutoff ?? -1, Math.max(before, least)];
-      pruned.runs += await count(`select count(*) as n from (${runs}) as gone`, ...values);
+      pruned.runs += await count(`select count(*) as n from (${runs}) as removed`, ...values);
       pruned.events += await count(`select count(*) as n from event where run_key in (${runs})`, ...values);
       pruned.notices += await count(`select count(*) as n from outbox where run_key in (${runs})`, ...values);
       pruned.logLines += await count(
@@ -293,7 +294,7 @@ export async function countPrunable(store: Store, keep: Retention, now: number):
   }
 }
 
-/** Returns the last slot of a recipe whose run was removed; nothing while all are there. */
+/** Returns the last slot of a recipe whose run was removed; `undefined` if none was removed. */
 export async function prunedUntil(store: Store, recipe: string): Promise<number | undefined> {
   return (await store.get<{ until: number }>("select until from pruned where recipe = ?", recipe))?.until;
 }

@@ -195,12 +195,12 @@ export async function findRuns(store: Store, runKeys: readonly string[]): Promis
   );
 }
 
-/** Returns the keys that begin with a text, newest slot first, at most so many. */
+/** Returns the keys that begin with a text, newest slot first, up to a limit. */
 export async function keysBeginning(store: Store, prefix: string, most: number): Promise<string[]> {
   return (await store.all<{ run_key: string }>(
     "select run_key from run where run_key >= ? and run_key < ? order by slot_at desc, run_key limit ?",
     prefix,
-    // Keys are compared byte by byte, and no character comes after this one.
+    // Keys are compared byte by byte, and no character sorts after this one.
     `${prefix}\u{10ffff}`,
     most,
   )).map(({ run_key }) => run_key);
@@ -211,7 +211,7 @@ export async function latestRuns(
   store: Store,
   { recipe, states, limit }: { recipe?: string; states: readonly RunState[]; limit: number },
 ): Promise<RunRow[]> {
-  // State by state, so that each is read from an index in its order, and no more of it than is asked for.
+  // One query for each state, because each reads only the needed rows from an index in order.
   const rows = (await Array.fromAsync(states, async (state) =>
     recipe === undefined
       ? await store.all<RunRow>(
@@ -327,8 +327,8 @@ interface Reopening {
   now: number;
 }
 
-/** Makes a run that is due one of a person's: no deadline, no lateness and no jitter count any more. Reads alone. */
-export async function takeDue(
+/** Makes a due run a run of this kind, which ignores deadline, lateness and jitter. Only for runs that do not write. */
+export async function convertDueRun(
   store: Store,
   { runKey, kind, freshRound, now }: Reopening,
 ): Promise<boolean> {
@@ -364,6 +364,9 @@ export async function reopenRun(
   return reopened;
 }
 
+/** A run that is due, as far as claiming it needs it. */
+export type ClaimableRun = Pick<RunRow, "run_key" | "recipe" | "kind" | "class" | "due_at" | "deadline_at">;
+
 /**
  * Returns runs that are due and that any scheduler may begin, longest due first, at most so many.
  *
@@ -376,18 +379,18 @@ export async function duePage(
     most: number;
     after?: Pick<RunRow, "due_at" | "run_key">;
   },
-): Promise<RunRow[]> {
+): Promise<ClaimableRun[]> {
+  // SQLite prepares a statement again each time that its limit is a value.
   return await store.all(
-    `select * from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}
-      and (due_at, run_key) > (?, ?) order by due_at, run_key limit ?`,
+    `select run_key, recipe, kind, class, due_at, deadline_at from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}
+      and (due_at, run_key) > (?, ?) order by due_at, run_key limit ${most}`,
     now,
     after.due_at,
     after.run_key,
-    most,
   );
 }
 
-/** Returns when a scheduler has to look again: whether anything is due now, and the first that is due later. */
+/** Returns when a scheduler has to check again: whether a run is due now, and when the next one is due. */
 export async function nextDue(
   store: Store,
   now: number,
@@ -475,7 +478,7 @@ export async function isHeldBy(
   ) !== undefined;
 }
 
-/** Prolongs the lease of a run, and returns whether somebody asked to cancel it; nothing when it is not its holder's. */
+/** Extends the lease of a run. Returns whether a cancel was requested; `undefined` if another process has the run. */
 export async function renewRun(
   store: Store,
   { runKey, holder, fence }: RunHolder,
@@ -491,7 +494,7 @@ export async function renewRun(
   );
 }
 
-/** Writes how a run has ended, or that it was given back. */
+/** Records how a run ended, or that it is due again. */
 export async function closeRun(
   store: Store,
   runKey: string,
@@ -602,13 +605,13 @@ export async function dueRuns(store: Store, now: number): Promise<DueRun[]> {
   );
 }
 
-/** Returns the recipes that have a run that is running. */
+/** Returns the recipes with a run in progress. */
 export async function runningRecipes(store: Store): Promise<Set<string>> {
   const rows = await store.all<{ recipe: string }>("select distinct recipe from run where state = 'running'");
   return new Set(rows.map(({ recipe }) => recipe));
 }
 
-/** Returns for each recipe its first run whose writes are unresolved. */
+/** Returns the first run with unresolved writes of each recipe. */
 export async function unresolvedRuns(store: Store): Promise<Map<string, string>> {
   const rows = await store.all<{ recipe: string; run_key: string; slot_at: number }>(
     `select recipe, run_key, slot_at from run where class = 'write' and state in ('waiting_recovery', 'unknown')`,
@@ -626,7 +629,7 @@ export async function tracesOf(store: Store, runKeys: readonly string[]): Promis
   return new Map(rows.map(({ run_key, trace_id }) => [run_key, trace_id]));
 }
 
-/** Returns the runs of a recipe that are due: those of its schedules, or all. */
+/** Returns the due runs of a recipe: only those of its schedules, or all. */
 export async function dueKeysOf(
   store: Store,
   recipe: string,
@@ -639,7 +642,7 @@ export async function dueKeysOf(
   )).map(({ run_key }) => run_key);
 }
 
-/** Returns runs that wait for a person and whose deadline has passed. */
+/** Returns runs that wait for approval and whose deadline has passed. */
 export async function expiredApprovals(
   store: Store,
   now: number,
@@ -716,7 +719,7 @@ export async function skippedAsPaused(
   );
 }
 
-/** Names the trace of a run, and its first span. */
+/** Records the trace of a run, and its first span. */
 export async function setTrace(
   store: Store,
   runKey: string,
@@ -726,8 +729,8 @@ export async function setTrace(
 }
 
 /**
- * Returns whether another schedule of the recipe has a run for the same instant. The store is asked, however many
- * schedules the recipe has here: another process may have read a version of it with other ids.
+ * Returns whether another schedule of the recipe has a run for the same instant. Asks the store, even if the recipe has
+ * only one schedule here: another process may have loaded a version of the recipe with other schedule ids.
  */
 export async function isNamedTwice(
   store: Store,
@@ -808,7 +811,7 @@ export async function runsOfDay(
   );
 }
 
-/** Returns the class of a recipe as its newest run has it; nothing when it has none. */
+/** Returns the class of a recipe's newest run; `undefined` if the recipe has none. */
 export async function lastClass(store: Store, recipe: string): Promise<RecipeClass | undefined> {
   return (await store.get<{ class: RecipeClass }>(
     "select class from run where recipe = ? order by slot_at desc limit 1",
@@ -816,7 +819,7 @@ export async function lastClass(store: Store, recipe: string): Promise<RecipeCla
   ))?.class;
 }
 
-/** Returns how long the newest runs of a schedule took that began by themselves and on time, newest first. */
+/** Returns how long the newest runs of a schedule took, newest first; only runs that a scheduler started on time. */
 export async function durationsOf(
   store: Store,
   recipe: string,
@@ -826,10 +829,9 @@ export async function durationsOf(
   return await store.all(
     `select slot_at, finished_at - started_at as took from run where recipe = ? and schedule_id = ?
       and kind = 'live' and state in ('ok', 'failed') and started_at is not null
-      order by slot_at desc limit ?`,
+      order by slot_at desc limit ${most}`,
     recipe,
     scheduleId,
-    most,
   );
 }
 
@@ -838,7 +840,7 @@ export async function hasRun(store: Store, recipe: string): Promise<boolean> {
   return await store.get("select 1 as there from run where recipe = ? limit 1", recipe) !== undefined;
 }
 
-/** Returns the recipes that have runs, by name: one look into the index for each, however many runs it has. */
+/** Returns the recipes that have runs, by name. Reads one index entry for each recipe, however many runs it has. */
 export async function recipesWithRuns(store: Store): Promise<string[]> {
   const names: string[] = [];
   for (let last: string | null | undefined = "";;) {
@@ -852,7 +854,7 @@ export async function recipesWithRuns(store: Store): Promise<string[]> {
   }
 }
 
-/** Returns every run that a schedule brought about, oldest slot first. */
+/** Returns every run of a schedule, oldest slot first. */
 export async function allScheduledRuns(store: Store): Promise<RunRow[]> {
   return await store.all("select * from run where schedule_id <> '' order by slot_at, run_key");
 }
@@ -862,7 +864,7 @@ export async function countRuns(store: Store): Promise<number> {
   return (await store.get<{ count: number }>("select count(*) as count from run"))?.count ?? 0;
 }
 
-/** Returns the runs that have not ended, due, running or waiting, and how many of their steps are done. */
+/** Returns the runs that are due, in progress or waiting, and how many of their steps have succeeded. */
 export async function unfinishedRuns(
   store: Store,
 ): Promise<{ run: string; state: RunState; steps: number }[]> {

@@ -5,8 +5,8 @@
  */
 import { rowsValue, type Store } from "../../store/store.ts";
 
-/** Why the schedules of a recipe that is gone are paused; they continue when the recipe comes back. */
-export const GONE = "the recipe is gone";
+/** Pause reason of a recipe whose file is missing; the recipe continues when the file is back. */
+export const RECIPE_MISSING = "the recipe's file is missing";
 
 /** A schedule as the store holds it. */
 export interface ScheduleRow {
@@ -65,7 +65,7 @@ export async function allWatermarks(
   );
 }
 
-/** Returns the texts of a recipe's schedules. */
+/** Returns the compiled texts of a recipe's schedules. */
 export async function specsOf(store: Store, recipe: string): Promise<string[]> {
   return (await store.all<{ spec: string }>(
     "select spec from schedule where recipe = ? order by schedule_id",
@@ -86,7 +86,7 @@ export async function scheduledRecipes(store: Store): Promise<string[]> {
 }
 
 /**
- * Writes the rows of schedules that have none, and returns them. A schedule starts now; if its recipe is paused, it
+ * Inserts rows for schedules that have none, and returns them. A schedule starts now; if its recipe is paused, it
  * starts paused.
  */
 export async function insertSchedules(
@@ -103,13 +103,13 @@ export async function insertSchedules(
       from json_each(?) as given where true on conflict (recipe, schedule_id) do nothing
       returning recipe, schedule_id`,
     now,
-    GONE,
+    RECIPE_MISSING,
     now,
     rowsValue(schedules.map(({ recipe, id, spec }) => [recipe, id, spec])),
   );
 }
 
-/** Writes the new text of a schedule, and from when on its slots count. */
+/** Updates the text of a schedule, and from when its slots count. */
 export async function updateSpec(
   store: Store,
   { recipe, id, spec, watermark }: { recipe: string; id: string; spec: string; watermark: number },
@@ -125,7 +125,7 @@ export async function updateSpec(
   );
 }
 
-/** Moves the watermarks of schedules forward; a watermark never goes back. */
+/** Moves the watermarks of schedules forward, never back. */
 export async function moveWatermarks(
   store: Store,
   schedules: readonly ScheduleName[],
@@ -158,7 +158,7 @@ export async function pauseOf(store: Store, recipe: string): Promise<string | un
     `select paused_reason as why from schedule where recipe = ? and paused_reason is not null
       and paused_reason <> ? limit 1`,
     recipe,
-    GONE,
+    RECIPE_MISSING,
   ))?.why;
 }
 
@@ -172,13 +172,13 @@ export async function pausedSchedules(store: Store): Promise<Map<string, string>
   );
 }
 
-/** Pauses the schedules of a recipe that nobody has paused, and returns how many. A recipe that is gone may come back. */
+/** Pauses the schedules of a recipe that no person has paused, and returns how many. */
 export async function pauseSchedules(store: Store, recipe: string, why: string): Promise<number> {
   return await store.run(
     "update schedule set paused_reason = ? where recipe = ? and (paused_reason is null or paused_reason = ?)",
     why,
     recipe,
-    GONE,
+    RECIPE_MISSING,
   );
 }
 
@@ -187,18 +187,18 @@ export async function resumeSchedules(store: Store, recipe: string): Promise<voi
   await store.run("update schedule set paused_reason = null where recipe = ?", recipe);
 }
 
-/** Pauses the schedules of a recipe that is gone; those that a person paused stay as they are. */
-export async function pauseAsGone(store: Store, recipe: string): Promise<void> {
+/** Pauses the schedules of a recipe whose file is missing; those that a person paused keep their reason. */
+export async function pauseAsMissing(store: Store, recipe: string): Promise<void> {
   await store.run(
     "update schedule set paused_reason = ? where recipe = ? and paused_reason is null",
-    GONE,
+    RECIPE_MISSING,
     recipe,
   );
 }
 
-/** Returns the schedules whose recipe is gone. */
-export async function goneSchedules(store: Store): Promise<{ recipe: string; schedule_id: string }[]> {
-  return await store.all("select recipe, schedule_id from schedule where paused_reason = ?", GONE);
+/** Returns the schedules of recipes whose files are missing. */
+export async function missingSchedules(store: Store): Promise<{ recipe: string; schedule_id: string }[]> {
+  return await store.all("select recipe, schedule_id from schedule where paused_reason = ?", RECIPE_MISSING);
 }
 
 /** Resumes one schedule from now. */
@@ -213,7 +213,7 @@ export async function resumeFromNow(store: Store, recipe: string, id: string, no
   );
 }
 
-/** Returns the file that a recipe is served from; nothing where no scheduler has noted one. */
+/** Returns the file that a recipe is served from; `undefined` if no scheduler has recorded one. */
 export async function fileOfRecipe(store: Store, recipe: string): Promise<string | undefined> {
   return (await store.get<{ file: string | null }>(
     "select min(file) as file from schedule where recipe = ?",
@@ -227,7 +227,7 @@ export async function servedFiles(store: Store): Promise<string[]> {
     .map(({ file }) => file);
 }
 
-/** Notes the files that recipes are served from. */
+/** Records the files that recipes are served from. */
 export async function noteServedFiles(
   store: Store,
   files: readonly { recipe: string; file: string }[],
@@ -239,7 +239,7 @@ export async function noteServedFiles(
   );
 }
 
-/** Returns recipes that are not paused, that have a file, and that no scheduler has looked at since an instant. */
+/** Returns recipes that are not paused, have a file, and were not listed by any scheduler since an instant. */
 export async function quietRecipes(
   store: Store,
   since: number,

@@ -1,5 +1,6 @@
 /**
- * Rows of steps and of the files they make. A write step's row stands before it starts and can be written once.
+ * Reads and writes the rows of steps and of their files. The row of a write step exists before the step begins, and is
+ * unique.
  *
  * @module
  */
@@ -18,7 +19,7 @@ export interface StepRow {
   attempt: number;
   effect: "read" | "local" | "write";
   state: "begun" | StepState;
-  /** JSON, secrets taken out. */
+  /** JSON without secrets. */
   output: string | null;
   error: string | null;
   started_at: number;
@@ -47,8 +48,8 @@ export interface Attempt {
 }
 
 /**
- * Writes down that an attempt begins. For a write step this is the intent: it breaks when there is one already. The
- * write is counted as one of its account; {@linkcode Store.mark} must follow before it is sent.
+ * Records that an attempt begins. For a write step this is the intent, and fails if the step has one already. The write
+ * counts as a write of its account; {@linkcode Store.mark} must follow before it is sent.
  */
 export async function beginAttempt(
   store: Store,
@@ -74,7 +75,7 @@ export async function beginAttempt(
   });
 }
 
-/** Counts a write that is about to begin, in the transaction that begins it. {@linkcode Store.mark} makes it known outside. */
+/** Counts a write in the transaction that begins it. {@linkcode Store.mark} then records it outside of the store. */
 export async function countWrite(
   store: Store,
   { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
@@ -90,7 +91,7 @@ export async function countWrite(
   );
 }
 
-/** Writes down how an attempt ended. */
+/** Records how an attempt ended. */
 export async function endAttempt(
   store: Store,
   claim: Claim,
@@ -113,7 +114,7 @@ export async function endAttempt(
   });
 }
 
-/** Writes down that a step was not done, and why. */
+/** Records that a step was skipped, and why. */
 export async function skipStep(
   store: Store,
   claim: Claim,
@@ -138,7 +139,7 @@ export async function skipStep(
   });
 }
 
-/** A file that a step made. */
+/** A file that a step wrote. */
 interface ArtifactFile {
   dataset: string;
   businessDay: string;
@@ -148,7 +149,7 @@ interface ArtifactFile {
   final: boolean;
 }
 
-/** Writes a file down; equal bytes make no new revision, though they may become final. */
+/** Records a file. A file with the same bytes is not a new revision, but may become final. */
 export async function recordArtifact(
   store: Store,
   claim: Claim,
@@ -173,7 +174,8 @@ export async function recordArtifact(
       );
       return { revision: last.revision, isNew: false };
     }
-    // Two recipes may write the same data into folders of their own: revisions count on, and each is compared with its own.
+    // Two recipes may write the same data into different folders: they share the revision numbers, but each file is
+    // compared only with its own earlier revision.
     const newest = await store.get<{ revision: number | null }>(
       "select max(revision) as revision from artifact where dataset = ? and business_day = ?",
       file.dataset,
@@ -196,8 +198,8 @@ export async function recordArtifact(
   });
 }
 
-/** Returns whether a step that writes was begun in a run. */
-export async function hasWritten(store: Store, runKey: string): Promise<boolean> {
+/** Returns whether a write step of a run has begun. */
+export async function hasBegunWrite(store: Store, runKey: string): Promise<boolean> {
   return await store.get(
     "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
     runKey,
@@ -212,7 +214,7 @@ export async function unresolvedSteps(store: Store, runKey: string): Promise<Ste
   );
 }
 
-/** Writes what came of the steps of a run whose writes were unresolved. */
+/** Records the outcome of the steps of a run whose writes were unresolved. */
 export async function resolveSteps(
   store: Store,
   runKey: string,
@@ -250,7 +252,7 @@ export async function outputsOf(
   return Object.fromEntries(rows.map(({ step_id, output }) => [step_id, JSON.parse(output)]));
 }
 
-/** Returns the step that failed last in a round, or that nobody knows the outcome of. */
+/** Returns the step that failed last in a round, or whose outcome is unknown. */
 export async function lastFailure(
   store: Store,
   runKey: string,
@@ -264,7 +266,7 @@ export async function lastFailure(
   );
 }
 
-/** Returns the step that says why a round failed: one that failed, before one that was skipped. */
+/** Returns the step that explains why a round failed: a failed one, or else a skipped one. */
 export async function failureText(
   store: Store,
   runKey: string,
@@ -278,7 +280,7 @@ export async function failureText(
   );
 }
 
-/** Returns attempts that tell of something unusual: a retry, a failure or an unknown outcome; by run. */
+/** Returns unusual attempts: retries, failures, and unknown outcomes; by run. */
 export async function unusualAttempts(
   store: Store,
 ): Promise<Pick<StepRow, "run_key" | "step_id" | "attempt" | "error">[]> {
@@ -288,7 +290,7 @@ export async function unusualAttempts(
   );
 }
 
-/** Returns the newest output of a recipe's successful runs that says until when a login holds, with its slot. */
+/** Returns the newest output of a recipe's successful runs that says how long a login is valid, with its slot. */
 export async function lastLoginOutput(
   store: Store,
   recipe: string,
@@ -310,7 +312,7 @@ interface ArtifactRow {
   final: number;
 }
 
-/** Returns the files that a run made. */
+/** Returns the files that a run wrote. */
 export async function artifactsOf(store: Store, runKey: string): Promise<ArtifactRow[]> {
   return await store.all(
     "select dataset, revision, uri, bytes, final from artifact where run_key = ? order by business_day, dataset, revision",

@@ -16,12 +16,12 @@ import { copyStore } from "./store_copy.ts";
 /** Rules for every store, each with a statement that counts the rows that break it. */
 const rules: readonly { rule: string; sql: string }[] = [
   {
-    rule: "a run that ended says when",
+    rule: "a run that ended has an end time",
     sql: `select count(*) as n from run where state in ('ok','failed','cancelled','unknown','skipped')
       and finished_at is null`,
   },
   {
-    rule: "a run that was skipped says why",
+    rule: "a skipped run has a reason",
     sql: "select count(*) as n from run where state = 'skipped' and reason is null",
   },
   {
@@ -47,7 +47,7 @@ const rules: readonly { rule: string; sql: string }[] = [
 ];
 
 /**
- * Returns what is wrong with the file of a store; nothing when all is well. A file that is damaged, or that is no
+ * Returns what is wrong with the file of a store; an empty list if nothing is. A damaged file, or one that is not a
  * store, is only read, and so is its mark.
  */
 export async function verifyStoreFile(path: string): Promise<string[]> {
@@ -62,11 +62,11 @@ export async function verifyStoreFile(path: string): Promise<string[]> {
   } catch (error) {
     const damage = damageOf(error);
     if (damage === undefined) throw error;
-    return [damage === "no-database" ? "it is no store: it is not even a database" : cutOff(error)];
+    return [damage === "no-database" ? "it is not a store: it is not even a database" : cutOff(error)];
   }
 }
 
-/** The mark of a store; a fault where it cannot be read. */
+/** Returns the mark of a store, or a fault if it cannot be read. */
 function markOf(path: string): { mark?: Mark; fault?: string[] } {
   try {
     return { mark: readMark(path) };
@@ -81,8 +81,8 @@ const cutOff = (error: unknown) =>
 
 function faultsOfFile(path: string, mark: Mark | undefined): string[] {
   const size = sizeOf(path);
-  if (size === undefined) return ["the file is gone"]; // and has left a mark that is damaged
-  if (size === 0) return [whyUnmarked(path) ?? "it is no store: it is empty"];
+  if (size === undefined) return ["the file is missing"]; // only a damaged mark is left
+  if (size === 0) return [whyUnmarked(path) ?? "it is not a store: it is empty"];
   const file = new DatabaseSync(path, { readOnly: true });
   try {
     const faults = file.prepare("pragma integrity_check").all().map((row) => String(row.integrity_check))
@@ -94,21 +94,21 @@ function faultsOfFile(path: string, mark: Mark | undefined): string[] {
     const tables = file.prepare("select count(*) as n from sqlite_master").get()?.n;
     if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // it lacks everything
     return [
-      `it is no store: it is ${tables === 0 ? "an empty database" : "the database of another program"}`,
+      `it is not a store: it is ${tables === 0 ? "an empty database" : "the database of another program"}`,
     ];
   } finally {
     file.close();
   }
 }
 
-/** Returns what is wrong with a store; nothing when all is well. */
+/** Returns what is wrong with a store; an empty list if nothing is. */
 export async function verifyStore(store: Store): Promise<string[]> {
   const faults = !(store instanceof SqliteStore)
     ? []
     : (await store.all<{ integrity_check: string }>("pragma integrity_check"))
       .map((row) => row.integrity_check)
       .filter((text) => text !== "ok");
-  // A database checks by itself what belongs to what.
+  // PostgreSQL enforces foreign keys itself.
   const orphans = store instanceof SqliteStore ? (await store.all("pragma foreign_key_check")).length : 0;
   if (orphans > 0) faults.push(`${orphans} rows belong to a run that does not exist`);
   for (const { rule, sql } of rules) {
@@ -119,9 +119,9 @@ export async function verifyStore(store: Store): Promise<string[]> {
 }
 
 /**
- * Copies a store that may be in use, and checks the copy before it gets its name.
+ * Copies a store that may be in use, and verifies the copy before it gets its final name.
  *
- * @throws {StoreError} When the target is there already or cannot be written, or the copy does not hold together.
+ * @throws {StoreError} If the target exists or cannot be written, or the copy is damaged.
  */
 export async function backupStore(store: Store, path: string): Promise<void> {
   if (exists(path)) {
@@ -152,14 +152,16 @@ async function copyToFile(store: Store, path: string): Promise<void> {
   await copyStore(store, copy);
 }
 
-/** The error of a backup that could not be written: it names the target, unless the store itself is the cause. */
+/**
+ * Returns the error of a backup that could not be written; it names the target, unless the store itself is the cause.
+ */
 function notWritten(path: string, error: unknown): unknown {
   if (damageOf(error) !== undefined || isBusy(error)) return error;
   const why = whyNoAccess(path, backupWords) ?? (error instanceof Error ? error.message : String(error));
   try {
     Deno.removeSync(`${path}.part`);
   } catch {
-    // It was never made, or the disk takes no change.
+    // It was never created, or the disk is read-only.
   }
   return new StoreError(`Cannot write the backup "${path}": ${why}`, { code: "no-access", cause: error });
 }
@@ -169,7 +171,7 @@ async function checkCopy(path: string): Promise<string[]> {
   return await verifyStore(copy);
 }
 
-/** Who goes on with a store that has lost something, and why. */
+/** Who accepts the loss of data, and why. */
 interface Acceptance {
   actor: string;
   /** What the actor saw. */
@@ -178,11 +180,11 @@ interface Acceptance {
 }
 
 /**
- * Goes on with a store that lacks what its mark names: the mark is made anew. Schedules begin now, so that no write
- * that has been sent is sent again; writes that wait are skipped, and those that were running are unknown.
+ * Accepts a store that lacks writes of its mark: writes a new mark. Schedules start from now, so that no write that was
+ * sent is sent again; writes that wait are skipped, and those that were running become unknown.
  *
- * @returns What is lost; nothing when the store lacks nothing.
- * @throws {StoreError} When the file is cut off, and there is nothing to go on with.
+ * @returns What is lost; `undefined` if the store lacks nothing.
+ * @throws {StoreError} If the file is cut off and cannot be used at all.
  */
 export async function acceptLoss(
   path: string,
@@ -194,7 +196,7 @@ export async function acceptLoss(
   if (broken !== undefined) {
     const file = size > 0 ? path : `${path}-wal`;
     throw new StoreError(
-      `Cannot go on with the store "${path}": ${broken}; move "${file}" elsewhere, and try again`,
+      `Cannot continue with the store "${path}": ${broken}; move "${file}" elsewhere, and try again`,
       { code: "lost-store" },
     );
   }

@@ -1,5 +1,5 @@
 /**
- * Copies every row of a store into an empty one, also from SQLite to PostgreSQL and back, and checks the copy.
+ * Copies every row of a store into an empty one, including from SQLite to PostgreSQL and back, and verifies the copy.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { createHash, type Hash } from "node:crypto";
 import type { SqlValue, Store } from "../../store/store.ts";
 import { StoreError } from "../../store/store_error.ts";
 
-/** Tables with their keys, each after the tables that it refers to. */
+/** Tables and their keys; each table comes after the tables that it references. */
 const tables: readonly (readonly [table: string, ...key: string[]])[] = [
   ["store", "one"],
   ["account_write", "account"],
@@ -22,24 +22,25 @@ const tables: readonly (readonly [table: string, ...key: string[]])[] = [
   ["log", "seq"],
 ];
 
-/** Rows that are read and written at a time. */
+/** How many rows are read and written at a time. */
 const PART = 200;
 
-/** What was copied of a table. */
+/** Result for one table. */
 export interface CopiedTable {
   table: string;
   rows: number;
-  /** SHA-256 of all values in the order of the key, the same in both stores. */
+  /** SHA-256 of all values, in key order; the same in both stores. */
   sha256: string;
 }
 
 type Row = Record<string, SqlValue>;
 
 /**
- * Copies all rows of one moment. Both stores are locked meanwhile.
+ * Copies all rows, as of one moment. Both stores are locked during the copy.
  *
- * @returns The tables, each with a count and a digest that were read from the copy and are those of the source.
- * @throws {StoreError} `not-empty` if the target has rows, `damaged-store` if the copy differs; nothing is kept then.
+ * @returns For each table, the count and digest read from the copy, which match the source.
+ * @throws {StoreError} `not-empty` if the target has rows, `damaged-store` if the copy differs; then the copy is rolled
+ * back.
  */
 export async function copyStore(from: Store, to: Store): Promise<CopiedTable[]> {
   return await from.transaction(() =>
@@ -48,13 +49,13 @@ export async function copyStore(from: Store, to: Store): Promise<CopiedTable[]> 
         const found = table === "store" ? undefined : await to.get(`select 1 as there from ${table} limit 1`);
         if (found === undefined) continue;
         throw new StoreError(
-          `Cannot copy into the store "${to.name}": it has rows already; name an empty one`,
+          `Cannot copy into the store "${to.name}": it contains rows already; name an empty store`,
           {
             code: "not-empty",
           },
         );
       }
-      // The copy is the same store, and has its id.
+      // The copy is the same store, so it keeps the id.
       await to.run("delete from store");
       const copied: CopiedTable[] = [];
       for (const [table, ...key] of tables) {
@@ -62,8 +63,8 @@ export async function copyStore(from: Store, to: Store): Promise<CopiedTable[]> 
         const target = await eachPart(to, { table, key }, () => Promise.resolve());
         if (source.sha256 !== target.sha256 || source.rows !== target.rows) {
           throw new StoreError(
-            `Cannot copy into the store "${to.name}": its table "${table}" is not what was copied; ${target.rows} of ` +
-              `${source.rows} rows are there`,
+            `Cannot copy into the store "${to.name}": its table "${table}" differs from the source; it has ${target.rows} of ` +
+              `${source.rows} rows`,
             { code: "damaged-store" },
           );
         }
@@ -75,7 +76,7 @@ export async function copyStore(from: Store, to: Store): Promise<CopiedTable[]> 
   );
 }
 
-/** Reads a table in the order of its key, part by part. */
+/** Reads a table in key order, part by part. */
 async function eachPart(
   store: Store,
   { table, key }: { table: string; key: readonly string[] },

@@ -44,7 +44,7 @@ export async function runNested(
     throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
   }
   if (found.class === "write") {
-    throw new TypeError(`Cannot run recipe "${name}" as a step: it writes, and needs a slot of its own`);
+    throw new TypeError(`Cannot run recipe "${name}" as a step: it writes, so it needs its own slot`);
   }
   const { store, host } = deps;
   const outer = await findRun(store, parent.runKey);

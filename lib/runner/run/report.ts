@@ -132,7 +132,7 @@ export class RunReport {
     try {
       await setTrace(store, runKey, ids);
     } catch (error) {
-      if (!isBusy(error)) throw error; // the run matters more than the name of its trace
+      if (!isBusy(error)) throw error; // a run without a recorded trace is better than a failed run
     }
   }
 

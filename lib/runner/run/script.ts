@@ -7,7 +7,7 @@ import { OutcomeUnknownError } from "../../errors.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type Claimer, claimRun, type Refusal } from "../claims/claims.ts";
 import { recoverExpired } from "../claims/recovery.ts";
-import { hasWritten } from "../queries/steps.ts";
+import { hasBegunWrite } from "../queries/steps.ts";
 import { cancelDue, findRun, isOwned, ownRun, type RunRow } from "../queries/runs.ts";
 import { wait } from "../../time.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
@@ -117,7 +117,7 @@ async function throwOpen(
 ): Promise<never> {
   let isOpen = recipe.class === "write";
   try {
-    isOpen &&= await hasWritten(store, key);
+    isOpen &&= await hasBegunWrite(store, key);
   } catch {
     // The store itself fails, so the outcome counts as unknown.
   }

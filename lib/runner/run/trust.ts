@@ -1,8 +1,8 @@
 /**
- * Which recipes their user has trusted, by the hash of all that would run.
+ * Checks which recipes the user has trusted, by a hash of everything that would run.
  *
- * A recipe that only reads from the configured broker into the folder of its run needs no trust. Any other runs only
- * as the version that was trusted.
+ * A recipe that only reads from the configured broker and writes into the folder of its run needs no trust. Any other
+ * recipe runs only in the version that was trusted.
  *
  * @module
  */
@@ -18,16 +18,16 @@ import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_
 import { distrustOfChecked } from "../../owned_files.ts";
 import { shellHint } from "../../shell_words.ts";
 
-/** A recipe's standing, with the powers that are not trusted. */
+/** Whether a recipe is trusted, and which of its powers are not. */
 export interface Judgement {
   standing: Standing;
-  /** Powers that need trust and do not have it; none of a recipe that may run. */
+  /** Powers that need trust and do not have it; empty for a recipe that may run. */
   wanted: readonly Power[];
   /** Why nobody can be sure what would run: others could write to one of the files. */
   exposed?: string;
 }
 
-/** The recipes that a user has trusted. Reads the record each time that it is asked. */
+/** The trusted recipes of a user. Each call reads the record again. */
 export class Trust {
   /** The record. */
   readonly file: TrustFile;
@@ -36,23 +36,26 @@ export class Trust {
     this.file = file;
   }
 
-  /** Finds the record. @throws {TrustError} When `HSGATE_TRUST_FILE` holds a relative path. */
+  /** Finds the record. @throws {TrustError} If `HSGATE_TRUST_FILE` is a relative path. */
   static of(env: (name: string) => string | undefined): Trust {
     return new Trust(TrustFile.of(env));
   }
 
-  /** Returns what is trusted, by the absolute path of each recipe. @throws {TrustError} When the file is not to be believed. */
+  /**
+   * Returns the trust records by the absolute path of each recipe. @throws {TrustError} If others could have written
+   * the file.
+   */
   async records(): Promise<Map<string, TrustRecord>> {
     return (await this.file.read()).recipes;
   }
 
-  /** Returns the record of a recipe's file; nothing when it was never trusted or is not there. */
+  /** Returns the record of a recipe's file; `undefined` if it was never trusted or does not exist. */
   async recordOf(file: string): Promise<TrustRecord | undefined> {
     const path = await realPath(file);
     return path === undefined ? undefined : (await this.records()).get(path);
   }
 
-  /** Tells whether a recipe's text and its code are those that were trusted, without running or compiling any. */
+  /** Compares a recipe's text and code with the trusted version, without compiling or running anything. */
   async isUnchanged(file: string): Promise<boolean> {
     const record = await this.recordOf(file);
     if (record === undefined || await exposureOf(record, file) !== undefined) return false;
@@ -63,13 +66,13 @@ export class Trust {
     return await isSameCode(record, file);
   }
 
-  /** Returns which file of a trusted recipe others could write to, why, and what to do; nothing if there is none. */
+  /** Returns which file of a trusted recipe others could write to, why, and what to do; `undefined` if there is none. */
   async exposureOf(file: string): Promise<string | undefined> {
     const record = await this.recordOf(file);
     return record === undefined ? undefined : await exposureOf(record, file);
   }
 
-  /** Judges a recipe as it was compiled. */
+  /** Judges a compiled recipe. */
   async judge(recipe: CompiledRecipe): Promise<Judgement> {
     const needed = powersOf(recipe).filter(({ needsTrust }) => needsTrust);
     if (needed.length === 0) return { standing: "plain", wanted: [] };
@@ -85,7 +88,7 @@ export class Trust {
     return { standing: "changed", wanted: needed };
   }
 
-  /** Compiles the version of a recipe that was trusted, after its file was edited; nothing where none was kept. */
+  /** Compiles the trusted version of an edited recipe; `undefined` if the record does not contain its text. */
   async trustedVersion(file: string, options: CompileOptions): Promise<CompiledRecipe | undefined> {
     const record = await this.recordOf(file);
     if (record?.text === undefined) return undefined;
@@ -109,9 +112,9 @@ export class Trust {
   }
 
   /**
-   * Puts recipes on record.
+   * Records trust of recipes.
    *
-   * @throws {TrustError} When the file cannot be written or is not to be believed.
+   * @throws {TrustError} If the file cannot be written, or others could have written it.
    */
   async add(records: ReadonlyMap<string, TrustRecord>): Promise<void> {
     await this.file.change(({ recipes }) => {
@@ -119,7 +122,7 @@ export class Trust {
     });
   }
 
-  /** Takes recipes off the record; returns the paths that were on it. @throws {TrustError} As `add`. */
+  /** Removes trust of recipes; returns the paths that were on record. @throws {TrustError} Like `add`. */
   async remove(files: readonly string[]): Promise<string[]> {
     const paths = await Promise.all(files.map(async (file) => await realPath(file) ?? absolutePath(file)));
     const removed: string[] = [];
@@ -130,7 +133,7 @@ export class Trust {
   }
 }
 
-/** What trusting a recipe's file would put on record. */
+/** What trusting a recipe's file would record. */
 export interface TrustOffer {
   /** Absolute path of the recipe's file. */
   path: string;
@@ -140,10 +143,11 @@ export interface TrustOffer {
 }
 
 /**
- * Loads a recipe and those that it runs, to be shown before they are trusted. Its TypeScript runs while it is loaded, in
- * a process that may reach nothing.
+ * Loads a recipe and the recipes that it runs, to show them before they are trusted. Loading runs their TypeScript, in
+ * a
+ * process without any permission.
  *
- * @throws {RecipeError} When the recipe is wrong.
+ * @throws {RecipeError} If the recipe has a mistake.
  */
 export async function offerTrust(
   file: string,
@@ -181,12 +185,12 @@ export async function offerTrust(
 async function textOf(file: string, expected: string): Promise<string> {
   const text = await readText(file);
   if (await sha256(text) === expected) return text;
-  throw new TrustError(`Cannot trust "${file}": it was changed while it was read; try again`, {
+  throw new TrustError(`Cannot trust "${file}": the file changed while it was read; try again`, {
     code: "trust",
   });
 }
 
-/** Says why a recipe does not run, and what to do. */
+/** Returns why a recipe does not run, and what to do. */
 export function untrustedText(
   { name, file }: Pick<CompiledRecipe, "name" | "file">,
   { standing, wanted, exposed }: Judgement,
@@ -194,8 +198,8 @@ export function untrustedText(
   if (exposed !== undefined) return `Cannot run "${name}": cannot trust ${exposed}`;
   const why = standing === "changed" ? "it was changed after it was trusted" : "nobody has trusted it";
   const powers = wanted.map(powerText).join("; ");
-  return `Cannot run "${name}": ${why}, and it asks for more than to read from the configured broker ` +
-    `(${powers}); look at the file, then run "hsgate trust ${shellHint(file)}"`;
+  return `Cannot run "${name}": ${why}, and it asks for more than reading from the configured broker ` +
+    `(${powers}); check the file, then run "hsgate trust ${shellHint(file)}"`;
 }
 
 function codeOf({ steps, notify = [] }: CompiledRecipe): (StepCode | "unread")[] {

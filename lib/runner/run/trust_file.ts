@@ -1,6 +1,6 @@
 /**
- * The file in which a user keeps what he has trusted: recipes, settings files, calendar files and stores. It is
- * outside every folder of recipes.
+ * Reads and writes the file in which a user records trust: of recipes, settings files, calendar files and stores. It is
+ * outside every recipe folder.
  *
  * @module
  */
@@ -9,31 +9,31 @@ import type { KeptCode } from "../../recipes/own_code.ts";
 import { readOwned } from "../../owned_files.ts";
 import { openLock, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 
-/** The file of what is trusted cannot be used. */
+/** The trust file cannot be used. */
 export class TrustError extends BrokerError {
   override readonly name: string = "TrustError";
 }
 
-/** What was trusted of a recipe. */
+/** The record of a trusted recipe. */
 export interface TrustRecord {
   /** SHA-256 of the recipe's text, in hex. */
   sha256: string;
   /**
-   * Files of code, with the SHA-256 over the names and contents of each group, in hex. The copies let a scheduler go on
-   * with this version; older records have none.
+   * Code files, each group with a SHA-256 over names and contents, in hex. The copies let a scheduler keep running
+   * this version; older records have none.
    */
   code: readonly { files: readonly string[]; sha256: string; copies?: KeptCode }[];
-  /** The powers that were shown, by their keys. */
+  /** Keys of the powers that were shown. */
   powers: readonly string[];
   /** ISO 8601 in UTC. */
   trustedAt: string;
-  /** The recipe's text, so that a scheduler can go on with this version; absent for TypeScript in older records. */
+  /** The recipe's text, so that a scheduler can keep running this version; absent for TypeScript in older records. */
   text?: string;
 }
 
-/** What was trusted of a settings file. */
+/** The record of a trusted settings file. */
 export interface SettingsRecord {
-  /** SHA-256 over the text of the file and the files of its own folder that it names, in hex. */
+  /** SHA-256 over the text of the file and of the files in its folder that it names, in hex. */
   sha256: string;
   /** ISO 8601 in UTC. */
   trustedAt: string;
@@ -64,14 +64,15 @@ interface TrustRecords {
 }
 
 /**
- * Whether a file counts: `plain` needs no trust, `trusted` is the version that was trusted, `changed` another one, and
- * `unknown` was never trusted.
+ * Trust of a file: `plain` needs none, `trusted` is the trusted version, `changed` is another version of a trusted
+ * file,
+ * and `unknown` was never trusted.
  */
 export type Standing = "plain" | "trusted" | "changed" | "unknown";
 
-/** The file of what a user has trusted. */
+/** The trust file of a user. */
 export class TrustFile {
-  /** Its absolute path; absent when the environment names no folder for it. */
+  /** Absolute path; absent if the environment names no folder. */
   readonly path: string | undefined;
 
   constructor(path: string | undefined) {
@@ -80,9 +81,10 @@ export class TrustFile {
 
   /**
    * Finds the file: `HSGATE_TRUST_FILE`, or `hsgate/trust.json` in `XDG_CONFIG_HOME` or `~/.config`. No settings file
-   * names it, as that may come with a stranger's folder.
+   * can
+   * name it, because a settings file may come from somebody else.
    *
-   * @throws {TrustError} When the variable holds a relative path.
+   * @throws {TrustError} If the variable contains a relative path.
    */
   static of(env: (name: string) => string | undefined): TrustFile {
     const named = env("HSGATE_TRUST_FILE");
@@ -101,11 +103,11 @@ export class TrustFile {
     return new TrustFile(folder === undefined ? undefined : `${folder}/hsgate/trust.json`);
   }
 
-  /** Returns what is trusted. @throws {TrustError} When the file is not to be believed. */
+  /** Returns what is trusted. @throws {TrustError} If others could have written the file. */
   async read(): Promise<TrustRecords> {
     const { path } = this;
     const refuse = (why: string) =>
-      new TrustError(`Cannot believe the record of trusted recipes "${path}": ${why}`, { code: "trust" });
+      new TrustError(`Cannot use the record of trusted recipes "${path}": ${why}`, { code: "trust" });
     const read = path === undefined ? undefined : await readOwned(path, { mostBytes: MOST_BYTES });
     if (read === undefined) {
       return { recipes: new Map(), settings: new Map(), stores: new Map(), calendars: new Map() };
@@ -119,7 +121,7 @@ export class TrustFile {
         stores?: Record<string, StoreRecord>;
         calendars?: Record<string, CalendarsRecord>;
       } = JSON.parse(read.text);
-      if (version !== 1) throw refuse(`it is of version ${version}, and this program knows version 1`);
+      if (version !== 1) throw refuse(`it has version ${version}, but this program supports only version 1`);
       return {
         recipes: new Map(Object.entries(recipes)),
         settings: new Map(Object.entries(settings)),
@@ -133,17 +135,17 @@ export class TrustFile {
   }
 
   /**
-   * Reads the file, changes what is trusted, and writes it.
+   * Reads the file, applies changes, and writes it.
    *
-   * @throws {TrustError} When the file cannot be written or is not to be believed.
+   * @throws {TrustError} If the file cannot be written, or others could have written it.
    */
   async change(change: (all: TrustRecords) => void): Promise<void> {
     const { path } = this;
     if (path === undefined) {
-      throw new TrustError("Cannot keep what is trusted: set HSGATE_TRUST_FILE or HOME", { code: "trust" });
+      throw new TrustError("Cannot record trust: set HSGATE_TRUST_FILE or HOME", { code: "trust" });
     }
     await Deno.mkdir(path.replace(/\/[^/]*$/, "") || "/", { recursive: true, mode: PRIVATE_FOLDER });
-    // Two processes that trust at the same time keep both records.
+    // Locked, so that two processes that record trust at the same time both succeed.
     using lock = openLock(`${path}.lock`);
     await lock.lock(true);
     const all = await this.read();
@@ -171,6 +173,6 @@ export class TrustFile {
   }
 }
 
-/** Largest record, bytes: it keeps the texts of recipes. */
+/** Largest size of the record, bytes; it contains texts of recipes. */
 const MOST_BYTES = 64 * 1024 * 1024;
 const isAbsolute = (path: string) => /^(\/|[A-Za-z]:[\\/])/.test(path);

@@ -1,6 +1,6 @@
 /**
- * Which calendar files count. One that a program only finds in its working folder counts only as the version that this
- * user wrote with a command, or trusted.
+ * Checks which calendar files may be used. A file that a program only finds in its working folder counts only in the
+ * version that this user wrote with a command, or trusted.
  *
  * @module
  */

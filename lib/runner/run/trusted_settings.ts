@@ -1,5 +1,5 @@
 /**
- * Which settings files their user has trusted. One that a program only finds in its working folder counts only as the
+ * Checks which settings files may be used. A file that a program only finds in its working folder counts only in the
  * version that was trusted.
  *
  * @module
@@ -11,16 +11,16 @@ import type { SettingsRecord, Standing, TrustFile } from "./trust_file.ts";
 
 type ReadFile = SettingsSources["readFile"];
 
-/** The only name of a settings file that is read without being named. */
+/** The only settings file that is read without being named. */
 export const FOUND_SETTINGS = "hsgate.yaml";
 
-/** Tells whether a path is a link to a file outside its folder. Such a file is never trusted. */
+/** Returns whether a path is a link to a file outside its folder. Such a file is never trusted. */
 export async function isLinkOut(path: string): Promise<boolean> {
   const [folder, file] = await Promise.all([realPath(folderOf(path)), realPath(path)]);
   return folder !== undefined && file !== undefined && !isInside(folder, file);
 }
 
-/** Judges what a settings file asks for. @throws {TrustError} When the record is not to be believed. */
+/** Judges a settings file. @throws {TrustError} If others could have written the record. */
 export async function judgeSettings(
   asked: AskedSettings,
   trust: TrustFile,
@@ -32,7 +32,7 @@ export async function judgeSettings(
   return record.sha256 === await digestOf(asked, readFile) ? "trusted" : "changed";
 }
 
-/** Puts a settings file on record as it is. @throws {TrustError} When the record cannot be written. */
+/** Records trust of the current content of a settings file. @throws {TrustError} If the record cannot be written. */
 export async function trustSettings(
   asked: AskedSettings,
   trust: TrustFile,
@@ -64,7 +64,7 @@ export async function distrust(
   return removed;
 }
 
-/** Tells whether a settings file on record is as it was trusted; one that cannot be read is not. */
+/** Returns whether a recorded settings file is unchanged; `false` if it cannot be read. */
 export async function isUnchanged(
   place: string,
   { sha256 }: SettingsRecord,
@@ -74,17 +74,19 @@ export async function isUnchanged(
     const asked = await askedSettings(place, readFile);
     return asked !== undefined && await digestOf(asked, readFile) === sha256;
   } catch {
-    return false; // whoever uses it is told why
+    return false; // a command that uses it gives the reason
   }
 }
 
-/** Returns the place of a file that commands find: its name in the real folder. */
+/** Returns the path under which a found file is recorded: its name in the real folder. */
 export async function placeOf(path: string): Promise<string> {
   const folder = await realPath(folderOf(path)) ?? folderOf(path);
   return `${folder.replace(/\/+$/, "")}/${path.replace(/^.*\//, "")}`;
 }
 
-/** Hashes the text and the files of its own folder that it names. Files elsewhere are their owner's, and may change. */
+/**
+ * Hashes the text and the files of its folder that it names. Files in other folders belong to the user and may change.
+ */
 async function digestOf({ path, text, files }: AskedSettings, readFile: ReadFile): Promise<string> {
   const folder = folderOf(path);
   const parts: unknown[] = [text];
@@ -95,14 +97,14 @@ async function digestOf({ path, text, files }: AskedSettings, readFile: ReadFile
   return await sha256(JSON.stringify(parts));
 }
 
-/** Whether a path lies in a folder by its name or once links are followed. */
+/** Returns whether a path is in a folder, by its name or after following links. */
 async function isOfFolder(folder: string, path: string): Promise<boolean> {
   if (isInside(folder, path)) return true;
   const [above, below] = await Promise.all([realPath(folder), realPath(path)]);
   return above !== undefined && below !== undefined && isInside(above, below);
 }
 
-/** Nothing for a path that leads nowhere, or where this program may not look. */
+/** Returns the path without links; `undefined` if it does not exist or cannot be accessed. */
 const realPath = (path: string) => Deno.realPath(path).catch(() => undefined);
 
 const folderOf = (path: string) => path.includes("/") ? path.replace(/\/[^/]*$/, "") || "/" : ".";

@@ -1,6 +1,6 @@
 /**
- * Which stores count. Nobody else may have been able to write a store. One that a program only finds in its working
- * folder counts only if this user created it there, or trusted it there.
+ * Checks which stores may be used. Nobody else may be able to write a store. A store that a program only finds in its
+ * working folder counts only if this user created it there, or trusted it there.
  *
  * @module
  */
@@ -13,16 +13,16 @@ import { BESIDE_STORE, storeIdIn } from "../../store/read_only.ts";
 import { TrustError, type TrustFile } from "./trust_file.ts";
 import { isLinkOut, placeOf } from "./trusted_settings.ts";
 
-/** Returns why others could have written a store or the files beside it, and what to do. Opens none of them. */
+/** Returns why others could have written a store or the files next to it, and what to do. Opens none of them. */
 export async function distrustOfStore(path: string): Promise<string | undefined> {
   return await distrustOfDatabase(markPath(path).slice(0, -".mark".length), BESIDE_STORE);
 }
 
 /**
- * Checks a store before anything opens it.
+ * Checks a store before it is opened.
  *
- * @param options `isFound` for a store that no person has named: it also has to be this user's own.
- * @returns Whether it is to be created.
+ * @param options `isFound` for a store that no user named: it must also be this user's own.
+ * @returns Whether the store is to be created.
  * @throws {TrustError} If others could have written the store, or somebody else created it.
  */
 export async function checkStore(
@@ -38,14 +38,14 @@ export async function checkStore(
   const isNew = !sizeOf(path) && !exists(markPath(path));
   if (!isFound) return { isNew };
   if (await isLinkOut(path)) {
-    throw refuse("it is a link to a file outside of it; if that file is yours, name it with --store");
+    throw refuse("it is a link to a file outside the folder; if that file is yours, name it with --store");
   }
   if (isNew) return { isNew };
   const way = `if it is yours, run "hsgate trust ${shellHint(path)}", or name it with --store`;
   const record = (await trust.read()).stores.get(await placeOf(path));
   if (record === undefined) {
     throw refuse(
-      `you did not create it on this machine, so its runs may be somebody else's; ${way}`,
+      `you did not create it on this machine, so its runs may come from somebody else; ${way}`,
     );
   }
   if (sizeOf(path) && readId(path, record.id) !== record.id) {
@@ -54,7 +54,7 @@ export async function checkStore(
   return { isNew };
 }
 
-/** Returns the id in a store; for a damaged one the expected id, because opening it says what is damaged. */
+/** Returns the id of a store; for a damaged store the expected id, because opening it reports the damage. */
 function readId(path: string, expected: string): string | undefined {
   try {
     return storeIdIn(path);
@@ -64,7 +64,7 @@ function readId(path: string, expected: string): string | undefined {
   }
 }
 
-/** Records a store as this user's own. @throws {TrustError} If the record cannot be written. */
+/** Records a store as the user's own. @throws {TrustError} If the record cannot be written. */
 export async function trustStore(
   trust: TrustFile,
   { id, path, at }: { id: string; path: string; at: number },
@@ -73,7 +73,7 @@ export async function trustStore(
   await trust.change(({ stores }) => void stores.set(place, { id, trustedAt: new Date(at).toISOString() }));
 }
 
-/** Returns whether a store on record is still the one that was trusted, and whether nobody else could write it. */
+/** Returns whether a recorded store is still the trusted one, and nobody else could write it. */
 export async function isSameStore(path: string, id: string): Promise<boolean> {
   try {
     return await distrustOfStore(path) === undefined && storeIdIn(path) === id;

@@ -11,23 +11,23 @@ import { dateAt, showInstant, tradingDay } from "../../calendars/trading_days.ts
 import { sessionTimeOf } from "../../recipes/session_times.ts";
 import type { Store } from "../../store/store.ts";
 
-/** How far the clock may lie behind what the store was last written at. */
+/** How far the clock may be behind the store's last write. */
 const TOLERANCE_MS = 2_000;
 
-/** Returns why no write may be sent to the broker; `undefined` if it may. Reads are never blocked by this. */
+/** Returns why no write may be sent to the broker now; `undefined` if it may. This never blocks reads. */
 export async function whyNoWrites(store: Store, now: number): Promise<string | undefined> {
-  if (store.doubt !== undefined) return `the store does not last: ${store.doubt}`;
+  if (store.doubt !== undefined) return `the store is not durable: ${store.doubt}`;
   if (store.clockFault !== undefined) return store.clockFault;
-  // The watermark is the time of the last look by whoever looked, and never goes back.
+  // The watermark is the time of the last pass of any scheduler, and never goes back.
   const seen = await lastLook(store);
   if (seen === undefined || now >= seen - TOLERANCE_MS) return undefined;
-  return `the clock is behind the store, which was written at ${showInstant(seen)}: one of the two is wrong`;
+  return `the clock is behind the store's last write at ${showInstant(seen)}: one of the two is wrong`;
 }
 
-/** Nothing is written in the last minutes before the close, however late or early that is on the day. */
+/** No write is sent in the last minutes before the close of the day, even on a half-day. */
 const MARGIN_MS = 10 * 60_000;
 
-/** A window on one day, epoch milliseconds; both ends belong to it. */
+/** The window of one day, epoch milliseconds; both ends are included. */
 export interface OpenWindow {
   from: number;
   until: number;
@@ -36,9 +36,9 @@ export interface OpenWindow {
 type Windowed = Pick<CompiledRecipe, "class" | "window">;
 
 /**
- * Returns a recipe's window on the day that an instant belongs to; nothing for a recipe without one.
+ * Returns a recipe's window on the day of an instant; `undefined` if the recipe has none.
  *
- * A recipe that writes stays within the session as it is on that day: a half-day or a late open makes it shorter.
+ * A recipe that writes stays within the session of that day: a half-day or a late open makes the window shorter.
  */
 export function windowOn(
   { class: kind, window }: Windowed,
@@ -59,7 +59,7 @@ export function whyOutside(recipe: Windowed, slotAt: number, now: number): strin
   const window = windowOn(recipe, slotAt);
   if (window === undefined) return undefined;
   if (window === "closed") return `${recipe.window?.mic} has no session on the day`;
-  if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not know the day`;
+  if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not cover the day`;
   if (now < window.from) return `its window opens at ${showInstant(window.from)}`;
   return now > window.until ? `its window closed at ${showInstant(window.until)}` : undefined;
 }

@@ -13,6 +13,7 @@ import { whyPastSlot } from "./past_slot.ts";
 import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
 import { planRun } from "./plan_run.ts";
 import {
+  convertDueRun,
   findRun,
   insertRun,
   isUnresolved,
@@ -20,7 +21,6 @@ import {
   reopenRun,
   type RunRow,
   type RunState,
-  takeDue,
 } from "../queries/runs.ts";
 import { eachSlot, type Slot } from "./slots.ts";
 import { lastAttempts } from "../queries/steps.ts";
@@ -277,7 +277,7 @@ export async function rerun(
         `Cannot run "${runKey}" again: a write is never repeated, and the outcome of this one is unknown; ` +
           `"runs show" of it says where to look, then: hsgate resolve ${
             shellHint(runKey)
-          } ok|failed --because "what you saw"`,
+          } ok|failed --because "what you checked"`,
       );
     }
     if (row.class === "write" || recipe?.class === "write") {
@@ -293,7 +293,7 @@ export async function rerun(
     const kind = row.kind === "manual" ? "manual" : "backfill";
     // A run that a stop or a dead process gave back is due already: convert it, so that no other process waits for it.
     return row.state === "due"
-      ? await takeDue(store, { runKey, kind, freshRound, now })
+      ? await convertDueRun(store, { runKey, kind, freshRound, now })
       : await reopenRun(store, { runKey, kind, freshRound, now });
   });
 }

@@ -20,7 +20,7 @@ import {
 } from "../queries/runs.ts";
 import type { Store } from "../../store/store.ts";
 
-/** A run of one schedule that was due and has not begun. */
+/** A due run of one schedule that has not begun. */
 interface WaitingRun {
   runKey: string;
   dueAt: number;
@@ -113,9 +113,9 @@ export async function applyMisfirePolicy(
   await makeCatchUps(store, toCatchUp);
   await queueForApproval(store, toAsk, now);
   const late = new Set(toCatchUp);
-  const gone = new Set([...skipped, ...toAsk].map(({ runKey }) => runKey));
+  const decidedKeys = new Set([...skipped, ...toAsk].map(({ runKey }) => runKey));
   const waiting = due.flatMap((row) =>
-    gone.has(row.run_key) ? [] : [late.has(row.run_key) ? { ...row, kind: "catchup" as const } : row]
+    decidedKeys.has(row.run_key) ? [] : [late.has(row.run_key) ? { ...row, kind: "catchup" as const } : row]
   );
   return { skipped, asked: toAsk.map(({ runKey }) => runKey), waiting };
 }
@@ -170,8 +170,8 @@ export async function decideOverlaps(
     if (recipe === undefined) continue;
     const isRunning = running.has(name);
     const open = unresolved.get(name);
-    const { gone, reason } = passedOver(recipe, all, { isRunning, isUnresolved: open !== undefined });
-    for (const { run_key: runKey, trace_id: traceId } of gone) {
+    const { runs, reason } = runsToSkip(recipe, all, { isRunning, isUnresolved: open !== undefined });
+    for (const { run_key: runKey, trace_id: traceId } of runs) {
       if (open !== undefined) await noteBlocked(store, { runKey, because: "recovery", by: open, now });
       toSkip.push({ runKey, recipe: name, reason, traceId });
     }
@@ -180,17 +180,17 @@ export async function decideOverlaps(
   return await skipAll(store, toSkip, now);
 }
 
-function passedOver(
+function runsToSkip(
   { class: kind, overlap, misfire }: CompiledRecipe,
   all: readonly DueRun[],
   { isRunning, isUnresolved }: { isRunning: boolean; isUnresolved: boolean },
-): { gone: readonly DueRun[]; reason: SkipReason } {
+): { runs: readonly DueRun[]; reason: SkipReason } {
   const isWrite = kind === "write";
   // Approved runs stay. For writes, a late run that the misfire policy allowed counts like one on time.
   const waiting = all.filter((row) => row.kind === "live" || (isWrite && misfire.action !== "ask"));
   const isBusy = isRunning || (isWrite && isUnresolved);
   const isHeld = isWrite && waiting.some(({ reason }) => blockReasonOf(reason) !== undefined);
-  if (overlap === "skip" && isBusy) return { gone: waiting, reason: "overlap" };
+  if (overlap === "skip" && isBusy) return { runs: waiting, reason: "overlap" };
   const isOne = overlap === "queue" ? isBusy || isHeld : overlap === "skip" && isHeld;
-  return { gone: isOne ? waiting.slice(0, -1) : [], reason: "superseded" };
+  return { runs: isOne ? waiting.slice(0, -1) : [], reason: "superseded" };
 }

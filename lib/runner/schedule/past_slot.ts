@@ -91,7 +91,10 @@ function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number)
   });
 }
 
-/** The last slot of a day is the nearest to its end; the first after an open may still belong to the day before. */
+/**
+ * Returns a day's slots that matter: the last is the nearest to the end; the first after an open may still belong to
+ * the day before.
+ */
 function slotsToLookAt(
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,

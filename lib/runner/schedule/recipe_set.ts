@@ -10,9 +10,9 @@ import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import {
   allSchedules,
   fileOfRecipe,
-  goneSchedules,
+  missingSchedules,
   noteServedFiles,
-  pauseAsGone,
+  pauseAsMissing,
   quietRecipes,
   resumeFromNow,
   type ScheduleRow,
@@ -66,14 +66,14 @@ export class RecipeSet {
   ): Promise<string[]> {
     const before = this.recipes;
     this.#take(recipes, now);
-    const gone: string[] = [];
+    const missing: string[] = [];
     for (const [name, recipe] of before) {
       if (this.recipes.has(name)) continue;
-      if (served === undefined || !await isServedFromAnotherFile(store, recipe, served)) gone.push(name);
+      if (served === undefined || !await isServedFromAnotherFile(store, recipe, served)) missing.push(name);
     }
-    for (const name of gone) await pauseOne(store, name, now);
-    await takeBack(store, this.recipes, now);
-    return gone;
+    for (const name of missing) await pauseOne(store, name, now);
+    await resumeReturned(store, this.recipes, now);
+    return missing;
   }
 }
 
@@ -120,23 +120,23 @@ export async function noteFiles(
 }
 
 /** Pauses recipes that were served from these paths and are missing now; returns their names. Within a transaction. */
-export async function pauseGone(
+export async function pauseMissing(
   store: Store,
   recipes: Named,
   { paths }: Served,
   now: number,
 ): Promise<string[]> {
   const quiet = await quietRecipes(store, now - QUIET_MS);
-  const gone = quiet.filter(({ recipe, file }) => !recipes.has(recipe) && isWithin(file, paths));
-  for (const { recipe } of gone) await pauseOne(store, recipe, now);
-  return gone.map(({ recipe }) => recipe);
+  const missing = quiet.filter(({ recipe, file }) => !recipes.has(recipe) && isWithin(file, paths));
+  for (const { recipe } of missing) await pauseOne(store, recipe, now);
+  return missing.map(({ recipe }) => recipe);
 }
 
 /** Pauses a recipe until its file is back, and skips its due runs that have not begun. Within a transaction. */
 async function pauseOne(store: Store, recipe: string, now: number): Promise<void> {
-  await pauseAsGone(store, recipe);
+  await pauseAsMissing(store, recipe);
   for (const runKey of await dueKeysOf(store, recipe, "all")) await skipRun(store, runKey, "paused", now);
-  await store.event(now, "recipe_gone", { recipe });
+  await store.event(now, "recipe_missing", { recipe });
 }
 
 /** Returns whether another process has served a recipe from another file since. */
@@ -150,9 +150,9 @@ async function isServedFromAnotherFile(
 }
 
 /** Resumes, from now, recipes whose files are back. Within a transaction. */
-export async function takeBack(store: Store, recipes: Named, now: number): Promise<void> {
-  const gone = await goneSchedules(store);
-  for (const { recipe, schedule_id: schedule } of gone) {
+export async function resumeReturned(store: Store, recipes: Named, now: number): Promise<void> {
+  const missing = await missingSchedules(store);
+  for (const { recipe, schedule_id: schedule } of missing) {
     if (recipes.get(recipe)?.schedules.some(({ id }) => id === schedule) !== true) continue;
     await resumeFromNow(store, recipe, schedule, now);
     await store.event(now, "schedule_back", { recipe, schedule });

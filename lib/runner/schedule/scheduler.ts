@@ -10,7 +10,14 @@ import type { Mic } from "../../calendars/mod.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext } from "../claims/claims.ts";
 import { recoverExpired, resolveOutcome } from "../claims/recovery.ts";
-import { noteFiles, noteFreshFiles, pauseGone, RecipeSet, type Served, takeBack } from "./recipe_set.ts";
+import {
+  noteFiles,
+  noteFreshFiles,
+  pauseMissing,
+  RecipeSet,
+  resumeReturned,
+  type Served,
+} from "./recipe_set.ts";
 import type { Machine } from "../../time.ts";
 import { drawTraceId } from "./plan_run.ts";
 import { applyMisfirePolicy, decideOverlaps, type Skipped } from "./misfire_policy.ts";
@@ -42,8 +49,8 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   tickMs?: number;
   /** How soon to try again when a due run cannot be claimed. @default 1 s */
   pollMs?: number;
-  /** What the store keeps of old runs and logs. @default 400 days and 100,000 runs of each recipe; logs 90 days */
-  retention?: Retention;
+  /** What the store keeps of old runs and logs; `"everything"` prunes nothing. @default 400 days and 100,000 runs of each recipe; logs 90 days */
+  retention?: Retention | "everything";
   calendarVersion?(mic: Mic): string | undefined;
   /** Returns the outcome of an interrupted write from the order journal; `undefined` if the journal does not know it. */
   recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
@@ -61,7 +68,7 @@ export type SchedulerEvent =
     | { type: "recovered"; at: number; runKey: string; state: string }
     | { type: "clock-jump"; at: number; byMs: number }
     | { type: "reloaded"; at: number; recipes: number }
-    | { type: "gone"; at: number; recipe: string }
+    | { type: "recipe-missing"; at: number; recipe: string }
     | ({ type: "notice"; at: number } & NoticeEvent)
     | { type: "error"; at: number; error: unknown }
   );
@@ -81,7 +88,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #runner: Runner;
   readonly #set: RecipeSet;
   readonly #clock: ClockWatch;
-  readonly #pruner: Pruner;
+  readonly #pruner: Pruner | undefined;
   readonly #running = new Map<string, Promise<RunOutcome | void>>();
   readonly #stop = new AbortController();
   readonly #settling = new Set<string>();
@@ -100,12 +107,13 @@ export class Scheduler implements AsyncDisposable {
 
   constructor(given: SchedulerOptions) {
     const host = withSharedClock(given.host, given.store);
-    // What is given may change while it runs, such as how soon to look again.
+    // Keeps the given object if possible: its members may change while the scheduler runs, for example `pollMs`.
     const options: SchedulerOptions = host === given.host ? given : { ...given, host };
     this.#options = options;
     this.#set = new RecipeSet(options.recipes, options.host.now());
     this.#clock = new ClockWatch(options.host);
-    this.#pruner = new Pruner(options.store, options.retention ?? defaultRetention, {
+    const { retention = defaultRetention } = options;
+    this.#pruner = retention === "everything" ? undefined : new Pruner(options.store, retention, {
       limit: PRUNE_AT_A_TIME,
     });
     this.#runner = new Runner({
@@ -146,9 +154,9 @@ export class Scheduler implements AsyncDisposable {
       drawTraceId: () => drawTraceId(host),
       calendarVersion,
     };
-    const { gone, listed, skipped, asked, recovered } = await store.transaction(async () => {
+    const { missing, listed, skipped, asked, recovered } = await store.transaction(async () => {
       if (jump !== undefined) await store.event(now, "clock_jump", { byMs: jump });
-      const gone = whole ? await this.#lookForGone(now) : [];
+      const missing = whole ? await this.#pauseMissingRecipes(now) : [];
       const cursors = this.#set.cursors.filter((cursor) => whole || cursor.next <= now);
       const rows = whole ? await allSchedules(store) : undefined;
       const listed = await listSchedules(store, cursors, { ...listing, rows });
@@ -167,9 +175,9 @@ export class Scheduler implements AsyncDisposable {
         ...recovered,
       ];
       await this.#runner.queueNotices([...reported.map(({ runKey }) => runKey), ...decided.asked], now);
-      return { gone, listed, skipped, asked: decided.asked, recovered };
+      return { missing, listed, skipped, asked: decided.asked, recovered };
     });
-    for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
+    for (const recipe of missing) await this.#tell({ type: "recipe-missing", at: now, recipe });
     if (whole) {
       this.#fullAt = host.monotonic();
       await this.#prune(now);
@@ -196,17 +204,18 @@ export class Scheduler implements AsyncDisposable {
     await this.#tick({ full: true });
     const { store, host, served } = this.#options;
     const now = host.now();
-    const gone = await store.transaction(async () => {
-      const gone = await this.#set.swap(store, recipes, { served, now });
+    const missing = await store.transaction(async () => {
+      const missing = await this.#set.swap(store, recipes, { served, now });
       if (served !== undefined) await noteFreshFiles(store, this.#set.recipes, served);
-      return gone;
+      return missing;
     });
-    for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
+    for (const recipe of missing) await this.#tell({ type: "recipe-missing", at: now, recipe });
     await this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
   }
 
   /** Deletes some batches of old rows; when no old row is left, tries again after an hour. */
   async #prune(now: number): Promise<void> {
+    if (this.#pruner === undefined) return;
     const { host } = this.#options;
     if (host.monotonic() < this.#pruneAt) return;
     for (let parts = 0; parts < PRUNE_PARTS && !this.#stop.signal.aborted; parts++) {
@@ -217,10 +226,10 @@ export class Scheduler implements AsyncDisposable {
   }
 
   /** Pauses recipes whose files are missing, and resumes recipes whose files are back. Returns the missing ones. */
-  async #lookForGone(now: number): Promise<string[]> {
+  async #pauseMissingRecipes(now: number): Promise<string[]> {
     const { store, served } = this.#options;
-    await takeBack(store, this.#set.recipes, now);
-    return served === undefined ? [] : await pauseGone(store, this.#set.recipes, served, now);
+    await resumeReturned(store, this.#set.recipes, now);
+    return served === undefined ? [] : await pauseMissing(store, this.#set.recipes, served, now);
   }
 
   /** Runs all due runs, and resolves when no further run can begin. */

@@ -144,13 +144,13 @@ export async function leaseHolders(folder: string): Promise<Map<string, LeaseHol
 }
 
 /**
- * Describes a holder for a message, such as `process 4711 ("hsgate watch") holds it since
+ * Describes a holder for a message, such as `process 4711 ("hsgate watch") has had it since
  * 2025-08-15T01:30:05.000Z`.
  */
 export function describeHolder(holder: LeaseHolder | undefined): string {
   if (holder === undefined || holder.pid === 0) return "another process holds it";
   const { pid, program, since } = holder;
-  return `${pid === Deno.pid ? "this process" : `process ${pid}`} ("${program}") holds it since ${since}`;
+  return `${pid === Deno.pid ? "this process" : `process ${pid}`} ("${program}") has had it since ${since}`;
 }
 
 /** A holder's description is far smaller. */

@@ -155,6 +155,9 @@ export class PushGuard {
   }
 }
 
+/** Bytes of a block of remembered payloads. */
+const BLOCK = 64 * 1024;
+
 /** A push, and an earlier one with the same hash. */
 type Known = Notify & { before: Known | undefined };
 
@@ -163,6 +166,8 @@ class Memory {
   #recent = new Map<number, Known>();
   #older = new Map<number, Known>();
   #count = 0;
+  /** The unused part of the newest block. */
+  #free = new Uint8Array(0);
 
   has(notify: Notify, hash: number): boolean {
     return isAmong(this.#recent.get(hash), notify) || isAmong(this.#older.get(hash), notify);
@@ -175,8 +180,18 @@ class Memory {
       this.#count = 0;
     }
     this.#count++;
-    const kept = payload && { name: payload.name, bytes: new Uint8Array(payload.bytes) };
+    const kept = payload && { name: payload.name, bytes: this.#copy(payload.bytes) };
     this.#recent.set(hash, { type, id, time, payload: kept, before: this.#recent.get(hash) });
+  }
+
+  /** Copies bytes into a block that many payloads share: a buffer for each would take longer than the rest. */
+  #copy(bytes: Uint8Array): Uint8Array {
+    const { length } = bytes;
+    if (this.#free.length < length) this.#free = new Uint8Array(Math.max(BLOCK, length));
+    const copy = this.#free.subarray(0, length);
+    copy.set(bytes);
+    this.#free = this.#free.subarray(length);
+    return copy;
   }
 }
 

@@ -8,7 +8,7 @@ import type { RunRow } from "../../../lib/runner/queries/runs.ts";
 import type { ApproveInput, RefuseInput } from "../approve.ts";
 import type { Host } from "../../terminal/host.ts";
 import { actorOf, runOf } from "../shared/decide.ts";
-import { openStore } from "../shared/store_file.ts";
+import { openStore, storeTime } from "../shared/store_file.ts";
 import { recipeNamed } from "../shared/recipe_files.ts";
 
 /** Approves a missed run; skips it if it is too late. */
@@ -16,7 +16,12 @@ export async function approve({ args: [given = ""], flags, host }: ApproveInput)
   await using store = await openStore(flags, { host, mustExist: true });
   const { recipe: name, run_key: key } = await runOf(store, given, "approve");
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
-  const row = await approveRun(store, { runKey: key, actor: actorOf(flags, host), now: host.now(), recipe });
+  const row = await approveRun(store, {
+    runKey: key,
+    actor: actorOf(flags, host),
+    now: storeTime(store, host),
+    recipe,
+  });
   tell(row, flags, host);
   return row.state === "due" ? 0 : 1;
 }
@@ -26,7 +31,12 @@ export async function refuse({ args: [given = ""], flags, host }: RefuseInput): 
   await using store = await openStore(flags, { host, mustExist: true });
   const { run_key: key } = await runOf(store, given, "refuse");
   const { because } = flags;
-  const row = await refuseRun(store, { runKey: key, actor: actorOf(flags, host), because, now: host.now() });
+  const row = await refuseRun(store, {
+    runKey: key,
+    actor: actorOf(flags, host),
+    because,
+    now: storeTime(store, host),
+  });
   tell(row, flags, host);
   return 0;
 }

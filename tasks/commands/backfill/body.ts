@@ -19,7 +19,7 @@ import type { BackfillInput } from "../backfill.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
-import { openStore } from "../shared/store_file.ts";
+import { openStore, storeTime } from "../shared/store_file.ts";
 import { recipeNamed } from "../shared/recipe_files.ts";
 import { seconds } from "../run/log.ts";
 import { exitOf, RunQueue } from "../run/queue.ts";
@@ -39,7 +39,7 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
   const { name } = recipe;
   await using store = await openStore(flags, { host, mustExist: false });
   const drawTrace = () => drawTraceId(systemMachine);
-  const options = { from, to, mode, now: host.now(), drawTraceId: drawTrace };
+  const options = { from, to, mode, now: storeTime(store, host), drawTraceId: drawTrace };
   const plan = await planBackfill(store, recipe, options);
   if (flags["dry-run"]) {
     if (flags.json) host.out(JSON.stringify({ recipe: name, from, to, mode, ...planData(plan) }));
@@ -62,7 +62,13 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
     }
   };
   await using queue = await RunQueue.open(recipe, { flags, host, store, onEvent });
-  await store.event(host.now(), "backfill", { recipe: name, from, to, mode, count: plan.slots.length });
+  await store.event(storeTime(store, host), "backfill", {
+    recipe: name,
+    from,
+    to,
+    mode,
+    count: plan.slots.length,
+  });
   if (!flags.json) tellNone(plan, host);
   const done = await runSlots(plan.slots, { queue, store, mode, host, errors, quiet: flags.json ?? false });
   await queue.deliver();
@@ -102,7 +108,7 @@ async function runSlots(
     if (host.signal.aborted) break;
     const began = performance.now();
     const key = slot.run.runKey;
-    await openSlot(store, slot, { mode, now: host.now() });
+    await openSlot(store, slot, { mode, now: storeTime(store, host) });
     const result = await queue.run(key);
     done.push({ day: slot.day, result });
     if (!quiet) {

@@ -1,5 +1,5 @@
 /**
- * Calendars for people: their names, days that were set by hand, and what is not certain.
+ * Formats calendars for commands: names, overrides, and days that are not certain.
  *
  * @module
  */
@@ -14,10 +14,10 @@ import {
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
-/** Days before the end of a calendar from which on it is told that it ends. */
+/** How many days before the end of a calendar the warnings begin. */
 const WARNING_DAYS = 60;
 
-/** Finds a calendar by its name. @throws {UsageError} With the nearest. */
+/** Returns a calendar by its name. @throws {UsageError} If there is none; the message names the nearest one. */
 export function micOf(given: string): Mic {
   const found = mics.find((name) => name === given.toUpperCase());
   if (found !== undefined) return found;
@@ -26,18 +26,18 @@ export function micOf(given: string): Mic {
   );
 }
 
-/** Tells a day that was set by hand, and whether it is still needed. */
+/** Describes an override, and says if it is no longer needed. */
 export function overrideLine(override: Override): string {
   const { mic, date, hours, halfDay, because, setAt } = override;
   const needless = isOverrideNeedless(override)
-    ? `; not needed any more, as the calendar says so itself: "calendar unset ${mic} ${date}" takes it back`
+    ? `; no longer needed, because the calendar now says the same: "calendar unset ${mic} ${date}" removes it`
     : "";
-  return `${mic} ${date} was set by hand on ${setAt.slice(0, 10)}: ${hours}${
+  return `${mic} ${date} was overridden on ${setAt.slice(0, 10)}: ${hours}${
     halfDay === true ? ", a half-day" : ""
   }, because ${because}${needless}`;
 }
 
-/** Tells what is special about a span of days. */
+/** Returns notes about a range of days: overrides, projected days, the end of the calendar. */
 export function notesOf(mic: Mic, { from, to, now }: { from: string; to: string; now: number }): string[] {
   const { projectedFrom } = coverage(mic);
   const set = overridesOf(mic).filter(({ date }) => date >= from && date <= to);
@@ -48,7 +48,10 @@ export function notesOf(mic: Mic, { from, to, now }: { from: string; to: string;
   ];
 }
 
-/** Tells what a recipe that goes by a calendar should know: it ends soon, its next days are a guess, or it needs care. */
+/**
+ * Returns warnings for a recipe that uses a calendar: it ends soon, its next days are projected, or an override is no
+ * longer needed.
+ */
 export function warningsOf(mic: Mic, now: number): string[] {
   const { projectedFrom } = coverage(mic);
   return [
@@ -58,23 +61,23 @@ export function warningsOf(mic: Mic, now: number): string[] {
   ];
 }
 
-/** The day up to which one looks ahead. */
+/** The last day that warnings look at. */
 const soon = (now: number): string =>
   Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
     .add({ days: WARNING_DAYS }).toString();
 
-/** Tells that days are a guess. */
+/** Describes a projection. */
 function projectionLine(mic: Mic, projectedFrom: string): string {
-  return `${mic} is a projection from ${projectedFrom} on, as its days are not announced yet: ` +
-    `what reads goes on, what writes stops there; "calendar update FILE" installs the announced ones`;
+  return `${mic} is projected from ${projectedFrom} on, because the exchange has not announced those days: ` +
+    `read-only recipes use the projection, recipes that write do not run; "calendar update FILE" installs the announced days`;
 }
 
-/** Tells that a calendar ends soon, or has ended. */
+/** Returns a warning for a calendar that ends soon or has ended. */
 function endOf(mic: Mic, now: number): string[] {
   const { through } = coverage(mic);
   if (through >= soon(now)) return [];
   return [
-    `${mic} ends ${through}: after that what reads goes on as if every weekday were a session, ` +
-    `and what writes stops; "calendar update FILE" installs a newer one`,
+    `${mic} ends ${through}: after that, read-only recipes treat every weekday as a session, ` +
+    `and recipes that write do not run; "calendar update FILE" installs a newer one`,
   ];
 }

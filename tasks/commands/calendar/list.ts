@@ -23,7 +23,7 @@ import { columnsAsked, plain, tableLines } from "../../terminal/print.ts";
 import { micOf, notesOf, overrideLine } from "./lines.ts";
 import { dayOf } from "../../terminal/arguments.ts";
 
-/** Lists sessions with their hours, or the calendars. */
+/** Lists the sessions of a calendar with their hours, or all calendars. */
 export function run({ args: [given], flags, host }: CalendarInput): Promise<number> {
   const chosen = columnsAsked(flags);
   if (given === undefined) return Promise.resolve(listCalendars(flags, host));
@@ -55,7 +55,7 @@ function showTable(
   const noted = (date: string) =>
     [
       ...isProjected(mic, date) ? ["projected"] : [],
-      ...overridesOn(mic, date).length > 0 ? ["set by hand"] : [],
+      ...overridesOn(mic, date).length > 0 ? ["overridden"] : [],
     ].join(", ");
   const columns = [
     { title: "date", id: true as const, of: ({ date }: Session) => date },
@@ -66,7 +66,7 @@ function showTable(
       of: ({ breaks }: Session) => breaks.map(({ from, to }) => `${from}-${to}`).join(" "),
     },
     { title: "half-day", of: ({ halfDay }: Session) => halfDay ? "yes" : "" },
-    // Before what a narrow terminal leaves out.
+    // These come before the columns that a narrow terminal omits.
     { title: "note", of: ({ date }: Session) => noted(date) },
     { title: "open (UTC)", name: "open-utc", of: ({ openAt }: Session) => showInstant(openAt) },
     { title: "close (UTC)", name: "close-utc", of: ({ closeAt }: Session) => showInstant(closeAt) },
@@ -76,7 +76,7 @@ function showTable(
   for (const line of tableLines(host, shown, sessions, { columns: chosen })) host.out(line);
 }
 
-/** A session as `--json` has it: hours of the exchange, and UTC. */
+/** Returns a session for `--json`: hours in the exchange's time and in UTC. */
 function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt }: Session) {
   const zone = calendarZone[mic];
   const utc = (time: string) =>
@@ -98,7 +98,7 @@ function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt 
 
 function listCalendars(flags: CalendarInput["flags"], host: Host): number {
   if (flags.from !== undefined || flags.to !== undefined) {
-    throw new UsageError(`Cannot list days: name the calendar, one of ${mics.join(", ")}`);
+    throw new UsageError(`Cannot list days: name a calendar, one of ${mics.join(", ")}`);
   }
   const rows = mics.map((mic) => ({
     mic,

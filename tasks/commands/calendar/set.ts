@@ -1,5 +1,5 @@
 /**
- * What `hsgate calendar set` and `calendar unset` do.
+ * Runs `hsgate calendar set` and `calendar unset`.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import { calendarsPlace, readCalendars, writeCalendars } from "../shared/local_c
 import { plain } from "../../terminal/print.ts";
 import { micOf } from "../calendar/lines.ts";
 
-/** Sets a day. */
+/** Overrides a day. */
 export async function set({ args, flags, host }: CalendarSetInput): Promise<number> {
   const [name = "", day = "", ...rest] = args;
   const mic = micOf(name);
@@ -33,7 +33,7 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
   const because = flags.because?.trim() ?? "";
   if (because === "") {
     throw new UsageError(
-      `Cannot set ${mic} ${date}: say why, with --because "…"; it is shown wherever the day counts`,
+      `Cannot set ${mic} ${date}: give the reason with --because "…"; it is shown wherever the day is used`,
     );
   }
   const place = await calendarsPlace(flags, host);
@@ -56,16 +56,16 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
     host.out(JSON.stringify({ ...override, file: path, needless, version: calendarVersion(mic), links }));
     return 0;
   }
-  host.out(plain(`${mic} ${date} is ${saidOf(mic, date)} now, in "${path}"`));
+  host.out(plain(`${mic} ${date} is now ${saidOf(mic, date)}, in "${path}"`));
   if (before !== undefined) {
-    host.note(`hsgate: before it was set to ${before.hours}: ${plain(before.because)}`);
+    host.note(`hsgate: the override before was ${before.hours}: ${plain(before.because)}`);
   }
-  if (needless) host.note("hsgate: the calendar says so by itself, so this is not needed");
+  if (needless) host.note("hsgate: the calendar already says the same, so this override is not needed");
   for (const hint of [...linkHints(override), ...hintsOf(mic, date)]) host.note(`hsgate: ${hint}`);
   return 0;
 }
 
-/** Takes back what was set. */
+/** Removes an override. */
 export async function unset(
   { args: [name = "", day = ""], flags, host }: CalendarUnsetInput,
 ): Promise<number> {
@@ -78,8 +78,8 @@ export async function unset(
   if (file === undefined || found === undefined) {
     const others = (file?.overrides ?? []).map((each) => `${each.mic} ${each.date}`).join(", ");
     throw new UsageError(
-      `Cannot take back ${mic} ${date}: "${path}" does not set it` +
-        (others === "" ? "" : `; it sets ${others}`),
+      `Cannot remove the override of ${mic} ${date}: "${path}" has none` +
+        (others === "" ? "" : `; it overrides ${others}`),
     );
   }
   file.overrides = file.overrides.filter((each) => each !== found);
@@ -87,7 +87,7 @@ export async function unset(
   if (flags.json) host.out(JSON.stringify({ mic, date, file: path, version: calendarVersion(mic) }));
   else {host.out(
       plain(
-        `${mic} ${date} is ${saidOf(mic, date)} again; it had been set to ${found.hours}: ${found.because}`,
+        `${mic} ${date} is ${saidOf(mic, date)} again; it was overridden as ${found.hours}: ${found.because}`,
       ),
     );}
   return 0;
@@ -97,7 +97,9 @@ function dateOf(mic: Mic, given: string): string {
   const date = givenDay(mic, given);
   const { from, through } = coverage(mic);
   if (!isWeekday(date)) {
-    throw new UsageError(`Cannot set ${mic} ${date}: it is at a weekend, on which no exchange here trades`);
+    throw new UsageError(
+      `Cannot set ${mic} ${date}: it is a weekend, and none of these exchanges trades on weekends`,
+    );
   }
   if (date < from || date > through) {
     throw new UsageError(
@@ -114,7 +116,7 @@ function givenDay(mic: Mic, given: string): string {
   );
 }
 
-/** A half-day is short in one way. */
+/** Checks that the hours are those of a half-day of this exchange. */
 function needHalfDay(mic: Mic, date: string, hours: string): void {
   const expected = halfDayHours(mic);
   if (hours === expected) return;
@@ -129,7 +131,7 @@ function hoursOf(given: string): string {
   );
 }
 
-/** Says what a day is, with its hours. */
+/** Describes a day with its hours. */
 function saidOf(mic: Mic, date: string): string {
   const session = sessionOn(mic, date);
   if (typeof session === "string") return session;
@@ -138,23 +140,23 @@ function saidOf(mic: Mic, date: string): string {
     `${session.halfDay ? ", a half-day" : ""}`;
 }
 
-/** What the day makes of the links of Stock Connect that the market is an end of. */
+/** Describes what the override means for the Stock Connect links of this market. */
 function linkHints({ mic, date, hours, halfDay }: Override): string[] {
   const links = linksOf(mic as Mic); // it was looked up by name
   if (links.length === 0 || hours === "open") return [];
   const states = links.map((link) => `${link} is ${saidOf(link, date)}`).join(", ");
   if (hours === "closed" || halfDay === true) return [`Stock Connect on that day: ${states}`];
-  const planned = halfDayHours(mic as Mic) === hours // as above
-    ? "; --half-day is for one that the exchange announced"
+  const planned = halfDayHours(mic as Mic) === hours // looked up by name, see above
+    ? "; use --half-day if the exchange announced a half-day"
     : "";
-  return [`the day counts as cut short without notice, and Stock Connect with it: ${states}${planned}`];
+  return [`the day counts as an unannounced early close, for Stock Connect too: ${states}${planned}`];
 }
 
-/** What else may have to be set. */
+/** Returns a hint about another calendar that may need the same override. */
 function hintsOf(mic: Mic, date: string): string[] {
   const twins: Partial<Record<Mic, Mic>> = { XSHG: "XSHE", XSHE: "XSHG" };
   const twin = twins[mic];
   return twin === undefined
     ? []
-    : [`${twin} is ${saidOf(twin, date)} on that day: set it too where it is meant`];
+    : [`${twin} is ${saidOf(twin, date)} on that day; if it has the same hours, override it too`];
 }

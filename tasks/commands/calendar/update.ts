@@ -21,7 +21,7 @@ import {
   writeCalendars,
 } from "../shared/local_calendars.ts";
 
-/** Installs a calendar, or goes back to the one before. */
+/** Installs a calendar, or reinstalls the previous one. */
 export async function run({ args: [given = ""], flags, host }: CalendarUpdateInput): Promise<number> {
   const place = await calendarsPlace(flags, host);
   const { path } = place;
@@ -31,7 +31,7 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   if (mic !== undefined && before !== undefined) {
     if (file.calendars[mic] === undefined) {
       throw new UsageError(
-        `Cannot go back: "${path}" has no calendar of ${mic}; the one of the toolkit is in use`,
+        `Cannot reinstall the previous calendar: "${path}" has none of ${mic}; the built-in calendar is in use`,
       );
     }
     const after = { ...file, calendars: { ...file.calendars }, previous: { ...file.previous } };
@@ -46,13 +46,13 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   const after: LocalFile = {
     ...file,
     calendars: { ...file.calendars, [name]: data },
-    // What the toolkit comes with need not be kept.
+    // The file need not keep a built-in calendar.
     previous: { ...file.previous, [name]: file.calendars[name] },
   };
   return await install({ file: after, place, mic: name, before: previous }, flags, host);
 }
 
-/** Reads the file and refuses it with every reason and line. */
+/** Reads the file; rejects it with every reason and line. */
 async function readUpdate(
   path: string,
   { flags, host }: Pick<CalendarUpdateInput, "flags" | "host">,
@@ -73,7 +73,7 @@ async function readUpdate(
     }, faults);
   }
   await refuseFaults(faults, { text, file: path });
-  return data!; // without a fault there is data
+  return data!; // without issues, there is data
 }
 
 async function readText(path: string): Promise<string> {
@@ -114,20 +114,22 @@ async function install(
     host.out(JSON.stringify({ ...change, installed: !dry, file: place.path }));
     return 0;
   }
-  const verb = dry ? "would go" : "went";
+  const verb = dry ? "would change" : "changed";
   host.out(
-    plain(`${mic} ${verb} from version ${before.version} to ${version}, which covers ${from} to ${through}`),
+    plain(`${mic} ${verb} from version ${before.version} to ${version}, covering ${from} to ${through}`),
   );
   if (projectedFrom !== before.projectedFrom) {
     host.out(
-      projectedFrom === undefined ? "nothing is projected any more" : `projected from ${projectedFrom} on`,
+      projectedFrom === undefined ? "no day is projected any longer" : `projected from ${projectedFrom} on`,
     );
   }
   for (const change of changes) host.out(plain(lineOf(change)));
   if (changes.length === 0) host.out("no day changes");
   if (dry) host.note("hsgate: nothing was changed");
   else if (!flags.back) {
-    host.note(`hsgate: kept in "${place.path}"; "calendar update ${mic} --back" goes back`);
+    host.note(
+      `hsgate: kept in "${place.path}"; "calendar update ${mic} --back" reinstalls the previous calendar`,
+    );
   }
   return 0;
 }
@@ -144,7 +146,7 @@ function dataMicOf(given: string): DataMic {
   const found = dataMics.find((each) => each === given.toUpperCase());
   if (found !== undefined) return found;
   throw new UsageError(
-    `Cannot go back with "${given}": name one of ${
+    `Cannot reinstall the previous calendar of "${given}": name one of ${
       dataMics.join(", ")
     }; XSHE and Stock Connect follow from these`,
   );

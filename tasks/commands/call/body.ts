@@ -39,7 +39,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   const operation = namedOperation(name);
   const fields = operation.request.fields ?? {};
   const params = normalizeParams(fields, await readParams(operation, json, host));
-  // A login without parameters takes the password of the settings, so there is nothing to check.
+  // A login without parameters uses the password of the settings, so there is nothing to check.
   const isOwnLogin = operation.name === account.login.name && json === undefined;
   if (!isOwnLogin) check(operation, params);
   const [columns, inWireForm] = [columnsAsked(flags), flags.wire === true];
@@ -52,7 +52,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     return 0;
   }
   if (flags.all && operation.paging === undefined) {
-    throw new UsageError(`Cannot walk pages: ${operation.name} answers at once, leave --all out`);
+    throw new UsageError(`Cannot use --all: ${operation.name} has no pages; remove --all`);
   }
   if (operation.effect === "write" && !flags.yes && host.canAsk) {
     const sent = await whatIsSent(operation, params, transport);
@@ -62,7 +62,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     }
   }
   await using client = await clientOf(flags, host, { command: `call ${operation.name}`, loaded });
-  // Tables show numbers as JSON reads them; what a program reads has every digit.
+  // Tables show rounded JSON numbers; output for programs keeps every digit.
   const keepWire = inWireForm && (flags.json === true || !host.isTerminal) ? "digits" : "members";
   const all = flags.all === true;
   const answer = await callOnce(client, operation, params, { all, isOwnLogin, host, keepWire });
@@ -92,7 +92,7 @@ async function callOnce(
   },
 ): Promise<unknown> {
   const options = { signal: host.signal, keepWire };
-  // `check` has seen that these are parameters; a login knows its own password.
+  // `check` has checked these parameters; a login adds its own password.
   const given = params as Given;
   if (operation.name === account.login.name) {
     return await client.account.login(isOwnLogin ? {} : given, options);
@@ -117,7 +117,7 @@ async function callOnce(
   return rows;
 }
 
-/** An answer as the broker sent it; the rows of several pages stand in one list. */
+/** Returns an answer as the broker sent it; the rows of several pages are in one list. */
 function wireForm(operation: AnyOperation, answer: unknown): unknown {
   const sent = wireAnswerOf(answer);
   if (sent !== undefined) return sent;
@@ -128,7 +128,7 @@ function wireForm(operation: AnyOperation, answer: unknown): unknown {
   return operation.response.encode(answer);
 }
 
-/** Says which members of an answer this version does not know. */
+/** Prints which members of an answer this version does not know. */
 function tellUnknown(operation: AnyOperation, sent: unknown, isShown: boolean, host: Host): void {
   const counts = unknownMembers(operation, sent);
   if (counts.size === 0) return;
@@ -153,19 +153,19 @@ function check(operation: AnyOperation, params: unknown): void {
   }
 }
 
-/** A request as it would go out. */
+/** A request, as it would be sent. */
 interface Sent {
   /** Path at the gateway, or at the platform. */
   path?: string | undefined;
-  /** Message on the socket; none for a request without a payload. */
+  /** Message on the socket; absent for a request without a payload. */
   message?: string | null;
   params: Given;
 }
 
 /**
- * A request as it would go out, its secrets hidden.
+ * Returns a request as it would be sent, with its secrets hidden.
  *
- * @throws {UnmappedError} When the transport does not carry it.
+ * @throws {UnmappedError} If the transport does not support it.
  */
 async function whatIsSent(
   operation: AnyOperation,
@@ -175,7 +175,9 @@ async function whatIsSent(
   const { group, platformPath } = operation;
   const isOnSocket = transport === "direct" && platformPath === undefined;
   if (transport === "gateway" && group === null) {
-    throw new UsageError(`Cannot call ${operation.name} over the gateway: it does not offer it`);
+    throw new UsageError(
+      `Cannot call ${operation.name} over the gateway: the gateway does not offer this operation`,
+    );
   }
   if (!isOnSocket) {
     const path = transport === "direct" ? platformPath : gatewayPath(operation);
@@ -199,7 +201,7 @@ async function confirm(
   host: Host,
 ): Promise<boolean> {
   const what = path === undefined ? `send ${message ?? name} over the trade socket` : `send to ${path}`;
-  host.note(`This changes the account. It would ${what}:`);
+  host.note(`This call changes the account. It would ${what}:`);
   host.note(JSON.stringify(params, undefined, 2));
   return /^y(es)?$/i.test(await host.ask(`Send ${name}? [y/N] `));
 }
@@ -237,7 +239,7 @@ function parseJson(operation: AnyOperation, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The parser quotes the text in its message, and the text may hold a secret.
+    // The parser's message quotes the text, which may contain a secret.
     const holdsSecret = Object.values(operation.request.fields ?? {}).some(({ type }) => type.secret);
     const reason = error instanceof Error && !holdsSecret ? error.message : "they are not JSON";
     throw new UsageError(
@@ -246,7 +248,7 @@ function parseJson(operation: AnyOperation, text: string): unknown {
   }
 }
 
-/** Finds a member that must not stand in a process list. */
+/** Returns a secret member, which must not appear in a process list. */
 function secretIn(fields: FieldsInfo, given: unknown): string | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const secrets = Object.entries(fields).filter(([, { type }]) => type.secret);

@@ -30,11 +30,11 @@ import { powerData, powerLines, showSettings } from "../trust/body.ts";
 import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/slot_lines.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** Checks recipes and lists what they will do; ends with 2 when one is wrong. */
+/** Checks recipes and lists what they will do; returns 2 if a recipe has a mistake. */
 export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const now = clockOf(flags.now, host);
   const trust = Trust.of(host.env);
-  await trust.records(); // a record that is not to be believed is no mistake of a recipe
+  await trust.records(); // an invalid trust record must not appear as a mistake of a recipe
   const calendars = await takeUpTrustedCalendars(flags, host);
   const mayRunCode = (file: string) => flags.run === true || trust.isUnchanged(file);
   const compiled = await checkRecipes(await recipeFiles(args), {
@@ -67,14 +67,14 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   if (settings?.refused !== undefined) showSettings(settings, host);
   if (calendars !== undefined) showCalendars(calendars, host);
   for (const file of report.files) if (file.issues.length === 0) show(file, host, standings.get(file.path));
-  // Mistakes stand last, where the eye is.
+  // Mistakes are printed last, where the user looks first.
   for (const line of issueLines(report)) host.out(paint(host, "red", plain(line)));
   for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
   host.note(`hsgate: ${verdict(report.files)}`);
   return ok ? 0 : 2;
 }
 
-/** Says how many recipes are fine. One in TypeScript that is not loaded is neither fine nor wrong. */
+/** Returns how many recipes are fine. TypeScript that was not loaded counts as neither fine nor wrong. */
 function verdict(files: readonly FileReport[]): string {
   const count = files.length;
   const wrong = files.filter(({ issues }) => issues.length > 0).length;
@@ -89,7 +89,7 @@ function verdict(files: readonly FileReport[]): string {
   return count === 1 ? "the recipe is fine" : `all ${count} recipes are fine`;
 }
 
-/** Adds what the windows of recipes make of their schedules. */
+/** Adds mistakes and warnings about schedules whose slots cannot run. */
 async function withReach(
   { files }: CheckReport,
   now: number,
@@ -97,7 +97,7 @@ async function withReach(
   const notes = await Promise.all(files.map((file) => reachNotes(file, now)));
   const checked = files.map((file, index) => ({
     ...file,
-    issues: [...file.issues, ...notes[index]!.issues], // one for each file
+    issues: [...file.issues, ...notes[index]!.issues], // one note for each file
   }));
   return {
     report: { ok: checked.every(({ issues }) => issues.length === 0), files: checked },
@@ -106,8 +106,8 @@ async function withReach(
 }
 
 /**
- * What the store knows of schedules that are gone or too slow. Only one that a person has named is opened: the folder,
- * with its settings and its store, may be a stranger's.
+ * Returns what the store knows about deleted or slow schedules. Opens only a store that the user named, because an
+ * unnamed folder, with its settings and store, may come from somebody else.
  */
 async function storeWarnings(
   files: readonly FileReport[],
@@ -121,7 +121,9 @@ async function storeWarnings(
   return await storeNotes(store, files.flatMap(({ recipe }) => recipe ?? []));
 }
 
-/** What recipes go by and is not certain: calendars that end soon, days that are projected, set by hand for nothing. */
+/**
+ * Returns warnings about the calendars of recipes: they end soon, are projected, or have overrides that are not needed.
+ */
 function calendarWarnings(files: readonly FileReport[], now: number): string[] {
   const mics = new Set(files.flatMap(({ recipe }) =>
     recipe === undefined ? [] : [
@@ -132,13 +134,13 @@ function calendarWarnings(files: readonly FileReport[], now: number): string[] {
   return [...mics].flatMap((mic) => mic === undefined ? [] : warningsOf(mic, now));
 }
 
-/** Addresses of a recipe that would be sent to over plain HTTP. */
+/** Returns warnings about addresses that a recipe would reach over plain HTTP. */
 function plainHttpWarnings({ path, recipe }: FileReport): string[] {
   const powers = recipe === undefined ? [] : powersOf(recipe);
   return powers.flatMap(({ kind, name, by }) => {
     const url = URL.parse(name.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
     if (kind !== "host" || url === null || !isOpenToOthers(url)) return [];
-    return `${path}: ${by}: http://${url.host} is plain HTTP to another machine: anybody on the way can read and ` +
+    return `${path}: ${by}: http://${url.host} is plain HTTP to another machine: anybody on the network path can read and ` +
       'change what is sent; a run refuses it unless the setting "plainHttp" is "allow"; use https';
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Schedules whose slots nobody can run: their window keeps them from it, or what they read answers as of now.
+ * Finds schedules whose slots cannot run, because of the recipe's window or because a step reads present data.
  *
  * @module
  */
@@ -17,13 +17,13 @@ import { readText } from "../../../lib/recipes/read_text.ts";
 import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/recipes/recipe_text.ts";
 import { localTime, readable } from "../shared/slot_lines.ts";
 
-/** What was found out about a file. */
+/** Mistakes and warnings of one file. */
 interface ReachNotes {
   issues: RecipeIssue[];
   warnings: string[];
 }
 
-/** Finds schedules that can never run, which are mistakes, and days on which they cannot, which may be meant. */
+/** Finds schedules that can never run (mistakes) and days on which they cannot run (warnings). */
 export async function reachNotes({ path, recipe }: FileReport, now: number): Promise<ReachNotes> {
   const notes: ReachNotes = { issues: [], warnings: [] };
   if (recipe === undefined) return notes;
@@ -41,7 +41,7 @@ export async function reachNotes({ path, recipe }: FileReport, now: number): Pro
   return notes;
 }
 
-/** Says when a step that reads as of now is refused, and what to write. */
+/** Explains when a step that reads present data is rejected, and how to fix it. */
 function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): string {
   const [{ scheduleId, step, asOfNow: { instead, reads }, never }] = group as [LateReads]; // a group is never empty
   const what = `"${recipe.name}": step "${step}" reads ${reads} as of now`;
@@ -61,7 +61,7 @@ function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): strin
     `(${policy}), and backfill is refused; ${other}write ${fix}`;
 }
 
-/** A schedule whose every slot lies on a day without a session. */
+/** Returns a mistake for a schedule that has slots only on days without a session. */
 async function closedIssueOf(
   recipe: CompiledRecipe,
   path: string,
@@ -74,10 +74,10 @@ async function closedIssueOf(
   return {
     ...read.placeOf(at),
     path: at,
-    // Without a window nothing is looked at.
+    // Without a window there is nothing to compare.
     message: `${at.join(".")}: expected days on which ${
       recipe.window!.mic
-    } trades: no slot can ever be run, as it is closed on the next ${days}`,
+    } trades: no slot can ever run, because the exchange is closed on the next ${days}`,
   };
 }
 
@@ -87,7 +87,7 @@ async function issueOf(
 ): Promise<RecipeIssue> {
   const read = await placesOf(path);
   const index = recipe.schedules.findIndex(({ id }) => id === days.scheduleId);
-  const schedule = recipe.schedules[index]!; // one of its own
+  const schedule = recipe.schedules[index]!; // the index is one of its schedules
   const member = schedule.form === "calendar" ? "at" : schedule.form === "cron" ? "cron" : "every";
   const at = first.why === "deadline" ? ["deadline"] : [
     "schedule",
@@ -100,7 +100,7 @@ async function issueOf(
   return {
     ...read.placeOf(at),
     path: at,
-    message: `${at.join(".")}: expected ${what}: no slot can ever be run, as ${because(recipe, first)}`,
+    message: `${at.join(".")}: expected ${what}: no slot can ever run, because ${because(recipe, first)}`,
   };
 }
 
@@ -113,9 +113,9 @@ function warningOf(recipe: CompiledRecipe, { scheduleId, fine, missed }: Runnabl
   return `"${recipe.name}" cannot run ${days}: schedule "${scheduleId}": ${because(recipe, first!)}`;
 }
 
-/** Says what stands in the way, with the times of a day. */
+/** Explains why the slot of a day cannot run, with the times. */
 function because(recipe: CompiledRecipe, { date, slotAt, window, why }: MissedDay): string {
-  const zone = calendarZone[recipe.window!.mic]; // without a window nothing is missed
+  const zone = calendarZone[recipe.window!.mic]; // only a recipe with a window gets here
   const time = (at: number) => localTime(at, zone).slice(11, 16);
   const day = `on ${date} the slot is at ${time(slotAt)}`;
   if (why === "closed") return `${day}, and the window closes at ${time(window.until)} (${zone})`;
@@ -131,6 +131,6 @@ async function placesOf(path: string): Promise<Pick<RecipeText, "placeOf"> & { i
     return { placeOf: placesInCode(text), isList: /\bschedule["']?\s*:\s*\[/.test(text) };
   }
   const { value, placeOf } = readRecipeText(text);
-  // The recipe was compiled, so that its text holds a map.
+  // The recipe compiled, so its text contains a map.
   return { placeOf, isList: Array.isArray((value as { schedule?: unknown }).schedule) };
 }

@@ -1,5 +1,5 @@
 /**
- * What `hsgate completion` does, and what its scripts ask for at each Tab.
+ * Runs `hsgate completion`, and answers the completion scripts at each Tab.
  *
  * @module
  */
@@ -11,9 +11,9 @@ import { shellLine } from "../../../lib/shell_words.ts";
 import { denoFlags, programPath } from "../deploy/paths.ts";
 import type { CompletionInput } from "../completion.ts";
 
-/** Prints the script for a shell. */
+/** Prints the completion script of a shell. */
 export function run({ args: [shell = ""], host }: CompletionInput): Promise<number> {
-  const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined; // asked before
+  const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined; // one of these
   if (script === undefined) {
     throw new UsageError(`Cannot complete for "${shell}": there are ${Object.keys(scripts).join(", ")}`);
   }
@@ -21,13 +21,13 @@ export function run({ args: [shell = ""], host }: CompletionInput): Promise<numb
   return Promise.resolve(0);
 }
 
-/** The command line of this installation: a task of the current folder may be a stranger's. */
+/** Returns the command line of this installation. A task of the current folder could come from somebody else. */
 function callLine(): string {
   const program = programPath();
   return shellLine([Deno.execPath(), "run", "--quiet", ...denoFlags(program), program]);
 }
 
-/** The process that a shell asks: it may read the current folder and nothing else. */
+/** Returns the command line of completion; its process may only read the current folder. */
 function askLine(): string {
   const program = programPath();
   const [, ...config] = denoFlags(program).slice(denoFlags(program).indexOf("--config") - 1);
@@ -47,9 +47,9 @@ function askLine(): string {
   return shellLine(words);
 }
 
-/** Commands that a script contains. */
+/** Command lines that a script contains. */
 interface Lines {
-  /** Asks for the words that may come next. */
+  /** Prints the words that may come next. */
   ask: string;
   /** Runs hsgate. */
   call: string;
@@ -93,14 +93,14 @@ end
 complete -c hsgate -f -a '(__hsgate_complete)'`,
 };
 
-/** Prints the words that may come next, each with its meaning after a tab. */
+/** Prints the words that may come next, each followed by a tab and its meaning. */
 export async function printWords(
   commands: readonly Command[],
   words: readonly string[],
   host: Host,
 ): Promise<number> {
   for (const { word, text } of await complete(commands, words, namesOf)) {
-    // A shell puts the word into its line as it is, and anybody may have named the files of a folder.
+    // The shell puts the word into the command line unchanged, and file names can contain anything.
     if (/^[\w-][\w.=-]*$/.test(word)) host.out(text === undefined ? word : `${word}\t${text}`);
   }
   return 0;

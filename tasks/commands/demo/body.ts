@@ -1,5 +1,5 @@
 /**
- * What `hsgate demo` does: the end-of-day recipe against a simulator of its own.
+ * Runs `hsgate demo`: the end-of-day recipe against its own simulator.
  *
  * @module
  */
@@ -23,14 +23,14 @@ const RECIPE = "recipes/end_of_day.yaml";
 /** A simulator, and a client of it. */
 interface World extends AsyncDisposable {
   client: Client;
-  /** Where it listens, for a person. */
+  /** Address for display. */
   place: string;
   now(): number;
-  /** Calls that the simulator has taken. */
+  /** Number of calls that the simulator has answered. */
   calls(): number;
 }
 
-/** Exports, prints what was exported, and ends with 7 when something does not add up. */
+/** Exports, prints what was exported, and returns 7 if the checks of a day found differences. */
 export async function run({ flags, host }: DemoInput): Promise<number> {
   const open = worldOf(flags.transport ?? "gateway");
   const begun = performance.now();
@@ -39,7 +39,7 @@ export async function run({ flags, host }: DemoInput): Promise<number> {
   const { client, now } = world;
   if (!flags.json) host.out(`Simulated ${world.place}; nothing reaches a broker.`);
   const result = await runRecipe(recipe, { client, now, signal: host.signal, out: flags.out ?? "out/demo" });
-  // The recipe has this one step.
+  // The recipe has only this step.
   const output = result.steps[0]!.output as DayBookResult;
   if (flags.json) {
     host.out(JSON.stringify(output));
@@ -61,10 +61,10 @@ function worldOf(transport: string): () => Promise<World> {
   throw new UsageError(`Cannot run the demo over "${transport}": there are "gateway" and "direct"`);
 }
 
-/** The recipe, with its files going straight into the folder of the run. */
+/** Returns the recipe, with its files directly in the folder of the run. */
 async function demoRecipe(): Promise<CompiledRecipe> {
   const text = await Deno.readTextFile(new URL(`../../../${RECIPE}`, import.meta.url));
-  // Compiled right after, which checks all of it.
+  // `compile` checks all of it below.
   const source = parse(text) as { steps: { with: Record<string, unknown> }[] };
   for (const step of source.steps) step.with.out = ".";
   return await compileRecipe(JSON.stringify(source), RECIPE);
@@ -97,7 +97,7 @@ async function directWorld(): Promise<World> {
       deviceId: "02-00-00-00-00-01",
       privateKey: info.developerPrivateKey,
       platformKey: info.platformPublicKey,
-      // Nobody else has this account.
+      // No other program uses this account.
       leaseFolder: false,
     },
     tradePassword: info.tradePassword,
@@ -124,7 +124,7 @@ function worldWith(client: Client, simulator: Simulated, place: string): World {
 }
 
 interface Row {
-  /** Absent on the rows of a day but the first. */
+  /** Only in the first row of each day. */
   day: string | undefined;
   market: DayBookMarket;
   result: MarketResult;
@@ -146,7 +146,7 @@ const columns: readonly Column<Row>[] = [
   { title: "status", of: ({ result: { status } }) => status },
 ];
 
-/** Writes the table; fees are added up from the files that were just written. */
+/** Prints the table; the fees are sums over the files that were just written. */
 async function demoTable(result: DayBookResult, host: Host): Promise<string[]> {
   const rows: Row[] = [];
   for (const { day, path, markets } of result.days) {
@@ -158,12 +158,12 @@ async function demoTable(result: DayBookResult, host: Host): Promise<string[]> {
   return tableLines(host, columns, rows, { more: "a wider terminal shows all" });
 }
 
-/** Adds up the fees of a day's fills, by market. */
+/** Returns the sum of a day's fees for each market. */
 async function feesOf(path: string): Promise<Map<string, string>> {
   const sums = new Map<string, { sum: Decimal; currency: string }>();
   for (const line of (await Deno.readTextFile(path)).split("\n")) {
     if (line === "") continue;
-    // The export has just written these members as text.
+    // The export has just written these members as strings.
     const { market, currency, total } = JSON.parse(line) as Record<string, string | undefined>;
     if (market === undefined || total === undefined) continue;
     const before = sums.get(market)?.sum ?? "0";

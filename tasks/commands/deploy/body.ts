@@ -16,7 +16,7 @@ import {
 import { PRIVATE_FOLDER, replaceFile } from "../../../lib/private_files.ts";
 import { FOUND_SETTINGS } from "../../../lib/runner/run/trusted_settings.ts";
 import { StoreError } from "../../../lib/store/store_error.ts";
-import { doubtAbout } from "../../../lib/store/place.ts";
+import { storeRiskOf } from "../../../lib/store/place.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import type { DeployInput } from "../deploy.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
@@ -29,7 +29,7 @@ import { loadRecipes } from "../shared/recipe_files.ts";
 const systems = ["crontab", "systemd", "kubernetes", "deno-cron"] as const;
 type System = (typeof systems)[number];
 
-/** Writes the files of a system, or prints a crontab; ends with 2 when a recipe is wrong. */
+/** Writes the files for a system, or prints a crontab; returns 2 if a recipe has a mistake. */
 export async function run({ args, flags, host }: DeployInput): Promise<number> {
   const to = systemOf(flags.to);
   if (flags.out === undefined && to !== "crontab") {
@@ -69,7 +69,7 @@ function systemOf(to: string | undefined): System {
   );
 }
 
-/** Leaves out what runs by hand only. */
+/** Leaves out recipes without a schedule. */
 function scheduled(all: readonly CompiledRecipe[], host: Host): CompiledRecipe[] {
   const recipes = all.filter(({ schedules }) => schedules.length > 0);
   for (const { name, schedules } of all) {
@@ -103,7 +103,7 @@ async function optionsOf(
     program,
     dir,
     store,
-    // What lies in the folder here lies in the other folder there.
+    // Paths below the current folder become paths below the working folder of the target system.
     fileOf: ({ file }) => absolute(relativeTo(here, absolute(file, here)), dir),
     now: host.now(),
     ...config !== undefined && { config },
@@ -112,7 +112,7 @@ async function optionsOf(
   };
 }
 
-/** The store of the runs. The files show the URL of a database, and never its password. */
+/** Returns the store of the runs. The files show the URL of a database, but never its password. */
 function storeOf(named: string, dir: string): string {
   if (named === ":memory:") return named;
   if (!isPostgresUrl(named)) return absolute(named, dir);
@@ -125,7 +125,7 @@ function storeOf(named: string, dir: string): string {
   return withoutPassword(named);
 }
 
-/** The settings file that the runs are to use: the one that is named, or `hsgate.yaml` of their folder. */
+/** Returns the settings file for the runs: the named one, or `hsgate.yaml` of their folder. */
 async function configOf(
   flags: DeployInput["flags"],
   { host, dir, inCluster }: { host: Host; dir: string; inCluster: boolean },
@@ -133,21 +133,24 @@ async function configOf(
   const here = Deno.cwd();
   const named = flags.config ?? host.env("HSGATE_CONFIG");
   if (named !== undefined) return absolute(relativeTo(here, absolute(named, here)), dir);
-  // The image is made of this folder.
+  // The image is built from this folder.
   const folders = inCluster ? [here, dir] : [dir];
   const found = await Promise.all(folders.map((folder) => exists(`${folder}/${FOUND_SETTINGS}`)));
   return found.some(Boolean) ? `${dir}/${FOUND_SETTINGS}` : undefined;
 }
 
-/** A database is somebody else's to keep. Of a file it goes by its path alone: what a volume is made of shows when the runner opens the store, which refuses writes then. */
+/**
+ * Checks only the path of a file. The kind of its volume is known only when the runner opens the store, which then
+ * rejects writes.
+ */
 function doubtOf(store: string, host: Pick<Host, "env">): string | undefined {
   if (isPostgresUrl(store)) return undefined;
   const own = host.env("TMPDIR");
   const temporary = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm", ...own === undefined ? [] : [own]];
-  return doubtAbout(store, { temporary })?.why;
+  return storeRiskOf(store, { temporary })?.why;
 }
 
-/** A start that does not know of an earlier one would trade twice. */
+/** Rejects a store that may be lost: a start that does not know of an earlier one would trade twice. */
 function checkStore(recipes: readonly CompiledRecipe[], { store, doubt }: DeployOptions): void {
   if (doubt === undefined) return;
   const writer = recipes.find(({ class: kind }) => kind === "write");
@@ -158,13 +161,13 @@ function checkStore(recipes: readonly CompiledRecipe[], { store, doubt }: Deploy
   );
 }
 
-/** The image is made of the folder, so what lies elsewhere would not be in it. */
+/** Rejects recipes outside the folder: the image is built from the folder, so it would not contain them. */
 function checkInImage(recipes: readonly CompiledRecipe[], { fileOf, dir }: DeployOptions): void {
   const outside = recipes.find((recipe) => !fileOf(recipe).startsWith(`${dir}/`));
   if (outside === undefined) return;
   throw new UsageError(
-    `Cannot deploy "${outside.file}" to kubernetes: it lies outside the folder that becomes "${dir}" in the image; ` +
-      "run this in that folder, or name its place there with --dir",
+    `Cannot deploy "${outside.file}" to kubernetes: it is outside the folder that becomes "${dir}" in the image; ` +
+      "run this in the folder of the image, or name the file's place in the image with --dir",
   );
 }
 
@@ -188,7 +191,7 @@ function deploymentOf(
     }
     return kubernetes(recipes, { ...options, image: flags.image ?? "hsgate:latest", as });
   }
-  const folder = absolute(flags.out!, Deno.cwd()); // it was asked for before
+  const folder = absolute(flags.out!, Deno.cwd()); // checked by the caller
   return denoCron(recipes, {
     ...options,
     tickModule: importPath(folder, options.program),
@@ -196,7 +199,7 @@ function deploymentOf(
   });
 }
 
-/** Writes all files or none. */
+/** Writes all files, or none if one of them exists. */
 async function write(
   files: readonly DeployFile[],
   { folder, force }: { folder: string; force: boolean },
@@ -208,7 +211,7 @@ async function write(
     throw new UsageError(
       `Cannot write into "${folder}": "${there.join('", "')}" ${
         there.length === 1 ? "is" : "are"
-      } there already; --force writes over`,
+      } there already; --force overwrites`,
     );
   }
   for (const { name, text } of files) {
@@ -233,7 +236,7 @@ function show(
   for (const { recipe, lines, inside } of rows) {
     host.out(paint(host, "bold", plain(recipe)));
     for (const line of lines) host.out(`  ${plain(line)}`);
-    host.out(paint(host, "dim", `  the recipe checks: ${plain(inside)}`));
+    host.out(paint(host, "dim", `  the recipe itself checks: ${plain(inside)}`));
   }
   host.out("");
   for (const path of paths) host.out(`wrote ${path}`);

@@ -5,19 +5,19 @@
  */
 import project from "../../../deno.json" with { type: "json" };
 
-/** The program that runs now. */
+/** The program that is running. */
 export const programPath = (): string =>
   decodeURIComponent(new URL("../../hsgate.ts", import.meta.url).pathname);
 
-/** The flags of `deno run` that the project's own task gives the program, and the configuration beside it. */
+/** Returns the `deno run` flags of the project's own task, and the path of its configuration. */
 export function denoFlags(program: string): string[] {
   const words = project.tasks.hsgate.command.split(" ");
   const flags = words.slice(words.indexOf("run") + 1, words.findIndex((word) => word.endsWith(".ts")));
-  // In a folder with a deno.json of its own, that one would be taken.
+  // Without --config, Deno would use a deno.json of the current folder.
   return [...flags, "--config", program.replace(/\/[^/]*\/[^/]*$/, "/deno.json")];
 }
 
-/** Makes a path absolute and takes `.` and `..` out of it. */
+/** Returns an absolute path without `.` and `..`. */
 export function absolute(path: string, from: string): string {
   const parts: string[] = [];
   for (const part of (path.startsWith("/") ? path : `${from}/${path}`).split("/")) {
@@ -27,12 +27,15 @@ export function absolute(path: string, from: string): string {
   return `/${parts.join("/")}`;
 }
 
-/** The rest of a path within a folder; the path itself when it lies elsewhere. */
+/** Returns a path relative to a folder; outside the folder, the path itself. */
 export function relativeTo(folder: string, path: string): string {
   return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
 }
 
-/** How a file in a folder imports the ticking: by a relative path within the project, which may then move. */
+/**
+ * Returns how a file in a folder imports `tick.ts`: by a relative path inside the project, so that the project can be
+ * moved.
+ */
 export function importPath(folder: string, program: string): string {
   const root = program.replace(/\/[^/]*\/[^/]*$/, "");
   const module = `${root}/tasks/commands/deploy/tick.ts`;

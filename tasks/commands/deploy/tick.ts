@@ -1,45 +1,48 @@
 /**
- * What the program for `Deno.cron` calls once a minute.
+ * Runs one tick of the scheduler; the generated `Deno.cron` program calls it once a minute.
  *
  * @module
  */
 import { type Host, processHost } from "../../terminal/host.ts";
 import { main } from "../main.ts";
 
-/** What is ticked. */
+/** Options of a tick. */
 interface TickingOptions {
-  /** Files of recipes, absolute. */
+  /** Recipe files, absolute. */
   recipes: readonly string[];
   /** The store, absolute. */
   store: string;
-  /** Folder that everything runs in. */
+  /** Working folder, absolute. */
   dir: string;
   /** The settings file, absolute. */
   config?: string;
-  /** The timeline that may trade; given when a recipe writes. */
+  /** The only timeline that may trade; required if a recipe writes. */
   timeline?: string;
-  /** The world; this process when absent. */
+  /** The machine. @default this process */
   host?: Host;
-  /** How long a tick waits for what it began. @default 50 s, so that the next tick is not left out */
+  /** How long a tick waits for runs that it started. @default 50 s, so that the next tick is on time */
   waitMs?: number;
 }
 
-/** What a tick came to. */
+/** Result of a tick. */
 interface TickEnd {
-  /** Exit code of `hsgate schedule --once`; absent while it still runs, or where this timeline may not. */
+  /** Exit code of `hsgate schedule --once`; absent while it still runs, or if this timeline may not trade. */
   code?: number;
-  /** Ticks whose runs go on. */
+  /** Number of ticks whose runs are still in progress. */
   open: number;
 }
 
-/** Whoever is called once a minute. */
+/** A function to call once a minute. */
 interface Ticking {
   tick(): Promise<TickEnd>;
-  /** Resolves once nothing goes on. */
+  /** Resolves when no run is in progress. */
   settled(): Promise<void>;
 }
 
-/** Makes what is called once a minute. @throws {TypeError} For recipes that write, on a disk that does not last. */
+/**
+ * Returns the function to call once a minute. @throws {TypeError} For recipes that write, on a disk that is not
+ * durable.
+ */
 export function startTicking(
   { recipes, store, dir, config, timeline, host: given, waitMs = 50_000 }: TickingOptions,
 ): Ticking {
@@ -47,7 +50,7 @@ export function startTicking(
   const host = given ?? processHost();
   if (timeline !== undefined && host.env("DENO_DEPLOYMENT_ID") !== undefined) {
     throw new TypeError(
-      "Cannot trade on Deno Deploy: its disk goes with the process, and the store with it",
+      "Cannot trade on Deno Deploy: its disk is deleted with the process, and the store with it",
     );
   }
   const isAllowed = timeline === undefined || host.env("HSGATE_TIMELINE") === timeline;
@@ -63,14 +66,14 @@ export function startTicking(
     while (open.size > 0) await Promise.allSettled([...open]);
   };
   if (given === undefined) {
-    // A cron alone would go on after the runs have been given back.
+    // The cron would keep the process alive after its runs have been given back.
     host.signal.addEventListener("abort", () => void settled().then(() => Deno.exit(0)));
   }
   return {
     settled,
     async tick() {
       if (!isAllowed || host.signal.aborted) return { open: open.size };
-      // Each tick is a claimer of its own: the store keeps them apart, as it does processes.
+      // Each tick claims runs under its own name, so the store keeps ticks apart like processes.
       const work = main(words, host);
       open.add(work);
       work.finally(() => open.delete(work));

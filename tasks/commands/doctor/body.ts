@@ -30,10 +30,10 @@ import {
   tradeLoginFindings,
 } from "./findings.ts";
 
-/** How long a check waits, unless the settings are more impatient. */
+/** Longest wait of a check; a shorter timeout in the settings wins. */
 const PATIENCE_MS = 5000;
 
-/** Looks at everything, prints what was found, and ends with the code of the first failure. */
+/** Runs all checks, prints the findings, and returns the exit code of the first failure. */
 export async function run({ flags, host }: DoctorInput): Promise<number> {
   const findings: Finding[] = [];
   for await (const finding of examine(flags, host)) {
@@ -55,13 +55,13 @@ export async function run({ flags, host }: DoctorInput): Promise<number> {
         ? `No check failed. Look at ${warnings.length === 1 ? "the warning" : "the warnings"} about: ${
           [...new Set(warnings)].join(", ")
         }.`
-        : "Everything that was looked at works.",
+        : "All checks passed.",
     );
   }
   return firstFailure?.exitCode ?? (firstFailure === undefined ? 0 : 1);
 }
 
-/** Yields findings as they are made; what rests on a failed check is not tried. */
+/** Yields each finding as soon as it is known. A check that depends on a failed one does not run. */
 async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator<Finding> {
   const found = await foundSettings(flags, host);
   if (found?.refused !== undefined) {
@@ -76,7 +76,7 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   }
   const configured = file === undefined ? [] : await readConfig(file, loaded, host);
   const { settings } = loaded;
-  const { storeFindings } = await import("./store_findings.ts"); // the runner, for this alone
+  const { storeFindings } = await import("./store_findings.ts"); // loads the runner only here
   if (settings.transport === "direct") {
     yield* examineDirect(loaded, host);
     return yield* await storeFindings(flags, host);
@@ -84,7 +84,7 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   yield* settingsFinding(loaded);
   yield* await storeFindings(flags, host);
   yield* configured;
-  // What the file names cannot be known, and any other address is a guess: nothing is sent there.
+  // Without a readable file any address would be a guess, so nothing is sent.
   if (configured.some(({ state }) => state === "failed")) return;
   yield* proxyFindings(host.env, settings);
   const { gatewayUrl, pushAddress, timeoutMs } = settings;
@@ -122,7 +122,7 @@ async function* askGateway(
   const { gatewayUrl, tradePassword, tradePasswordKey } = settings;
   const plainHttp = settings.plainHttp === "allow";
   const canLogIn = tradePassword !== undefined && tradePasswordKey !== undefined;
-  // No password here: what answers is not known to be a gateway yet.
+  // No password here: the server may not be a gateway.
   const stranger = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
     retry: { attempts: 1 },
   });
@@ -144,7 +144,7 @@ async function* askGateway(
   yield* await tradeLoginFindings(client, settings, signal);
 }
 
-/** The same for the platform itself. Logs in last, as a login ends any other of the account. */
+/** Checks the platform itself. Logs in last, because a login ends any other session of the account. */
 async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerator<Finding> {
   const { settings } = loaded;
   const before = await import("./platform_findings.ts");
@@ -186,7 +186,7 @@ async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerato
   yield* sessionFindings(client, settings, patience);
 }
 
-/** Reads the gateway's own settings; its addresses count where nobody has said anything else. */
+/** Reads the gateway's own settings; uses its addresses if no other setting gives them. */
 async function readConfig(path: string, loaded: LoadedSettings, host: Host): Promise<Finding[]> {
   const file = await host.readFile(path);
   if (file === undefined) {
@@ -196,7 +196,7 @@ async function readConfig(path: string, loaded: LoadedSettings, host: Host): Pro
     const config = readConfigXml(file.text);
     const { settings, origins } = loaded;
     if (config.unusable.length > 0) return configFindings(config, settings);
-    // An address that means "all" is none that can be connected to.
+    // An address that means "all interfaces" is not one to connect to.
     const ip = /^(0\.0\.0\.0|::)$/.test(config.listenIp) ? "127.0.0.1" : config.listenIp;
     const name = ip.includes(":") ? `[${ip}]` : ip;
     if (origins.gatewayUrl === "default") {
@@ -214,13 +214,13 @@ async function readConfig(path: string, loaded: LoadedSettings, host: Host): Pro
       check: "config.xml",
       state: "failed",
       text: String(error.issues[0]?.value),
-      advice: "Correct the file: <hs_gateway> holds <mobile>, <countryCode>, <privateKeyPath> and so on",
+      advice: "Correct the file: <hs_gateway> contains <mobile>, <countryCode>, <privateKeyPath> and so on",
       exitCode: 2,
     }];
   }
 }
 
-/** An address in brackets stands without them outside a URL. */
+/** Returns the host of a URL, without the brackets of an IPv6 address. */
 const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, "");
 
 const marks: Readonly<Record<Finding["state"], [string, Color]>> = {

@@ -1,5 +1,5 @@
 /**
- * What `hsgate doctor` tries at the platform itself, one step after the other: login, servers, sockets, trade login.
+ * Checks the platform for `hsgate doctor`, step by step: login, servers, sockets, trade login.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import { platform } from "../../../lib/operations/platform.ts";
 import { addressOf } from "../../../lib/transports/net/address.ts";
 import { failed, type Finding, ok, type Patience, portFinding, warning } from "./findings.ts";
 
-/** Logs in and goes on from there; what rests on a failed step is not tried. */
+/** Logs in and then checks servers and sockets. A step that depends on a failed one does not run. */
 export async function* sessionFindings(
   client: DirectClient,
   settings: Settings,
@@ -29,12 +29,12 @@ export async function* sessionFindings(
 ): AsyncGenerator<Finding> {
   const { signal } = patience;
   const login = await attempt("login", signal, async () => {
-    // The transport adds the token, and logs in for it. Decoded with the operation's own type.
+    // The transport logs in and adds the token. The operation's own type decodes the answer.
     const answer = await client.transport.call(platform.servers, {}, { signal });
     return answer as Result<typeof platform.servers>;
   });
   if ("finding" in login) return yield login.finding;
-  yield ok("login", "the platform takes the login, and its token can be read");
+  yield ok("login", "the platform accepts the login, and its token can be decrypted");
   const { tradeServer = login.value.tradeServer, hqServer = login.value.quoteServer } = settings;
   const servers = [["market server", hqServer], ["trade server", tradeServer]] as const;
   const open = new Set<string>();
@@ -69,7 +69,7 @@ async function tradeFinding(
   if (tradePassword === undefined) {
     return warning(
       check,
-      "not tried: no trade password is set; market data works without",
+      "not checked: no trade password is set; market data works without it",
       "Set HSGATE_TRADE_PASSWORD (or ..._FILE)",
     );
   }
@@ -92,26 +92,26 @@ async function attempt<T>(
   }
 }
 
-/** Says in words why a step failed. */
+/** Explains why a step failed. */
 function explain(check: string, error: BrokerError): Finding {
   const root = rootOf(error);
   const said = root instanceof RejectedError ? root.text : root.message;
   const words = said === "" ? "without a reason" : `"${said}"`;
-  // Codes of our own are words, and the sentence around them says the same.
+  // Our own codes are words that repeat the sentence around them.
   const code = /^\d+$/.test(root.code ?? "") ? `respCode ${root.code}, ` : "";
   if (root instanceof DisplacedError) {
     return failed(
       check,
       `another device or program has logged in with this account (${code}${words})`,
-      "Close the other one, then run doctor again; two programs would take the login from each other without end",
+      "Close the other one, then run doctor again; otherwise both keep taking the login from each other",
       6,
     );
   }
   if (root.code === "token") {
     return failed(
       check,
-      "the platform takes the login, but its token cannot be decrypted: the developer key is not the one registered",
-      'Name the right private key, or register this one; "hsgate keys check FILE" prints its public half',
+      "the platform accepts the login, but its token cannot be decrypted: the developer key is not the registered one",
+      'Name the right private key, or register this one; "hsgate keys check FILE" prints its public key',
       2,
     );
   }
@@ -119,22 +119,22 @@ function explain(check: string, error: BrokerError): Finding {
     root instanceof RejectedError && root.operation === platform.login.name && !(root instanceof BusyError)
   ) {
     const [reason, advice] = refusal(root);
-    return failed(check, `the platform refuses the login: ${reason}${code}${words}`, advice, 6);
+    return failed(check, `the platform rejects the login: ${reason}${code}${words}`, advice, 6);
   }
   if (/^signature-|^cipher-segment$/.test(root.code ?? "")) {
     return failed(
       check,
-      `what the platform sends does not fit the keys (${root.code}: ${root.message})`,
-      "The platform key is another one: test and production have different ones, copy it again from the developer " +
-        "page. If it is right, somebody stands in between: do not trade",
+      `the keys cannot decrypt or verify the platform's answer (${root.code}: ${root.message})`,
+      "The platform key is wrong: test and production have different keys. Copy it again from the developer " +
+        "page. If the key is right, somebody is intercepting the connection: do not trade",
       2,
     );
   }
   if (root.code === "1002") {
     return failed(
       check,
-      `the platform does not take our signature (${code}${words})`,
-      'The developer key is not the one registered; "hsgate keys check FILE" prints its public half',
+      `the platform rejects the signature of the request (${code}${words})`,
+      'The developer key is not the registered one; "hsgate keys check FILE" prints its public key',
       2,
     );
   }
@@ -145,14 +145,14 @@ function explain(check: string, error: BrokerError): Finding {
   if (root instanceof TransportError) {
     const advice = root.code === "lease-held"
       ? "Close that program first"
-      : "Try again; if it stays, look at the network and any firewall on the way";
+      : "Try again; if it fails again, check the network and any firewall";
     return failed(check, root.message, advice, 4);
   }
   const isStranger = root instanceof ProtocolError && /not-json|not-an-envelope/.test(root.code ?? "");
   return failed(
     check,
     isStranger ? "something answers at authUrl, but it is not the platform" : root.message,
-    isStranger ? "Check authUrl (HSGATE_AUTH_URL)" : "Capture it and look inside with: hsgate inspect",
+    isStranger ? "Check authUrl (HSGATE_AUTH_URL)" : "Capture the traffic and decode it with: hsgate inspect",
     isStranger ? 4 : 1,
   );
 }
@@ -166,7 +166,7 @@ function rejected(
     return failed(
       check,
       `something answers at authUrl, but not as the platform does (${words})`,
-      "Check authUrl (HSGATE_AUTH_URL), its path too",
+      "Check authUrl (HSGATE_AUTH_URL), including its path",
       4,
     );
   }
@@ -176,9 +176,9 @@ function rejected(
   if (/login$/i.test(root.operation ?? "")) {
     return failed(
       check,
-      `the trade login is refused (${words})`,
+      `the platform rejects the trade login (${words})`,
       isPassing
-        ? "Read the platform's words; they do not name the password. Try again later"
+        ? "Read the platform's message; it does not mention the password. Try again later"
         : "Check the trade password against the broker's app; too many wrong tries can lock the account, so do not " +
           "repeat this",
       6,
@@ -187,12 +187,14 @@ function rejected(
   const isEntitlement = root.code === "1006";
   return warning(
     check,
-    `the connection works, and the request is refused (${words})`,
-    isEntitlement ? "This account has no right to it: ask the broker" : "Read the words of the platform",
+    `the connection works, but the platform rejects the request (${words})`,
+    isEntitlement
+      ? "This account has no right to this request: ask the broker"
+      : "Read the platform's message",
   );
 }
 
-/** Why a login was refused, in our words where the platform's are known. */
+/** Explains why a login was rejected; uses our own text for known reasons. */
 function refusal({ code, text }: RejectedError): [reason: string, advice: string] {
   if (/white ?list|\bIP\b|白名单/i.test(text)) {
     return [
@@ -209,7 +211,7 @@ function refusal({ code, text }: RejectedError): [reason: string, advice: string
   if (code === "1003" || /crypt|加密|解密/i.test(text)) {
     return [
       "it cannot decrypt the password: ",
-      "The platform key is another one: test and production have different ones, copy it again",
+      "The platform key is wrong: test and production have different keys. Copy it again",
     ];
   }
   if (/password|phone|mobile|密码|手机/i.test(text)) {
@@ -218,15 +220,15 @@ function refusal({ code, text }: RejectedError): [reason: string, advice: string
       "Check mobile, countryCode and loginPassword; too many wrong tries can lock the account, so do not repeat this",
     ];
   }
-  return ["", "Look at the login, the bound device and the whitelist on the developer page"];
+  return ["", "Check the login, the bound device and the whitelist on the developer page"];
 }
 
-/** An error, and what caused it, outermost first. */
+/** Returns an error and its causes, outermost first. */
 function chainOf(error: unknown): unknown[] {
   return error instanceof Error ? [error, ...chainOf(error.cause)] : [];
 }
 
-/** What is underneath: the transport wraps what happened before a call was sent. */
+/** Returns the original error: the transport wraps errors that happened before a call was sent. */
 function rootOf(error: BrokerError): BrokerError {
   const { cause } = error;
   return cause instanceof BrokerError && !(error instanceof InvalidParamsError) ? rootOf(cause) : error;

@@ -1,5 +1,5 @@
 /**
- * What `hsgate doctor` looks at, one check after the other, each with what to do in words.
+ * The checks of `hsgate doctor` for settings, gateway, clock and trade login. Each finding says what to do.
  *
  * @module
  */
@@ -20,41 +20,41 @@ import type { CallOptions } from "../../../lib/transports/transport.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
 import type { ExitCode } from "../../terminal/exit_codes.ts";
 
-/** What one check found. */
+/** Result of one check. */
 export interface Finding {
-  /** What was looked at. */
+  /** Name of the check. */
   check: string;
   state: "ok" | "warning" | "failed";
-  /** What was found. */
+  /** Result in words. */
   text: string;
   /** What to do about it. */
   advice?: string;
-  /** How the program ends when this is the first failure. */
+  /** Exit code of the program if this is the first failure. */
   exitCode?: ExitCode;
 }
 
-/** How long a check waits. */
+/** Time limits of a check. */
 export interface Patience {
   timeoutMs: number;
   signal: AbortSignal;
 }
 
-/** All is well. */
+/** Returns a finding that all is well. */
 export function ok(check: string, text: string): Finding {
   return { check, state: "ok", text };
 }
 
-/** It works, and there is something to know. */
+/** Returns a finding that works but needs attention. */
 export function warning(check: string, text: string, advice: string): Finding {
   return { check, state: "warning", text, advice };
 }
 
-/** It does not work. */
+/** Returns a finding that does not work. */
 export function failed(check: string, text: string, advice: string, exitCode: ExitCode): Finding {
   return { check, state: "failed", text, advice, exitCode };
 }
 
-/** Where the settings come from; secrets as set or missing. */
+/** Describes where the settings come from; secrets only as set or missing. */
 export function settingsFinding({ settings, origins, file }: LoadedSettings): Finding[] {
   const secret = (name: "tradePassword" | "tradePasswordKey") =>
     settings[name] === undefined ? "missing" : `set (${origins[name]})`;
@@ -70,14 +70,14 @@ export function settingsFinding({ settings, origins, file }: LoadedSettings): Fi
     found,
     failed(
       "trade password",
-      `of the trade password and its key, one is missing`,
+      `either the trade password or its key is missing`,
       "Set both HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY, or neither",
       2,
     ),
   ];
 }
 
-/** What the gateway's own file says, beside the settings. */
+/** Compares the gateway's own file with the settings. */
 export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress }: Settings): Finding[] {
   const { listenIp, listenHttpPort, listenTcpPort, problems, unusable } = config;
   if (unusable.length > 0) {
@@ -95,7 +95,7 @@ export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress 
   if (Number(port || 80) !== listenHttpPort) {
     findings.push(warning(
       "config.xml",
-      `the gateway listens on HTTP port ${listenHttpPort}, and the settings say ${port || 80}`,
+      `the gateway listens on HTTP port ${listenHttpPort}, but the settings say ${port || 80}`,
       `Use --gateway http://127.0.0.1:${listenHttpPort}, or HSGATE_GATEWAY_URL`,
     ));
   }
@@ -103,14 +103,14 @@ export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress 
   if (push !== listenTcpPort) {
     findings.push(warning(
       "config.xml",
-      `the gateway pushes on port ${listenTcpPort}, and the settings say ${push}`,
+      `the gateway pushes on port ${listenTcpPort}, but the settings say ${push}`,
       `Use --push 127.0.0.1:${listenTcpPort}, or HSGATE_PUSH_ADDRESS`,
     ));
   }
   return findings;
 }
 
-/** Proxies that would get between us and a local gateway. */
+/** Warns about a proxy between this machine and a local gateway. */
 export function proxyFindings(
   env: (name: string) => string | undefined,
   { gatewayUrl }: Settings,
@@ -125,12 +125,12 @@ export function proxyFindings(
   }
   return [warning(
     "proxy",
-    `${proxy} is set, and calls to the gateway would go through that proxy`,
+    `${proxy} is set, so calls to the gateway would go through that proxy`,
     `Set NO_PROXY=${hostname}`,
   )];
 }
 
-/** Whether a port takes connections. */
+/** Checks that a port accepts connections. */
 export async function portFinding(
   check: string,
   { hostname, port }: { hostname: string; port: number },
@@ -145,7 +145,7 @@ export async function portFinding(
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     (await Deno.connect({ hostname, port, signal: within })).close();
-    return ok(check, `${where} takes connections`);
+    return ok(check, `${where} accepts connections`);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof Deno.errors.NotCapable) throw error;
@@ -154,7 +154,7 @@ export async function portFinding(
   }
 }
 
-/** Whether a gateway answers, and whether it is logged in to the platform. */
+/** Checks that a gateway answers and is logged in to the platform. */
 export async function gatewayFinding(
   client: Client,
   url: string,
@@ -182,8 +182,8 @@ export async function gatewayFinding(
         check,
         `${url} answers with HTTP ${status} (${error.message})`,
         Number(status) >= 500
-          ? "Look at the gateway's window or log, and restart it. Does a proxy stand in front of it?"
-          : "Is this the address of the gateway, and does a proxy stand in front of it?",
+          ? "Check the gateway's window or log, and restart it. Is there a proxy in front of it?"
+          : "Is this the address of the gateway, and is there a proxy in front of it?",
         4,
       );
     }
@@ -191,7 +191,7 @@ export async function gatewayFinding(
       error instanceof RejectedError && error.code?.startsWith("http-");
     if (!isOther && (error instanceof RejectedError || error instanceof ProtocolError)) {
       const text = error instanceof RejectedError ? error.text : error.message;
-      return warning(check, `a gateway answers, but says: ${text}`, "Look into the gateway's log");
+      return warning(check, `a gateway answers, but says: ${text}`, "Check the gateway's log");
     }
     if (isOther) {
       return failed(
@@ -206,11 +206,11 @@ export async function gatewayFinding(
       return failed(
         check,
         error.code === "timeout"
-          ? `${url} took the call and did not answer in time`
+          ? `${url} accepted the call but did not answer in time`
           : error.code === "connection-lost"
           ? `${url} closed the connection without an answer: perhaps it is not the gateway`
           : error.message,
-        "Look at the gateway's window or log; restart it if it hangs. Is the address that of its HTTP port?",
+        "Check the gateway's window or log; restart it if it hangs. Is the address that of its HTTP port?",
         4,
       );
     }
@@ -228,11 +228,11 @@ function displaced(check: string): Finding {
 }
 
 const SET_THE_CLOCK =
-  "Set the clock (NTP): days and sessions are reckoned by it, and no day book becomes final by a wrong one";
+  "Set the clock (NTP): hsgate derives days and sessions from it, and with a wrong clock no day book becomes final";
 
 /**
- * This machine's clock beside the broker's: the time of its answers, and that of a quote, as a gateway on this machine
- * has the same wrong clock.
+ * Compares this machine's clock with the broker's: with the time of its answers, and with that of a quote, because a
+ * gateway on this machine has the same wrong clock.
  */
 export async function clockFindings(
   client: Client,
@@ -247,11 +247,11 @@ export async function clockFindings(
   const quoted = await askQuoteTime(client, signal);
   if (quoted !== undefined) {
     clock.takeQuote(quoted);
-    const shown = `a quote of 00700.HK is of ${timeInHongKong(quoted)}`;
+    const shown = `a quote of 00700.HK has the time ${timeInHongKong(quoted)}`;
     const { wrong: byQuote } = clock;
     if (byQuote !== undefined) {
       const text = byQuote.ms < 0
-        ? `${shown}, which is still to come here`
+        ? `${shown}, which is in the future by this machine's clock`
         : `${shown}, older than the last session by this machine's clock`;
       return [
         warning(
@@ -262,15 +262,15 @@ export async function clockFindings(
       ];
     }
     if (last === undefined) {
-      return [ok(check, `no answer of the broker tells its time; ${shown}, which fits this machine's clock`)];
+      return [ok(check, `the broker's answers contain no time; ${shown}, which fits this machine's clock`)];
     }
   }
   if (last === undefined) {
     return [warning(
       check,
-      "nothing told the broker's time: its answers bear none, and it gives no quote",
-      "Check this machine's clock (NTP): until something tells the broker's time, a day of the day book becomes final " +
-        "only when it has been over for a week",
+      "the broker's time is unknown: its answers contain none, and it sends no quote",
+      "Check this machine's clock (NTP): until the broker's time is known, a day of the day book becomes final " +
+        "only a week after it ended",
     )];
   }
   const seconds = Math.max(1, Math.round(Math.abs(last.ms) / 1000));
@@ -283,7 +283,7 @@ function timeInHongKong(time: number): string {
   return `${at.toPlainDateTime().toString().replace("T", " ")} ${zone}`;
 }
 
-/** Whether the trade login holds; makes it where a password is set. */
+/** Checks the trade login; logs in if a password is set. */
 export async function tradeLoginFindings(
   client: Client,
   settings: Settings,
@@ -303,7 +303,7 @@ export async function tradeLoginFindings(
     ) {
       return [failed(
         check,
-        `the login was refused: the password cannot be decrypted, so the key of it is another one (${error.text})`,
+        `the login was refused: the broker cannot decrypt the password, so its key is wrong (${error.text})`,
         "Check HSGATE_TRADE_PASSWORD_KEY against the developer page",
         6,
       )];
@@ -311,8 +311,8 @@ export async function tradeLoginFindings(
     if (error instanceof LoginRefusedError && error.reason === "passing") {
       return [failed(
         check,
-        `the broker refuses the login: ${error.text === "" ? `it says only ${error.code}` : error.text}`,
-        "Read the broker's words; they do not name the password. Try again later",
+        `the broker rejects the login: ${error.text === "" ? `it says only ${error.code}` : error.text}`,
+        "Read the broker's message; it does not mention the password. Try again later",
         6,
       )];
     }
@@ -335,10 +335,10 @@ export async function tradeLoginFindings(
       )];
     }
     if (error instanceof RejectedError || error instanceof ProtocolError) {
-      return [failed(check, error.message, "Look into the gateway's log", 3)];
+      return [failed(check, error.message, "Check the gateway's log", 3)];
     }
     if (error instanceof TransportError) {
-      return [failed(check, error.message, "Look into the gateway's log", 4)];
+      return [failed(check, error.message, "Check the gateway's log", 4)];
     }
     throw error;
   }

@@ -1,5 +1,5 @@
 /**
- * What is wrong with a key file, in words; nothing of a private key is ever shown.
+ * Checks a key file and explains what is wrong with it. No output contains any part of a private key.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import {
 } from "../../../lib/wire/keys.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** One thing about a key file. */
+/** One finding about a key file. */
 interface KeyFinding {
   state: "ok" | "warning" | "failed";
   text: string;
@@ -23,26 +23,26 @@ interface KeyFinding {
   advice?: string;
 }
 
-/** What a key file came to. */
+/** Result of checking a key file. */
 interface KeyReport {
-  /** It can be used. */
+  /** Whether the key can be used. */
   ok: boolean;
   findings: KeyFinding[];
-  /** The public half, Base64 of SubjectPublicKeyInfo: what is registered. */
+  /** The public key to register: Base64 of SubjectPublicKeyInfo. */
   publicKey?: string;
 }
 
-/** A file as it lies there. */
+/** Content and permissions of a file. */
 export interface KeyFile {
   path: string;
   bytes: Uint8Array;
-  /** Permission bits, where the system has them. */
+  /** Permission bits; `null` if the system has none. */
   mode: number | null;
 }
 
 type Half = "private" | "public";
 
-/** Looks at a key file. */
+/** Checks a key file. */
 export function examineKey({ path, bytes, mode }: KeyFile, half: Half): KeyReport {
   const findings: KeyFinding[] = [];
   const text = textOf(path, bytes, half, findings);
@@ -60,7 +60,7 @@ export function examineKey({ path, bytes, mode }: KeyFile, half: Half): KeyRepor
   };
 }
 
-/** The file as text; nothing where it is none. */
+/** Returns the file as text; `undefined` if it is not text. */
 function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFinding[]): string | undefined {
   const fail = (text: string, advice: string) => void findings.push({ state: "failed", text, advice });
   const [first, second, third] = bytes;
@@ -88,36 +88,36 @@ function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFindin
     }
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return fail("it is not text, so neither PEM nor Base64", "Is this the right file?");
+    return fail("it is not text, so it is neither PEM nor Base64", "Is this the right file?");
   }
 }
 
-/** What other files call themselves, and what to do with them. */
+/** Other kinds of files: how they begin, what they are, and what to do. */
 const others: readonly (readonly [RegExp, string, string])[] = [
   [
     /-----BEGIN OPENSSH PRIVATE KEY-----/,
-    "it is a key of OpenSSH, in OpenSSH's own form",
+    "it is an OpenSSH key, in OpenSSH's own form",
     "Make a key for the broker: hsgate keys new",
   ],
-  [/^ssh-(rsa|ed25519|dss) /, "it is a public key of OpenSSH", "Name the key of the broker instead"],
+  [/^ssh-(rsa|ed25519|dss) /, "it is an OpenSSH public key", "Use the broker's key instead"],
   [
     /-----BEGIN CERTIFICATE( REQUEST)?-----/,
     "it is a certificate, not a key",
-    "Name the file of the key instead",
+    "Use the file of the key instead",
   ],
   [
     /-----BEGIN EC PRIVATE KEY-----/,
-    "it is a key for elliptic curves; RSA is needed",
+    "it is an elliptic curve key; RSA is needed",
     "Make a key for the broker: hsgate keys new",
   ],
   [
     /^PuTTY-User-Key-File/,
-    "it is a key of PuTTY, in PuTTY's own form",
+    "it is a PuTTY key, in PuTTY's own form",
     "Make a key for the broker: hsgate keys new",
   ],
 ];
 
-/** Reads the key, or says in words why that cannot be done. */
+/** Returns the key, or adds a finding that says why it cannot be read. */
 function keyOf(text: string, half: Half, findings: KeyFinding[]): PrivateKey | PublicKey | undefined {
   const other = others.find(([pattern]) => pattern.test(text.trim()));
   if (other !== undefined) {
@@ -127,7 +127,7 @@ function keyOf(text: string, half: Half, findings: KeyFinding[]): PrivateKey | P
   try {
     return half === "private" ? readPrivateKey(text) : readPublicKey(text);
   } catch (error) {
-    // These messages are written for people and show nothing of the key; any other is a fault of the program.
+    // These messages are for users and contain nothing of the key; any other error is a bug.
     if (!(error instanceof TypeError) || !error.message.startsWith("Cannot read ")) throw error;
     const reason = error.message.slice(error.message.indexOf(": ") + 2);
     findings.push({ state: "failed", text: reason, advice: adviceOn(reason, half) });
@@ -137,13 +137,13 @@ function keyOf(text: string, half: Half, findings: KeyFinding[]): PrivateKey | P
 
 function adviceOn(reason: string, half: Half): string {
   if (reason.includes("password")) {
-    return "Take the password off: openssl pkey -in KEY -out new.pem, then chmod 600 new.pem";
+    return "Remove the password: openssl pkey -in KEY -out new.pem, then chmod 600 new.pem";
   }
   if (reason.includes("it is a public key")) {
-    return "Name the file with the private half; to check a public key add --public";
+    return "Use the file with the private key; to check a public key add --public";
   }
   if (reason.includes("it is a private key")) {
-    return "Name the platform's public key here; the private one stays with whoever made it";
+    return "Use the platform's public key here; the platform keeps its private key";
   }
   if (reason.includes("RSA is needed")) return "Make a key for the broker: hsgate keys new";
   if (reason.includes("armour")) return "Copy it again with its whole BEGIN and END lines";
@@ -154,40 +154,40 @@ function adviceOn(reason: string, half: Half): string {
 
 function sizeFinding({ handle, type }: PrivateKey | PublicKey): KeyFinding[] {
   const bits = handle.asymmetricKeyDetails?.modulusLength;
-  if (bits === KEY_BITS) return [{ state: "ok", text: `${bits} bits, as the interface wants it` }];
+  if (bits === KEY_BITS) return [{ state: "ok", text: `${bits} bits, as required` }];
   return [{
     state: "failed",
-    text: `${bits} bits; the interface has room for signatures of ${KEY_BITS} bits alone`,
+    text: `${bits} bits; the protocol only allows signatures of ${KEY_BITS} bits`,
     advice: type === "private"
-      ? "Make another: hsgate keys new, and register its public half"
+      ? "Make another key: hsgate keys new, and register its public key"
       : "Is this the platform's key? Copy it again from the developer page",
   }];
 }
 
-/** Which standard the bytes follow, whatever the armour says. */
+/** Returns the standard that the bytes follow, whatever the PEM label says. */
 function formOf(text: string, half: Half): string {
   const [, label] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text) ?? [];
   const base64 = text.replaceAll(/-----[A-Z0-9 ]+-----|\s/g, "");
   const der = Buffer.from(base64, "base64");
-  // SEQUENCE, its length in one to three bytes; a private key begins with a version number of three bytes.
+  // A SEQUENCE with a length of one to three bytes; a private key begins with a version number of three bytes.
   const at = 2 + (der[1]! >= 0x80 ? der[1]! & 0x7f : 0) + (half === "private" ? 3 : 0);
   const isWrapped = der[at] === 0x30;
   const form = half === "private" ? isWrapped ? "PKCS#8" : "PKCS#1" : isWrapped ? "SPKI" : "PKCS#1";
   const dress = label === undefined ? "bare Base64" : "PEM";
-  if (half === "private" && form === "PKCS#1") return `${form} in ${dress} (which is fine)`;
+  if (half === "private" && form === "PKCS#1") return `${form} in ${dress} (accepted)`;
   if (label === "RSA PRIVATE KEY" && form === "PKCS#8") {
-    return `${form} in PEM that calls itself "${label}" (as the vendor writes it, which is fine)`;
+    return `${form} in PEM that calls itself "${label}" (the form that the vendor writes, accepted)`;
   }
   return `${form} in ${dress}`;
 }
 
-/** What an editor may have done to the text. */
+/** Returns findings about changes that an editor may have made. */
 function textFindings(text: string): KeyFinding[] {
   const findings: KeyFinding[] = [];
   if (text.includes("\r\n")) {
     findings.push({
       state: "warning",
-      text: "its lines end as on Windows (CRLF); hsgate reads it, other programs may not",
+      text: "it has Windows line endings (CRLF); hsgate reads it, other programs may not",
       advice: "Convert them: sed -i 's/\\r$//' FILE",
     });
   }
@@ -195,8 +195,8 @@ function textFindings(text: string): KeyFinding[] {
   if (keys > 1) {
     findings.push({
       state: "warning",
-      text: `${keys} keys or certificates stand in it; the first is taken`,
-      advice: "Leave one key in the file",
+      text: `${keys} keys or certificates are in the file; hsgate uses the first one`,
+      advice: "Keep only one key in the file",
     });
   }
   return findings;
@@ -205,7 +205,7 @@ function textFindings(text: string): KeyFinding[] {
 function permissionFinding(path: string, mode: number | null): KeyFinding[] {
   if (mode === null) return [];
   const bits = (mode & 0o777).toString(8).padStart(3, "0");
-  if ((mode & 0o077) === 0) return [{ state: "ok", text: `only its owner can read it (mode ${bits})` }];
+  if ((mode & 0o077) === 0) return [{ state: "ok", text: `only the owner can read it (mode ${bits})` }];
   return [{
     state: "warning",
     text: `others on this machine can read it (mode ${bits})`,

@@ -1,5 +1,5 @@
 /**
- * What `hsgate doctor` looks at before it logs in to the platform: settings, keys, the lease, the way there.
+ * The checks of `hsgate doctor` before it logs in to the platform: settings, keys, lease, network, certificate, clock.
  *
  * @module
  */
@@ -14,10 +14,10 @@ import type { Host } from "../../terminal/host.ts";
 import { failed, type Finding, ok, type Patience, warning } from "./findings.ts";
 import { examineKey } from "./key_findings.ts";
 
-/** A clock that is off by more than this is told. */
+/** A difference of clocks beyond this gives a warning. */
 const MOST_SKEW_MS = 30_000;
 
-/** Which settings are there; secrets as set or missing. */
+/** Checks that the settings are complete; shows secrets only as set or missing. */
 export function directSettingsFinding({ settings, origins, file }: LoadedSettings): Finding {
   const missing = missingForDirect(settings);
   const from = file === undefined ? "no settings file" : `file ${file}`;
@@ -38,7 +38,7 @@ export function directSettingsFinding({ settings, origins, file }: LoadedSetting
   );
 }
 
-/** Whether both keys can be read, and are of the kind and size that is needed. */
+/** Checks that both keys can be read and have the right kind and size. */
 export function keyFindings(settings: Settings): Finding[] {
   const halves = [
     ["developer key", settings.developerPrivateKey ?? "", "private"],
@@ -53,7 +53,7 @@ export function keyFindings(settings: Settings): Finding[] {
   });
 }
 
-/** Whether another process of this machine has the account's trade connection. */
+/** Checks whether another process of this machine has the account's trade connection. */
 export async function leaseFinding(settings: Settings, host: Host): Promise<Finding> {
   const check = "lease";
   const holder = await accountHolder(settings.developerPrivateKey ?? "", settings, host);
@@ -62,13 +62,13 @@ export async function leaseFinding(settings: Settings, host: Host): Promise<Find
   }
   return failed(
     check,
-    `the account's one trade connection is taken: ${describeHolder(holder)}`,
-    "No login was tried, as it would end that program's. Close it and run doctor again to look at the rest",
+    `the account's only trade connection is in use: ${describeHolder(holder)}`,
+    "doctor did not log in, because that would end the other program's session. Close that program and run doctor again",
     4,
   );
 }
 
-/** A proxy changes the address that the platform sees, and the sockets pass it by. */
+/** Warns about a proxy: it changes the address that the platform sees, and the sockets do not use it. */
 export function platformProxyFindings(env: Host["env"], { authUrl = "" }: Settings): Finding[] {
   const { protocol, hostname } = new URL(authUrl);
   const own = protocol === "https:" ? ["HTTPS_PROXY", "https_proxy"] : ["HTTP_PROXY", "http_proxy"];
@@ -77,12 +77,12 @@ export function platformProxyFindings(env: Host["env"], { authUrl = "" }: Settin
   if (proxy === undefined || except.includes("*") || except.includes(hostname)) return [];
   return [warning(
     "proxy",
-    `${proxy} is set: logins go through that proxy, and the sockets go straight`,
-    `Set NO_PROXY=${hostname}, unless the proxy is wanted; a whitelist then needs both addresses`,
+    `${proxy} is set: logins go through that proxy, but the sockets connect directly`,
+    `Set NO_PROXY=${hostname}, unless you want the proxy; then put both addresses on the whitelist`,
   )];
 }
 
-/** Whether the platform's name can be looked up, its port is open and its certificate is good. */
+/** Checks that the platform's name resolves, its port is open and its certificate is valid. */
 export async function* wayFindings(settings: Settings, patience: Patience): AsyncGenerator<Finding> {
   const url = new URL(settings.authUrl ?? "");
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
@@ -95,21 +95,21 @@ export async function* wayFindings(settings: Settings, patience: Patience): Asyn
 
 async function connectFinding(hostname: string, port: number, patience: Patience): Promise<Finding> {
   const check = "address";
-  const advice = "Check authUrl (HSGATE_AUTH_URL), the network and any firewall on the way";
+  const advice = "Check authUrl (HSGATE_AUTH_URL), the network and any firewall";
   try {
     (await Deno.connect({ hostname, port, signal: within(patience) })).close();
-    return ok(check, `${hostname}:${port} takes connections`);
+    return ok(check, `${hostname}:${port} accepts connections`);
   } catch (error) {
     if (patience.signal.aborted) throw patience.signal.reason;
     if (error instanceof Deno.errors.NotCapable) throw error;
     if (error instanceof Deno.errors.ConnectionRefused) {
-      return failed(check, `${hostname}:${port} is closed: nobody listens there`, advice, 4);
+      return failed(check, `${hostname}:${port} is closed: no program listens there`, advice, 4);
     }
     if (error instanceof Error && error.message.includes("failed to lookup address")) {
       return failed(
         check,
-        `the name "${hostname}" cannot be looked up (DNS)`,
-        "Is it spelt right in authUrl (HSGATE_AUTH_URL)? Does this machine have a network and a name server?",
+        `the name "${hostname}" cannot be resolved (DNS)`,
+        "Is it spelled right in authUrl (HSGATE_AUTH_URL)? Does this machine have a network and a name server?",
         4,
       );
     }
@@ -137,7 +137,7 @@ async function tlsFinding(
     if (limit.aborted) throw limit.reason;
     await connection.handshake();
     stop();
-    return ok(check, "the certificate is good");
+    return ok(check, "the certificate is valid");
   } catch (error) {
     if (patience.signal.aborted) throw patience.signal.reason;
     if (!limit.aborted) stop();
@@ -146,12 +146,12 @@ async function tlsFinding(
     if (reason === undefined) {
       return failed(
         check,
-        limit.aborted ? "the handshake got no answer" : `no encrypted connection (${told})`,
-        "Does https listen at this address? A proxy or firewall may also cut in",
+        limit.aborted ? "the server did not answer the TLS handshake" : `no encrypted connection (${told})`,
+        "Does this address serve https? A proxy or firewall may also interfere",
         4,
       );
     }
-    return failed(check, `the certificate is not good: ${reason}`, adviceOnCertificate(reason), 4);
+    return failed(check, `the certificate is not valid: ${reason}`, adviceOnCertificate(reason), 4);
   } finally {
     limit.removeEventListener("abort", stop);
   }
@@ -161,12 +161,12 @@ function adviceOnCertificate(reason: string): string {
   if (/expired|not ?valid ?yet/i.test(reason)) {
     return "Is this machine's clock right? If it is, ask the broker";
   }
-  if (/name/i.test(reason)) return "The certificate is another host's: check the name in authUrl";
-  return "Is this the platform, or something in between? Where an own authority is meant, name its certificate " +
-    "(HSGATE_CA_CERTS_FILE), or set DENO_TLS_CA_STORE=system; never switch the check off";
+  if (/name/i.test(reason)) return "The certificate belongs to another host: check the name in authUrl";
+  return "Is this the platform, or is the connection intercepted? For your own certificate authority, name its certificate " +
+    "(HSGATE_CA_CERTS_FILE), or set DENO_TLS_CA_STORE=system; never turn the check off";
 }
 
-/** Whether HTTP answers there, and what its clock says beside ours. */
+/** Checks that an HTTP server answers, and compares its clock with ours. */
 export async function* httpFindings(
   { authUrl = "", caCerts }: Settings,
   now: () => number,
@@ -191,7 +191,7 @@ export async function* httpFindings(
         : `no answer: ${
           error instanceof Error ? error.message.slice(error.message.lastIndexOf(": ") + 1).trim() : error
         }`,
-      "Is authUrl (HSGATE_AUTH_URL) the address of the platform? Does a proxy stand in between?",
+      "Is authUrl (HSGATE_AUTH_URL) the address of the platform? Is there a proxy in between?",
       4,
     );
     return;
@@ -202,13 +202,13 @@ export async function* httpFindings(
   else {
     yield warning(
       "clock",
-      "nothing told the platform's time: its answer bears none",
-      "Check this machine's clock (NTP): requests carry the time, and days and sessions are reckoned by it",
+      "the platform's time is unknown: its answer contains none",
+      "Check this machine's clock (NTP): requests contain the time, and hsgate derives days and sessions from it",
     );
   }
 }
 
-/** Asks a server for nothing and resolves to its `Date` header. No proxy sees what goes to this machine. */
+/** Resolves to the `Date` header of a server. Requests to this machine bypass any proxy. */
 async function dateOf(
   url: URL,
   signal: AbortSignal,
@@ -233,7 +233,7 @@ function clockFinding(skewMs: number): Finding {
   return warning(
     check,
     `this machine's clock is ${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} the platform's`,
-    "Set the clock (NTP): requests carry the time, and days and sessions are reckoned by it",
+    "Set the clock (NTP): requests contain the time, and hsgate derives days and sessions from it",
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * What `hsgate doctor` finds in the store, where there is one.
+ * Checks the store for `hsgate doctor`, if there is one.
  *
  * @module
  */
@@ -9,24 +9,24 @@ import type { Host } from "../../terminal/host.ts";
 import { failed, type Finding, ok, warning } from "./findings.ts";
 import { openStore, storeExists, type StoreFlags } from "../shared/store_file.ts";
 
-/** Looks for notices that reached nobody. */
+/** Checks for notices that were not sent. */
 export async function storeFindings(flags: StoreFlags, host: Host): Promise<Finding[]> {
   if (!await storeExists(flags, host)) return [];
   try {
     await using store = await openStore(flags, { host, mustExist: true });
     const { failed: waiting, givenUp } = await countUnsent(store);
-    if (waiting + givenUp === 0) return [ok("notices", "every notice was sent")];
+    if (waiting + givenUp === 0) return [ok("notices", "all notices were sent")];
     const [first] = await unsentNotices(store, { failedOnly: true, limit: 1 });
     const reason = first?.error === undefined ? "" : `; the oldest: ${first.error}`;
     return [
       warning(
         "notices",
-        `${waiting + givenUp} not sent, ${givenUp} of them given up${reason}`,
+        `${waiting + givenUp} not sent, ${givenUp} given up${reason}`,
         '"hsgate notices" lists them, --send tries again; "hsgate notify --test RECIPE" tries its channels',
       ),
     ];
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    return [failed("store", error.message, "Nothing can be run with it until that is mended", 1)];
+    return [failed("store", error.message, "Nothing can run with this store until that is fixed", 1)];
   }
 }

@@ -13,10 +13,10 @@ import { showProgress } from "./progress.ts";
 import { checkDayColumns, dayTable } from "../../terminal/day_table.ts";
 import { clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
 
-/** Exports, shows days as they are done, and ends with 7 when something does not add up. */
+/** Exports, shows progress, and returns 7 if the checks of a day found differences. */
 export async function run({ flags, host }: ExportInput): Promise<number> {
   const begin = clockOf(flags.now, host);
-  // A time of `--now` runs on, as the broker's clock does.
+  // With `--now`, time continues from that instant, like the broker's clock.
   const since = host.now();
   const now = flags.now === undefined ? begin : () => begin() + host.now() - since;
   const markets = marketsOf(flags.markets ?? "hk");
@@ -45,7 +45,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     calendars: calendars(),
     signal: host.signal,
     onProgress(event) {
-      // `--json` keeps the progress off stderr, but not this.
+      // `--json` hides progress on stderr, but not these warnings.
       const isClock = event.type === "clock-differs" || event.type === "clock-unknown";
       if (isClock && flags.json) host.note(`hsgate: warning: ${event.message}`);
       progress.update(event);

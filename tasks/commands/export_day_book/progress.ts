@@ -1,6 +1,5 @@
 /**
- * Shows on stderr how far an export of day books is: one line that is written over on a terminal, plain lines
- * elsewhere.
+ * Shows the progress of a day book export on stderr: one line that is redrawn on a terminal, plain lines elsewhere.
  *
  * @module
  */
@@ -8,28 +7,28 @@ import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
 import type { Host } from "../../terminal/host.ts";
 
-/** What takes the line before away, at the start of a text that is written over it. */
-// deno-lint-ignore no-control-regex -- the point of it
+/** Code that erases the previous line. */
+// deno-lint-ignore no-control-regex -- matches a control code
 const CLEARING = /^\r\x1b\[2K/;
 
-/** Progress that is being shown. Dispose of it before anything else is written. */
+/** A progress display. Dispose of it before anything else is written. */
 interface DayProgress extends Disposable {
   update(event: DayBookEvent): void;
 }
 
-/** How progress is shown. */
+/** Options of the display. */
 interface DayProgressOptions {
-  /** The result is for a program: only a person at a terminal is shown anything. */
+  /** The result is for a program: show progress only on a terminal. */
   json: boolean | undefined;
   /**
-   * Milliseconds of a clock that never jumps.
+   * Returns milliseconds of a clock that never jumps.
    *
    * @default performance.now
    */
   monotonic?: () => number;
 }
 
-/** Starts to show progress. */
+/** Starts a progress display. */
 export function showProgress(
   { note, errTerminal }: Pick<Host, "note" | "errTerminal">,
   { json, monotonic = () => performance.now() }: DayProgressOptions,

@@ -1,5 +1,5 @@
 /**
- * What a working folder is made from: answers of flags, of a person, or the usual ones.
+ * Collects the answers for a new working folder, from flags, from the user, or from defaults.
  *
  * @module
  */
@@ -16,21 +16,21 @@ import { findFolder, usualFolder, type WorkFolder } from "./work_folder.ts";
 import { nearest } from "../../../lib/client/nearest.ts";
 import { paint, plain } from "../../terminal/print.ts";
 
-/** Way to the broker. */
+/** How the folder reaches the broker. */
 export type Way = "simulator" | "gateway" | "direct";
 
-/** Every answer. */
+/** All answers. */
 export interface Answers {
   way: Way;
   /** Address of the gateway. */
   gatewayUrl: string;
-  /** Address of the platform; to be filled in later when absent. */
+  /** Address of the platform; if absent, the user adds it later. */
   authUrl?: string;
   /** Markets of the account, at least one. */
   markets: readonly Market[];
-  /** Exchange whose hours the recipes follow. */
+  /** Exchange whose session times the recipes follow. */
   calendar: Mic;
-  /** Where everything goes. */
+  /** Folder to write to. */
   folder: WorkFolder;
 }
 
@@ -41,10 +41,10 @@ const ways: readonly Option<Way>[] = [
 ];
 
 const GATEWAY = "http://127.0.0.1:11111";
-/** The answer of somebody who has no address of the platform at hand. */
+/** Answer of a user who does not know the platform's address yet. */
 const LATER = "later";
 
-/** Collects the answers; what a flag says is checked before the first question. */
+/** Collects the answers; checks the flags before the first question. */
 export async function collect({ args: [dir], flags, host }: InitInput): Promise<Answers> {
   const given = {
     way: wayOf(flags),
@@ -57,9 +57,9 @@ export async function collect({ args: [dir], flags, host }: InitInput): Promise<
   const asks = flags.yes !== true && host.canAsk;
   if (asks) {
     host.note("This writes a working folder: settings, two recipes, a script and a notebook.");
-    host.note("Enter takes what stands in brackets; Ctrl-C leaves nothing behind.");
+    host.note("Press Enter to accept the answer in brackets. Ctrl-C writes nothing.");
   } else if (flags.yes !== true) {
-    host.note("hsgate: there is no terminal to ask at, so what no flag says is taken as usual");
+    host.note("hsgate: no terminal to ask questions on: using the default for everything that no flag sets");
   }
   const answer = asks ? asking(host) : usual;
   const way = given.way ?? await answer({
@@ -76,29 +76,29 @@ export async function collect({ args: [dir], flags, host }: InitInput): Promise<
     read: readGateway,
   });
   const authUrl = way !== "direct" ? undefined : given.authUrl ?? await answer({
-    title: "Which address has the broker's platform? It stands in the broker's documentation.",
+    title: "What is the address of the broker's platform? The broker's documentation contains it.",
     prompt: "Address",
     usual: LATER,
     read: readPlatform,
   });
   const markets = given.markets ?? await answer({
-    title: "Which markets does the account trade? Several with commas.",
+    title: "Which markets does the account trade? Separate several with commas.",
     prompt: "Markets",
     options: marketOptions,
     usual: "hk,us",
     read: readMarkets,
   });
   const calendars = [...new Set(markets.map((market) => calendarOfMarket[market]))];
-  // With one market there is nothing to choose.
+  // With one market there is only one calendar.
   const calendar = given.calendar ?? await (calendars.length === 1 ? usual : answer)({
-    title: "After whose close shall the day be exported?",
+    title: "After which exchange's close should the recipe export the day?",
     prompt: "Exchange",
     options: calendars.map((name) => ({ name, text: marketsOf(name).join(", ") })),
     usual: calendars[0]!, // there is at least one market
     read: (text) => readCalendar(text, calendars),
   });
   const folder = given.folder ?? await answer({
-    title: "Into which folder? It is made, or is empty.",
+    title: "Which folder? It must be empty; it is created if missing.",
     prompt: "Folder",
     usual: await usualFolder(toolkit),
     read: findFolder,
@@ -119,7 +119,7 @@ const asking = (host: Host): Answer => async (question) => {
 };
 const usual: Answer = async ({ read, usual }) => await read(usual);
 
-/** An address that is only of one way names that way too. */
+/** Returns the way to the broker. A flag that only one way has implies that way. */
 function wayOf({ connect, gateway, "auth-url": authUrl }: InitInput["flags"]): Way | undefined {
   const way = connect === undefined ? undefined : readWay(connect);
   const others = [["gateway", gateway], ["direct", authUrl]] as const;
@@ -127,7 +127,7 @@ function wayOf({ connect, gateway, "auth-url": authUrl }: InitInput["flags"]): W
   const wrong = named.find((of) => of !== (way ?? named[0]));
   if (wrong === undefined) return way ?? named[0];
   const flag = wrong === "gateway" ? "--gateway" : "--auth-url";
-  throw new UsageError(`Cannot take ${flag}: the way to the broker is "${way ?? named[0]}"`);
+  throw new UsageError(`Cannot use ${flag}: the way to the broker is "${way ?? named[0]}"`);
 }
 
 const readWay = (text: string) => readOption(text, { what: "the way to the broker", options: ways });
@@ -139,18 +139,18 @@ const marketOptions: readonly Option<Market>[] = Market.names.map((name) => ({
 
 function readMarkets(text: string): Market[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
-  if (words.length === 0) throw new UsageError("Cannot do without a market: name at least one");
+  if (words.length === 0) throw new UsageError("Cannot create a folder without a market: name at least one");
   return [...new Set(words.map((word) => readOption(word, { what: "a market", options: marketOptions })))];
 }
 
-/** Markets that keep a calendar, in words. */
+/** Returns the names of the markets that follow a calendar. */
 function marketsOf(calendar: Mic): string[] {
   return Market.names.filter((market) => calendarOfMarket[market] === calendar).map((name) =>
     Market.label(name)
   );
 }
 
-/** Reads any calendar by its name; a number stands for one of those that were shown. */
+/** Reads the name of any calendar, or the number of one of the listed options. */
 function readCalendar(text: string, shown: readonly Mic[] = []): Mic {
   const options = /^\d+$/.test(text) ? shown : mics;
   return readOption(text, { what: "the exchange", options: options.map((name) => ({ name, text: "" })) });
@@ -161,7 +161,7 @@ function readGateway(text: string): string {
   if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") {
     return text;
   }
-  throw new UsageError(`Cannot take this for the gateway's address: write it like "${GATEWAY}"`);
+  throw new UsageError(`Cannot use this as the gateway's address: write it like "${GATEWAY}"`);
 }
 
 function readPlatform(text: string): string | undefined {
@@ -173,31 +173,31 @@ function readPlatform(text: string): string | undefined {
   }
 }
 
-/** One of the answers to choose from. */
+/** An option of a question. */
 interface Option<T extends string> {
   name: T;
-  /** What it means, in a few words. */
+  /** Its meaning, in a few words. */
   text: string;
 }
 
-/** A question that reads one answer. */
+/** A question whose text answer is read into a value. */
 interface Question<T> {
-  /** What is asked, with its question mark. */
+  /** The question, with its question mark. */
   title: string;
-  /** The word before the brackets. */
+  /** Text before the brackets. */
   prompt: string;
-  /** Answers to choose from; their numbers do as well. */
+  /** Options; the user may type their numbers too. */
   options?: readonly Option<string>[];
-  /** What Enter takes. */
+  /** The answer to Enter. */
   usual: string;
-  /** Reads an answer. @throws {UsageError} With what is expected. */
+  /** Reads an answer. @throws {UsageError} If it is not valid; the message says what is expected. */
   read: (text: string) => T | Promise<T>;
 }
 
-/** Most wrong answers to one question, so that a terminal that answers by itself ends. */
+/** Limit of wrong answers to one question, so that a terminal that answers automatically does not loop forever. */
 const TRIES = 10;
 
-/** Asks until the answer can be read. */
+/** Asks until the answer is valid. */
 async function ask<T>(host: Host, question: Question<T>): Promise<T> {
   const { title, prompt, options = [], usual, read } = question;
   host.note(`\n${paint(host, "bold", title)}`);
@@ -216,7 +216,10 @@ async function ask<T>(host: Host, question: Question<T>): Promise<T> {
   }
 }
 
-/** Reads one of some options by its name or number. @throws {UsageError} With the nearest name. */
+/**
+ * Returns the option with this name or number. @throws {UsageError} If there is none; the message names the nearest
+ * one.
+ */
 function readOption<T extends string>(
   text: string,
   { what, options }: { what: string; options: readonly Option<T>[] },
@@ -228,5 +231,5 @@ function readOption<T extends string>(
   if (found !== undefined) return found;
   const meant = nearest(wanted, names);
   const hint = meant === undefined ? `there are ${names.join(", ")}` : `did you mean "${meant}"?`;
-  throw new UsageError(`Cannot take "${wanted}" for ${what}: ${hint}`);
+  throw new UsageError(`Cannot use "${wanted}" as ${what}: ${hint}`);
 }

@@ -17,7 +17,7 @@ import { toolkit } from "./toolkit.ts";
 import { trustWritten } from "../trust/body.ts";
 import { type PlannedFile, writeAll } from "./work_folder.ts";
 
-/** Asks, then writes everything at once. */
+/** Asks the questions, then writes all files. */
 export async function run(input: InitInput): Promise<number> {
   const { flags, host } = input;
   const answers = await collect(input);
@@ -25,7 +25,7 @@ export async function run(input: InitInput): Promise<number> {
   const elsewhere = linkedOutside(path);
   if (elsewhere !== undefined) {
     throw new UsageError(
-      `Cannot write into "${path}": a link leads to "${elsewhere}"; if that place is yours, name it itself`,
+      `Cannot write into "${path}": a link leads to "${elsewhere}"; if that folder is yours, give its real path`,
     );
   }
   const steps = nextSteps(answers, host);
@@ -35,7 +35,7 @@ export async function run(input: InitInput): Promise<number> {
   await trustOwn(answers, host);
   if (answers.folder.url.href.startsWith(toolkit.href)) {
     host.note(
-      "hsgate: warning: the folder lies inside the toolkit's own, where git and its checks see it too",
+      "hsgate: warning: the folder is inside the toolkit's own folder, where git and the toolkit's checks include it",
     );
   }
   const { way, markets, calendar, folder } = answers;
@@ -47,7 +47,7 @@ export async function run(input: InitInput): Promise<number> {
   return 0;
 }
 
-/** Trusts the settings and recipes that were written just now. Nobody else can have changed them yet. */
+/** Trusts the settings and recipes that this command has just written. Nobody else can have changed them yet. */
 async function trustOwn({ folder }: Answers, host: Host): Promise<void> {
   const at = (name: string) =>
     decodeURIComponent(new URL(name, `${folder.url.href.replace(/\/*$/, "")}/`).pathname);
@@ -64,7 +64,7 @@ function show(
   { files, steps, host }: { files: readonly PlannedFile[]; steps: readonly NextStep[]; host: Host },
 ): void {
   const where = folder.path === "." ? "this folder" : `"${folder.path}"`;
-  const what = `${wayInWords(way)}, ${listed(markets)}, hours of ${calendar}`;
+  const what = `${wayInWords(way)}, ${listed(markets)}, session times of ${calendar}`;
   host.out(`Wrote ${files.length} files into ${where}, for ${what}:`);
   const names = files.map(({ path }) => path).join(" ");
   for (const line of wrap(names, 78)) host.out(paint(host, "dim", `  ${line}`));

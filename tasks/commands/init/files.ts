@@ -1,5 +1,5 @@
 /**
- * Every file of a new working folder: settings, recipes, configuration, notebook.
+ * Creates the files of a new working folder: settings, recipes, configuration, notebook.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { PlannedFile } from "./work_folder.ts";
 import { isMap, isPair, isScalar, parseDocument, type Range } from "yaml";
 import type { Market } from "../../../lib/dictionaries/market.ts";
 
-/** The narrowest permissions that the script runs with. */
+/** The minimum permissions for the script. */
 const fees: Readonly<Record<Way, string>> = {
   simulator: "DENO_NO_UPDATE_CHECK=1 deno run --allow-net=127.0.0.1 fees.ts",
   gateway: "DENO_NO_UPDATE_CHECK=1 deno run --allow-net --allow-env --allow-read --allow-sys=uid fees.ts",
@@ -19,8 +19,7 @@ const fees: Readonly<Record<Way, string>> = {
     "DENO_NO_UPDATE_CHECK=1 deno run --allow-net --allow-env --allow-read --allow-write --allow-sys=uid fees.ts",
 };
 
-const gitignore =
-  `# What runs have written, and what they know; the store is copied with "hsgate store backup"
+const gitignore = `# Output of runs, and the store; copy the store with "hsgate store backup"
 /out/
 /hsgate.db*
 /hsgate.log
@@ -32,7 +31,7 @@ const gitignore =
 /sim.json
 `;
 
-/** Makes all files; nothing is written yet. */
+/** Returns all files; writes nothing. */
 export async function filesFor(answers: Answers, steps: readonly NextStep[]): Promise<PlannedFile[]> {
   const { way, folder } = answers;
   const schema = JSON.stringify(await recipeJsonSchema(), null, 2);
@@ -56,7 +55,7 @@ export async function filesFor(answers: Answers, steps: readonly NextStep[]): Pr
   ];
 }
 
-/** A file of the toolkit that is copied; what it tells the toolkit's own linter stays there. */
+/** Returns a template file of the toolkit, without comments for the toolkit's own linter. */
 async function template(name: string): Promise<string> {
   const text = await Deno.readTextFile(new URL(`tasks/templates/${name}`, toolkit));
   return text.replace(/^\/\/ deno-lint-ignore-file .*\n/, "");
@@ -68,19 +67,19 @@ function withMarkets(text: string, { markets }: Answers): string {
 }
 
 const start =
-  `# Settings of this folder. Flags and environment variables come before them. After an edit of this file, or of a file
+  `# Settings of this folder. Flags and environment variables override them. After an edit of this file, or of a file
 # in this folder that it names, run "deno task hsgate trust hsgate.yaml".
 `;
 
 const store = `
-# What was due and what became of it. Runs are written down here, so that none is done twice: keep this file, and
-# copy it with "deno task hsgate store backup".
+# The store records every slot and its result, so that no slot runs twice. Keep this file, and
+# back it up with "deno task hsgate store backup".
 store: hsgate.db
 `;
 
 const simulator = `
-# The recipes connect to a simulator of their own, so no address and no password is needed. For a broker: take
-# "connect: simulator" out of the recipes, and write here what "hsgate init --connect gateway" would.
+# The recipes start their own simulator, so they need no address and no password. For a real broker: remove
+# "connect: simulator" from the recipes, and write here what "hsgate init --connect gateway" would write.
 `;
 
 const tradePassword = `
@@ -90,16 +89,17 @@ const tradePassword = `
 `;
 
 const gateway = (url: string) => `
-# Way to the broker: its gateway program.
+# The broker is reached through its gateway program.
 transport: gateway
 gatewayUrl: ${url}
-${tradePassword}# Its key, which the vendor publishes, in the same ways: HSGATE_TRADE_PASSWORD_KEY, or ..._FILE, or:
+${tradePassword}# The key of the trade password, which the vendor publishes, works the same way: HSGATE_TRADE_PASSWORD_KEY,
+# HSGATE_TRADE_PASSWORD_KEY_FILE, or:
 # tradePasswordKeyFile: secrets/trade_password_key
 `;
 
 const direct = (url: string | undefined) => `
-# Way to the broker: its own socket, without the gateway program. "deno task hsgate keys new --out secrets" makes the
-# pair of keys and says what to do with it; "deno task hsgate doctor" tells what is missing or wrong.
+# The broker is reached over its own socket, without the gateway program. "deno task hsgate keys new --out secrets"
+# creates the key pair and explains how to use it; "deno task hsgate doctor" shows what is missing or wrong.
 transport: direct
 ${
   url === undefined
@@ -117,19 +117,19 @@ ${
 # loginPasswordFile: secrets/login_password
 ${tradePassword}`;
 
-/** Writes `hsgate.yaml`. */
+/** Returns the text of `hsgate.yaml`. */
 function settingsFor({ way, gatewayUrl, authUrl }: Answers): string {
   const text = way === "simulator" ? simulator : way === "gateway" ? gateway(gatewayUrl) : direct(authUrl);
   return start + text + store;
 }
 
-/** The schema, as a recipe's editor finds it. */
+/** Path of the schema, relative to a recipe. */
 const SCHEMA = "recipe.schema.json";
 
-/** A place in a recipe, and what stands there instead; nothing takes the member away. */
+/** A path in a recipe and its new value; `undefined` removes the member. */
 type Change = readonly [path: readonly (string | number)[], text: string | undefined];
 
-/** Securities whose quotes are written, as long as nobody names others. */
+/** Securities whose quotes the recipe writes until the user names others. */
 const quotes: Readonly<Record<Market, readonly string[]>> = {
   hk: ["00700.HK", "00005.HK"],
   us: ["AAPL"],
@@ -137,7 +137,7 @@ const quotes: Readonly<Record<Market, readonly string[]>> = {
   shenzhen: ["000333.SZ"],
 };
 
-/** Makes the recipes. `root` is the folder of the toolkit. */
+/** Returns the recipes. `root` is the folder of the toolkit. */
 async function recipesFor(answers: Answers, root: URL): Promise<PlannedFile[]> {
   const { calendar, markets, way } = answers;
   const named = `[${markets.join(", ")}]`;
@@ -146,7 +146,7 @@ async function recipesFor(answers: Answers, root: URL): Promise<PlannedFile[]> {
       [["schedule", 0, "calendar"], calendar],
       [["schedule", 1, "calendar"], calendar],
       [["steps", 0, "with", "markets"], named],
-      // Few accounts have futures, and the broker refuses their lists to all others.
+      // Few accounts have futures, and the broker rejects futures lists for all others.
       [["steps", 0, "with", "accounts"], way === "simulator" ? "[securities, futures]" : "[securities]"],
     ],
     "morning_snapshot.yaml": [
@@ -166,21 +166,21 @@ async function recipesFor(answers: Answers, root: URL): Promise<PlannedFile[]> {
   );
 }
 
-/** Codes of digits would be numbers without quotes. */
+/** Quotes codes that YAML would read as numbers. */
 const quoted = (code: string, index: number) =>
   `${index === 0 ? "" : " "}${/^\d/.test(code) ? `"${code}"` : code}`;
 
-/** The text with the schema's line before it, and the way to the broker where it is not that of the settings. */
+/** Adds the line that names the schema, and for the simulator the line that connects to it. */
 function headed(text: string, { way }: Answers): string {
   const first = `# yaml-language-server: $schema=../${SCHEMA}\n`;
   if (way !== "simulator") return first + text;
   const line =
-    "# A simulated broker inside the process that runs it. Without this line the settings say where the broker is.\n" +
+    "# A simulated broker in the process of the run. Without this line, the recipe uses the broker of the settings.\n" +
     "connect: simulator\n";
   return first + text.replace(/^(schedule:)/m, `${line}$1`);
 }
 
-/** Puts texts in place of values, so that comments and everything else stay as they are. */
+/** Replaces values in a recipe's text; comments and everything else stay as they are. */
 function changed(text: string, changes: readonly Change[]): string {
   const document = parseDocument(text);
   const edits = changes.map(([path, instead]) => {
@@ -205,9 +205,9 @@ function changed(text: string, changes: readonly Change[]): string {
 
 function rangeOf(node: unknown, path: Change[0]): [number, number] {
   const range = typeof node === "object" && node !== null && "range" in node
-    // Every node of a parsed document has its range.
+    // Every node of a parsed document has a range.
     ? node.range as Range
     : undefined;
-  if (range === undefined) throw new Error(`a ready recipe lacks ${path.join(".")}`);
+  if (range === undefined) throw new Error(`the recipe template has no member ${path.join(".")}`);
   return [range[0], range[1]];
 }

@@ -1,5 +1,5 @@
 /**
- * What a person does next in a new working folder, and the page that explains the folder later.
+ * Lists the next steps in a new working folder, and writes its README.
  *
  * @module
  */
@@ -11,49 +11,49 @@ import { shellLine } from "../../../lib/shell_words.ts";
 const toBroker: Readonly<Record<Way, string>> = {
   simulator: `## From the simulator to the broker
 
-Nothing here reaches a broker, as both recipes and \`account.ts\` have a simulator of their own. To change that:
+Nothing here reaches a broker: both recipes and \`account.ts\` start their own simulator. To change that:
 
 - run \`hsgate init\` for another folder with \`--connect gateway\` or \`--connect direct\`,
-- take its \`hsgate.yaml\` and \`account.ts\`, and take \`connect: simulator\` out of your recipes,
-- begin with a new store: move \`hsgate.db\` away, as what it tells is about the simulator.
+- copy its \`hsgate.yaml\` and \`account.ts\` here, and remove \`connect: simulator\` from your recipes,
+- start with a new store: move \`hsgate.db\` away, because its runs are runs with the simulator.
 
-Other commands, such as \`quote\` and \`watch\`, look at a simulator that runs in another terminal:
+Other commands, such as \`quote\` and \`watch\`, use a simulator that runs in another terminal:
 \`deno task sim --info sim.json\`, then \`deno task hsgate quote AAPL --config sim.json\`.
 `,
   gateway: `## Secrets
 
-Passwords and keys are in the environment or in files below \`secrets/\`, which git leaves out; \`hsgate.yaml\`
-tells their names. \`deno task hsgate doctor\` says in words what is missing or wrong.
+Passwords and keys are in the environment or in files below \`secrets/\`, which git ignores; \`hsgate.yaml\`
+contains their paths. \`deno task hsgate doctor\` shows what is missing or wrong.
 `,
   direct: `## Secrets
 
-Passwords and keys are in the environment or in files below \`secrets/\`, which git leaves out; \`hsgate.yaml\`
-tells their names.
+Passwords and keys are in the environment or in files below \`secrets/\`, which git ignores; \`hsgate.yaml\`
+contains their paths.
 
-- \`deno task hsgate keys new --out secrets\` makes the pair of keys and says where its public half goes.
-- \`deno task hsgate keys check FILE\` and \`deno task hsgate doctor\` say in words what is wrong.
+- \`deno task hsgate keys new --out secrets\` creates the key pair and says where to register the public key.
+- \`deno task hsgate keys check FILE\` and \`deno task hsgate doctor\` show what is wrong.
 `,
 };
 
-/** Writes `README.md`. */
+/** Returns the text of `README.md`. */
 export function readmeFor({ way, markets, calendar }: Answers, steps: readonly NextStep[]): string {
   const commands = steps.filter(({ command }) => !command.startsWith("cd "));
   const width = Math.max(...commands.map(({ command }) => command.length));
   const lines = commands.map(({ command, text }) => `${command.padEnd(width)}  # ${text}`);
-  return `# A working folder of hsgate
+  return `# An hsgate working folder
 
-Made by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, hours of ${calendar}.
+Created by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, session times of ${calendar}.
 
 - \`hsgate.yaml\`: settings; after an edit run \`deno task hsgate trust hsgate.yaml\`
 - \`recipes/end_of_day.yaml\`: fills with fees, orders and the fund journal of the last days, into \`out/\`
 - \`recipes/morning_snapshot.yaml\`: funds, holdings and quotes before the open, into \`out/\`
-- \`account.ts\`: how the script and the notebook reach the account
-- \`fees.ts\`: a script: what a week of trades cost
-- \`notebook.ipynb\`: the account in tables; once, \`deno jupyter --install\`, then any Jupyter
-- \`recipe.schema.json\`: what may stand in a recipe, for the editor (VS Code with the YAML extension); after an
-  update of the toolkit \`deno task hsgate schema --out recipe.schema.json\` writes it anew
-- \`deno.json\`: where the toolkit lies, and the tasks
-- \`deno.lock\`: the packages that scripts here may load, by their hashes; after an update of the toolkit, or
+- \`account.ts\`: how the script and the notebook connect to the account
+- \`fees.ts\`: a script that computes the costs of a week of trades
+- \`notebook.ipynb\`: the account in tables; run \`deno jupyter --install\` once, then open it in any Jupyter
+- \`recipe.schema.json\`: the schema of recipes for your editor (VS Code with the YAML extension); after an
+  update of the toolkit \`deno task hsgate schema --out recipe.schema.json\` writes it again
+- \`deno.json\`: the path of the toolkit, and the tasks
+- \`deno.lock\`: the packages that scripts here may load, with their hashes; after an update of the toolkit, or
   for packages of your own, \`deno install --frozen=false\` writes it again
 
 Run from this folder:
@@ -62,11 +62,11 @@ Run from this folder:
 ${lines.join("\n")}
 \`\`\`
 
-\`hsgate.db\` is the store: it knows what has run, so that nothing runs twice. Keep it.
+\`hsgate.db\` is the store: it records what has run, so that no slot runs twice. Keep it.
 
-## Then
+## More to try
 
-To watch the scheduler at work, give it a recipe for every minute, as \`recipes/every_minute.yaml\`:
+To watch the scheduler, add a recipe that runs every minute, as \`recipes/every_minute.yaml\`:
 
 \`\`\`yaml
 name: every-minute
@@ -76,13 +76,13 @@ steps:
 \`\`\`
 
 - \`run morning_snapshot --manual\` runs a recipe outside its schedule.
-- \`test --from 2025-01-01 --to 2025-12-31\` rehearses the schedules of a year, against a simulator.
-- \`deploy --to systemd\` writes the files by which the system itself starts the recipes.
+- \`test --from 2025-01-01 --to 2025-12-31\` rehearses the schedules of a year with a simulator.
+- \`deploy --to systemd\` writes files with which the operating system starts the recipes.
 
 ${toBroker[way]}`;
 }
 
-/** Names a way. */
+/** Describes a way to the broker. */
 export function wayInWords(way: Way): string {
   return way === "simulator"
     ? "a simulated broker"
@@ -91,7 +91,7 @@ export function wayInWords(way: Way): string {
     : "the broker's own socket";
 }
 
-/** Markets in words: `markets hk and us`. */
+/** Lists markets: `markets hk and us`. */
 export function listed(markets: readonly string[]): string {
   const last = markets.at(-1);
   const before = markets.slice(0, -1).join(", ");
@@ -104,7 +104,7 @@ export interface NextStep {
   text: string;
 }
 
-/** The commands to try, in order. */
+/** Returns the commands to try, in order. */
 export function nextSteps(answers: Answers, host: Pick<Host, "env" | "now">): NextStep[] {
   const { way, folder } = answers;
   const deno = denoCommand(host);
@@ -115,28 +115,31 @@ export function nextSteps(answers: Answers, host: Pick<Host, "env" | "now">): Ne
       ? [
         step(
           "keys new --out secrets",
-          "the pair of keys; then fill in hsgate.yaml, which says what is missing",
+          "creates the key pair; then add to hsgate.yaml what it says is missing",
         ),
         step("trust hsgate.yaml", "shows what the settings can do, and lets commands use them"),
       ]
       : [],
-    ...way === "simulator" ? [] : [step("doctor", "says in words what is missing or wrong")],
+    ...way === "simulator" ? [] : [step("doctor", "shows what is missing or wrong")],
     step("check", "checks the recipes"),
-    step("next", "when they will run"),
+    step("next", "shows when they will run"),
     step("run end_of_day", "exports the last five trading days into out/"),
     step("schedule", "runs every recipe when it is due, until Ctrl-C"),
-    step("runs", "what has run"),
-    step(`why end-of-day ${lastDay(answers, host.now())}`, "what happened on a day, or why nothing did"),
-    { command: `${deno} task fees`, text: "the script fees.ts: what a week of trades cost" },
+    step("runs", "lists what has run"),
+    step(
+      `why end-of-day ${lastDay(answers, host.now())}`,
+      "explains what happened on a day, or why nothing ran",
+    ),
+    { command: `${deno} task fees`, text: "runs fees.ts: the costs of a week of trades" },
   ];
 }
 
-/** Whoever has Deno through npm alone types it that way. */
+/** Returns how the user runs Deno; a user who has Deno only through npm needs npx. */
 function denoCommand({ env }: Pick<Host, "env">): string {
   return env("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno}` : "deno";
 }
 
-/** The last day with a session that has begun, where the calendar knows. */
+/** Returns the last day whose session has begun, if the calendar covers it. */
 function lastDay({ calendar }: Answers, now: number): string {
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(calendarZone[calendar])
     .toPlainDate().toString();

@@ -1,5 +1,5 @@
 /**
- * Where the toolkit itself lies, and how a working folder names it.
+ * Finds the toolkit's folder, and writes the configuration with which a working folder uses it.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { shellLine } from "../../../lib/shell_words.ts";
 /** Root of the toolkit. */
 export const toolkit = new URL("../../../", import.meta.url);
 
-/** The members of the toolkit's own configuration that a working folder repeats. */
+/** Members of the toolkit's own configuration that a working folder needs. */
 interface ToolkitConfig {
   name: string;
   version: string;
@@ -18,12 +18,12 @@ interface ToolkitConfig {
 }
 
 /**
- * Writes the `deno.json` of a working folder: the names of the toolkit's modules, and its tasks. `links` lets the
- * toolkit's modules find their own packages when a script imports them. The toolkit is named by the way to it from the
- * folder, so that both can be moved together.
+ * Returns the `deno.json` of a working folder: the names of the toolkit's modules, and its tasks. `links` lets the
+ * toolkit's modules find their own packages when a script imports them. Paths to the toolkit are relative, so that both
+ * folders can be moved together.
  */
 export async function configFor(folder: URL, fees: string): Promise<string> {
-  // A file of the toolkit's own.
+  // This file belongs to the toolkit.
   const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", toolkit))) as ToolkitConfig;
   const here = relative(folder, toolkit);
   const own = Object.entries(config.imports).filter(([name]) => /^hsgate(\/|$)/.test(name));
@@ -31,11 +31,11 @@ export async function configFor(folder: URL, fees: string): Promise<string> {
     JSON.stringify(
       {
         links: [here.replace(/\/$/, "")],
-        // These are addresses, in which a space is written %20.
+        // These are URLs, in which a space is written %20.
         imports: Object.fromEntries(
           own.map(([name, path]) => [name, encodeURI(here) + path.replace(/^\.\//, "")]),
         ),
-        // Packages are those of deno.lock, or nothing runs; "deno install --frozen=false" takes others in.
+        // Only packages of deno.lock may load; "deno install --frozen=false" adds others.
         lock: { frozen: true },
         tasks: {
           hsgate: taskOf(config, "hsgate", here),
@@ -52,26 +52,26 @@ export async function configFor(folder: URL, fees: string): Promise<string> {
 }
 
 /**
- * Writes the `deno.lock` of a working folder: the toolkit's packages with their hashes, so that a script there loads
+ * Returns the `deno.lock` of a working folder: the toolkit's packages with their hashes, so that a script there loads
  * the packages that the toolkit was tested with.
  */
 export async function lockFile(): Promise<string> {
   const read = async (name: string) => await Deno.readTextFile(new URL(name, toolkit));
-  // Files of the toolkit's own.
+  // These files belong to the toolkit.
   const { name, version } = JSON.parse(await read("deno.json")) as ToolkitConfig;
   const { workspace, ...packages } = JSON.parse(await read("deno.lock")) as { workspace: unknown };
   const links = { [`jsr:${name}@${version}`]: workspace };
   return `${JSON.stringify({ ...packages, workspace: { links } }, null, 2)}\n`;
 }
 
-/** The toolkit's own task, with its permissions and the packages of its lock file, as it is called from elsewhere. */
+/** Returns a task of the toolkit with its permissions and lock file, for a call from another folder. */
 function taskOf({ tasks }: ToolkitConfig, name: string, here: string) {
   const { description, command } = tasks[name]!; // the toolkit has these tasks
   const program = (_: string, path: string) => ` --config ${shellLine([`${here}deno.json`, here + path])}`;
   return { description, command: command.replace(/ (tasks\/\S+)/, program) };
 }
 
-/** The way from one folder to another, with a slash at its end; the address itself where there is none. */
+/** Returns the relative path from one folder to another, with a slash at its end; the URL itself if there is none. */
 export function relative(from: URL, to: URL): string {
   if (from.origin !== to.origin || from.protocol !== to.protocol) return to.href;
   const [up, down] = [from.pathname.split("/").slice(0, -1), to.pathname.split("/").slice(0, -1)];

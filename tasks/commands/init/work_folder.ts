@@ -1,16 +1,16 @@
 /**
- * The folder that is written: new or empty, and written as a whole or not at all.
+ * Checks and writes the working folder. It must be new or empty, and it is written completely or not at all.
  *
  * @module
  */
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../lib/private_files.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
-/** A folder that may be written. */
+/** A folder that may be written to. */
 export interface WorkFolder {
-  /** As it was named, without a slash at its end. */
+  /** Path as the user gave it, without a slash at its end. */
   path: string;
-  /** As an absolute address, with a slash at its end. */
+  /** Absolute URL, with a slash at its end. */
   url: URL;
 }
 
@@ -20,14 +20,15 @@ export interface PlannedFile {
   text: string;
 }
 
-/** What does not count: a repository that was just made, and what a file manager leaves behind. */
+/** Names that may be in an "empty" folder: a new repository, and files of file managers. */
 const ignored = [".git", ".DS_Store", "Thumbs.db", "desktop.ini"];
 
 const NEW_FOLDER = "trading";
 
 /**
- * Names the folder that is proposed: the current one where it is empty, else a new one; beside the toolkit rather than
- * inside it, where a clean-up of the checkout would take the store along.
+ * Returns the default folder: the current one if it is empty, or else a new one. In the toolkit's own folder the new
+ * one
+ * is next to it, because cleaning the checkout would delete a store inside it.
  */
 export async function usualFolder(toolkit: URL): Promise<string> {
   if ((await namesIn("."))?.length === 0) return ".";
@@ -37,26 +38,26 @@ export async function usualFolder(toolkit: URL): Promise<string> {
 }
 
 /**
- * Resolves to a folder that may be written.
+ * Returns a folder that may be written to.
  *
- * @throws {UsageError} When it is no folder, or something lies in it.
+ * @throws {UsageError} If it is not a folder, or is not empty.
  */
 export async function findFolder(name: string): Promise<WorkFolder> {
   const path = name.trim().replace(/(.)[/\\]+$/, "$1");
   if (path === "") {
-    throw new UsageError('Cannot write into "": name a folder that is new, or "." for this one');
+    throw new UsageError('Cannot write into "": name a new folder, or "." for this one');
   }
   const names = await namesIn(path);
   if (names !== undefined && names.length > 0) {
     const shown = names.slice(0, 5).map((each) => `"${each}"`).join(", ");
     const rest = names.length > 5 ? ` and ${names.length - 5} more` : "";
-    throw new UsageError(`Cannot write into "${path}": it has ${shown}${rest}; name a folder that is new`);
+    throw new UsageError(`Cannot write into "${path}": it contains ${shown}${rest}; name a new folder`);
   }
   const { pathToFileURL } = await import("node:url");
   return { path, url: new URL(`${pathToFileURL(await realPath(path)).href}/`) };
 }
 
-/** The path without links, of which the last parts may not be there yet: ways lead from the real place. */
+/** Returns the path without links; its last parts may not exist yet. Relative paths must start at the real folder. */
 async function realPath(path: string): Promise<string> {
   const { basename, dirname, join, resolve } = await import("node:path");
   const whole = resolve(path);
@@ -68,7 +69,7 @@ async function realPath(path: string): Promise<string> {
   }
 }
 
-/** Names of what lies in a folder, in order; nothing where there is no folder. */
+/** Returns the names in a folder, sorted; `undefined` if there is no folder. */
 async function namesIn(path: string): Promise<string[] | undefined> {
   try {
     const entries = await Array.fromAsync(Deno.readDir(path));
@@ -80,7 +81,7 @@ async function namesIn(path: string): Promise<string[] | undefined> {
   }
 }
 
-/** Writes files that are not there yet. When one cannot be written, those before it are taken away again. */
+/** Writes new files. If one cannot be written, removes those before it. */
 export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile[]): Promise<void> {
   const made: string[] = [];
   try {
@@ -88,7 +89,7 @@ export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile
     for (const file of files) {
       const target = `${path}/${file.path}`;
       (await Deno.open(target, { write: true, createNew: true, mode: PRIVATE_FILE })).close();
-      made.push(target); // it is ours from here on, also when the disk is full
+      made.push(target); // before writing, so that a partly written file is removed too
       await Deno.writeTextFile(target, file.text);
     }
   } catch (error) {
@@ -97,7 +98,7 @@ export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile
   }
 }
 
-/** Every folder that is needed, the outer ones first. */
+/** Returns every folder that must exist, outer folders first. */
 function foldersOf(path: string, files: readonly PlannedFile[]): string[] {
   const upTo = (parts: readonly string[]) =>
     parts.map((_, index) => parts.slice(0, index + 1).join("/")).filter((each) => each !== "");

@@ -14,14 +14,14 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { InspectInput } from "../inspect.ts";
 
-/** All frames are in memory at once. */
+/** Largest input, because all frames are in memory at once. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** Prints a line for every frame. */
+/** Prints one line for each frame. */
 export async function run({ args, flags, host }: InspectInput): Promise<number> {
   const [file = "-"] = args;
   const { "aes-key": aesKey, "private-key": privateKey, "platform-key": platformKey } = flags;
-  // Keys first: who has mistyped one should not have to type the bytes in again.
+  // Keys first: a mistyped key should not cost a user the bytes typed on stdin.
   const keys = {
     aesKey: aesKey === undefined ? undefined : sessionKeyOf(aesKey),
     privateKey: privateKey === undefined ? undefined : readPrivateKey(await textOf(privateKey, host)),
@@ -54,7 +54,7 @@ async function textOf(path: string, host: Host): Promise<string> {
   return file.text;
 }
 
-/** Bytes as they are, which the host's readers of text would damage. */
+/** Reads raw bytes; the host's text readers would damage them. */
 async function bytesOf(path: string, host: Host): Promise<Uint8Array> {
   if (path === "-") {
     if (host.canAsk) {

@@ -9,12 +9,12 @@ import type { KeysCheckInput } from "../keys.ts";
 import { paint } from "../../terminal/print.ts";
 import { examineKey, type KeyFile } from "../doctor/key_findings.ts";
 
-/** Largest key file, bytes. */
+/** Largest size of a key file, bytes. */
 const MOST_BYTES = 1024 * 1024;
 
 const marks = { ok: ["ok  ", "green"], warning: ["warn", "yellow"], failed: ["FAIL", "red"] } as const;
 
-/** Prints what there is to say about a key file, and ends with 2 when it cannot be used. */
+/** Prints the findings about a key file, and returns 2 if it cannot be used. */
 export async function run({ args: [path = ""], flags, host }: KeysCheckInput): Promise<number> {
   const half = flags.public === true ? "public" : "private";
   const report = examineKey(await fileOf(path), half);
@@ -29,7 +29,7 @@ export async function run({ args: [path = ""], flags, host }: KeysCheckInput): P
   }
   if (report.publicKey !== undefined && report.ok) {
     host.out("");
-    host.out(half === "private" ? "Its public half, to be registered with the broker:" : "The key itself:");
+    host.out(half === "private" ? "Its public key, to register with the broker:" : "The key:");
     host.out(report.publicKey);
   }
   return report.ok ? 0 : 2;
@@ -43,7 +43,7 @@ async function fileOf(path: string): Promise<KeyFile> {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) throw new UsageError(`Cannot read "${path}": no such file`);
     if (error instanceof Deno.errors.PermissionDenied) {
-      throw new UsageError(`Cannot read "${path}": this user may not read it`);
+      throw new UsageError(`Cannot read "${path}": you have no permission to read it`);
     }
     throw error;
   }

@@ -11,7 +11,7 @@ import type { KeysNewInput } from "../keys.ts";
 const PRIVATE_NAME = "developer_private.pem";
 const PUBLIC_NAME = "developer_public.txt";
 
-/** Makes a pair and writes its halves to files that were not there before. */
+/** Creates a key pair and writes it to two new files. */
 export async function run({ flags, host }: KeysNewInput): Promise<number> {
   const folder = (flags.out ?? ".").replace(/(.)\/+$/, "$1");
   await Deno.mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
@@ -22,7 +22,7 @@ export async function run({ flags, host }: KeysNewInput): Promise<number> {
   try {
     await writeNew(publicKeyFile, `${registered}\n`, PRIVATE_FILE);
   } catch (error) {
-    await Deno.remove(privateKeyFile); // made a moment ago, and of use to nobody without its other half
+    await Deno.remove(privateKeyFile); // just created, and useless without the other file
     throw error;
   }
   if (flags.json) {
@@ -35,11 +35,11 @@ export async function run({ flags, host }: KeysNewInput): Promise<number> {
     "",
     registered,
     "",
-    "What to do with them",
+    "What to do with the keys",
     "  1. Register the public key, the line above, on the broker's developer page.",
     "  2. Keep the private key where it is: whoever has it can sign orders. Never send",
     "     it to anybody, and never put it into a repository.",
-    "  3. Name it to the programs:",
+    "  3. Tell hsgate where it is:",
     `       HSGATE_DEVELOPER_PRIVATE_KEY_FILE=${privateKeyFile}`,
     `     or in hsgate.yaml: developerPrivateKeyFile: ${privateKeyFile}`,
     "  4. The platform's own public key comes from that page too:",
@@ -50,14 +50,14 @@ export async function run({ flags, host }: KeysNewInput): Promise<number> {
   return 0;
 }
 
-/** Writes a file that must not be there yet, with its permissions from the first moment on. */
+/** Writes a new file, which has its permissions from the start. */
 async function writeNew(path: string, text: string, mode: number): Promise<void> {
   try {
     await Deno.writeTextFile(path, text, { createNew: true, mode });
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     throw new UsageError(
-      `Cannot write "${path}": it is there already, and a key is never overwritten; ` +
+      `Cannot write "${path}": it exists already, and keys are never overwritten; ` +
         "move it away or name another folder with --out",
     );
   }

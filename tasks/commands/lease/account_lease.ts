@@ -1,5 +1,5 @@
 /**
- * The lease of the account's trade connection, as commands see it: where it lies, and who holds it.
+ * Finds the lease of the account's trade connection and its holder.
  *
  * @module
  */
@@ -15,12 +15,12 @@ import {
 import { exportPublicKey, publicKeyOf, readPrivateKey } from "../../../lib/wire/keys.ts";
 import type { Host } from "../../terminal/host.ts";
 
-/** Folder of leases of these settings. */
+/** Returns the folder of leases. */
 export function leaseFolderOf({ leaseFolder }: Settings, host: Pick<Host, "env">): string {
   return leaseFolder ?? defaultLeaseFolder(host.env);
 }
 
-/** Who holds the lease of the account; nothing when it is free. */
+/** Returns the holder of the account's lease; `undefined` if it is free. */
 export async function accountHolder(
   developerPrivateKey: string,
   settings: Settings,
@@ -31,10 +31,10 @@ export async function accountHolder(
 }
 
 /**
- * Refuses to go on while another process has the account's trade connection: the platform ends its login when
- * anybody logs in anew, and be it for one quote.
+ * Checks that no other process has the account's trade connection. The platform ends a login when anybody logs in
+ * again, even for a single quote.
  *
- * @throws {TransportError} With code `lease-held`.
+ * @throws {TransportError} With code `lease-held`, if another process has it.
  */
 export async function refuseWhileHeld(
   developerPrivateKey: string,
@@ -44,10 +44,10 @@ export async function refuseWhileHeld(
   const holder = await accountHolder(developerPrivateKey, settings, host);
   if (holder === undefined) return;
   throw new TransportError(
-    `Cannot log in: the account's one trade connection is taken, ${
+    `Cannot log in: the account's only trade connection is in use, ${
       describeHolder(holder)
-    }; a second login would ` +
-      "end that one's",
+    }; logging in would ` +
+      "end the other program's session",
     { code: "lease-held", transport: "direct" },
   );
 }

@@ -28,13 +28,16 @@ import {
 
 interface Row extends ShownSlot {
   recipe: string;
-  /** Why its schedule stands still. */
+  /** Why its schedule is paused. */
   paused?: string;
-  /** The session was run, or passed over, for this instant before its schedule was edited, ISO 8601 in UTC. */
+  /**
+   * The earlier instant at which the session already ran or was skipped, before an edit of its schedule; ISO 8601 in
+   * UTC.
+   */
   doneFor?: string;
 }
 
-/** Lists the next slots of each recipe; the recipe whose turn comes first is first. */
+/** Lists the next slots of each recipe; the recipe with the earliest slot comes first. */
 export async function run({ args, flags, host }: NextInput): Promise<number> {
   const count = countOf(flags.count ?? "3");
   const columns = columnsAsked(flags);
@@ -46,7 +49,7 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
   const paused = new Map<string, string>();
   const taken = new Map<string, string>();
-  // Without a store nobody has paused anything.
+  // Without a store there are no paused recipes.
   if (flags.store !== undefined || await storeExists(flags, host)) {
     await using store = await openStore(flags, { host, mustExist: true });
     for (const [key, why] of await pausedSchedules(store)) paused.set(key, why);
@@ -62,13 +65,13 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
     ? all.flat().sort(byTime)
     : all.filter(({ length }) => length > 0).sort(([a], [b]) => byTime(a, b)).flat();
   if (flags.json) host.out(JSON.stringify(rows));
-  else if (rows.length === 0) host.out("nothing is to run");
+  else if (rows.length === 0) host.out("no slots");
   else {
     const precision = precisionOf(rows.map(({ local }) => local));
     for (const line of tableLines(host, columnsIn(precision), rows, { columns })) host.out(line);
-    // A narrow terminal cuts the notes, and these are reasons that somebody wrote down.
+    // A narrow terminal cuts notes, and the user should see these reasons.
     const set = rows.flatMap(({ setByHand, local }) =>
-      setByHand === undefined ? [] : [`${local.slice(0, 10)} was set by hand: ${setByHand}`]
+      setByHand === undefined ? [] : [`${local.slice(0, 10)} is overridden: ${setByHand}`]
     );
     for (const line of new Set(set)) host.out(plain(line));
   }
@@ -85,7 +88,7 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
     of: (row) =>
       [
         noteOf(row),
-        row.doneFor === undefined ? "" : `not run: the session has its run, at ${row.doneFor}`,
+        row.doneFor === undefined ? "" : `not run: the session already ran at ${row.doneFor}`,
         row.paused === undefined ? "" : `paused: ${row.paused}`,
       ].filter(Boolean).join("; "),
   },
@@ -93,7 +96,9 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
   { title: "utc", extra: true, of: ({ at }) => at },
 ];
 
-/** The next slots of each schedule of a recipe, soonest first: a schedule that runs often hides no other. */
+/**
+ * Returns the next slots of each schedule of a recipe, soonest first, so that a frequent schedule does not hide others.
+ */
 function slotsOf(
   recipe: CompiledRecipe,
   { after, count, paused, taken }: {
@@ -118,7 +123,7 @@ function slotsOf(
   });
 }
 
-/** Keys of coming slots that a run of an earlier instant has: an edit moved the time of its session. */
+/** Returns keys of coming slots whose session already ran at an earlier instant, before an edit moved its time. */
 async function takenKeys(
   store: Store,
   recipes: readonly CompiledRecipe[],

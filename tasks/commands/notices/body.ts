@@ -19,7 +19,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { NoticesInput } from "../notices.ts";
 import { type Column, columnsAsked, plain, tableLines } from "../../terminal/print.ts";
 import { actorOf, runOf } from "../shared/decide.ts";
-import { openStore } from "../shared/store_file.ts";
+import { openStore, storeTime } from "../shared/store_file.ts";
 import { failedLine, noticeColors, noticeRowData } from "../shared/notice_lines.ts";
 import { refuseUntrusted } from "../shared/recipe_files.ts";
 import { findRecipe, notFound } from "../shared/remembered_recipe.ts";
@@ -34,21 +34,25 @@ export async function run(input: NoticesInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   const runKey = given === undefined ? undefined : (await runOf(store, given, "list the notices of")).run_key;
   if (flags.send && flags.dismiss) {
-    throw new UsageError("Cannot use --send with --dismiss: notices are sent or taken off the list");
+    throw new UsageError(
+      "Cannot use --send with --dismiss: notices are either sent or removed from the list",
+    );
   }
   if (flags.send) return await sendAgain(store, runKey, input);
   const rows = await wanted(store, runKey, flags.failed ?? false);
   if (flags.dismiss) {
     await dismissNotices(store, rows.map(({ key }) => key), {
       actor: actorOf(flags, host),
-      now: host.now(),
+      now: storeTime(store, host),
     });
     if (flags.json) host.out(JSON.stringify({ dismissed: rows.map(noticeRowData) }));
-    else host.out(`${rows.length} ${rows.length === 1 ? "notice was" : "notices were"} taken off the list`);
+    else {host.out(
+        `${rows.length} ${rows.length === 1 ? "notice was" : "notices were"} removed from the list`,
+      );}
     return 0;
   }
   if (flags.json) host.out(JSON.stringify(rows.map(noticeRowData)));
-  else if (rows.length === 0) host.out("there are no notices that were not sent");
+  else if (rows.length === 0) host.out("there are no unsent notices");
   else for (const line of tableLines(host, columnsOf, rows, { columns })) host.out(line);
   return 0;
 }
@@ -74,7 +78,7 @@ const columnsOf: Column<NoticeRow>[] = [
 
 const instant = (at: number | undefined) => at === undefined ? "" : showInstant(at);
 
-/** Tries every notice that was not sent, and says how each went. */
+/** Tries every unsent notice, and prints the result of each. */
 async function sendAgain(
   store: Store,
   runKey: string | undefined,
@@ -109,14 +113,14 @@ async function sendAgain(
       else host.out(plain(`${event.runKey}: ${noticeText(event)}`));
     },
   });
-  await retryNotices(store, rows.map(({ key }) => key), host.now());
+  await retryNotices(store, rows.map(({ key }) => key), storeTime(store, host));
   await runner.deliverNotices();
   if (flags.json) host.out(JSON.stringify(events));
-  else if (rows.length === 0) host.out("there are no notices that were not sent");
+  else if (rows.length === 0) host.out("there are no unsent notices");
   const sent = new Set(events.filter(({ state }) => state === "sent").map(noticeOf));
   const isLeft = missing.size > 0 || events.some((event) => !sent.has(noticeOf(event)));
   return isLeft ? 1 : 0;
 }
 
-/** A notice reached somebody when any of its channels was sent. */
+/** Identifies a notice. It counts as sent if any of its channels sent it. */
 const noticeOf = ({ runKey, notice }: NoticeEvent) => `${runKey} ${notice}`;

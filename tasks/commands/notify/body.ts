@@ -15,7 +15,7 @@ import { loadToRun, recipeNamed } from "../shared/recipe_files.ts";
 import { Connections } from "../run/connections.ts";
 import { commandDeps, redactorOf } from "../run/deps.ts";
 
-/** How one channel took its test. */
+/** Result of the test of one channel. */
 interface Tried {
   notice: number;
   on: string;
@@ -25,17 +25,19 @@ interface Tried {
   error?: string;
 }
 
-/** Sends a test by each channel of a recipe. */
+/** Sends a test message to each channel of a recipe. */
 export async function run({ args: [name = ""], flags, host }: NotifyInput): Promise<number> {
   if (!flags.test) {
-    throw new UsageError(`Cannot notify: write "notify --test ${name}"; other notices are sent by runs`);
+    throw new UsageError(`Cannot notify: write "notify --test ${name}"; only runs send other notices`);
   }
   const recipe = await recipeOf(name, flags.recipes, host);
   const channels = (recipe.notify ?? []).flatMap((notice, index) =>
     channelsOf(notice).map((channel, place) => ({ on: notice.on, channel, index, place }))
   );
   if (channels.length === 0) {
-    throw new UsageError(`Cannot test the notices of "${recipe.name}": it has none; "notify:" declares them`);
+    throw new UsageError(
+      `Cannot test the notices of "${recipe.name}": it has none; declare them under "notify:"`,
+    );
   }
   await using connections = await Connections.open(flags, host);
   const redactor = redactorOf(connections);
@@ -82,9 +84,9 @@ async function recipeOf(name: string, folder: string | undefined, host: Host): P
 }
 
 const testText = ({ name }: CompiledRecipe, { name: channel, isFallback }: NoticeChannel, index: number) =>
-  `Test of hsgate: notice ${index + 1} of "${name}" by ${channel}${
+  `Test by hsgate: notice ${index + 1} of "${name}" by ${channel}${
     isFallback ? " (fallback)" : ""
-  }. Nothing has happened.`;
+  }. This is only a test.`;
 
 function lineOf({ notice, on, channel, fallback, sent, error }: Tried, host: Host): string {
   const which = `notice ${notice} (${on}) by ${channel}${fallback ? ", fallback" : ""}`;

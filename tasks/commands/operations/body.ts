@@ -14,7 +14,7 @@ import type { OperationsInput } from "../operations.ts";
 import { type Column, columnsAsked, list, paint, tableLines } from "../../terminal/print.ts";
 import { namedOperation } from "../shared/named_operation.ts";
 
-/** Lists the catalogue, a family of it, or explains one operation. */
+/** Lists the catalogue or a family, or explains one operation. */
 export async function run({ args: [name], flags, host }: OperationsInput): Promise<number> {
   const carried = carriedBy(flags.transport);
   const families = Object.entries(catalogue).map(([family, entries]) =>
@@ -49,7 +49,7 @@ function carriedBy(transport: string | undefined): (operation: AnyOperation) => 
   throw new UsageError(`Cannot list the operations of "${transport}": there are "gateway" and "direct"`);
 }
 
-/** Ways that an operation can travel. */
+/** Transports that can carry an operation. */
 function transportsOf(operation: AnyOperation): string[] {
   return ["gateway", "direct"].filter((name) => carriedBy(name)(operation));
 }
@@ -104,7 +104,7 @@ interface Parameter {
   type: string;
   required: boolean;
   fallback?: unknown;
-  /** Why the direct transport has no member for it. */
+  /** Why the direct transport does not support this member. */
   notDirect?: string;
   text?: string;
   values?: readonly string[];
@@ -130,13 +130,13 @@ async function detailOf(operation: AnyOperation) {
   };
 }
 
-/** Why the direct transport does not carry it; nothing where it does. */
+/** Returns why the direct transport does not support an operation; `undefined` if it does. */
 function gapOf(operation: AnyOperation): string | undefined {
   if (carriedBy("direct")(operation) || !("gap" in operation.socket)) return undefined;
   return operation.socket.gap;
 }
 
-/** The text of a doc comment without its tags. */
+/** Returns the text of a doc comment without its tags. */
 const sentences = (doc: string) => doc.replace(/\n?@[\s\S]*$/, "").trim();
 
 function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo): Parameter[] {
@@ -157,7 +157,10 @@ function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo
   });
 }
 
-/** Names that a coded field takes. Its own sentence lists them: a field may take only some of its table. */
+/**
+ * Returns the names that a coded field accepts. Its description lists them, because a field may accept only some of its
+ * table.
+ */
 function namesOf({ type }: FieldInfo): readonly string[] | undefined {
   if (type.dictionary === undefined) return undefined;
   return type.dictionary.names.filter((name) => type.expected.includes(`"${name}"`));
@@ -180,7 +183,7 @@ function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): 
     ...notDirect === undefined ? [] : [["not over direct", notDirect] as [string, string]],
     ["source", source],
   ];
-  if (pages !== undefined) facts.push(["pages", `by ${pages}; --all walks them`]);
+  if (pages !== undefined) facts.push(["pages", `by ${pages}; --all reads all pages`]);
   if (variantOf !== undefined) facts.push(["special case of", variantOf]);
   for (const line of list(host, facts)) host.out(line);
   host.out("");
@@ -189,7 +192,7 @@ function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): 
   printParameters(params, host, "");
   host.out("");
   host.out(paint(host, "bold", "Answer"));
-  for (const line of wrap(result.join(", ") || "nothing beyond success", 80)) host.out(line);
+  for (const line of wrap(result.join(", ") || "only success", 80)) host.out(line);
 }
 
 const asOfNow = (instead: string | undefined) =>
@@ -207,7 +210,7 @@ function printParameters(params: readonly Parameter[], host: Host, indent: strin
     );
     const more = [
       text,
-      notDirect === undefined ? undefined : `Over the gateway alone: ${notDirect}.`,
+      notDirect === undefined ? undefined : `Only over the gateway: ${notDirect}.`,
       values === undefined ? undefined : values.map((each) => JSON.stringify(each)).join(" "),
     ];
     for (const each of more) {

@@ -10,7 +10,7 @@ import { pauseRecipe, resumeRecipe } from "../../../lib/runner/claims/decisions.
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { plain } from "../../terminal/print.ts";
 import type { PauseInput, ResumeInput } from "../pause.ts";
-import { checkKnown, openStore } from "../shared/store_file.ts";
+import { checkKnown, openStore, storeTime } from "../shared/store_file.ts";
 import { RECIPES } from "../shared/recipe_names.ts";
 import { findRecipe, getRecipe } from "../shared/remembered_recipe.ts";
 import { systemMachine } from "../../../lib/time.ts";
@@ -37,7 +37,7 @@ export async function run({ args: [given = ""], flags, host }: PauseInput): Prom
   const before = await pauseOf(store, name);
   const changed = await pauseRecipe(store, name, {
     why: flags.why ?? "paused by a person",
-    now: host.now(),
+    now: storeTime(store, host),
     schedules,
   });
   if (flags.json) host.out(JSON.stringify({ recipe: name, paused: true, changed }));
@@ -51,7 +51,7 @@ export async function resume({ args: [given = ""], flags, host }: ResumeInput): 
   const recipe = await getRecipe(given, store, { folder: flags.recipes, host, now: host.now });
   const { name } = recipe;
   await checkKnown(store, name);
-  // A recipe without a schedule cannot be paused, but it may block the account after a login taken over.
+  // A recipe without a schedule cannot be paused, but it may block the account if another device took over its login.
   const wasPaused = [...(await pausedSchedules(store)).keys()].some((key) => key.startsWith(`${name}/`)) ||
     await hasLoginHold(store, name);
   if (!wasPaused) {
@@ -59,7 +59,7 @@ export async function resume({ args: [given = ""], flags, host }: ResumeInput): 
     else host.out(`${name} was not paused`);
     return 0;
   }
-  const now = host.now();
+  const now = storeTime(store, host);
   const left: { key: string; why: string }[] = [];
   const caughtUp = await resumeRecipe(store, recipe, {
     now,

@@ -22,7 +22,7 @@ export async function run({ args, flags, host }: QuoteInput): Promise<number> {
     !quotes.some(({ security }) => security?.symbol === symbol)
   );
   for (const { symbol, type } of missing) {
-    host.note(`hsgate: no quote came for ${symbol} (${type}); --type names another kind`);
+    host.note(`hsgate: the broker sent no quote for ${symbol} (${type}); --type selects another kind`);
   }
   return missing.length === securities.length ? 3 : 0;
 }

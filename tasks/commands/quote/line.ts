@@ -1,5 +1,5 @@
 /**
- * One line of a quote table; `quote` and `watch` share it.
+ * Formats a quote as one row of a table, for `quote` and `watch`.
  *
  * @module
  */
@@ -7,12 +7,12 @@ import { compare, type Decimal, divide, multiply, round, subtract } from "../../
 import type { Quote } from "../../../lib/operations/quotes.ts";
 import type { Color, Column } from "../../terminal/print.ts";
 
-/** Writes a price with two to four decimals; nothing for one that is absent. */
+/** Formats a price with two to four decimals; an absent price is empty. */
 export function priceText(value: Decimal | undefined): string {
   return value === undefined ? "" : round(value, 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
 }
 
-/** The change since the close of the day before, in percent; nothing without such a close. */
+/** Returns the change since the previous close in percent; `undefined` without a previous close. */
 export function changePercent({ lastPrice, previousClose }: Quote): Decimal | undefined {
   if (!isAboveZero(previousClose) || !isAboveZero(lastPrice)) return undefined;
   return divide(multiply(subtract(lastPrice, previousClose), "100"), previousClose, 2, "half-up");
@@ -22,14 +22,14 @@ function isAboveZero(price: Decimal | undefined): price is Decimal {
   return price !== undefined && compare(price, "0") > 0;
 }
 
-/** Colour of a change: up is green and down is red, as the account's own app has it by default. */
+/** Returns the colour of a change: green for up and red for down, as in the broker's app by default. */
 function colorOf(quote: Quote): Color | undefined {
   const change = changePercent(quote);
   if (change === undefined || /^-?0\.?0*$/.test(change)) return undefined;
   return change.startsWith("-") ? "red" : "green";
 }
 
-/** Writes large numbers short: 12.3M; nothing for one that is absent. */
+/** Shortens large numbers: `12.3M`; an absent number is empty. */
 export function shortCount(text: string | undefined): string {
   if (text === undefined) return "";
   const value = Number(text);
@@ -39,13 +39,13 @@ export function shortCount(text: string | undefined): string {
   return unit === 1 ? text : `${(value / unit).toPrecision(value / unit >= 100 ? 4 : 3)}${letter}`;
 }
 
-/** Writes `yyyyMMddHHmmss` as the time of day. */
+/** Formats `yyyyMMddHHmmss` as a time of day. */
 function timeText(text: string | undefined): string {
   const match = /^\d{8}(\d\d)(\d\d)(\d\d)/.exec(text ?? "");
   return match === null ? text ?? "" : `${match[1]}:${match[2]}:${match[3]}`;
 }
 
-/** Columns of a quote table, the most important ones first. */
+/** Columns of a quote table, most important first. */
 export const quoteColumns: readonly Column<Quote>[] = [
   { title: "symbol", id: true, of: ({ security }) => security?.symbol ?? "" },
   { title: "last", of: (quote) => priceText(quote.lastPrice), align: "right", color: colorOf },

@@ -1,5 +1,5 @@
 /**
- * From the symbols of a command line to securities.
+ * Reads securities from the symbols of a command line.
  *
  * @module
  */
@@ -9,10 +9,10 @@ import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
 /**
- * Reads symbols, each once; letters may be small.
+ * Returns the securities without duplicates; symbols may be in lower case.
  *
- * @throws {UsageError} When a type is not in the table.
- * @throws {TypeError} When a code fits no exchange.
+ * @throws {UsageError} If the type does not exist.
+ * @throws {TypeError} If a code fits no exchange.
  */
 export function securitiesOf(symbols: readonly string[], type: string | undefined): Security[] {
   if (type !== undefined && !SecurityType.has(type)) {

@@ -9,7 +9,7 @@ import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { RerunInput } from "../rerun.ts";
 import { runOf } from "../shared/decide.ts";
-import { openStore } from "../shared/store_file.ts";
+import { openStore, storeTime } from "../shared/store_file.ts";
 import { recipeNamed } from "../shared/recipe_files.ts";
 import { eventLogger } from "../run/log.ts";
 import { exitOf, RunQueue } from "../run/queue.ts";
@@ -40,7 +40,7 @@ export async function run({ args: [given = ""], flags, host }: RerunInput): Prom
   const opened = await rerun(store, {
     runKey: key,
     fromStart: flags["from-start"] ?? false,
-    now: host.now(),
+    now: storeTime(store, host),
     recipe,
   });
   if (!opened) {

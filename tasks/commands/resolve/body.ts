@@ -7,11 +7,11 @@ import { recoverExpired, resolveOutcome } from "../../../lib/runner/claims/recov
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ResolveInput } from "../resolve.ts";
 import { actorOf, runOf } from "../shared/decide.ts";
-import { openStore } from "../shared/store_file.ts";
+import { openStore, storeTime } from "../shared/store_file.ts";
 
 const states = ["ok", "failed", "unknown"] as const;
 
-/** Records what a person saw. */
+/** Records the outcome that a person found. */
 export async function run({ args: [given = "", word = ""], flags, host }: ResolveInput): Promise<number> {
   const state = states.find((each) => each === word);
   if (state === undefined) {
@@ -19,11 +19,11 @@ export async function run({ args: [given = "", word = ""], flags, host }: Resolv
   }
   const { because } = flags;
   if (because === undefined || because.trim() === "") {
-    throw new UsageError('Cannot resolve without a reason: write --because "what you saw"');
+    throw new UsageError('Cannot resolve without a reason: write --because "what you checked"');
   }
   await using store = await openStore(flags, { host, mustExist: true });
   const { run_key: key } = await runOf(store, given, "resolve");
-  const now = host.now();
+  const now = storeTime(store, host);
   // The process of the run may have died a moment ago.
   await recoverExpired(store, now);
   const actor = actorOf(flags, host);

@@ -27,7 +27,7 @@ import { shellHint } from "../../../lib/shell_words.ts";
 export async function run(input: RunInput): Promise<number> {
   const { args: [name = ""], flags, host } = input;
   const { path, text } = await findRecipe(name, host);
-  // One in TypeScript is a program, which says itself what it holds.
+  // A TypeScript recipe is loaded as a module, so its text is not passed.
   const recipe = path.endsWith(".ts")
     ? await loadToRun(path, { host, orTrusted: flags["if-new"] })
     : await loadToRun(path, { host, text, orTrusted: flags["if-new"] });
@@ -46,32 +46,30 @@ export async function run(input: RunInput): Promise<number> {
   return result.ok ? 0 : 7;
 }
 
-/** @throws {UsageError} For what only a store makes safe, with the command line that does it. */
+/** Rejects what is safe only with a store, and suggests a command line. @throws {UsageError} If it rejects. */
 function refuseWithoutStore(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): void {
   const own = (["manual", "force-deadline", "wait"] as const).filter((flag) => flags[flag] !== undefined);
   const params = (flags.param ?? []).map((each) => ` --param ${shellHint(each)}`).join("");
   const line = (more: string) => `hsgate run ${shellHint(name)} --store hsgate.db${more}${params}`;
   if (recipe.class === "write") {
     throw new UsageError(
-      `Cannot run "${recipe.name}" without a store: it writes, and the store is what keeps an order from being ` +
+      `Cannot run "${recipe.name}" without a store: it writes, and only a store prevents an order from being ` +
         `sent twice; try ${line(own.includes("manual") ? " --manual" : "")}`,
     );
   }
   if (own.length === 0) return;
   throw new UsageError(
-    `Cannot use --${
-      own[0]
-    } without a store: it names one with --store, HSGATE_STORE or the setting "store"; ` +
+    `Cannot use --${own[0]} without a store: name one with --store, HSGATE_STORE or the setting "store"; ` +
       `try ${line(own.includes("manual") ? " --manual" : "")}`,
   );
 }
 
-/** Finds a recipe by its path, or among the recipes by its name or its file's. */
+/** Finds a recipe by its path, by its name or by its file's name. */
 async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
   const elsewhere = linkedOutside(name);
   if (elsewhere !== undefined) {
     throw new UsageError(
-      `Cannot run "${name}": a link leads to "${elsewhere}"; if that file is yours, name it itself`,
+      `Cannot run "${name}": a link leads to "${elsewhere}"; if that file is yours, give its real path`,
     );
   }
   const file = await host.readFile(name);
@@ -84,7 +82,7 @@ async function findRecipe(name: string, host: Host): Promise<FileText & { path: 
   );
 }
 
-/** Prints what each step came to. */
+/** Prints the result of each step. */
 function printSteps({ steps }: RecipeResult, host: Host): void {
   const more = "--json has all";
   for (const { id, uses, output, skipped } of steps) {
@@ -97,7 +95,7 @@ function printSteps({ steps }: RecipeResult, host: Host): void {
     if (operation !== undefined) {
       printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, more, host });
     } else if (uses === "export-day-book") {
-      // This step answers with the result of an export.
+      // The output of this step is the result of an export.
       for (const line of dayTable(output as DayBookResult, host, { more })) host.out(line);
     } else host.out(JSON.stringify(output, null, 2));
   }

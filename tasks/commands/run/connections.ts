@@ -1,5 +1,5 @@
 /**
- * Where recipes connect to: what the recipe says, then flags and settings; and whose trade login that is.
+ * Connects recipes as the recipe, the flags and the settings say, and identifies the account of each connection.
  *
  * @module
  */
@@ -17,35 +17,35 @@ import { ShiftedClock } from "../../../lib/time.ts";
 
 type Shared = FlagValues<typeof sharedFlags>;
 
-/** Where a recipe is connected to. */
+/** Where a recipe connects to. */
 export type Connection =
   | { to: "gateway"; url: string }
   | { to: "direct" }
   | { to: "simulator"; seed: number; at?: number };
 
-/** How connections are made. */
+/** Options of connections. */
 interface ConnectionsOptions {
-  /** The present of a simulator that a recipe gives no time. @default the host's */
+  /** Clock for a simulator whose recipe gives no time. @default the host's */
   now?: () => number;
-  /** Lets nothing through that writes. @default false */
+  /** Reject every write. @default false */
   readOnly?: boolean;
 }
 
-/** What is connected, and how to end it. */
+/** A connected client, and how to disconnect it. */
 interface Connected {
   client: Client;
   close(): Promise<void>;
 }
 
 /**
- * Connections of the recipes of this process, each made on first use and kept for the runs to come. A simulator lives
+ * The connections of the recipes of this process. Each is made on first use and kept for later runs. A simulator runs
  * in this process and ends with it.
  */
 export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
   readonly #told = new Set<string>();
-  /** Marks that were made; each takes some time, and is asked for again and again. */
+  /** Password marks that were computed before: computing takes time, and they are needed often. */
   readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
   readonly #host: Host;
@@ -70,31 +70,32 @@ export class Connections implements AsyncDisposable {
     this.#note = (line) => host.note(line);
   }
 
-  /** What the settings say, without what a recipe names. */
+  /** The settings, without what a recipe names. */
   get settings(): Settings {
     return this.#loaded.settings;
   }
 
-  /** Writes a line where it disturbs no picture. */
+  /** Prints a line without damaging a progress display. */
   readonly note = (line: string): void => this.#note(line);
 
-  /** Has lines written by somebody else, such as above a picture that is drawn over. */
+  /** Sends lines to another writer, such as one above a progress display. */
   tellWith(note: (line: string) => void): void {
     this.#note = note;
   }
 
-  /** Reads the settings; connects to nothing yet. */
+  /** Loads the settings; does not connect. */
   static async open(flags: Shared, host: Host, options: ConnectionsOptions = {}): Promise<Connections> {
     const loaded = await loadSettingsOf(flags, host);
     return new Connections(flags, host, { ...options, loaded, directAccount: await directAccountOf(loaded) });
   }
 
   /**
-   * Where a recipe is connected to. What a recipe names comes before the settings, as those are for all recipes; a
-   * flag that says something else is a contradiction that only a person can resolve.
+   * Returns where a recipe connects to. The recipe's own "connect" overrides the settings, which apply to all recipes.
+   * If
+   * a flag says something else, only a person can resolve that contradiction.
    *
-   * @throws {UsageError} For a contradiction. Nothing was sent.
-   * @throws {InvalidParamsError} When settings of the direct way are missing.
+   * @throws {UsageError} If recipe and flags contradict each other; nothing was sent.
+   * @throws {InvalidParamsError} If settings of the direct transport are missing.
    */
   check(recipe: CompiledRecipe): Connection {
     const { connect } = recipe;
@@ -106,7 +107,7 @@ export class Connections implements AsyncDisposable {
     const to = connect?.to ?? settings.transport;
     if (to === "direct") {
       if (connect !== undefined) this.#refuse(recipe, ["gateway", "push"], "gateway");
-      directOptionsOf(settings); // says what is missing
+      directOptionsOf(settings); // throws if a setting is missing
       return { to: "direct" };
     }
     if (connect !== undefined) this.#refuse(recipe, ["auth-url"], "direct");
@@ -118,15 +119,15 @@ export class Connections implements AsyncDisposable {
     return { to: "gateway", url };
   }
 
-  /** Whose trade login a recipe uses: runs of one account come one at a time, on every process of a store. */
+  /** Identifies the trade login of a recipe. Runs of one account run one at a time, across all processes of a store. */
   readonly accountOf = (recipe: CompiledRecipe): string => {
     const connection = this.check(recipe);
     if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
-    // A simulator is this process's own, so that no other one need wait for it.
+    // A simulator belongs to this process, so runs of other processes need not wait for it.
     return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
   };
 
-  /** A mark of the passwords that a recipe logs in with; nothing for a simulator, whose password never changes. */
+  /** Returns a mark of the login passwords of a recipe; `undefined` for a simulator, whose password never changes. */
   readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
     const connection = this.check(recipe);
     if (connection.to === "simulator") return undefined;
@@ -141,7 +142,7 @@ export class Connections implements AsyncDisposable {
     return mark;
   };
 
-  /** What time it is for the steps of a recipe: that of its simulator where the recipe names one. */
+  /** The clock for the steps of a recipe: its simulator's clock if the recipe names one. */
   readonly timeOf = (recipe: CompiledRecipe): (() => number) | undefined => {
     const connection = this.check(recipe);
     if (connection.to !== "simulator" || connection.at === undefined) return undefined;
@@ -149,7 +150,7 @@ export class Connections implements AsyncDisposable {
     return () => clock.now();
   };
 
-  /** The client for a recipe; one that could not be made is tried again at the next call. */
+  /** Returns the client of a recipe; after a failed connection, the next call connects again. */
   readonly of = async (recipe: CompiledRecipe): Promise<Client> => {
     const connection = this.check(recipe);
     const key = keyOf(connection);
@@ -164,7 +165,7 @@ export class Connections implements AsyncDisposable {
     return (await connected).client;
   };
 
-  /** Ends the connection of a recipe, so that the next use makes a new one. */
+  /** Disconnects a recipe, so that its next use connects again. */
   async forget(recipe: CompiledRecipe): Promise<void> {
     const key = keyOf(this.check(recipe));
     const connected = this.#connected.get(key);
@@ -179,8 +180,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * The settings for a connection. A trade password belongs to the gateway that whoever set it has configured, by
-   * default the one of this machine: another gateway that a recipe names never gets it.
+   * Returns the settings for a connection. A trade password is only for the gateway of the settings it came with, by
+   * default the one on this machine: another gateway that a recipe names never gets it.
    */
   #settingsFor(connection: Exclude<Connection, { to: "simulator" }>): Settings {
     const own = { ...this.settings, transport: connection.to };
@@ -202,17 +203,17 @@ export class Connections implements AsyncDisposable {
       this.#tell(
         `warning: recipe "${name}" names ${
           shownAddress(own.gatewayUrl)
-        }, and the trade password of the settings belongs to ` +
+        }, but the trade password of the settings belongs to ` +
           `${
             shownAddress(this.settings.gatewayUrl)
-          }: it is not sent; where both are the same account, set gatewayUrl to the ` +
+          }: hsgate does not send it; if both are the same account, set gatewayUrl to the ` +
           "recipe's address",
       );
     }
     const loaded = { ...this.#loaded, settings: own, origins: { ...origins, gatewayUrl: "recipe" } };
     const host = { ...this.#host, note: (line: string) => this.#note(line) };
     const client = await clientOf(this.#flags, host, { command: `recipe ${name}`, loaded });
-    // Over the gateway a password is of no use without its key.
+    // Over the gateway, a password is useless without its key.
     const canLogIn = connection.to === "direct" || own.tradePasswordKey !== undefined;
     const guarded = await this.#guarded(client, canLogIn ? own.tradePassword : undefined);
     return { client: guarded, close: () => guarded.close() };
@@ -259,7 +260,7 @@ export class Connections implements AsyncDisposable {
     return clock;
   }
 
-  /** Each thing is said once. */
+  /** Prints each text once. */
   #tell(text: string): void {
     if (!this.#told.has(text)) this.#note(`hsgate: ${text}`);
     this.#told.add(text);
@@ -277,7 +278,7 @@ export class Connections implements AsyncDisposable {
       ? shownAddress(connect.url)
       : connect?.to;
     throw new UsageError(
-      `Cannot connect recipe "${name}": it names "${wish}" and --${flag} says otherwise; leave the flag out, or ` +
+      `Cannot connect recipe "${name}": it names "${wish}", and --${flag} contradicts that; remove the flag, or ` +
         `change "connect" in ${file}`,
     );
   }
@@ -288,14 +289,14 @@ function keyOf(connection: Connection): string {
   return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
 }
 
-/** The same gateway has one address, however it is written. */
+/** Normalizes a gateway's address, so that two spellings of it are equal. */
 function addressOf(url: string): string {
   const { protocol, hostname, port } = new URL(url);
   const host = hostname === "localhost" || hostname === "[::1]" ? "127.0.0.1" : hostname;
   return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
 }
 
-/** Names the account by its public key, as the lease of its trade connection does; nobody can read it from that. */
+/** Identifies the account by a digest of its public key, like the lease of its trade connection. */
 async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
   if (settings.developerPrivateKey === undefined) return "direct";
   const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([
@@ -306,7 +307,7 @@ async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
     const key = exportPublicKey(publicKeyOf(readPrivateKey(settings.developerPrivateKey)));
     return `direct ${await leaseName(key)}`;
   } catch {
-    return "direct"; // whoever connects is told what is wrong with the key
+    return "direct"; // connecting reports what is wrong with the key
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * What runs need from the command line that starts them: connections, real time, names, secrets.
+ * Creates what runs need from their command: connections, clock, names, secrets.
  *
  * @module
  */
@@ -15,20 +15,20 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { Connections } from "./connections.ts";
 
-/** Parts of {@linkcode CommandDeps} that differ from command to command. */
+/** Options that differ from command to command. */
 interface CommandDepsOptions {
   connections: Connections;
   host: Host;
-  /** The recipes whose secrets are read. */
+  /** Recipes whose secrets may be read. */
   recipes: Iterable<CompiledRecipe>;
   redactor: Redactor;
-  /** The folder for files, as its flag says. @default the current one */
+  /** Output folder, as the flag gives it. @default the current one */
   out?: string;
-  /** The time. @default the host's */
+  /** The clock. @default the host's */
   now?: () => number;
 }
 
-/** What the command line gives to every run; the rest of what a runner needs differs from command to command. */
+/** What a command gives to every run. */
 type CommandDeps = Required<
   Pick<
     RunnerOptions,
@@ -47,9 +47,9 @@ type CommandDeps = Required<
 >;
 
 /**
- * Joins what every run of a command needs.
+ * Returns what every run of a command needs.
  *
- * @throws {UsageError} When two recipes name different origins of one secret.
+ * @throws {UsageError} If two recipes name different sources of one secret.
  */
 export function commandDeps(
   { connections, host, recipes, redactor, out = "", now = host.now }: CommandDepsOptions,
@@ -65,43 +65,45 @@ export function commandDeps(
     accountOf,
     passwordMarkOf,
     secret: secretReader(recipes, host, redactor),
-    holder: `${Deno.pid} ${crypto.randomUUID()}`, // a name that no other process has
+    holder: `${Deno.pid} ${crypto.randomUUID()}`, // unique among processes
     stop: host.signal,
   };
 }
 
-/** Makes the redactor of a command, which warns of what it cannot take out and knows every secret of the settings. */
+/**
+ * Returns the redactor of a command. It knows every secret of the settings, and warns of secrets that are too short.
+ */
 export function redactorOf({ note, settings }: Pick<Connections, "note" | "settings">): Redactor {
   const redactor = redactorFor({ note });
   learnSettings(redactor, settings);
   return redactor;
 }
 
-/** Makes a redactor that warns of what it cannot take out. */
+/** Returns a redactor that warns of secrets that are too short. */
 export function redactorFor({ note }: Pick<Host, "note">): Redactor {
   return new Redactor({
     onTooShort: (name) =>
       note(
-        `hsgate: warning: the ${name} is too short to be taken out of logs and files, which needs four characters ` +
+        `hsgate: warning: the ${name} is too short to be redacted in logs and files: redaction needs four characters ` +
           "or six digits",
       ),
   });
 }
 
-/** Has every secret of the settings taken out from here on. */
+/** Adds every secret of the settings to the redactor. */
 export function learnSettings(redactor: Redactor, settings: Settings): void {
   for (const [name, value] of secretsOf(settings)) redactor.add(value, `setting "${name}"`);
 }
 
-/** The machine as the runner sees it. */
+/** Returns the machine (clock, timers, random numbers) for the runner. */
 export function runnerHost(host: Pick<Host, "now">): Machine {
   return { ...systemMachine, now: () => host.now(), id: () => ulid(host.now()) };
 }
 
 /**
- * Makes the reader of secrets from the origins that the recipes name. The redactor learns each one that is read.
+ * Returns a function that reads secrets from the sources that the recipes name. It adds each one to the redactor.
  *
- * @throws {UsageError} When two recipes tell different origins of one name.
+ * @throws {UsageError} If two recipes name different sources of one secret.
  */
 export function secretReader(
   recipes: Iterable<CompiledRecipe>,
@@ -114,7 +116,7 @@ export function secretReader(
       const other = origins.get(name);
       if (other !== undefined && JSON.stringify(other) !== JSON.stringify(origin)) {
         throw new UsageError(
-          `Cannot use the secret "${name}" of "${recipe}": another recipe has it from elsewhere`,
+          `Cannot use the secret "${name}" of "${recipe}": another recipe names a different source for it`,
         );
       }
       origins.set(name, origin);
@@ -123,7 +125,7 @@ export function secretReader(
   return async (name) => {
     const origin = origins.get(name);
     if (origin === undefined) {
-      throw new TypeError(`Cannot read secret "${name}": no recipe says under secrets where it comes from`);
+      throw new TypeError(`Cannot read secret "${name}": no recipe names its source under "secrets"`);
     }
     const value = await readSecret(name, origin, host);
     if (value !== undefined && value !== "") {
@@ -135,7 +137,7 @@ export function secretReader(
       : "file" in origin
       ? `"${origin.file}"`
       : "its command";
-    throw new TypeError(`Cannot read secret "${name}": ${where} gives nothing`);
+    throw new TypeError(`Cannot read secret "${name}": ${where} is empty or missing`);
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * What `hsgate run --dry-run` does: the steps, and every write that a run would make now.
+ * Runs `hsgate run --dry-run`: shows the steps, and every write that a run would make now.
  *
  * @module
  */
@@ -27,7 +27,7 @@ import { shortResult } from "./summaries.ts";
 import { ulid } from "../../../lib/std/ulid.ts";
 import { redactorOf, secretReader } from "./deps.ts";
 
-/** Shows what a run would do; ends as an error would where a step that reads fails. */
+/** Shows what a run would do. If a step that reads fails, ends with the exit code of that error. */
 export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput): Promise<number> {
   const params = paramsOf(recipe, flags.param);
   const given = flags.now === undefined ? undefined : clockOf(flags.now, host);
@@ -55,10 +55,10 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   if (found.error === undefined) {
     await findOrders(found.writes, () => connections.of(recipe), host.signal).catch(fail);
   }
-  // The window goes by the time of the store, which no simulator moves.
+  // The window uses the clock of the store, which a simulator's time does not affect.
   const real = (given ?? host.now)();
   const outside = recipe.class === "write" ? whyOutside(recipe, real, real) : undefined;
-  // The redactor changes texts and no shape; errors are no plain data.
+  // The redactor changes texts but no structure; errors are not plain data.
   const { error, ...rest } = found;
   const shown = redactor.data(rest) as DryRun;
   redactor.error(error);
@@ -68,7 +68,7 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   return found.ok ? 0 : 7;
 }
 
-/** Says of each write that is about an order which one that is; a number tells nobody. */
+/** Adds details of the order to each write about an order, because an order number alone means nothing to a reader. */
 async function findOrders(
   writes: readonly PlannedWrite[],
   client: () => Promise<Client>,
@@ -76,7 +76,7 @@ async function findOrders(
 ): Promise<void> {
   for (const { uses, plan } of writes) {
     if (!uses.startsWith("orders.") || !isCall(plan)) continue;
-    const { market, orderId } = plan.params as { market?: unknown; orderId?: unknown }; // each is looked at
+    const { market, orderId } = plan.params as { market?: unknown; orderId?: unknown }; // both are checked below
     if (!Market.has(market) || typeof orderId !== "string") continue;
     for await (const row of (await client()).orders.today({ market }, { signal })) {
       if (row.orderId !== orderId) continue;
@@ -99,7 +99,7 @@ function jsonOf(
   return {
     name,
     ok,
-    // What was read may be long, and is no part of a plan.
+    // Data that was read may be long, and is not part of a plan.
     steps: steps.map(({ output: _, ...step }) => step),
     writes,
     ...outside !== undefined && { outsideWindow: outside },
@@ -131,27 +131,25 @@ function linesOf({ steps, writes, ok }: DryRun, { recipe, connection, outside, h
     const kind = step.uses.padEnd(Math.min(24, Math.max(...uses)));
     const head = `${name}  ${kind}  `;
     const [first = "", ...more] = wrapped(host, plain(wordsOf(step)), 4);
-    // What does not fit behind the names goes below them.
+    // What does not fit next to the name goes on the lines below.
     const fits = widthOf(head) + widthOf(first) + 2 <= host.size().columns || !host.isTerminal;
     const words = more.length === 0 && fits ? [`${head}${first.trim()}`] : [head, first, ...more];
     return words.map((line, index) => (index === 0 ? `${paint(host, color, sign)} ${line}` : line).trimEnd());
   });
   const writer = recipe.class === "write";
-  if (!writer) return [...lines, "Dry run: it writes nothing at the broker, so nothing was asked or done."];
+  if (!writer) return [...lines, "Dry run: the recipe writes nothing at the broker, so no step was run."];
   return [
     ...lines,
     "",
     ...writes.length === 0
       ? [
-        ok
-          ? "It would write nothing at the broker now."
-          : "What it would write cannot be told: a step failed.",
+        ok ? "It would write nothing at the broker now." : "Its writes are unknown, because a step failed.",
       ]
       : [`It would write, ${placeOf(connection)}, in this order:`],
     ...writes.flatMap((write) => writeLines(write, host)),
-    ...ok || writes.length === 0 ? [] : ["Nothing more can be told, as a step failed."],
-    ...outside === undefined ? [] : [`A run now would be refused: ${outside}`],
-    "Dry run: nothing was written; steps that read were run.",
+    ...ok || writes.length === 0 ? [] : ["Further writes are unknown, because a step failed."],
+    ...outside === undefined ? [] : [`A run now would be rejected: ${outside}`],
+    "Dry run: nothing was written; only steps that read were run.",
   ];
 }
 
@@ -164,7 +162,7 @@ function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DrySte
     case "open":
       return dependsOn.length === 0 ? "would write" : `depends on ${listed(dependsOn)}`;
     case "left-out":
-      return `left out: ${reason}`;
+      return `skipped: ${reason}`;
     case "not-done":
       return effect === "read" ? "reads, not done here" : "not done here";
     case "failed":
@@ -174,7 +172,7 @@ function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DrySte
 
 const listed = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
 
-/** A plan that is no write, such as `tell "Margin is thin" by chat`. */
+/** Describes the plan of a step that does not write at the broker, such as `tell "Margin is thin" by chat`. */
 function inWords(plan: unknown): string {
   if (typeof plan !== "object" || plan === null) return cellOf(plan);
   return Object.entries(plan).filter(([, value]) => !isNothing(value)).map(([name, value]) =>
@@ -190,10 +188,10 @@ const isNothing = (value: unknown) =>
 
 function placeOf(connection: Connection): string {
   if (connection.to === "gateway") return `over the gateway at ${shownAddress(connection.url)}`;
-  return connection.to === "direct" ? "over the broker's own socket" : "at the simulated broker alone";
+  return connection.to === "direct" ? "over the broker's own socket" : "only at the simulated broker";
 }
 
-/** One write: what it is, then what it is about, a line for each. */
+/** Formats one write: a line for what it is, then a line for each detail. */
 function writeLines(
   { order, step, uses, plan, dependsOn = [], written }: PlannedWrite,
   host: Host,
@@ -202,9 +200,9 @@ function writeLines(
   // What would be sent is never cut.
   const detail = (text: string) => wrapped(host, plain(text), 7);
   const unknown = dependsOn.length === 0 ? [] : detail(`depends on the outcome of ${listed(dependsOn)}`);
-  // What is looked up now is looked up again by then.
+  // A write whose subject is looked up now will look it up again then.
   const isLooked = order > 1 && plan !== undefined && !isCall(plan);
-  const before = isLooked ? detail("as things are now, before the writes above:") : [];
+  const before = isLooked ? detail("as of now, before the writes above:") : [];
   return [head, ...unknown, ...before, ...aboutOf(plan ?? written).flatMap(detail)];
 }
 
@@ -213,7 +211,7 @@ const isCall = (plan: unknown): plan is { call: string; params: unknown; order?:
 
 function aboutOf(plan: unknown): string[] {
   if (typeof plan !== "object" || plan === null) return plan === undefined ? [] : [cellOf(plan)];
-  // A call of an operation says so in the line above.
+  // For a call, the line above names the operation.
   if (isCall(plan)) {
     const { order } = plan;
     return [...order === undefined ? [] : [`the order: ${rowText(order)}`], ...aboutOf(plan.params)];
@@ -227,7 +225,7 @@ function aboutOf(plan: unknown): string[] {
   });
 }
 
-/** An order in the words of a person, and anything else by its members. */
+/** Describes an order in words, and anything else by its members. */
 function rowText(row: unknown): string {
   if (typeof row !== "object" || row === null) return cellOf(row);
   const { symbol, side, quantity, unfilledQuantity, price, orderId, ...rest } = row as Record<

@@ -1,5 +1,5 @@
 /**
- * Events of a run under the store, for the tree that shows it.
+ * Converts events of a run with a store into events for the tree that shows it.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shortResult } from "./summaries.ts";
 import type { TreeEvent } from "./tree.ts";
 
-/** Events of a run for its tree; what a step answered with stands in the store. */
+/** Returns the events for the tree; without outputs, because the store has them. */
 export async function treeEventsOf(
   event: RunEvent,
   { store, recipes }: { store: Store; recipes: ReadonlyMap<string, CompiledRecipe> },
@@ -42,7 +42,7 @@ export async function treeEventsOf(
   }
 }
 
-/** A line for a person, such as where a run is connected to, as one of the lines that a program reads. */
+/** Returns a note, such as where a run connects to, as a JSON line. */
 export function noteEvent(line: string, at: number): Readonly<Record<string, unknown>> {
   const message = line.replace(/^hsgate: /, "");
   const [warning] = /^warning: /.exec(message) ?? [""];

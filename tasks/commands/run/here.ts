@@ -1,5 +1,5 @@
 /**
- * A run without a store: its steps in this process, shown while they go on.
+ * Runs a recipe without a store: its steps in this process, with their progress.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import { type RunShow, showRun } from "./show.ts";
 import { learnSettings, redactorFor, secretReader } from "./deps.ts";
 import { RunTree, summaryLines, type TreeEvent } from "./tree.ts";
 
-/** What a run without a store stands on. */
+/** What a run without a store needs. */
 interface RunHereOptions {
   input: RunInput;
   connections: Connections;
@@ -40,11 +40,11 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
   const redactor = redactorFor(connections);
   const secret = secretReader(recipes.values(), host, redactor);
   const asLines = flags.json === true && flags.events === true;
-  // No store knows this run, and its lines can still be told from those of another.
+  // No store records this run; the id only tells its log lines apart from those of another run.
   const at = now();
   const slot = Temporal.Instant.fromEpochMilliseconds(at).toString();
   const traceId = crypto.randomUUID().replaceAll("-", "");
-  const { noteEvent } = asLines ? await import("./events.ts") : {}; // the runner, which others need not load
+  const { noteEvent } = asLines ? await import("./events.ts") : {}; // loads the runner only for JSON lines
   try {
     using show = showRun(host, { tree, json: flags.json ?? false });
     connections.tellWith(
@@ -55,7 +55,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
     learnSettings(redactor, connections.settings);
     if (recipe.notify !== undefined) {
       connections.note(
-        `hsgate: warning: "${recipe.name}" names notices, and a run without a store sends none: use --store`,
+        `hsgate: warning: "${recipe.name}" declares notices, but a run without a store sends none: use --store`,
       );
     }
     const days = new ProgressText({ monotonic: () => performance.now(), inPlace: false });
@@ -93,7 +93,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
           else if (event.type === "log" && (event.level === "warn" || event.level === "error")) {
             show.line(redactor.text(`hsgate: ${event.step}: ${event.level}: ${event.message}`));
           }
-          // The redactor changes texts and no shape.
+          // The redactor changes texts but no structure.
           const known = redactor.data(eventsOf(run, event, kept)) as TreeEvent[];
           if (!isOfDayBook(event)) return known.forEach(take);
           noteKept(event.detail, kept);
@@ -124,19 +124,19 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
     redactor.error(error);
     throw error;
   } finally {
-    // What was drawn over is gone by now, and this stays.
+    // The progress display has ended, so this summary stays on the screen.
     if (host.errTerminal !== undefined && tree.hasBegun) {
       for (const line of summaryLines(tree, host)) host.note(line);
     }
   }
 }
 
-/** The export of the day book tells more than a place, in an event of its own. */
+/** Whether this is a progress event of the day book export, which has more details. */
 function isOfDayBook(event: RecipeEvent): event is RecipeEvent & { type: "progress"; detail: DayBookEvent } {
   return event.type === "progress" && event.uses === "export-day-book";
 }
 
-/** Without a store nobody else knows which files were there before. */
+/** Remembers which files existed before; without a store, nothing else does. */
 function noteKept(event: DayBookEvent, kept: Set<string>): void {
   if (event.type !== "day-done" || event.result === undefined) return;
   const { action, path } = event.result;
@@ -182,7 +182,7 @@ function eventsOf(run: string, event: RecipeEvent, kept: ReadonlySet<string>): T
   }
 }
 
-/** An event as a program reads it: without what was read, which is the result. */
+/** Returns an event for JSON, without data that was read: the result contains it. */
 function lineOf(event: RecipeEvent): Readonly<Record<string, unknown>> {
   if (event.type === "step-done") return { ...event, output: undefined };
   if (event.type === "progress") return { ...event, detail: undefined };

@@ -1,5 +1,5 @@
 /**
- * Log lines of runs and of the scheduler: for people, or one JSON object each.
+ * Writes log lines of runs and of the scheduler: readable lines, or JSON objects.
  *
  * @module
  */
@@ -16,30 +16,30 @@ import { localTime, readable } from "../shared/slot_lines.ts";
 
 type AnyEvent = RunEvent | SchedulerEvent;
 
-/** How log lines are written. */
+/** Options of log lines. */
 interface LogOptions {
-  /** One object each, for programs. */
+  /** Write one JSON object for each event. */
   json: boolean;
   redact: (text: string) => string;
-  /** Lines below this level are left out. @default "debug" */
+  /** Lowest level that is written. @default "debug" */
   least?: LogLevel;
-  /** Zone of the times, for a person who watches; UTC in full without it. */
+  /** Time zone for a terminal. @default UTC, with the full date */
   zone?: string;
 }
 
-/** Of its progress a step shows a line this often, and the last one. */
+/** Shortest time between two progress lines of a step; the last one is always written. */
 const PROGRESS_EVERY_MS = 5_000;
-/** A key that is longer pushes its own line out of the column. */
+/** Width of the key column; a longer key shifts its own line. */
 const WIDEST_KEY = 48;
 
-/** Writes events down; what they hold has passed the redactor, but for errors. */
+/** Writes events as log lines. The redactor has already removed secrets from them, except from errors. */
 export function eventLogger(
   host: Pick<Host, "out" | "color">,
   { json, redact, least = "debug", zone }: LogOptions,
 ): (event: AnyEvent) => void {
   const progressAt = new Map<string, number>();
   const isNews = (event: AnyEvent) => {
-    // A turn that found nothing new is no news, and people see from the run what was listed.
+    // An empty turn is not news, and the run itself shows what was listed.
     if (event.type === "tick") return json && event.listed > 0;
     if (!json && event.type === "step-started") return event.attempt > 1;
     if (event.type !== "step-progress") return true;
@@ -71,7 +71,7 @@ const messageOf = (error: unknown) => error instanceof Error ? error.message : S
 
 function dataOf(event: AnyEvent, message: string) {
   const { at, type, ...rest } = event;
-  // What was thrown shows by its message, which has passed the redactor; details are for the screen.
+  // The message of an error was redacted; its details are only for the screen.
   const { error: _error, detail: _detail, ...data } = { error: undefined, detail: undefined, ...rest };
   return { at: showInstant(at), level: levelOf(event), type, message, ...data };
 }
@@ -90,7 +90,7 @@ function levelOf(event: AnyEvent): LogLevel {
     case "skipped":
       return ["misfire", "deadline", "calendar_unknown"].includes(event.reason) ? "warn" : "info";
     case "step-retry":
-    case "gone":
+    case "recipe-missing":
     case "recovered":
     case "clock-jump":
     case "warning":
@@ -106,10 +106,10 @@ function levelOf(event: AnyEvent): LogLevel {
   }
 }
 
-/** Digits of a trace id, which is never cut: it is looked up elsewhere. */
+/** Width of a trace id, which is never cut, because users search for it elsewhere. */
 const TRACE_DIGITS = 32;
 
-/** Lines for people: in columns, with the day where it changes when a person watches. */
+/** Writes readable lines in columns; on a terminal with the day whenever it changes. */
 class LineWriter {
   readonly #host: Pick<Host, "out" | "color">;
   readonly #zone: string | undefined;
@@ -152,7 +152,7 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
     case "step-started":
       return [`${event.step}: started${event.attempt > 1 ? `, attempt ${event.attempt}` : ""}`];
     case "step-reused":
-      return [`${event.step}: done before`];
+      return [`${event.step}: already done`];
     case "step-progress": {
       const place = event.done === undefined || event.total === undefined
         ? ""
@@ -160,7 +160,7 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`${event.step}: ${event.text}${place}`];
     }
     case "step-retry":
-      return [`${event.step}: again in ${seconds(event.waitMs)}`, "yellow"];
+      return [`${event.step}: retrying in ${seconds(event.waitMs)}`, "yellow"];
     case "step-ended":
       return [
         `${event.step}: ${event.state}, ${seconds(event.tookMs)}${because(event.reason)}`,
@@ -182,48 +182,51 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
     case "skipped":
       return [`skipped: ${event.reason}`, "yellow"];
     case "asked":
-      return ["was missed and waits for a person: approve or refuse it", "yellow"];
+      return ["was missed and waits for approval: approve or refuse it", "yellow"];
     case "held":
-      return [`held back: ${describeBlock(event)}`, "yellow"];
+      return [`blocked: ${describeBlock(event)}`, "yellow"];
     case "recovered":
-      return [`taken over from a process that is gone: ${event.state}`, "yellow"];
+      return [`taken over from a process that has died: ${event.state}`, "yellow"];
     case "clock-jump":
       return [`the clock jumped by ${seconds(event.byMs)}`, "yellow"];
     case "notice":
       return [noticeText(event), event.state === "sent" ? undefined : "red"];
-    case "gone":
-      return [`${event.recipe}: its file is gone, so nothing of it runs until that is back`, "yellow"];
+    case "recipe-missing":
+      return [
+        `${event.recipe}: its file is missing, so the recipe does not run until the file is back`,
+        "yellow",
+      ];
     case "reloaded":
-      return [`${event.recipes} recipes loaded anew`];
+      return [`reloaded ${event.recipes} recipes`];
   }
 }
 
-/** Codes of reasons in words, where they need some. */
+/** Texts for reason codes that are not clear by themselves. */
 const reasons: Readonly<Record<string, string>> = {
   step: "a step failed",
-  write: "it is not known what a write came to",
-  lease: "its lease was lost, and another process may have it",
-  stopped: "stopped, and given back",
+  write: "the outcome of a write is unknown",
+  lease: "lost its lease; another process may have the run",
+  stopped: "stopped; due again",
 };
 const reasonOf = (reason: string | undefined) => reason === undefined ? undefined : reasons[reason] ?? reason;
 
-/** What is stopped is given back only where somebody else may go on with it. */
+/** A stopped run is due again only if another process may continue it. */
 const endOf = ({ state, reason }: { state: string; reason?: string }) =>
   reason === "stopped" && state !== "due" ? reason : reasonOf(reason);
 
 const because = (reason: string | undefined) => reason === undefined ? "" : `: ${reason}`;
 
-/** Says how a try to send a notice went. */
+/** Describes a try to send a notice. */
 export function noticeText({ notice, channel, state, error, tries }: Omit<NoticeEvent, "runKey">): string {
   const which = `notice ${notice} by ${channel}`;
   if (state === "sent") return `${which} was sent`;
   const reason = error === undefined ? "" : `: ${error}`;
   return state === "failed"
     ? `${which} was not sent${reason}`
-    : `${which} was not sent and is given up after ${tries} tries${reason}; "hsgate notices" sends it again`;
+    : `${which} was not sent; hsgate gave up after ${tries} tries${reason};  "hsgate notices" sends it again`;
 }
 
-/** Writes a length of time: `0.2 s`. */
+/** Formats a duration: `0.2 s`. */
 export function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }

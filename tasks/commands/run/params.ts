@@ -1,5 +1,5 @@
 /**
- * Parameters of a recipe from the command line: texts become what the recipe's types want.
+ * Reads the parameters of a recipe from the command line, by the types that the recipe declares.
  *
  * @module
  */
@@ -7,11 +7,11 @@ import { bindParams, type CompiledRecipe, type ParamType } from "../../../lib/re
 import { UsageError } from "../../terminal/exit_codes.ts";
 
 /**
- * Reads `NAME=VALUE` texts and checks them together with the recipe's defaults. A list is JSON, or texts between
+ * Reads `NAME=VALUE` texts and checks them together with the recipe's defaults. A list is JSON, or texts separated by
  * commas.
  *
- * @throws {UsageError} When a text is no such pair, or a name stands there twice.
- * @throws {InvalidParamsError} When a value does not fit, or a parameter is missing or unknown, with the nearest name.
+ * @throws {UsageError} If a text is not such a pair, or a name is given twice.
+ * @throws {InvalidParamsError} If a value is invalid, or a parameter is missing or unknown; names the nearest name.
  */
 export function paramsOf(
   recipe: CompiledRecipe,
@@ -22,7 +22,7 @@ export function paramsOf(
     const at = pair.indexOf("=");
     if (at < 1) throw new UsageError(`Cannot read --param "${pair}": write NAME=VALUE, such as days=7`);
     const name = pair.slice(0, at);
-    if (texts.has(name)) throw new UsageError(`Cannot read --param "${name}": it stands there twice`);
+    if (texts.has(name)) throw new UsageError(`Cannot read --param "${name}": it is given twice`);
     texts.set(name, pair.slice(at + 1));
   }
   const values = [...texts].map(([name, text]) =>
@@ -31,7 +31,7 @@ export function paramsOf(
   return bindParams(recipe, Object.fromEntries(values));
 }
 
-/** What cannot be read stays text, which is then refused with what was expected. */
+/** Leaves invalid texts unchanged; the check then rejects them with what was expected. */
 function valueOf(text: string, type: ParamType["type"] | undefined): unknown {
   if (type === "number" || type === "integer") {
     return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;

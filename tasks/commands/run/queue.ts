@@ -1,5 +1,5 @@
 /**
- * Runs runs that are in the store, one after the other, here and now.
+ * Runs due runs of the store in this process, one after the other.
  *
  * @module
  */
@@ -15,10 +15,10 @@ import { neighboursOf } from "../shared/recipe_files.ts";
 import { Connections } from "./connections.ts";
 import { commandDeps, redactorOf } from "./deps.ts";
 
-/** How long another run may stand in the way. */
+/** How long to wait for another run. */
 const PATIENCE_MS = 60_000;
 
-/** What a queue needs. */
+/** Options of a queue. */
 interface QueueOptions {
   flags: FlagValues<typeof sharedFlags> & { readonly out?: string };
   host: Host;
@@ -26,7 +26,7 @@ interface QueueOptions {
   onEvent?(event: RunEvent): void;
 }
 
-/** Runs of one recipe; ends its connections when it is disposed of. */
+/** Runs the runs of one recipe; disposal ends its connections. */
 export class RunQueue implements AsyncDisposable {
   readonly #recipe: CompiledRecipe;
   readonly #runner: Runner;
@@ -45,12 +45,12 @@ export class RunQueue implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Reads the settings; connects to nothing yet. */
+  /** Loads the settings; does not connect. */
   static async open(recipe: CompiledRecipe, options: QueueOptions): Promise<RunQueue> {
     const { flags, host, store, onEvent } = options;
     const recipes = await neighboursOf(recipe, { host, now: host.now });
     const connections = await Connections.open(flags, host);
-    connections.check(recipe); // a contradiction is refused before anything is due
+    connections.check(recipe); // throws before any run becomes due
     const redactor = redactorOf(connections);
     const runner = new Runner({
       ...commandDeps({ connections, host, recipes: recipes.values(), redactor, out: flags.out }),
@@ -65,13 +65,13 @@ export class RunQueue implements AsyncDisposable {
     return new RunQueue(recipe, runner, connections, options);
   }
 
-  /** Runs one that is due, or waits for whoever was faster. */
+  /** Runs a due run, or waits for the process that already runs it. */
   async run(key: string): Promise<ScriptResult> {
     const { deps, claimer, stop } = this.#runner;
     return await runKey(this.#recipe, key, { deps, claimer, stop, patienceMs: PATIENCE_MS });
   }
 
-  /** Sends the notices that are due, and warns of each that was not sent. */
+  /** Sends due notices, and warns of each that was not sent. */
   async deliver(): Promise<void> {
     await this.#runner.deliverNotices();
     const { store, host } = this.#options;
@@ -83,7 +83,7 @@ export class RunQueue implements AsyncDisposable {
   }
 }
 
-/** Exit code for how runs ended; the worst counts. */
+/** Returns the exit code for several runs: the worst one. */
 export function exitOf(results: readonly ScriptResult[], stopped: boolean): number {
   if (stopped) return 130;
   const states = results.map(({ outcome: { state } }) => state);

@@ -1,5 +1,5 @@
 /**
- * Shows a run while it goes on: a tree that is drawn over on a terminal, plain lines elsewhere.
+ * Shows the progress of a run: a tree that is redrawn on a terminal, plain lines elsewhere.
  *
  * @module
  */
@@ -8,29 +8,29 @@ import { fit, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
 import { HeldFiles } from "./summaries.ts";
 import { type RunTree, seconds, type TreeEvent } from "./tree.ts";
 
-/** A run that is being shown. Dispose of it before anything else is written. */
+/** Progress display of a run. Dispose of it before anything else is written. */
 export interface RunShow extends Disposable {
-  /** Takes an event in; it is in the tree already. */
+  /** Shows an event that is already in the tree. */
   take(event: TreeEvent): void;
-  /** Writes a line that stays, above the tree where there is one. */
+  /** Prints a line that stays on the screen, above the tree if there is one. */
   readonly line: (text: string) => void;
 }
 
-/** How a run is shown. */
+/** Options of the display. */
 interface ShowOptions {
   tree: RunTree;
-  /** The result is for a program: only a person at a terminal is shown anything. */
+  /** The result is for a program: show progress only on a terminal. */
   json: boolean;
-  /** Lines of another kind are written elsewhere. @default false */
+  /** Show no progress lines, because log lines show it. @default false */
   quiet?: boolean;
 }
 
 type Seen = Pick<Host, "note" | "errTerminal" | "color" | "env" | "isTerminal" | "size">;
 
-/** Time between two drawings: a person reads no faster. */
+/** Time between two drawings. Users cannot read faster. */
 const REDRAW_MS = 100;
 
-/** Starts to show a run. */
+/** Starts a progress display. */
 export function showRun(host: Seen, options: ShowOptions): RunShow {
   if (host.errTerminal !== undefined && host.env("TERM") !== "dumb") {
     return new LiveTree(host, host.errTerminal, options.tree);
@@ -43,13 +43,13 @@ export function showRun(host: Seen, options: ShowOptions): RunShow {
   };
 }
 
-/** Draws the tree over its last drawing, and goes on doing so as time passes. */
+/** Redraws the tree in place, at each event and as time passes. */
 class LiveTree implements RunShow {
   readonly #host: Seen;
   readonly #terminal: NonNullable<Host["errTerminal"]>;
   readonly #tree: RunTree;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Columns of each line that stands there. */
+  /** Width of each line on the screen. */
   #drawn: number[] = [];
   #frame = 0;
   #drawnAt = -Infinity;
@@ -65,7 +65,7 @@ class LiveTree implements RunShow {
   }
 
   take(_event: TreeEvent): void {
-    // Many small events, such as rows of an export, must not cost more than what they tell of.
+    // Many small events, such as rows of an export, must not slow the run down.
     if (performance.now() - this.#drawnAt >= REDRAW_MS / 4) this.#draw();
   }
 
@@ -85,7 +85,7 @@ class LiveTree implements RunShow {
     const lines = this.#tree.lines({ width: Math.max(1, columns - 1), host: this.#host, frame: this.#frame });
     const rows = Math.max(2, (this.#host.isTerminal ? this.#host.size().rows : 24) || 24);
     const hidden = lines.length - (rows - 1);
-    // What has scrolled off the screen cannot be drawn over, so the top is left out of a tree that is too long.
+    // Lines that have scrolled off the screen cannot be redrawn, so a tree that is too long loses its top.
     const shown = hidden > 0
       ? [fit(`… ${hidden + 1} more steps above`, Math.max(1, columns - 1)), ...lines.slice(hidden + 1)]
       : lines;
@@ -94,7 +94,7 @@ class LiveTree implements RunShow {
     this.#terminal.draw(codes, shown.join("\n"));
   }
 
-  /** What takes the last drawing away. On a terminal that was made narrower its lines have been broken. */
+  /** Returns the codes that erase the last drawing. On a terminal that became narrower, its lines have wrapped. */
   #clearing(): string {
     if (this.#drawn.length === 0) return "";
     const columns = this.#columns();
@@ -103,17 +103,17 @@ class LiveTree implements RunShow {
     return `${rows > 1 ? `\x1b[${rows - 1}A` : ""}\r\x1b[J`;
   }
 
-  /** A terminal that is being resized may say that it has no columns. */
+  /** A terminal that is being resized may report zero columns. */
   #columns(): number {
     try {
       return this.#terminal.columns() || 80;
     } catch {
-      return 80; // it is gone
+      return 80; // the terminal is closed
     }
   }
 }
 
-/** One line for each step that begins or ends, and for its progress. */
+/** Prints one line for each step that begins or ends, and for its progress. */
 function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
   const places = new Map<string, string>();
   const files = new HeldFiles();
@@ -136,7 +136,7 @@ function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
         return host.note(`hsgate:   ${plain(event.text)}${at}`);
       }
       case "step-retry":
-        return host.note(`hsgate:   again in ${seconds(event.waitMs)}: ${plain(event.error)}`);
+        return host.note(`hsgate:   retrying in ${seconds(event.waitMs)}: ${plain(event.error)}`);
       case "step-ended": {
         const time = event.tookMs === undefined || event.state === "skipped"
           ? ""
@@ -146,7 +146,7 @@ function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
         return host.note(`hsgate: ${place}: ${state}${time}${words === "" ? "" : `, ${plain(words)}`}`);
       }
       case "step-reused":
-        return host.note(`hsgate: ${place}: done before`);
+        return host.note(`hsgate: ${place}: already done`);
       case "run-ended":
     }
   };

@@ -1,6 +1,6 @@
 /**
- * What `hsgate run` does with a store: the latest slot that has passed, once, whoever else may start it; or a run by
- * hand.
+ * Runs `hsgate run` with a store: runs the latest past slot, once among all processes that may start it; or makes a
+ * manual run.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { bindParams, type CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { plain } from "../../terminal/print.ts";
 import type { RunInput } from "../run.ts";
-import { openStore, retentionOf, warnOfPlace } from "../shared/store_file.ts";
+import { openStore, retentionOf, storeTime, warnOfPlace } from "../shared/store_file.ts";
 import { pruneSome } from "../../../lib/runner/queries/retention.ts";
 import { clockOf } from "../../terminal/arguments.ts";
 import { failedLine, noticeData, tellUnsent } from "../shared/notice_lines.ts";
@@ -57,7 +57,9 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const asLines = flags.json === true && flags.events === true;
   const said = (line: string) => asLines ? redactor.json(noteEvent(line, now())) : line;
   await warnOfPlace(store, [recipe], { flags, host: { ...host, note: (line) => host.note(said(line)) } });
-  const past = isByHand ? undefined : await pastSlot(store, recipe, { flags, now: now() });
+  // Without --now, the clock of the store decides, as it does for the run.
+  const storeNow = flags.now === undefined ? () => storeTime(store, { now }) : now;
+  const past = isByHand ? undefined : await pastSlot(store, recipe, { flags, now: storeNow() });
   if (past !== undefined) host.note(said(`hsgate: ${plain(past)}`));
   const isManual = isByHand || past !== undefined;
   const params = past === undefined ? given : paramsOf(recipe, undefined);
@@ -81,7 +83,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       log: () => {}, // `onEvent` below logs
       note: (text) => show.line(said(`hsgate: ${text}`)),
     });
-    // What a run says is shown in its order, also where the store is asked about it first.
+    // Notes of a run stay in order, even if the store is asked about the run first.
     let shown = Promise.resolve();
     const runner = new Runner({
       ...common,
@@ -123,7 +125,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     const asked = forceDeadline && recipe.class !== "write" ? { ...recipe, window: undefined } : recipe;
     const begin = async () => {
       if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });
-      const window = windowOn(asked, now());
+      const window = windowOn(asked, storeNow());
       const deadlineAt = typeof window === "object" ? window.until : undefined;
       return await runManual(asked, {
         ...options,

@@ -1,17 +1,17 @@
 /**
- * What a step answered with, and what became of its files, in a few words.
+ * Summarizes the output and the files of a step in a few words.
  *
  * @module
  */
 import { fit, plain } from "../../terminal/print.ts";
 
-/** Most members that are shown, and the longest text among them; an identifier is shown however long it is. */
+/** Most members in a summary, and the longest text; identifiers are shown in full. */
 const MOST = 3;
 const LONGEST = 24;
-/** An answer that is a text by itself, such as an order number, is cut behind this. */
+/** Longest output that is itself a text, such as an order number. */
 const LONGEST_TEXT = 80;
 
-/** Writes an output in a few words: `12 rows`, `5 days, 1,204 rows`, `nothing`. */
+/** Summarizes an output: `12 rows`, `5 days, 1,204 rows`, `nothing`. */
 export function shortResult(output: unknown): string {
   if (output === undefined || output === null) return "";
   if (Array.isArray(output)) return counted(output.length, "row");
@@ -37,13 +37,13 @@ function wordOf(name: string, value: unknown): string | undefined {
   if (name === "rows" && typeof value === "number") return counted(value, "row");
   if (typeof value === "number") return `${words} ${thousands(value)}`;
   if (typeof value === "boolean") return value ? words : `not ${words}`;
-  // Files are named below the tree.
+  // Files are listed below the tree.
   const isShort = typeof value === "string" && value.length <= LONGEST && !value.includes("/");
   const isShown = isShort || (typeof value === "string" && /(^id|Id|[kK]ey)$/.test(name));
   return isShown && value !== "" ? `${words} ${plain(value)}` : undefined;
 }
 
-/** `stillOpen` reads better as `still open`. */
+/** Splits a name into words: `stillOpen` becomes `still open`. */
 const spaced = (name: string) => name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
 
 const counted = (count: number, what: string) => `${thousands(count)} ${what}${count === 1 ? "" : "s"}`;
@@ -51,19 +51,19 @@ const counted = (count: number, what: string) => `${thousands(count)} ${what}${c
 const thousands = (value: number) =>
   Number.isInteger(value) ? String(value).replace(/\B(?=(\d{3})+$)/g, ",") : String(value);
 
-/** A file that a step named. */
+/** A file that a step reported. */
 export interface NamedFile {
   path: string;
-  /** It was not there before with these bytes. */
+  /** Whether its content is new. */
   isNew: boolean;
 }
 
-/** Lines for one list of files. */
+/** Limits for a list of files. */
 const MOST_LINES = 20;
-/** Files of one folder that are named one by one. */
+/** Most files of one folder that are listed one by one. */
 const MOST_OF_FOLDER = 3;
 
-/** Tells of files: `wrote out/a.csv`, `wrote out/day-books/2025-08-15/ (8 files)`, `and 12 more files`. */
+/** Describes files: `wrote out/a.csv`, `wrote out/day-books/2025-08-15/ (8 files)`, `and 12 more files`. */
 export function fileLines(files: readonly NamedFile[]): string[] {
   const folders = Map.groupBy(files, ({ path }) => path.slice(0, path.lastIndexOf("/") + 1));
   const lines = [...folders].flatMap(([folder, inside]) => {
@@ -85,21 +85,21 @@ function lineOf(folder: string, files: readonly NamedFile[]): string {
   const kept = files.length - written;
   return written === 0 || kept === 0
     ? `${verb} ${folder} (${files.length} files)`
-    : `${verb} ${folder} (${written} files, ${kept} as before)`;
+    : `${verb} ${folder} (${written} files, ${kept} unchanged)`;
 }
 
-/** Keeps the files of each run back until something else happens there, so that they can be told of together. */
+/** Collects the files of each run until its next other event, so that they are described together. */
 export class HeldFiles {
   readonly #held = new Map<string, { step: string; files: NamedFile[] }>();
 
-  /** Keeps a file of a step back. */
+  /** Adds a file of a step. */
   add(run: string, step: string, { path, isNew }: NamedFile): void {
     const held = this.#held.get(run);
     if (held?.step === step) held.files.push({ path, isNew });
     else this.#held.set(run, { step, files: [{ path, isNew }] });
   }
 
-  /** Hands the lines out, and forgets the files. */
+  /** Returns the lines about the files of a run, and forgets the files. */
   take(run: string): { step: string; lines: string[] } | undefined {
     const held = this.#held.get(run);
     this.#held.delete(run);

@@ -1,6 +1,6 @@
 /**
- * A run as a tree of steps: what each is at, how long it took, what came of it. Recipes that run as a step of another
- * one stand below it.
+ * Shows a run as a tree of steps: the state, duration and result of each. A recipe that runs as a step is shown below
+ * that step.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Host } from "../../terminal/host.ts";
 import { type Color, fit, paint, plain, widthOf } from "../../terminal/print.ts";
 import { fileLines, type NamedFile } from "./summaries.ts";
 
-/** What happens within a run; `run` tells runs apart that are within each other. */
+/** An event of a run. `run` distinguishes nested runs. */
 export type TreeEvent =
   & { run: string }
   & (
@@ -40,7 +40,7 @@ interface Node {
   attempt: number;
   startedAt: number;
   tookMs?: number;
-  /** How far it is. */
+  /** Progress of the step. */
   place: string;
   text: string;
   result: string;
@@ -55,7 +55,7 @@ interface Branch {
   end?: { state: RunOutcome["state"]; reason?: string; tookMs: number };
 }
 
-/** How a step's state looks; each sign takes one column. */
+/** Sign and colour of each state; each sign is one column wide. */
 const signs: Readonly<Record<Mark, readonly [sign: string, color?: Color]>> = {
   waiting: ["·", "dim"],
   running: ["▸", "yellow"],
@@ -68,23 +68,23 @@ const signs: Readonly<Record<Mark, readonly [sign: string, color?: Color]>> = {
 
 const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/** How lines are written. */
+/** Options of the lines. */
 interface LineOptions {
-  /** Columns that a line may take. */
+  /** Largest width of a line, columns. */
   width: number;
   host: Pick<Host, "color">;
-  /** Which picture of the moving sign; none for a tree that is written once. */
+  /** Frame of the animated sign; absent for a tree that is printed once. */
   frame?: number;
 }
 
-/** Keeps what is known of a run and of those within it. */
+/** State of a run and of its nested runs. */
 export class RunTree {
   readonly #monotonic: () => number;
   readonly #branches = new Map<string, Branch>();
   readonly #files = new Map<string, NamedFile>();
   #root: Branch | undefined;
 
-  /** @param monotonic Milliseconds of a clock that never jumps. */
+  /** @param monotonic Returns milliseconds of a clock that never jumps. */
   constructor(monotonic: () => number = () => performance.now()) {
     this.#monotonic = monotonic;
   }
@@ -94,12 +94,12 @@ export class RunTree {
     return [...this.#root?.nodes.values() ?? []].some(({ mark }) => mark !== "waiting");
   }
 
-  /** Files that were made, in their order, each once. */
+  /** Files that the steps wrote, in order, without duplicates. */
   get files(): readonly NamedFile[] {
     return [...this.#files.values()];
   }
 
-  /** Takes an event in. */
+  /** Updates the tree with an event. */
   apply(event: TreeEvent): void {
     if (event.type === "run-started") return this.#begin(event);
     const branch = this.#branches.get(event.run);
@@ -126,13 +126,13 @@ export class RunTree {
         node.text = plain(event.text);
         return;
       case "step-retry":
-        node.text = `again in ${seconds(event.waitMs)}: ${plain(event.error)}`;
+        node.text = `retrying in ${seconds(event.waitMs)}: ${plain(event.error)}`;
         return;
       case "step-ended":
         node.mark = event.state;
         node.tookMs = event.state === "skipped" ? undefined : event.tookMs ?? now - node.startedAt;
         node.result = plain(event.reason ?? event.result ?? "");
-        if (event.state === "skipped") node.result = `left out: ${node.result || "condition"}`;
+        if (event.state === "skipped") node.result = `skipped: ${node.result || "condition"}`;
         return;
       case "artifact":
         if (!this.#files.has(event.path)) this.#files.set(event.path, event);
@@ -152,18 +152,18 @@ export class RunTree {
     this.#branches.set(run, branch);
   }
 
-  /** The tree as lines that fit; colours and all, none takes more columns than it may. */
+  /** Returns the tree as lines; none is wider than the limit. */
   lines(options: LineOptions): string[] {
     return this.#root === undefined ? [] : this.#linesOf(this.#root, 0, options);
   }
 
   #linesOf({ nodes }: Branch, depth: number, options: LineOptions): string[] {
     const all = [...nodes.values()];
-    // A narrow terminal shows the names of the steps alone.
+    // A narrow terminal shows only the names of the steps.
     const isNarrow = options.width < 60;
     const longest = Math.max(...all.map(({ id }) => widthOf(id)));
     const widths = {
-      // What is drawn over must fit; what is written once has whole names.
+      // Lines that are redrawn must fit; lines that are printed once keep whole names.
       id: options.frame === undefined ? longest : Math.min(isNarrow ? 16 : 28, longest),
       uses: isNarrow ? 0 : Math.min(24, Math.max(...all.map(({ uses }) => widthOf(uses)))),
     };
@@ -187,7 +187,7 @@ export class RunTree {
     const tail = node.mark === "running"
       ? [node.attempt > 1 ? `attempt ${node.attempt}` : "", node.place, node.text].filter(Boolean).join("  ")
       : node.result;
-    // The parts are coloured after they were cut, as a code takes no column.
+    // Colours are added after cutting, because colour codes take no columns.
     const head = `${indent}${sign} ${name}`;
     const rest = fit(`${kind}${time}  ${tail}`.trimEnd(), Math.max(1, width - widthOf(head)));
     const line = widthOf(head) < width ? `${head}${rest}` : frame === undefined ? head : fit(head, width);
@@ -197,7 +197,7 @@ export class RunTree {
       : line.slice(0, place) + paint(host, color, sign) + line.slice(place + sign.length);
   }
 
-  /** Why steps failed, in full. */
+  /** Returns the full reasons of failed steps. */
   get failures(): { step: string; reason: string }[] {
     return [...this.#branches.values()].flatMap(({ nodes }) =>
       [...nodes.values()].filter(({ mark, result }) =>
@@ -207,23 +207,23 @@ export class RunTree {
     );
   }
 
-  /** How the run ended and how long that took; nothing while it goes on. */
+  /** How the run ended and how long it took; absent while it runs. */
   get end(): { state: RunOutcome["state"]; reason?: string; tookMs: number } | undefined {
     return this.#root?.end;
   }
 }
 
-/** Columns that stay whatever a terminal says of itself while it is being resized. */
+/** Minimum width, whatever a terminal reports while it is being resized. */
 function widthOfTerminal({ errTerminal, size }: Pick<Host, "errTerminal" | "size">): number {
   return errTerminal?.columns() || size().columns || 80;
 }
 
-/** A run that has ended: its steps, the files that it made, and how it ended. */
+/** Summarizes a run that has ended: its steps, its files, and how it ended. */
 export function summaryLines(tree: RunTree, host: Pick<Host, "errTerminal" | "size" | "color">): string[] {
   const { end } = tree;
   const reason = end?.reason === undefined ? "" : ` (${end.reason})`;
   const lines = tree.lines({ width: widthOfTerminal(host), host });
-  // What was cut to fit is what somebody wants to read.
+  // Reasons that were cut to fit follow in full.
   const cut = tree.failures.filter(({ reason }) => !lines.some((line) => line.includes(reason)));
   return [
     ...lines,
@@ -235,7 +235,7 @@ export function summaryLines(tree: RunTree, host: Pick<Host, "errTerminal" | "si
 
 const pad = (text: string, width: number) => text + " ".repeat(Math.max(0, width - widthOf(text)));
 
-/** Writes a length of time: `0.2 s`, `2 min 5 s`, `1 h 2 min`. */
+/** Formats a duration: `0.2 s`, `2 min 5 s`, `1 h 2 min`. */
 export function seconds(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const whole = Math.floor(ms / 1000);

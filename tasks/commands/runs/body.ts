@@ -29,7 +29,7 @@ import {
 } from "../../terminal/print.ts";
 import type { RunsInput, RunsShowInput } from "../runs.ts";
 import { runOf } from "../shared/decide.ts";
-import { checkKnown, openStore } from "../shared/store_file.ts";
+import { checkKnown, openStore, storeTime } from "../shared/store_file.ts";
 import { listOf } from "../../terminal/arguments.ts";
 import { noticeColors, noticeRowData, tellUnsent } from "../shared/notice_lines.ts";
 import { seconds } from "../run/log.ts";
@@ -68,14 +68,14 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   await using store = await openStore(flags, { host, mustExist: true });
   const recipe = given === undefined ? undefined : await nameInStore(store, given, host);
   const rows = await latestRuns(store, { recipe, states: [...new Set(wanted)], limit: Number(limit) });
-  const now = host.now();
+  const now = storeTime(store, host);
   await tellUnsent(store, host);
   await tellUntrusted(store, host);
   if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
   else if (rows.length === 0) host.out("there are no runs");
   else {
     for (const line of tableLines(host, columnsAt(now), rows, { columns })) host.out(line);
-    // A narrow terminal leaves the reason out of the table.
+    // A narrow terminal omits the reason column.
     for (const row of rows) {
       const since = unresponsiveSince(row, now);
       if (since !== undefined) host.out(paint(host, "yellow", plain(tellSilent(row, since))));
@@ -84,10 +84,10 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   return 0;
 }
 
-/** The name of a recipe in the store; a file of the usual folder stands for its recipe. */
+/** Returns the name of a recipe in the store; accepts the name of its file in the default folder. */
 async function nameInStore(store: Store, given: string, host: Host): Promise<string> {
   if (await hasRun(store, given)) return given;
-  const { recipeInFolder } = await import("../shared/recipe_files.ts"); // compiles, which a list needs seldom
+  const { recipeInFolder } = await import("../shared/recipe_files.ts"); // loads the compiler only here
   const found = await recipeInFolder(given, {
     folder: undefined,
     host: { ...host, note() {} },
@@ -132,7 +132,7 @@ function took({ started_at, finished_at }: Pick<RunRow, "started_at" | "finished
   return started_at === null || finished_at === null ? "" : seconds(finished_at - started_at);
 }
 
-/** A run as `--json` has it. */
+/** Returns a run for `--json`. */
 function dataOf(row: RunRow, now: number) {
   return {
     key: row.run_key,
@@ -156,7 +156,7 @@ function dataOf(row: RunRow, now: number) {
 export async function show({ args: [key = ""], flags, host }: RunsShowInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   const row = await runOf(store, key, "show");
-  const details = await detailsOf(store, row, host.now());
+  const details = await detailsOf(store, row, storeTime(store, host));
   if (flags.json) host.out(JSON.stringify(details));
   else print(details, host);
   return 0;
@@ -208,7 +208,7 @@ async function detailsOf(store: Store, row: RunRow, now: number) {
   };
 }
 
-/** What a person has to do about a run. */
+/** Returns what a person has to do about a run. */
 async function adviceOf(store: Store, row: RunRow, now: number): Promise<string[]> {
   const key = row.run_key;
   const silent = unresponsiveSince(row, now);
@@ -219,18 +219,18 @@ async function adviceOf(store: Store, row: RunRow, now: number): Promise<string[
     ];
   }
   if (row.state === "waiting_approval") {
-    return [`it waits for a person: hsgate approve ${shellHint(key)}, or refuse`];
+    return [`it waits for approval: hsgate approve ${shellHint(key)}, or refuse`];
   }
   if (blockReasonOf(row.reason) === undefined) return await unresolvedWriteAdvice(store, row);
   const held = await lastBlock(store, key);
-  return held === undefined ? [] : [`held back: ${describeBlock(held)}`];
+  return held === undefined ? [] : [`blocked: ${describeBlock(held)}`];
 }
 
 const LONGEST = 400;
 
 function print(details: Awaited<ReturnType<typeof detailsOf>>, host: Host): void {
   const { steps, artifacts, notices, log, events, params, advice, ...head } = details;
-  // First, as somebody has to do something.
+  // First, because a person has to act.
   for (const line of advice) host.out(paint(host, "yellow", plain(line)));
   const rows = Object.entries({ ...head, params: JSON.stringify(params) })
     .flatMap(([name, value]) =>
@@ -268,11 +268,11 @@ function print(details: Awaited<ReturnType<typeof detailsOf>>, host: Host): void
   }
 }
 
-/** The name of a member in words: `startedAt` is `started`, `traceId` is `trace id`. */
+/** Returns the label of a member: `startedAt` becomes `started`, `traceId` becomes `trace id`. */
 const labelOf = (name: string) =>
   name.replace(/At$/, "").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** Outputs may be whole answers. */
+/** Cuts a long output. */
 const cut = (text: string) =>
   text.length <= LONGEST
     ? text

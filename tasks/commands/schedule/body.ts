@@ -25,7 +25,7 @@ import { Connections } from "../run/connections.ts";
 import { commandDeps, redactorFor, secretReader } from "../run/deps.ts";
 import { commonZone, ScheduleLines } from "./lines.ts";
 
-/** Runs recipes until it is told to stop, or once what is due. */
+/** Runs recipes until the signal, or with --once only what is due. */
 export async function run({ args, flags, host }: ScheduleInput): Promise<number> {
   const loading = { host, now: host.now, signal: host.signal };
   const loaded = await loadRecipes(args, loading);
@@ -34,7 +34,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   if (!loaded.report.ok || refused.length > 0) return 2;
   for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
   await using connections = await Connections.open(flags, host);
-  for (const recipe of recipes) connections.check(recipe); // refuses a contradiction before anything begins
+  for (const recipe of recipes) connections.check(recipe); // throws before any run starts
   let current = recipes;
   const { settings } = connections;
   const redactor = redactorFor(host);
@@ -90,7 +90,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     tracer: observers.tracer,
     onEvent: (event: RunEvent) => {
       if (event.type === "run-ended") {
-        // A run that was lost in a write is as open as one whose answer was.
+        // The outcome of a write is also unknown if its run lost the lease.
         ends.push(event.state === "lost" && event.reason === "write" ? "unknown" : event.state);
         const recipe = current.find(({ name }) => name === event.recipe);
         const isOut = event.reason === "displaced" || event.reason === "login";
@@ -120,7 +120,9 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
       const loaded = await loadRecipes(args, loading);
       const { served: recipes, waiting, refused } = await servedRecipes(loaded, { ...loading, current });
       if (signal.aborted) return;
-      if (!loaded.report.ok) return host.note("hsgate: a recipe is wrong, so the old ones go on");
+      if (!loaded.report.ok) {
+        return host.note("hsgate: a recipe has a mistake, so the old recipes keep running");
+      }
       for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
       for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
       for (const recipe of recipes) connections.check(recipe);
@@ -132,7 +134,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
       try {
         await lines.look();
       } catch (error) {
-        if (!isBusy(error)) throw error; // it looks again soon
+        if (!isBusy(error)) throw error; // the next tick tries again
       }
     },
   });
@@ -160,11 +162,11 @@ async function runOnce(
   return ends.some((state) => state === "failed" || state === "lost") ? 1 : 0;
 }
 
-/** Two processes know a file by the same name, wherever they were started. */
+/** Returns an absolute path, so that all processes use the same name for a file. */
 const wholePath = (path: string): string =>
   decodeURIComponent(fileUrl(path).pathname).replace(/(.)\/+$/, "$1");
 
-/** Whoever read the log may go; runs under way do not end over it, and the scheduler ends in order. */
+/** Ends the scheduler in order if the reader of its log has closed the pipe. */
 function lastingTarget({ out, color }: Pick<Host, "out" | "color">, gone: AbortController) {
   return {
     color,

@@ -1,5 +1,5 @@
 /**
- * Watches the files that a scheduler goes by: recipes, what lies beside them, a person's own calendars.
+ * Watches the files of a scheduler: recipes, files next to them, and the local calendars.
  *
  * @module
  */
@@ -9,22 +9,22 @@ import { systemMachine, waitUnlessAborted } from "../../../lib/time.ts";
 import { recipeFiles } from "../shared/recipe_files.ts";
 import { RECIPES } from "../shared/recipe_names.ts";
 
-/** What watching needs. */
+/** Options of watching. */
 interface FileWatchOptions {
   host: Pick<Host, "note" | "signal">;
-  /** Files that are not beside the recipes, such as those that steps import. */
+  /** Files in other places, such as those that steps import. */
   others(): readonly string[];
-  /** Called when a file is new, edited or gone. */
+  /** Called when a file was added, edited or deleted. */
   onChange(): Promise<void>;
-  /** Called after each look. */
+  /** Called after each check. */
   onLook?(): void | Promise<void>;
 }
 
 const LOOK_MS = 3_000;
-/** Steps of one's own and what they are resolved with lie beside the recipes. */
+/** Files next to recipes that matter: custom steps and their configuration. */
 const BESIDE = /\.(ya?ml|jsonc?|ts)$/;
 
-/** Looks at the files now and then, and calls back when something changed; resolves at the signal. */
+/** Checks the files at intervals and calls back after a change; resolves at the signal. */
 export async function watchFiles(paths: readonly string[], options: FileWatchOptions): Promise<void> {
   const { host, others, onChange, onLook } = options;
   let seen = await signatureOf(paths, others());
@@ -37,10 +37,10 @@ export async function watchFiles(paths: readonly string[], options: FileWatchOpt
         await onChange();
       }
     } catch (error) {
-      // Files that cannot be read for a moment, half-copied folders: the old recipes go on.
+      // A file may be unreadable for a moment, for example while a folder is copied: the old recipes keep running.
       const reason = error instanceof Error ? error.message : String(error);
-      host.note(`hsgate: cannot load the recipes anew: ${reason}; the old ones go on`);
-      // The edit is not at fault when the store is locked, and is taken up when it is free.
+      host.note(`hsgate: cannot reload the recipes: ${reason}; the old recipes keep running`);
+      // If the store is locked, the edit is not the cause; it is loaded when the store is free.
       if (isBusy(error)) seen = before;
     }
     await onLook?.();

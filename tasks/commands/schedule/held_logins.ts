@@ -1,6 +1,6 @@
 /**
- * Connections after a login was taken over or refused: the old one stays as it is, closed to everything, until a person
- * has resumed or the time to wait is over; the run that may then ask gets a new one.
+ * Replaces connections whose login was taken over or rejected. The old connection stays closed to all calls until a
+ * person resumes the recipe or the wait is over; the next run then gets a new connection.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import type { Store } from "../../../lib/store/store.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import type { Connections } from "../run/connections.ts";
 
-/** Returns the connections of a process that outlives its login. */
+/** Returns clients that can be replaced after a lost login. */
 export function renewedClients(store: Store, connections: Connections, now: () => number): {
   client(recipe: CompiledRecipe): Promise<Client>;
-  /** To be told of every run that found the login taken over or refused. */
+  /** Must be called for every run that found its login taken over or rejected. */
   onLoginLost(recipe: CompiledRecipe): void;
 } {
   const stale = new Set<string>();

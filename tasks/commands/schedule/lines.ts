@@ -1,5 +1,5 @@
 /**
- * What a scheduler says of itself: what it runs, what comes next, and now and then that it is still there.
+ * Prints the lines of a scheduler: what it runs, what comes next, and sometimes that it is still running.
  *
  * @module
  */
@@ -11,32 +11,32 @@ import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
 import { localTime, precisionOf, readable } from "../shared/slot_lines.ts";
 
-/** What the lines are made of. */
+/** Options of the lines. */
 interface ScheduleLinesOptions {
   store: Store;
   recipes(): readonly CompiledRecipe[];
   now(): number;
   out(line: string): void;
   json: boolean;
-  /** Zone of the times for people. */
+  /** Time zone for readable times. */
   zone: string;
 }
 
-/** Slots that are shown: enough for the recipes of most people, and few enough to be read. */
+/** Number of next slots that are listed. */
 const MOST = 12;
-/** After so long without a line, one says that all is well. */
+/** After so long without a line, the scheduler prints one. */
 const QUIET_MS = 60 * 60_000;
 
-/** The zone of all schedules when it is one, or else that of the machine. */
+/** Returns the time zone that all schedules share, or else that of the machine. */
 export function commonZone(recipes: readonly CompiledRecipe[]): string {
   const zones = new Set(recipes.flatMap(({ schedules }) => schedules.map(zoneOf)));
-  // Schedules that go by the epoch have no zone of their own.
+  // "every" schedules that count from the epoch have no time zone.
   zones.delete("UTC");
   const [zone] = zones;
   return zones.size === 1 && zone !== undefined ? zone : Temporal.Now.timeZoneId();
 }
 
-/** Writes the lines. */
+/** Prints the lines. */
 export class ScheduleLines {
   readonly #options: ScheduleLinesOptions;
   #lastAt: number;
@@ -46,12 +46,12 @@ export class ScheduleLines {
     this.#lastAt = options.now();
   }
 
-  /** Takes note that something else wrote a line. */
+  /** Records that another line was printed. */
   readonly touch = (): void => {
     this.#lastAt = this.#options.now();
   };
 
-  /** Tells what is scheduled. */
+  /** Prints the schedules. */
   async start(): Promise<void> {
     const { store, recipes, zone, json, out } = this.#options;
     const names = recipes().filter(({ schedules }) => schedules.length > 0).map(({ name }) => name);
@@ -67,7 +67,7 @@ export class ScheduleLines {
       });
       return;
     }
-    out(`${text}; times of ${zone}, Ctrl-C stops in order`);
+    out(`${text}; times in ${zone}; Ctrl-C stops the scheduler`);
     const next = await this.#next();
     for (const line of this.#nextLines(next.slice(0, MOST))) out(line);
     const left = next.length - MOST;
@@ -75,19 +75,19 @@ export class ScheduleLines {
     this.touch();
   }
 
-  /** Where one of them has seconds, all show them. */
+  /** If one time has seconds, all are shown with seconds. */
   #nextLines(slots: readonly NextSlot[]): string[] {
     const times = slots.map(({ at }) => localTime(at, this.#options.zone));
     const precision = precisionOf(times);
     return slots.map(({ name }, index) => `next: ${readable(times[index]!, precision)}  ${name}`); // one each
   }
 
-  /** Says that all is well when nothing was said for long. */
+  /** Prints a line if there was none for long. */
   async look(): Promise<void> {
     const { now, json, out } = this.#options;
     if (now() - this.#lastAt < QUIET_MS) return;
     const next = await this.#next();
-    const [text = "nothing is to run"] = this.#nextLines(next.slice(0, 1));
+    const [text = "no slots"] = this.#nextLines(next.slice(0, 1));
     if (json) this.#write({ type: "waiting", message: text, next });
     else out(text);
     this.touch();
@@ -107,7 +107,7 @@ export class ScheduleLines {
     this.touch();
   }
 
-  /** The next slot of each schedule that is not paused, soonest first. */
+  /** Returns the next slot of each schedule that is not paused, soonest first. */
   async #next(): Promise<NextSlot[]> {
     const { store, recipes, now } = this.#options;
     const paused = await pausedSchedules(store);
@@ -122,7 +122,7 @@ export class ScheduleLines {
 }
 
 interface NextSlot {
-  /** The recipe, with the schedule where it has several. */
+  /** Returns the recipe's name, with the schedule if it has several. */
   name: string;
   recipe: string;
   schedule: string;

@@ -1,5 +1,5 @@
 /**
- * The file of a person's own calendars: where it lies, and its days for every command that looks at calendars.
+ * Finds, reads and writes the local calendar file, and applies it for every command that uses calendars.
  *
  * @module
  */
@@ -13,20 +13,20 @@ import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import type { Standing } from "../../../lib/runner/run/trust_file.ts";
 
-/** Largest file, bytes: many years of every market are far smaller. */
+/** Largest size of the file, bytes; many years of every market need far less. */
 export const MOST_BYTES = 16 * 1024 * 1024;
-/** The file when none is named. */
+/** Default file name. */
 const FILE = "hsgate.calendars.json";
 
 type Shared = FlagValues<typeof sharedFlags>;
 
-/** Whether days were taken up, which the next command of the same process must not have by accident. */
+/** Whether the file was applied in this process; a later command of the same process must not keep its days. */
 let taken = false;
 
-/** Where the file is. */
+/** Path of the file. */
 export interface CalendarsPlace {
   path: string;
-  /** Whether no person has named it: it is in the working folder, and may have come with it. */
+  /** Whether no user named the file: it is in the working folder, and may have come with it. */
   isFound: boolean;
 }
 
@@ -38,7 +38,7 @@ export async function calendarsPlace(flags: Shared, host: Host): Promise<Calenda
   return await placeIn((await loadSettingsOf(flags, host)).settings.calendars, flags, host);
 }
 
-/** As `calendarsPlace`, but settings that are not trusted count for nothing. */
+/** Like `calendarsPlace`, but ignores settings that are not trusted. */
 async function placeBeside(flags: Shared, host: Host): Promise<CalendarsPlace> {
   const isNamed = [flags.config, host.env("HSGATE_CONFIG"), host.env("HSGATE_CALENDARS")].some(Boolean);
   if (isNamed) return await calendarsPlace(flags, host);
@@ -47,7 +47,9 @@ async function placeBeside(flags: Shared, host: Host): Promise<CalendarsPlace> {
   return await placeIn(found?.refused === undefined ? found?.members.calendars : undefined, flags, host);
 }
 
-/** The trust of found settings covers a file outside the working folder, which is the user's own, and none within. */
+/**
+ * Trust of the found settings covers a file outside the working folder, which belongs to the user, but not one inside.
+ */
 async function placeIn(set: string | undefined, flags: Shared, host: Host): Promise<CalendarsPlace> {
   if (set === undefined) return { path: FILE, isFound: true };
   if ((flags.config ?? host.env("HSGATE_CONFIG")) !== undefined) return { path: set, isFound: false };
@@ -55,22 +57,22 @@ async function placeIn(set: string | undefined, flags: Shared, host: Host): Prom
   return { path: set, isFound: isInside(await Deno.realPath("."), await placeOf(set)) };
 }
 
-/** A calendar file, and whether it counts. */
+/** A calendar file, and whether it may be used. */
 export interface Calendars {
   path: string;
   text: string;
   file: LocalFile;
-  /** `plain` for a file that a person named. */
+  /** `plain` for a file that a user named. */
   standing: Standing;
-  /** Why it does not count. */
+  /** Why the file may not be used. */
   refused?: Error;
 }
 
 /**
- * Reads the file and judges it.
+ * Reads the file and checks its trust.
  *
  * @returns `undefined` if there is no file.
- * @throws {InvalidParamsError} With what is wrong in which line.
+ * @throws {InvalidParamsError} With each mistake and its line.
  * @throws {TypeError} If others could have written it.
  * @throws {TrustError} If it is a link to a file outside the folder.
  */
@@ -86,7 +88,7 @@ export async function lookAtCalendars(
   const { isLinkOut } = await import("../../../lib/runner/run/trusted_settings.ts");
   if (isFound && await isLinkOut(path)) {
     throw await refuse(
-      "it is a link to a file outside of it; if that file is yours, name it with HSGATE_CALENDARS",
+      "it is a link to a file outside the folder; if that file is yours, name it with HSGATE_CALENDARS",
     );
   }
   const read = await readOwned(path, { mostBytes: MOST_BYTES });
@@ -103,7 +105,7 @@ export async function lookAtCalendars(
   if (standing === "trusted") return { ...calendars, standing };
   const why = standing === "changed" ? "it was changed after it was trusted" : "nobody has trusted it";
   const refused = await refuse(
-    `${why}, and it sets trading days; look at the file, then run "hsgate trust ${
+    `${why}, and it sets trading days; check the file, then run "hsgate trust ${
       shellHint(path)
     }", or name it with ` +
       "HSGATE_CALENDARS",
@@ -111,7 +113,9 @@ export async function lookAtCalendars(
   return { ...calendars, standing, refused };
 }
 
-/** Reads the file; nothing when there is none. @throws {TrustError} If it does not count; and as `lookAtCalendars`. */
+/**
+ * Reads the file; `undefined` if there is none. @throws {TrustError} If it may not be used; and like `lookAtCalendars`.
+ */
 export async function readCalendars(
   place: CalendarsPlace,
   host: Pick<Host, "env">,
@@ -122,23 +126,23 @@ export async function readCalendars(
 }
 
 /**
- * Lays what the file says over the held calendars. A file that cannot be read leaves them as they were.
+ * Applies the file to the calendars of this process. An invalid file leaves them unchanged.
  *
- * @throws As `readCalendars`.
+ * @throws Like `readCalendars`.
  */
 export async function takeUpCalendars(flags: Shared, host: Host): Promise<void> {
   await takeUp(await readCalendars(await calendarsPlace(flags, host), host));
 }
 
-/** What became of a file that does not count, or is damaged. */
+/** Why a file was not used. */
 export interface RefusedCalendars extends Partial<Pick<Calendars, "standing" | "file">> {
   path: string;
   error: Error;
-  /** Whether the file itself is at fault, or may not be read. */
+  /** Whether the file itself has a mistake or may not be read. */
   isWrong: boolean;
 }
 
-/** As `takeUpCalendars`, but uses the built-in calendars if the file does not count, and returns why. */
+/** Like `takeUpCalendars`, but keeps the built-in calendars if the file may not be used, and returns why. */
 export async function takeUpTrustedCalendars(
   flags: Shared,
   host: Host,
@@ -166,7 +170,7 @@ async function takeUp(file: LocalFile | undefined): Promise<void> {
   taken = file !== undefined;
 }
 
-/** Replaces the file as a whole, trusts it where commands find it, and takes it up. */
+/** Replaces the whole file, records its trust if it is in the working folder, and applies it. */
 export async function writeCalendars(
   { path, isFound }: CalendarsPlace,
   file: LocalFile,
@@ -185,7 +189,7 @@ export async function writeCalendars(
   await takeUp(file);
 }
 
-/** Writes what a file sets, one line for each market or day. */
+/** Prints what a file sets, one line for each market or day. */
 export function showCalendars({ path, file }: { path: string; file?: LocalFile }, host: Host): void {
   host.out(`${paint(host, "bold", "calendars")}  ${paint(host, "dim", plain(path))}`);
   for (const line of file === undefined ? [] : calendarLines(file)) {
@@ -193,7 +197,7 @@ export function showCalendars({ path, file }: { path: string; file?: LocalFile }
   }
 }
 
-/** What a file sets, one line for each market or day. */
+/** Returns what a file sets, one line for each market or day. */
 export const calendarLines = ({ calendars, overrides }: LocalFile): string[] => [
   ...Object.values(calendars).map(({ mic, version, from, through }) =>
     `${mic} version ${version}, ${from} to ${through}`

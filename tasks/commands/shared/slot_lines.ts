@@ -93,7 +93,7 @@ export function readable(local: string, precision: Precision = "minutes"): strin
 
 /** Returns the note of a slot. */
 export function noteOf({ session, skipped, assumed, projected, setByHand, local }: ShownSlot): string {
-  const set = setByHand === undefined ? [] : [`set by hand: ${setByHand}`];
+  const set = setByHand === undefined ? [] : [`override: ${setByHand}`];
   if (skipped !== undefined) return [reasons[skipped] ?? `nothing to do: ${skipped}`, ...set].join("; ");
   const notes: string[] = [];
   if (session !== undefined && session !== local.slice(0, 10)) notes.push(`session of ${session}`);

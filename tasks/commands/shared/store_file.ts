@@ -13,7 +13,7 @@ import { whyNoAccess } from "../../../lib/store/file_access.ts";
 import { markPath, sizeOf, whyUnmarked } from "../../../lib/store/mark.ts";
 import { storeIdIn } from "../../../lib/store/read_only.ts";
 import { isPostgresUrl } from "../../../lib/store/postgres_url.ts";
-import { type Doubt, doubtAbout } from "../../../lib/store/place.ts";
+import { type StoreRisk, storeRiskOf } from "../../../lib/store/place.ts";
 import { TrustFile } from "../../../lib/runner/run/trust_file.ts";
 import { checkStore, trustStore } from "../../../lib/runner/run/trusted_stores.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
@@ -92,7 +92,7 @@ export async function openStore(
   // A command for an existing store does not write to the broker, so the location does not matter.
   const doubt = mustExist ? undefined : await doubtOf(path, flags, host);
   const options: SqliteOptions = {
-    ...doubt !== undefined && !doubt.outlives && { doubt: doubt.why },
+    ...doubt !== undefined && !doubt.survivesProcess && { doubt: doubt.why },
     openMs: WAIT_MS,
     waitMs: isScheduler ? SCHEDULER_WAIT_MS : WAIT_MS,
     onBusy: (mostMs) =>
@@ -123,7 +123,7 @@ export async function openStore(
 /**
  * Opens the store on PostgreSQL that a URL names.
  *
- * @throws {UsageError} If nobody named it: whoever wrote the settings of a folder may not send this machine elsewhere.
+ * @throws {UsageError} If no user named it: the author of a folder's settings must not choose the database.
  */
 async function openDatabase(
   url: string,
@@ -185,12 +185,12 @@ export async function warnOfPlace(
 }
 
 /** Returns why writes must not rely on a store at this path; `undefined` if they may, or the setting `volatileStore` allows it. */
-async function doubtOf(path: string, flags: StoreFlags, host: Host): Promise<Doubt | undefined> {
+async function doubtOf(path: string, flags: StoreFlags, host: Host): Promise<StoreRisk | undefined> {
   const temporary = ["/tmp", host.env("TMPDIR"), host.env("TEMP"), host.env("TMP")].flatMap((folder) =>
     folder === undefined ? [] : [folder, resolved(folder)]
   );
   const place = path === ":memory:" ? path : resolved(path);
-  const doubt = doubtAbout(place, { fileSystem: await fileSystemOf(place), temporary });
+  const doubt = storeRiskOf(place, { fileSystem: await fileSystemOf(place), temporary });
   if (doubt === undefined) return undefined;
   return (await loadSettingsOf(flags, host)).settings.volatileStore === "allow" ? undefined : doubt;
 }
@@ -242,7 +242,7 @@ export function storeError(path: string, error: unknown): unknown {
     isOfSqlite && /unable to open|readonly database|disk I\/O|is full/.test(error.message);
   const isFull = isOfSqlite && error.message.includes("is full");
   const why = (mayBeAccess ? whyNoAccess(path) : undefined) ??
-    (isFull ? "its disk is full; make room on it" : undefined);
+    (isFull ? "its disk is full; free some space" : undefined);
   if (why !== undefined) {
     return new StoreError(`Cannot use the store "${path}": ${why}`, { code: "no-access", cause: error });
   }
@@ -282,3 +282,9 @@ export function retentionOf(
     logLines: keepLogLines,
   };
 }
+
+/**
+ * Returns the time that a command writes into the store: by the clock that all its users share, and not this machine's,
+ * which may be wrong by hours.
+ */
+export const storeTime = (store: Store, host: Pick<Host, "now">): number => store.now() ?? host.now();

@@ -1,5 +1,5 @@
 /**
- * What `hsgate store backup`, `hsgate store verify` and `hsgate store accept` do.
+ * Runs `hsgate store backup`, `store verify`, `store copy` and `store accept`.
  *
  * @module
  */
@@ -27,18 +27,18 @@ import {
   storePath,
 } from "../shared/store_file.ts";
 
-/** Copies the store. */
+/** Copies the store to a file. */
 export async function backup({ args: [file = ""], flags, host }: StoreBackupInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   await backupStore(store, file).catch((error) => {
     throw storeError(store.name, error);
   });
   if (flags.json) host.out(JSON.stringify({ file, ok: true }));
-  else host.out(`wrote "${file}", and it holds together`);
+  else host.out(`wrote "${file}" and verified it`);
   return 0;
 }
 
-/** Checks the store; ends with 7 when something is wrong. */
+/** Verifies the store; returns 7 if it is damaged. */
 export async function verify({ flags, host }: StoreVerifyInput): Promise<number> {
   const named = await storePath(flags, host) ?? "";
   if (isPostgresUrl(named)) return await verifyDatabase(flags, host);
@@ -47,12 +47,12 @@ export async function verify({ flags, host }: StoreVerifyInput): Promise<number>
   const unmarked = faults.length === 0 ? whyUnmarked(path) : undefined;
   const warnings = unmarked === undefined ? [] : [unmarked];
   if (flags.json) host.out(JSON.stringify({ ok: faults.length === 0, faults, warnings }));
-  else if (faults.length === 0) host.out(`"${path}" holds together`);
+  else if (faults.length === 0) host.out(`"${path}" is consistent`);
   else for (const fault of faults) host.out(`${path}: ${plain(fault)}`);
   for (const warning of warnings) host.note(`hsgate: warning: ${path}: ${plain(warning)}`);
   if (faults.length === 0) return 0;
   host.note(
-    "  -> Stop the scheduler, keep this file, and copy the last backup to its place. The backup knows nothing of what " +
+    "  -> Stop the scheduler, keep this file, and copy the last backup to its place. The backup does not contain what " +
       'ran after it: look at the orders since then, and then run "store accept"',
   );
   return 7;
@@ -62,12 +62,12 @@ async function verifyDatabase(flags: StoreFlags, host: Host): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   const faults = await verifyStore(store);
   if (flags.json) host.out(JSON.stringify({ ok: faults.length === 0, faults, warnings: [] }));
-  else if (faults.length === 0) host.out(`"${store.name}" holds together`);
+  else if (faults.length === 0) host.out(`"${store.name}" is consistent`);
   else for (const fault of faults) host.out(`${store.name}: ${plain(fault)}`);
   return faults.length === 0 ? 0 : 7;
 }
 
-/** Copies every row of a store into an empty one, and checks the copy. */
+/** Copies every row of a store into an empty one, and verifies the copy. */
 export async function copy({ flags, host }: StoreCopyInput): Promise<number> {
   const { from, to } = flags;
   if (from === undefined || to === undefined) {
@@ -80,28 +80,28 @@ export async function copy({ flags, host }: StoreCopyInput): Promise<number> {
   const rows = tables.reduce((sum, each) => sum + each.rows, 0);
   if (flags.json) host.out(JSON.stringify({ from: source.name, to: target.name, tables }));
   else {host.out(
-      `copied ${rows} rows of ${tables.length} tables to "${target.name}"; counts and digests are the same`,
+      `copied ${rows} rows of ${tables.length} tables to "${target.name}"; row counts and digests match`,
     );}
   return 0;
 }
 
-/** Goes on with a store that lacks what its mark names. */
+/** Accepts a store that lacks writes that its mark records. */
 export async function accept({ flags, host }: StoreAcceptInput): Promise<number> {
   const { because } = flags;
   if (because === undefined || because.trim() === "") {
-    throw new UsageError('Cannot accept the loss without a reason: write --because "what you saw"');
+    throw new UsageError('Cannot accept the loss without a reason: write --because "what you checked"');
   }
   const path = await existingStore(flags, host);
   const actor = actorOf(flags, host);
   const lost = await readable(path, async () => await acceptLoss(path, { actor, because, now: host.now() }));
   if (lost === undefined) {
-    throw new UsageError(`Cannot accept a loss of "${path}": it has everything that its mark names`);
+    throw new UsageError(`Cannot accept a loss of "${path}": it contains every write that its mark records`);
   }
-  await recordStore(path, flags, host); // a new file has a new id
+  await recordStore(path, flags, host); // a new store has a new id
   if (flags.json) host.out(JSON.stringify({ store: path, lost, actor, because }));
   else {
-    host.out(`"${path}" is used again, though ${plain(lost)}`);
-    host.out("all schedules begin now; writes that waited are skipped; pauses since the copy are lost");
+    host.out(`"${path}" is accepted, although ${plain(lost)}`);
+    host.out("all schedules start from now; writes that waited are skipped; pauses after the copy are lost");
   }
   return 0;
 }

@@ -7,14 +7,14 @@ import { countPrunable, type Pruned, Pruner } from "../../../lib/runner/queries/
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { StorePruneInput } from "../store.ts";
 import { loadSettingsOf } from "../shared/session.ts";
-import { openStore, retentionOf } from "../shared/store_file.ts";
+import { openStore, retentionOf, storeTime } from "../shared/store_file.ts";
 import { systemMachine, wait } from "../../../lib/time.ts";
 
 /** Removes what is too old or too much, batch by batch. */
 export async function prune({ flags, host }: StorePruneInput): Promise<number> {
   const keep = retentionOf((await loadSettingsOf(flags, host)).settings);
   await using store = await openStore(flags, { host, mustExist: true });
-  const now = store.now() ?? host.now();
+  const now = storeTime(store, host);
   const dryRun = flags["dry-run"] === true;
   const pruned: Pruned = { runs: 0, logLines: 0, notices: 0, events: 0 };
   if (dryRun) Object.assign(pruned, await countPrunable(store, keep, now));

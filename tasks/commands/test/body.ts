@@ -22,20 +22,20 @@ import { loadRecipes } from "../shared/recipe_files.ts";
 
 type TestFlags = TestInput["flags"];
 
-/** Rehearses recipes, and compares what came of it with what was kept. */
+/** Rehearses recipes, and compares the report with the golden file. */
 export async function run({ args, flags, host }: TestInput): Promise<number> {
   const { from, to } = daysOf(flags);
   const seed = seedOf(flags.seed ?? "1");
   const golden = goldenOf(flags);
   if (flags.store !== undefined && await exists(flags.store)) {
-    throw new UsageError(`Cannot leave the store in "${flags.store}": there is a file already`);
+    throw new UsageError(`Cannot keep the store in "${flags.store}": the file exists already`);
   }
   const outages = outagesOf(flags.outages);
-  // Recipes are checked as of the first day: a calendar must cover what follows.
+  // Recipes are checked as of the first day, so that the calendars cover the days after it.
   const now = () => Date.parse(`${from}T00:00:00Z`);
   const { recipes, report, untrusted } = await loadRecipes(args, { host, now });
   if (!report.ok) return 2;
-  // A rehearsal sends nothing, has no secrets and writes at a simulated broker; only code is real.
+  // A rehearsal sends nothing, has no secrets, and writes only at a simulated broker. Only custom steps are real code.
   const code = [...untrusted.values()].find(({ judgement }) =>
     judgement.wanted.some(({ kind }) => kind === "code")
   );
@@ -68,11 +68,11 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   }
   const found = differences(golden.text, text);
   if (found.length === 0) {
-    const note = `the report is that of "${golden.path}"`;
+    const note = `the report matches "${golden.path}"`;
     return show(result, { host, json: flags.json, lines: [summaryLine(result)], note, found });
   }
   const note =
-    `the report is not that of "${golden.path}" (- is gone, + is new); if that is right, --update-golden keeps it`;
+    `the report differs from "${golden.path}" (- removed, + added); if that is right, --update-golden accepts it`;
   show(result, { host, json: flags.json, lines: found, note, found });
   return 7;
 }
@@ -82,7 +82,7 @@ interface Shown {
   json?: boolean;
   lines: readonly string[];
   note?: string;
-  /** What differs from the golden file, where one was compared. */
+  /** Lines that differ from the golden file; absent without a golden file. */
   found?: readonly string[];
 }
 
@@ -99,7 +99,7 @@ function show(result: RehearsalResult, { host, json, lines, note, found }: Shown
   return 0;
 }
 
-/** Shows how far it is; mistakes in the script are shown as those of recipes are. */
+/** Rehearses with a progress display; shows mistakes in the outages file like those of recipes. */
 async function rehearsed(
   host: Host,
   { json }: { json: boolean },
@@ -128,7 +128,7 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
 function daysOf({ from, to }: TestFlags): { from: string; to: string } {
   if (from === undefined || to === undefined) {
     throw new UsageError(
-      "Cannot rehearse without an end: give --from and --to, such as --from 2025-01-01 --to 2025-12-31",
+      "Cannot rehearse: give --from and --to, such as --from 2025-01-01 --to 2025-12-31",
     );
   }
   for (const [flag, day] of [["--from", from], ["--to", to]] as const) {
@@ -136,7 +136,9 @@ function daysOf({ from, to }: TestFlags): { from: string; to: string } {
       throw new UsageError(`Cannot read ${flag} "${day}": write a day, such as 2025-01-01`);
     }
   }
-  if (to < from) throw new UsageError(`Cannot rehearse from ${from} to ${to}: the end comes first`);
+  if (to < from) {
+    throw new UsageError(`Cannot rehearse from ${from} to ${to}: the last day is before the first`);
+  }
   return { from, to };
 }
 
@@ -155,12 +157,12 @@ function outagesOf(path: string | undefined): { text: string; fileName: string }
 function goldenOf(flags: TestFlags): { path: string; text: string; update: boolean } | undefined {
   const { golden: path, "update-golden": update = false } = flags;
   if (path === undefined) {
-    if (update) throw new UsageError("Cannot update the golden file: --golden FILE names it");
+    if (update) throw new UsageError("Cannot update the golden file: name it with --golden FILE");
     return undefined;
   }
   const text = update ? "" : readIfThere(path);
   if (text !== undefined) return { path, text, update };
-  throw new UsageError(`Cannot compare: there is no "${path}"; --update-golden writes it`);
+  throw new UsageError(`Cannot compare: there is no "${path}"; --update-golden creates it`);
 }
 
 function readIfThere(path: string): string | undefined {

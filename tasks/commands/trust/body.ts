@@ -24,7 +24,7 @@ import { fileOfRecipe, recipeFiles } from "../shared/recipe_files.ts";
 import { calendarLines, type Calendars, lookAtCalendars, showCalendars } from "../shared/local_calendars.ts";
 import { readStore, showStore, storeData, type StoreOffer } from "./store.ts";
 
-/** What a person is asked to trust. */
+/** Items that the user is asked to trust. */
 interface Asked {
   recipes: TrustOffer[];
   settings: AskedSettings[];
@@ -32,7 +32,7 @@ interface Asked {
   calendars: Calendars[];
 }
 
-/** Shows powers and records trust, lists it, or takes it back; ends with 2 when a recipe is wrong. */
+/** Shows powers and records trust, lists it, or removes it; returns 2 if a recipe has a mistake. */
 export async function run({ args, flags, host }: TrustInput): Promise<number> {
   if (flags.list && flags.remove) throw new UsageError("Cannot use --list with --remove: give one of them");
   const trust = Trust.of(host.env);
@@ -81,14 +81,14 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
       names === ""
         ? wrong.length > 0
           ? "hsgate: nothing was recorded"
-          : "hsgate: nothing was recorded: nothing of this needs trust"
+          : "hsgate: nothing was recorded: none of this needs trust"
         : `hsgate: trusted ${names}`,
     );
   }
   return wrong.length > 0 ? 2 : 0;
 }
 
-/** Records trust of a settings file and recipes that were just written, without asking. */
+/** Records trust of settings and recipes that were just written, without asking. */
 export async function trustWritten(
   { settings, recipes }: { settings: string; recipes: string },
   host: Host,
@@ -125,7 +125,7 @@ const isCalendarsFile = (path: string) => path.endsWith(".json");
 const isRecipeFile = (path: string) =>
   ![isSettingsFile, isStoreFile, isCalendarsFile].some((isOther) => isOther(path));
 
-/** @throws {UsageError} If there is no such file. */
+/** Checks that the calendar file exists. @throws {UsageError} If not. */
 async function readDays(path: string, host: Pick<Host, "env">): Promise<Calendars> {
   const found = await lookAtCalendars({ path, isFound: true }, host);
   if (found === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
@@ -136,11 +136,11 @@ const calendarsData = ({ path, file }: Calendars) => ({ path, days: calendarLine
 
 const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SETTINGS;
 
-/** @throws {UsageError} When there is no such file, or it is a link out of its folder. */
+/** Checks that the settings file exists inside its folder. @throws {UsageError} If not. */
 async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<AskedSettings> {
   if (await isLinkOut(path)) {
     throw new UsageError(
-      `Cannot trust "${path}": it is a link to a file outside its folder; name that file with --config where it is used`,
+      `Cannot trust "${path}": it is a link to a file outside its folder; name that file with --config instead`,
     );
   }
   const asked = await askedSettings(path, host.readFile);
@@ -173,15 +173,15 @@ async function offersOf(
   return { offers: [...offers.values()], wrong };
 }
 
-/** Asks a person. @throws {UsageError} When nobody can be asked, or the answer is no. */
+/** Asks the user. @throws {UsageError} If there is no terminal, or the answer is no. */
 async function consent(names: string, { yes, host }: { yes: boolean; host: Host }): Promise<void> {
   if (yes) return;
-  if (!host.canAsk) throw new UsageError(`Cannot trust ${names} without a terminal: --yes says so`);
+  if (!host.canAsk) throw new UsageError(`Cannot trust ${names} without a terminal: use --yes`);
   const answer = await host.ask(`Trust ${names} as shown? [y/N] `);
   if (!/^y(es)?$/i.test(answer)) throw new UsageError(`Cannot trust ${names}: the answer was no`);
 }
 
-/** Writes one line for each member of a settings file that can do something. */
+/** Prints one line for each setting that can do something. */
 export function showSettings({ path, powers }: Pick<AskedSettings, "path" | "powers">, host: Host): void {
   host.out(`${paint(host, "bold", "settings")}  ${paint(host, "dim", plain(path))}`);
   for (const { name, value, power } of powers) {
@@ -200,7 +200,7 @@ function show({ recipe, powers }: TrustOffer, host: Host): void {
   for (const line of powerLines(powers, host)) host.out(line);
 }
 
-/** One line for each power; those that need trust stand out. */
+/** Prints one line for each power; those that need trust are highlighted. */
 export function powerLines(powers: readonly Power[], host: Pick<Host, "color">): string[] {
   return powers.map((power) => {
     const line = `  ${plain(powerText(power))}`;
@@ -208,7 +208,7 @@ export function powerLines(powers: readonly Power[], host: Pick<Host, "color">):
   });
 }
 
-/** Powers as JSON. */
+/** Returns powers as JSON. */
 export const powerData = (powers: readonly Power[]) =>
   powers.map(({ kind, name, by, needsTrust }) => ({ kind, name, by, needsTrust }));
 
@@ -246,7 +246,7 @@ async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "h
   return 0;
 }
 
-/** Returns whether a calendar file on record is as it was trusted; one that cannot be read is not. */
+/** Returns whether a recorded calendar file is unchanged; `false` if it cannot be read. */
 async function isSameFile(path: string, host: Pick<Host, "env">): Promise<boolean> {
   try {
     return (await lookAtCalendars({ path, isFound: true }, host))?.standing === "trusted";
@@ -262,7 +262,7 @@ async function remove(trust: Trust, { args, flags, host }: TrustInput): Promise<
   removed.push(...await distrust("stores", args.filter(isStoreFile), trust.file));
   removed.push(...await distrust("calendars", args.filter(isCalendarsFile), trust.file));
   for (const path of args.filter(isRecipeFile)) {
-    // A recipe whose file is gone can still be taken off the record.
+    // Trust of a recipe can be removed even if its file is deleted.
     const isThere = await Deno.stat(path).then(
       () => true,
       async () => await fileOfRecipe(path) !== undefined,

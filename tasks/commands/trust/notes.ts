@@ -1,5 +1,5 @@
 /**
- * What the commands that look back say of edited recipes that wait for their trust.
+ * Warns about edited recipes that wait for trust, in commands that list past runs.
  *
  * @module
  */
@@ -11,11 +11,11 @@ import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** Warns of each recipe of the store whose file was edited and is not trusted as it is. */
+/** Warns about each recipe of the store whose file has changed since it was trusted. */
 export async function tellUntrusted(store: Store, host: Host): Promise<void> {
   const files = await servedFiles(store);
   if (files.length === 0) return;
-  const { Trust } = await import("../../../lib/runner/run/trust.ts"); // compiles, which lists need seldom
+  const { Trust } = await import("../../../lib/runner/run/trust.ts"); // loads the compiler only here
   try {
     const trust = Trust.of(host.env);
     const records = await trust.records();
@@ -25,15 +25,15 @@ export async function tellUntrusted(store: Store, host: Host): Promise<void> {
       const { loadRecipes } = await import("../shared/recipe_files.ts");
       const { untrusted } = await loadRecipes([file], { host: { env: host.env, note() {} }, now: host.now });
       if (!untrusted.has(file)) continue;
-      // One that cannot be compiled any more runs nowhere either.
+      // A recipe that no longer compiles does not run anywhere.
       const kept = await trust.trustedVersion(path, { now: host.now }).catch((error) => {
         if (!(error instanceof BrokerError)) throw error;
       });
       const what = kept === undefined
-        ? "the trusted version cannot be loaded, so timers and a scheduler that starts refuse the recipe"
-        : "schedulers and timers run the version that was trusted";
+        ? "the trusted version cannot be loaded, so timers and new schedulers reject the recipe"
+        : "schedulers and timers run the trusted version";
       host.note(
-        `hsgate: warning: "${plain(file)}" was changed and the change is not trusted; ${what} ` +
+        `hsgate: warning: "${plain(file)}" has changed and the change is not trusted; ${what} ` +
           `until "hsgate trust ${shellHint(file)}"`,
       );
     }

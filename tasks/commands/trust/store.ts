@@ -1,5 +1,5 @@
 /**
- * What `hsgate trust` shows of a store that came with a folder.
+ * Shows what a store that came with a folder would do, for `hsgate trust`.
  *
  * @module
  */
@@ -17,25 +17,25 @@ import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import { readable } from "../shared/store_file.ts";
 
-/** A store that came with a folder. */
+/** Content of a store that came with a folder. */
 export interface StoreOffer {
   path: string;
   id: string;
-  /** Recipe files that its schedules name. */
+  /** Recipe files of its schedules. */
   recipes: string[];
-  /** Runs that have not ended: they may start. `steps` have an output that would be used again. */
+  /** Runs that have not ended and may start. `steps` counts outputs that would be used again. */
   runs: { run: string; state: string; steps: number }[];
-  /** Notices that are queued: a scheduler sends them. */
+  /** Queued notices, which a scheduler would send. */
   notices: { notice: string; channel: string }[];
 }
 
-/** The largest store that is shown; a store within the usual retention is much smaller. */
+/** Largest size of a store that is shown; a store with the usual retention is much smaller. */
 const MOST_BYTES = 1024 ** 3;
-/** Runs and notices that are listed each; the rest are counted. */
+/** Most runs, and most notices, that are listed; further ones are counted. */
 const MOST_LINES = 50;
 
 /**
- * Reads what a store would do. A private copy is read, because reading a store completes what another program left.
+ * Reads what a store would do. Reads a private copy, because opening a store completes transactions of another program.
  *
  * @throws {UsageError} If there is no store at the path, or others could have written it.
  */
@@ -72,7 +72,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
   }
 }
 
-/** Writes what a store would do. */
+/** Prints what a store would do. */
 export function showStore({ path, recipes, runs, notices }: StoreOffer, host: Host): void {
   host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
   const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));
@@ -80,7 +80,7 @@ export function showStore({ path, recipes, runs, notices }: StoreOffer, host: Ho
     for (const each of all.slice(0, MOST_LINES)) warn(`  ${lineOf(each)}`);
     if (all.length > MOST_LINES) warn(`  and ${all.length - MOST_LINES} more`);
   };
-  for (const file of recipes) host.out(`  ${plain(`its schedules are of "${file}"`)}`);
+  for (const file of recipes) host.out(`  ${plain(`its schedules come from "${file}"`)}`);
   warn(`has ${counted(runs.length, "unfinished run")} (they may start)`);
   list(
     runs,
@@ -90,7 +90,7 @@ export function showStore({ path, recipes, runs, notices }: StoreOffer, host: Ho
   list(notices, ({ notice, channel }) => `${notice}  by ${channel}`);
 }
 
-/** What is shown of a store, as JSON. */
+/** Returns the content of a store for `--json`. */
 export const storeData = ({ path, recipes, runs, notices }: StoreOffer) => ({
   path,
   unfinished: runs.length,

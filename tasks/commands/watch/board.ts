@@ -1,5 +1,5 @@
 /**
- * What `hsgate watch` shows: the latest of each security, and below it what happened to orders.
+ * The display of `hsgate watch`: the latest quote of each security, and below it order messages.
  *
  * @module
  */
@@ -11,9 +11,9 @@ import type { Host } from "../../terminal/host.ts";
 import { chooseColumns, type Column, fit, paint, plain, tableLines } from "../../terminal/print.ts";
 import { changePercent, priceText, quoteColumns, shortCount } from "../quote/line.ts";
 
-/** Messages that stay on the board. */
+/** Messages kept on the board. */
 const KEPT = 8;
-/** Brokers of a queue that a line names. */
+/** Most brokers of a queue in one line. */
 const NAMED_BROKERS = 5;
 
 interface Row {
@@ -23,14 +23,14 @@ interface Row {
   ask?: BookLevel;
 }
 
-/** The latest state, as a table and as lines. */
+/** Keeps the latest state and formats it as a table or as lines. */
 export class Board {
   readonly #rows = new Map<string, Row>();
   readonly #messages: string[] = [];
   readonly #withBook: boolean;
   readonly #chosen: string | undefined;
 
-  /** @throws {UsageError} When there is no column of a name among `columns`. */
+  /** @throws {UsageError} If `columns` contains an unknown name. */
   constructor(symbols: readonly string[], { withBook, columns }: { withBook: boolean; columns?: string }) {
     for (const symbol of symbols) this.#rows.set(symbol, { symbol });
     this.#withBook = withBook;
@@ -38,13 +38,13 @@ export class Board {
     if (columns !== undefined) chooseColumns(this.#columns(), columns);
   }
 
-  /** Takes a quote in. */
+  /** Adds a quote. */
   setQuote(quote: Quote): void {
     const row = this.#rows.get(quote.security?.symbol ?? "");
     if (row !== undefined) row.quote = quote;
   }
 
-  /** Takes an event in. */
+  /** Adds an event. */
   apply(event: TransportEvent, at: string): void {
     switch (event.type) {
       case "quote":
@@ -67,7 +67,7 @@ export class Board {
     }
   }
 
-  /** The board as lines that fit the terminal. */
+  /** Returns the board as lines that fit the terminal. */
   lines(host: Host): string[] {
     const { columns, rows } = host.size();
     const all = [...this.#rows.values()];
@@ -102,7 +102,7 @@ export class Board {
   }
 }
 
-/** Writes an event as one line; nothing for what is no news to a person. */
+/** Formats an event as one line; `undefined` if it is not news for a user. */
 export function lineOf(event: TransportEvent): string | undefined {
   switch (event.type) {
     case "order":
@@ -139,20 +139,20 @@ export function lineOf(event: TransportEvent): string | undefined {
       return connectionLine(event);
     case "unknown":
       return event.expected === "order"
-        ? "an order changed in a way that cannot be read: look at the orders"
+        ? "an order changed, but the push cannot be read: check the orders"
         : undefined;
     case "conflated":
       return undefined;
     case "dropped":
-      return `${event.count} ticks were left out: this terminal is too slow`;
+      return `${event.count} ticks were dropped: this terminal is too slow`;
   }
 }
 
 function connectionLine({ state, attempt, error, lastByteAt }: ConnectionEvent): string | undefined {
   if (state === "connected" || state === "closed") return undefined;
-  if (state === "reconnecting") return `connecting again, try ${attempt}`;
-  const since = lastByteAt === undefined ? "" : `; nothing has come since ${clockText(lastByteAt)}`;
-  return `the stream is lost${since}${error === undefined ? "" : ` (${error.message})`}`;
+  if (state === "reconnecting") return `reconnecting, attempt ${attempt}`;
+  const since = lastByteAt === undefined ? "" : `; nothing has arrived since ${clockText(lastByteAt)}`;
+  return `lost the stream${since}${error === undefined ? "" : ` (${error.message})`}`;
 }
 
 /** Returns the time of day on this machine. */

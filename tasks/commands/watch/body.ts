@@ -14,10 +14,10 @@ import type { WatchInput } from "../watch.ts";
 import { Board, clockText, lineOf } from "./board.ts";
 import { securitiesOf } from "../quote/securities.ts";
 
-/** Time between two drawings: a person reads no faster. */
+/** Time between two drawings. Users cannot read faster. */
 const REDRAW_MS = 100;
 
-/** Subscribes, shows what comes, and takes the subscriptions back at the end. */
+/** Subscribes, shows events, and unsubscribes at the end. */
 export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const securities = securitiesOf(args, flags.type);
   const topics = topicsOf(flags.topics ?? "quote");
@@ -32,7 +32,7 @@ export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const show = flags.json ? jsonLines(host) : host.isTerminal ? redrawing(board, host) : plainLines(host);
   await using client = await clientOf(flags, host, { command: "watch" });
   if (!flags.json && topics.includes("quote")) {
-    // Pushes tell changes alone: what stands still would have no line.
+    // Pushes contain only changes: a security that does not move would have no line.
     for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
       board.setQuote(quote);
     }
@@ -65,7 +65,7 @@ interface Show {
 const clockOf = (host: Host) => clockText(host.now());
 
 function jsonLines(host: Host): Show {
-  // Errors do not survive JSON by themselves; their message does.
+  // JSON.stringify drops errors, so keep the message.
   const shown = (_key: string, value: unknown) => value instanceof Error ? value.message : value;
   return { start() {}, take: (event) => host.out(JSON.stringify(event, shown)), end() {} };
 }
@@ -81,7 +81,7 @@ function plainLines(host: Host): Show {
   };
 }
 
-/** Draws the board over its last drawing, at most so often. */
+/** Redraws the board in place, at limited intervals. */
 function redrawing(board: Board, host: Host): Show {
   let height = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -90,7 +90,7 @@ function redrawing(board: Board, host: Host): Show {
     const lines = board.lines(host);
     const up = height > 1 ? `\x1b[${height - 1}A` : "";
     host.draw(`${up}\r\x1b[J`, lines.join("\n"));
-    // Chosen columns are written whole, and the terminal breaks a line that is too long.
+    // Selected columns are not cut, so the terminal may wrap their lines.
     height = rowsTaken(lines.map(shownWidth), Math.max(1, host.size().columns));
   };
   return {

@@ -17,7 +17,7 @@ import { tellUntrusted } from "../trust/notes.ts";
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(Date.parse(date)) &&
     new Date(date).toISOString().startsWith(date);
-  if (!isDay) throw new UsageError(`Cannot tell of "${date}": write a day that exists, such as 2025-08-15`);
+  if (!isDay) throw new UsageError(`Cannot explain "${date}": write a day that exists, such as 2025-08-15`);
   const now = clockOf(flags.now, host);
   await using store = await openStore(flags, { host, mustExist: true });
   const { subject, isKnown } = await subjectNamed(name, store, { folder: flags.recipes, host, now });
@@ -30,7 +30,7 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
 
 type Where = Parameters<typeof getRecipe>[2];
 
-/** The recipe, or what the store remembers of one that is not found or that nobody can read now. */
+/** Returns the recipe, or what the store knows about one that cannot be found or read now. */
 async function subjectNamed(
   name: string,
   store: Store,

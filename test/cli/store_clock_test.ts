@@ -1,0 +1,61 @@
+import { assert, assertEquals } from "@std/assert";
+import { openPostgres } from "../../lib/store/postgres.ts";
+import { insertRun } from "../../lib/runner/queries/runs.ts";
+import { temporarySchema } from "../support/postgres.ts";
+import { postgres } from "../support/stores.ts";
+import { cli, folder } from "./runner_support.ts";
+
+const HOUR = 3_600_000;
+const beat = `name: beat
+schedule: { every: 1h }
+steps:
+  - { id: orders, uses: orders.today, with: { market: hk } }
+`;
+
+Deno.test({
+  name: "commands on a machine whose clock is an hour ahead write the database's time (PostgreSQL)",
+  ignore: postgres === undefined,
+  async fn() {
+    await using schema = temporarySchema(postgres!); // it is there, or the test is left out
+    await using dir = await folder({ "beat.yaml": beat });
+    const file = `${dir.path}/beat.yaml`;
+    await using store = await openPostgres(schema.url);
+    const now = store.now()!; // a database has a clock
+    const add = async (key: string, set: string, ...values: (string | number)[]) => {
+      const run = {
+        recipe: "beat",
+        scheduleId: "s1",
+        kind: "live",
+        class: "write",
+        recipeSha: "",
+        traceId: "t",
+      } as const;
+      await insertRun(store, { ...run, runKey: key, slotAt: now, dueAt: now, state: "due" }, now);
+      await store.run(`update run set ${set} where run_key = ?`, ...values, key);
+    };
+    await add("beat/1", "state = 'running', holder = 'other', lease_until = ?", now + 60_000);
+    await add("beat/2", "state = 'unknown', finished_at = ?", now);
+    await add("beat/3", "state = 'waiting_approval'");
+    await store.run("insert into schedule values ('beat', 's1', '{}', ?, null, ?, null)", now, now);
+    const command = async (...words: string[]) => {
+      const world = { now: () => Date.now() + HOUR, files: { [file]: beat } };
+      const { code, err } = await cli([...words, "--store", schema.url], world);
+      assertEquals(code, 0, err);
+    };
+    await command("resolve", "beat/2", "failed", "--because", "a test");
+    await command("refuse", "beat/3", "--because", "a test");
+    await command("pause", "beat", "--recipes", dir.path);
+    await command("resume", "beat", "--recipes", dir.path);
+    // The lease of the other process has not expired: its run is nobody else's.
+    const other = await store.get("select state, holder from run where run_key = 'beat/1'");
+    assertEquals(other, { state: "running", holder: "other" });
+    const latest = await store.all<{ what: string; at: number | null }>(
+      `select 'event ' || kind as what, at from event union all select 'watermark', watermark from schedule
+        union all select 'end of ' || run_key, finished_at from run where finished_at is not null`,
+    );
+    assert(latest.length >= 7, JSON.stringify(latest));
+    // Far from an hour, however slow the machine is.
+    const wrong = latest.filter(({ at }) => at === null || Math.abs(at - now) > HOUR / 2);
+    assertEquals(wrong, []);
+  },
+});

@@ -1,0 +1,98 @@
+import { assertEquals } from "@std/assert";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { Store } from "../../lib/store/store.ts";
+import type { Served } from "../../lib/runner/schedule/recipe_set.ts";
+import { subjectOf, why } from "../../lib/runner/explain/why.ts";
+import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
+import { bench, DAY, HOUR, MINUTE, recipe, runsOf } from "./support.ts";
+
+const eod = recipe({ file: "/x/eod.yaml" });
+const other = recipe({ name: "other", file: "/x/other.yaml", schedules: [] });
+const from = (...paths: string[]): Served => ({ paths, fileOf: ({ file }) => file });
+
+const pausesOf = async (store: Store) =>
+  (await store.all<{ line: string }>(
+    "select recipe || ' ' || coalesce(paused_reason, 'goes on') as line from schedule order by recipe",
+  )).map(({ line }) => line);
+
+/** Serves recipes for a time, in a process that then stops. */
+async function serve(store: Store, start: string, ms: number, recipes: CompiledRecipe[], served?: Served) {
+  const b = await bench({ store, start, recipes, ...served !== undefined && { served } });
+  await b.scheduler.start();
+  await b.host.pass(ms);
+  await b.scheduler.stop();
+}
+
+Deno.test("a recipe whose file is missing when the scheduler restarts is paused, and catches up nothing", async () => {
+  await using store = await openSqlite(":memory:");
+  const folder = from("/x");
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], folder); // Monday
+  await serve(store, "2025-08-11T12:00:05Z", 3 * DAY, [other], folder);
+  assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
+  await serve(store, "2025-08-14T13:00Z", DAY, [eod, other], folder); // Thursday night
+  assertEquals(await pausesOf(store), ["eod goes on"]);
+  assertEquals(await runsOf(store), ["eod/s1/2025-08-11 ok live", "eod/s1/2025-08-15 ok live"]);
+});
+
+Deno.test("a missing recipe is reported once, and why() explains the time without it", async () => {
+  await using store = await openSqlite(":memory:");
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
+  const b = await bench({ store, start: "2025-08-11T12:00:05Z", recipes: [other], served: from("/x") });
+  await b.scheduler.start();
+  await b.host.pass(3 * DAY);
+  await b.scheduler.stop();
+  assertEquals(b.told.flatMap((event) => event.type === "recipe-missing" ? [event.recipe] : []), ["eod"]);
+  const subject = (await subjectOf(store, "eod"))!; // the store has seen it
+  assertEquals(
+    await why(store, subject, { date: "2025-08-12", now: b.host.now() }),
+    "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is missing (noticed at " +
+      "2025-08-11 20:03 Asia/Hong_Kong); its slots resume from the moment the file is back",
+  );
+});
+
+Deno.test("a scheduler that was down catches up missed slots of recipes that are still there", async () => {
+  await using store = await openSqlite(":memory:");
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
+  await serve(store, "2025-08-13T13:00Z", HOUR, [eod, other], from("/x"));
+  assertEquals(await runsOf(store), [
+    "eod/s1/2025-08-11 ok live",
+    "eod/s1/2025-08-12 ok catchup",
+    "eod/s1/2025-08-13 ok catchup",
+  ]);
+});
+
+Deno.test("a scheduler does not pause a recipe from another folder or file, even when no other scheduler is running", async () => {
+  await using store = await openSqlite(":memory:");
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod], from("/x"));
+  for (const served of [from("/y"), from("/x/other.yaml"), from("/x/eod.yaml.bak"), from("/"), undefined]) {
+    await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], served);
+    assertEquals(await pausesOf(store), ["eod goes on"]);
+  }
+  await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], from("/y", "/x/eod.yaml"));
+  assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
+});
+
+Deno.test("a recipe that moved to another scheduler's folder continues there", async () => {
+  await using b = await bench({ start: "2025-08-11T00:00Z", recipes: [eod, other], served: from("/x") });
+  const second = b.another("p2", { recipes: [], served: from("/y") });
+  await b.scheduler.start();
+  await second.start();
+  await b.host.pass(HOUR);
+  // The other scheduler sees the recipe first, and then this one is the first to see it missing.
+  await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
+  await b.scheduler.reload([other]);
+  assertEquals(await pausesOf(b.store), ["eod goes on"]);
+  await b.host.pass(HOUR);
+  await b.scheduler.reload([eod, other]);
+  await b.host.pass(MINUTE);
+  await second.reload([]);
+  await b.scheduler.reload([other]);
+  await b.host.pass(10 * MINUTE);
+  assertEquals(await pausesOf(b.store), ["eod the recipe's file is missing"]);
+  await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
+  await b.host.pass(DAY);
+  assertEquals([await pausesOf(b.store), await runsOf(b.store)], [["eod goes on"], [
+    "eod/s1/2025-08-11 ok live",
+  ]]);
+  await Promise.all([b.scheduler.stop(), second.stop()]);
+});
