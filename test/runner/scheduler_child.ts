@@ -11,6 +11,7 @@ import { isPassing } from "../../lib/store/store_error.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
+import { lines } from "./nothing_lost.ts";
 import { every, realHost, recipe, step } from "./support.ts";
 
 /** Options of the process, as JSON in its only argument. */
@@ -29,8 +30,12 @@ export interface Job {
   stepMs?: number;
   /** The broker that each write step places one order at; see {@linkcode orderOf}. @default none */
   broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };
-  /** Ends when this has passed and nothing is left to do, epoch milliseconds. */
-  until: number;
+  /**
+   * Ends when this has passed, epoch milliseconds, or the folder has a file `end`, and nothing is left to do.
+   *
+   * @default when the file is there
+   */
+  until?: number;
   /** The process kills itself at this reading of the clock. */
   killAt?: number;
 }
@@ -82,17 +87,28 @@ async function patient<T>(work: () => Promise<T>): Promise<T> {
 }
 
 if (import.meta.main) {
-  const { folder, url, holder, until, killAt, slotMs = 100, leaseMs = 600, answerMs, stepMs = 40, broker }:
-    Job = JSON
-      .parse(Deno.args[0]!);
+  const {
+    folder,
+    url,
+    holder,
+    until = Infinity,
+    killAt,
+    slotMs = 100,
+    leaseMs = 600,
+    answerMs,
+    stepMs = 40,
+    broker,
+  }: Job = JSON
+    .parse(Deno.args[0]!);
   let looks = 0;
   const look = <T>(value: T): T => {
     // SIGKILL cannot be caught, so nothing is cleaned up.
     if (++looks === killAt) Deno.kill(Deno.pid, "SIGKILL");
     return value;
   };
+  const isOver = () => Date.now() >= until || lines(`${folder}/end`).length > 0;
   // Long enough that a kill often falls into a step; at the end short, so that an end comes.
-  const pause = () => new Promise((resolve) => setTimeout(resolve, Date.now() < until ? stepMs : 1));
+  const pause = () => new Promise((resolve) => setTimeout(resolve, isOver() ? 1 : stepMs));
   // A trace id takes 31 draws; one point within the transaction that needs it is enough.
   let draws = 0;
   const draw = () => ++draws % 31 === 0 ? look(Math.random()) : Math.random();
@@ -164,7 +180,7 @@ if (import.meta.main) {
   });
   await scheduler.start();
   const open = "select count(*) as n from run where state in ('due', 'running', 'waiting_recovery')";
-  while (Date.now() < until || (await patient(() => store.get<{ n: number }>(open)))!.n > 0) {
+  while (!isOver() || (await patient(() => store.get<{ n: number }>(open)))!.n > 0) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await scheduler.stop();

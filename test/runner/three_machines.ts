@@ -50,7 +50,6 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
     const { proxy, url } = proxyFor(schema.url);
     return { proxy: doors.use(proxy), url };
   });
-  const until = Date.now() + seconds * 1_000;
   const start = (index: number, name: string) => ({
     name,
     index,
@@ -58,13 +57,15 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
       folder: folder.path,
       url: machines[index]!.url, // there are three
       holder: name,
-      until,
       slotMs,
       broker: { gatewayUrl, tradePassword: tradePassword!, tradePasswordKey: tradePasswordKey! },
       ...rest,
     }),
   });
   const running = machines.map((_, index) => start(index, `p${index}`));
+  // It begins when the machines are at work, however long their start took.
+  while (lines(`${folder.path}/begun`).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  const until = Date.now() + seconds * 1_000;
   /** When each process was killed. */
   const kills = new Map<string, number>();
   const harms: Partial<Record<Harm, number>> = {};
@@ -91,6 +92,8 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
     running[index] = start(index, `r${kills.size}`);
   }
   for (const { proxy } of machines) proxy.count();
+  await new Promise((resolve) => setTimeout(resolve, until - Date.now()));
+  Deno.writeTextFileSync(`${folder.path}/end`, "end\n");
   for (const { child, name } of running) assertEquals((await child.status).code, 0, `exit code of ${name}`);
   await using store = await openPostgres(schema.url);
   await assertNothingLost(folder.path, `three machines, ${kills.size} kills, ${JSON.stringify(harms)}`, {

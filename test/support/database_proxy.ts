@@ -124,6 +124,7 @@ export class DatabaseProxy implements AsyncDisposable {
         await write(client, bytes);
       }).finally(() => state.isSilent || close(client)),
     ]);
+    both();
     this.#connections.delete(client);
     this.#connections.delete(server);
   }
