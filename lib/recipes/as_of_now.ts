@@ -1,6 +1,6 @@
 /**
- * Reads that answer as of now, and the day of the slot that they are read for: once that day is over, the answer
- * would be filed under the wrong one.
+ * Handles reads of data that the broker reports only for the present. Once the day of the slot is over, such an answer
+ * would be stored under the wrong day.
  *
  * @module
  */
@@ -13,33 +13,33 @@ import type { AnyOperation } from "../operations/operation.ts";
 
 /** The day that a run belongs to. */
 export interface RunDay {
-  /** Date of the slot's session; on a day without one, or without a calendar, the slot's own date in `zone`. */
+  /** Date of the slot's session; without a session or a calendar, the slot's own date in `zone`. */
   date: string;
   zone: string;
-  /** Exchange whose sessions the recipe follows; absent when its schedule names none. */
+  /** Exchange whose sessions the recipe follows; absent if its schedule names none. */
   calendar?: Mic;
-  /** The run is one of many of the day (`every`): what it reads is for its instant, not for the whole day. */
+  /** The run is one of many of the day (`every`): its data is for its instant, not for the whole day. */
   isOneOfMany?: true;
 }
 
-/** What a step reads that answers as of now. */
+/** The present data that a step reads. */
 export interface AsOfNow {
-  /** In words: `"fills.today"`, or `account, quotes`. */
+  /** Name of the data: `"fills.today"`, or `account, quotes`. */
   reads: string;
-  /** The operation that answers for a past day, where there is one. */
+  /** The operation for a past day, if there is one. */
   instead?: string;
-  /** Exchanges of the markets and securities that it asks about, as far as its parameters name them. */
+  /** Exchanges of the markets and securities that it reads, as far as the parameters name them. */
   exchanges: readonly Mic[];
 }
 
-/** A slot, and when something is read for it; instants in epoch milliseconds. */
+/** A slot, and the time of a read for it; instants in epoch milliseconds. */
 interface ReadFor {
   slotAt: number;
   day: RunDay;
   now: number;
 }
 
-/** A step as far as it matters here. */
+/** The members of a step that matter here. */
 interface Reading {
   id: string;
   needs: readonly string[];
@@ -47,12 +47,12 @@ interface Reading {
   asOfNow?: AsOfNow;
 }
 
-/** The day of a slot is over, and what its step reads answers as of now. Nothing was sent. */
+/** The day of a slot is over, and its step reads present data. Nothing was sent. */
 export class PastSlotError extends BrokerError {
   override readonly name: string = "PastSlotError";
 }
 
-/** Returns what an operation reads as of now; nothing for one that is asked for days. */
+/** Returns the present data that an operation reads; `undefined` for an operation with dates. */
 export function asOfNowOf(operation: AnyOperation, params: unknown): AsOfNow | undefined {
   if (operation.answers !== "now") return undefined;
   const { name, instead } = operation;
@@ -64,7 +64,7 @@ export function asOfNowOf(operation: AnyOperation, params: unknown): AsOfNow | u
   };
 }
 
-/** Returns the steps that read something as of now in every run: neither they nor what they need has an `if`. */
+/** Returns the steps that read present data in every run: neither they nor the steps they depend on have an `if`. */
 export function certainReads<Step extends Reading>(steps: readonly Step[]): (Step & { asOfNow: AsOfNow })[] {
   const certain = new Set<string>();
   return steps.flatMap((step) => {
@@ -74,7 +74,7 @@ export function certainReads<Step extends Reading>(steps: readonly Step[]): (Ste
   });
 }
 
-/** Returns what a recipe that is run as a step reads as of now in every run. */
+/** Returns the present data that a recipe reads in every run, when it runs as a step. */
 export function nestedAsOfNow(recipe: string, steps: readonly Reading[]): AsOfNow | undefined {
   const all = certainReads(steps).map(({ asOfNow }) => asOfNow);
   const [first] = all;
@@ -86,7 +86,7 @@ export function nestedAsOfNow(recipe: string, steps: readonly Reading[]): AsOfNo
   };
 }
 
-/** Returns the exchanges of the markets and the kinds of securities among some values, each once. */
+/** Returns the exchanges of the markets and security kinds among some values, without duplicates. */
 export function exchangesOf(value: unknown): Mic[] {
   const found = new Set<Mic>();
   const look = (each: unknown): void => {
@@ -108,18 +108,18 @@ const countries: Readonly<Record<string, DayBookMarket>> = {
 
 function exchangeOf(name: string): Mic | undefined {
   const market = SecurityType.has(name) ? countries[name.split("-")[0]!] : name; // a text has a first part
-  // A code table of the day book's markets: any other text is none of its keys.
+  // A code table of the day book's markets; other texts are not among its keys.
   return Object.hasOwn(calendarOfMarket, market ?? "")
     ? calendarOfMarket[market as DayBookMarket]
     : undefined;
 }
 
 /**
- * Says why what answers as of now does not belong to a slot any more; nothing while it does.
+ * Returns why present data no longer belongs to a slot; `undefined` while it does.
  *
- * It belongs to the slot until midnight of the slot's day in the exchange's zone, and no longer than until the exchange
- * opens its next session. The day is that of the slot's session, or the slot's own date where that is later. A recipe
- * that follows no exchange goes by the exchanges that it asks about, and without these by the zone of its schedule.
+ * It belongs to the slot until midnight of the slot's day in the exchange's time zone, or until the exchange opens its
+ * next session, if that is earlier. The day is that of the slot's session, or the slot's own date if that is later. A
+ * recipe without an exchange uses the exchanges that it reads, or else the time zone of its schedule.
  */
 export function whyPast(
   { exchanges }: Pick<AsOfNow, "exchanges">,
@@ -145,9 +145,9 @@ export function whyPast(
 }
 
 /**
- * Refuses to read what answers as of now for a slot whose day is over.
+ * Rejects a read of present data for a slot whose day is over.
  *
- * @throws {PastSlotError} Naming what answers for a past day, where there is something.
+ * @throws {PastSlotError} With the operation for a past day, if there is one.
  */
 export function refusePast(
   asOfNow: AsOfNow,
@@ -161,7 +161,7 @@ export function refusePast(
   }
 }
 
-/** Says why a slot is too old for what answers as of now, and what to use in its place. */
+/** Returns why a slot is too old for present data, and what to use instead. */
 export function pastText({ instead }: AsOfNow, why: string): string {
   return `the answer is as of now, and ${why}; ${
     instead === undefined
@@ -170,7 +170,7 @@ export function pastText({ instead }: AsOfNow, why: string): string {
   }`;
 }
 
-/** The day of a slot at the exchange that an operation asks about, or at the one that the recipe follows. */
+/** Returns the day of a slot at the exchange that an operation reads, or at the one that the recipe follows. */
 export function slotDayAt(
   operation: string,
   params: unknown,
@@ -185,7 +185,7 @@ interface End {
   text: string;
 }
 
-/** The day of an instant at an exchange. */
+/** Returns the day of an instant at an exchange. */
 function ownDay(mic: Mic, at: number): RunDay {
   const zone = calendarZone[mic];
   return { date: dateIn(zone, at).toString(), zone, calendar: mic };
@@ -194,7 +194,7 @@ function ownDay(mic: Mic, at: number): RunDay {
 const dateIn = (zone: string, at: number) =>
   Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate();
 
-/** When what is read does not belong to a slot any more. */
+/** Returns when present data no longer belongs to a slot. */
 function endOf({ date, zone, calendar }: RunDay, slotAt: number): End {
   const own = dateIn(zone, slotAt).toString();
   const last = own > date ? own : date;
@@ -205,7 +205,7 @@ function endOf({ date, zone, calendar }: RunDay, slotAt: number): End {
   return opened !== undefined && opened.at < end.at ? opened : end;
 }
 
-/** When the first session after a day opens; nothing where the calendar does not know. */
+/** Returns when the first session after a day opens; `undefined` if the calendar does not cover it. */
 function nextOpen(mic: Mic, date: string): End | undefined {
   try {
     const session = nextSession(mic, date);

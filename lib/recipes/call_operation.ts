@@ -1,5 +1,5 @@
 /**
- * Operations of the catalogue as steps.
+ * Runs operations of the catalogue as steps.
  *
  * @module
  */
@@ -14,9 +14,9 @@ import { asOfNowOf, PastSlotError, refusePast, slotDayAt } from "./as_of_now.ts"
 import type { StepContext } from "./compiled.ts";
 
 /**
- * Calls an operation once; lists are walked to their end.
+ * Calls an operation once; reads lists to their end.
  *
- * @throws {PastSlotError} When it answers as of now, and the day of the slot is over. Nothing was sent.
+ * @throws {PastSlotError} If it reads present data, and the day of the slot is over. Nothing was sent.
  */
 export async function callOperation(
   operation: AnyOperation,
@@ -27,7 +27,7 @@ export async function callOperation(
   if (asOfNow !== undefined) refusePast(asOfNow, context);
   const client = await context.client();
   const { signal } = context;
-  // A write is not given up half-way: its outcome would be unknown.
+  // A write is never aborted, because its outcome would be unknown.
   if (operation.effect === "write") return await client.call(operation, params);
   if (operation.paging === undefined) {
     const answer: unknown = await client.call(operation, params, { signal });
@@ -53,21 +53,21 @@ function listOf(
   signal: AbortSignal,
 ): Paged<unknown> {
   const [family = "", method = ""] = name.split(".");
-  // The client has one function for each operation of the catalogue, under the same names.
+  // The client has one function with the same name for each operation of the catalogue.
   const families = client as unknown as Record<string, Record<string, ListMethod>>;
   return families[family]![method]!(params, { signal });
 }
 
 type ListMethod = (params: unknown, options: { signal: AbortSignal }) => Paged<unknown>;
 
-/** How far a list is read, which says nothing about its rows. */
+/** Options that only limit how far a list is read. */
 const paging: ReadonlySet<string> = new Set(["limit", "cursor", "page"]);
 
 /**
- * Refuses an empty list of today whose rows the broker has moved. Some time after the close the broker empties these
- * lists, and from then on only the history has the rows of the day.
+ * Rejects an empty list of today whose rows the broker has moved. Some time after the close the broker empties these
+ * lists; from then on only the history contains the rows of the day.
  *
- * @throws {PastSlotError} When the history has rows of the day.
+ * @throws {PastSlotError} If the history has rows of the day.
  */
 async function refuseEmptied(
   { name, instead = "" }: AnyOperation,

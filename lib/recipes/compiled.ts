@@ -1,6 +1,8 @@
 /**
- * What the compiler makes of a recipe and the runner runs: data, with every name resolved and every default in
- * place. What a person writes is another type, so that a typo in the last step is found before the first runs.
+ * Types of a compiled recipe, which the runner runs: plain data, with all names resolved and all defaults filled in.
+ * The
+ * text that a person writes has other types, so the compiler finds a mistake in the last step before the first one
+ * runs.
  *
  * @module
  */
@@ -11,17 +13,17 @@ import type { StepPermissions } from "./define_step.ts";
 
 import type { ParamType, Type } from "./expressions/value_types.ts";
 
-/** What running a step again could do. */
+/** Effect of a step, which decides whether it may run again. */
 export type StepEffect = "read" | "local" | "write";
 
-/** Which defaults a recipe has: the strongest step decides. */
+/** Class of a recipe, which decides its defaults: that of its most consequential step. */
 export type RecipeClass = "read" | "keep-alive" | "write";
 
-/** A named instant of a session, and how far from it. */
+/** An instant of a session: a named moment and an offset. */
 export interface SessionTime {
-  /** `close` is the end of continuous trading; `auction-close` the end of the closing auction where there is one. */
+  /** `close` is the end of continuous trading; `auction-close` is the end of the closing auction, if there is one. */
   anchor: "open" | "close" | "auction-close";
-  /** Elapsed time from the anchor, negative before it. */
+  /** Elapsed time from the anchor; negative before it. */
   offsetMs: number;
 }
 
@@ -32,7 +34,7 @@ export interface SessionSpan {
   to: SessionTime;
 }
 
-/** When a recipe runs by an exchange's sessions. */
+/** A schedule by the sessions of an exchange. */
 export interface CalendarSchedule {
   form: "calendar";
   mic: Mic;
@@ -49,41 +51,41 @@ export interface CalendarSchedule {
   halfDays: "run" | "skip" | "only";
 }
 
-/** When a recipe runs by a cron pattern in a named zone. */
+/** A schedule by a cron pattern in a named time zone. */
 export interface CronSchedule {
   form: "cron";
   cron: string;
   timezone: string;
-  /** Only on days on which this exchange has a session. */
+  /** Only on days with a session of this exchange. */
   onlyIn?: Mic;
 }
 
-/** When a recipe runs again and again, aligned to the epoch, perhaps only within sessions. */
+/** A schedule at intervals that count from the epoch, optionally only within sessions. */
 export interface EverySchedule {
   form: "every";
   everyMs: number;
   while?: SessionSpan;
-  /** Most that a slot is moved, by a hash of its run key. */
+  /** Longest delay of a slot, which is computed from a hash of its run key. */
   jitterMs: number;
 }
 
-/** A schedule with the id that its slots are known by. */
+/** A schedule with its id, which is part of run keys. */
 export type CompiledSchedule = { id: string } & (CalendarSchedule | CronSchedule | EverySchedule);
 
-/** What happens to slots that were missed. */
+/** What to do with missed slots. */
 export interface MisfirePolicy {
-  /** A slot that is later than this is missed. */
+  /** A run that is later than this is missed. */
   graceMs: number;
   action: "skip" | "latest" | "all" | "ask";
   /** Most missed slots that `all` runs. */
   max: number;
 }
 
-/** A recipe, ready to run. */
+/** A compiled recipe. */
 export interface CompiledRecipe {
   name: string;
   description?: string;
-  /** Where it was read from. */
+  /** Its file. */
   file: string;
   /** SHA-256 of its text, in hex. */
   sha256: string;
@@ -92,25 +94,25 @@ export interface CompiledRecipe {
   misfire: MisfirePolicy;
   overlap: "skip" | "queue" | "cancel" | "parallel";
   timeoutMs: number;
-  /** Absolute bound after the slot; a run that has not started by then is skipped. */
+  /** Longest time after the slot; a run that has not started by then is skipped. */
   deadlineMs?: number;
-  /** When a write recipe may act. */
+  /** When a recipe that writes may act. */
   window?: SessionSpan;
-  /** Whether any step touches the trade login, which one run at a time may hold. */
+  /** Whether any step uses the trade login, which only one run at a time may use. */
   needsAccount: boolean;
   params: Readonly<Record<string, unknown>>;
-  /** In an order in which each step's needs come before it. */
+  /** Ordered so that each step comes after the steps it depends on. */
   steps: readonly CompiledStep[];
   notify?: readonly CompiledNotice[];
-  /** Where a dead-man service is pinged: an address, or the secret that is one. */
+  /** Address of a dead-man service, or the secret that contains it. */
   ping?: { url: string } | { secret: string };
-  /** Where the recipe wants to be connected to; whoever runs it has the addresses and logins. */
+  /** Which kind of broker connection the recipe wants; the caller has addresses and logins. */
   connect?: RecipeConnection;
-  /** Where the values of its secrets come from, for those that the recipe tells. */
+  /** Sources of its secrets, as far as the recipe names them. */
   secrets?: Readonly<Record<string, SecretOrigin>>;
   /** Every secret that a step refers to. */
   secretNames?: readonly string[];
-  /** What `params` may hold; `bindParams` checks others against it. */
+  /** Declared parameters; `bindParams` checks other values against them. */
   paramTypes?: Readonly<Record<string, ParamType>>;
 }
 
@@ -124,34 +126,34 @@ export type KnownRecipe =
     >
   >;
 
-/** Something to tell once a run is over. */
+/** A notice that is sent at the end of a run. */
 export interface CompiledNotice {
   on: "success" | "failure" | "skip" | "always";
   uses: string;
   with: unknown;
-  /** Sends it by every channel at once; `outcome` of its context says what became of the run. */
+  /** Sends it by every channel at once; `outcome` of its context is the result of the run. */
   step: CompiledStep;
-  /** The channels one by one, each with a step of its own; `step` alone when absent. */
+  /** The channels, each with its own step; if absent, `step` is the only channel. */
   channels?: readonly NoticeChannel[];
 }
 
-/** One channel of a notice: it is sent, fails and is tried again without regard to the others. */
+/** One channel of a notice; it is sent, fails and is retried independently of the others. */
 export interface NoticeChannel {
   /** `webhook`, `chat` or `mail`, or the name of the step that sends. */
   name: string;
-  /** It is sent only after another channel of the notice has failed. */
+  /** Whether it is sent only after another channel of the notice has failed. */
   isFallback: boolean;
   step: CompiledStep;
 }
 
 /**
- * What became of a run, as its notices see it. Every member is always there; one that does not apply is an empty
+ * The result of a run, for its notices. All members are always present; a member that does not apply is an empty
  * text.
  */
 export interface NoticeOutcome {
   /** How the run ended, such as `ok` or `failed`. */
   state: string;
-  /** Code of the reason, or a person's own words. */
+  /** Code of the reason, or the text of a person. */
   reason: string;
   /** Id of the step that failed. */
   failedStep: string;
@@ -159,13 +161,13 @@ export interface NoticeOutcome {
   error: string;
 }
 
-/** Where a recipe wants to be connected to. */
+/** Which broker connection a recipe wants. */
 export type RecipeConnection =
   | { to: "gateway"; url?: string }
   | { to: "direct" }
   | { to: "simulator"; seed?: number; at?: string };
 
-/** Where the value of a secret comes from. */
+/** Source of a secret's value. */
 export type SecretOrigin =
   | { env: string }
   | { file: string }
@@ -182,59 +184,59 @@ export interface StepCode {
   permissions: StepPermissions;
 }
 
-/** Something outside the toolkit that the parameters of a step name. */
+/** A resource outside the toolkit that the parameters of a step name. */
 export interface StepReach {
   kind: "host" | "reads" | "writes";
-  /** An address or a path as the recipe has it; it may hold expressions and references to secrets. */
+  /** An address or a path as the recipe has it; it may contain expressions and references to secrets. */
   name: string;
 }
 
-/** One step, ready to run. */
+/** One compiled step. */
 export interface CompiledStep {
   id: string;
-  /** A step, or an operation of the catalogue. */
+  /** Name of a step, or of an operation of the catalogue. */
   uses: string;
   effect: StepEffect;
   needs: readonly string[];
-  /** Whether it touches the trade login, which one run at a time may hold. */
+  /** Whether it uses the trade login, which only one run at a time may use. */
   needsAccount?: boolean;
   timeoutMs?: number;
-  /** Reads and local steps alone. */
+  /** Only for reads and local steps. */
   retry?: { attempts: number; waitMs: number };
-  /** Run again when a run is resumed, instead of reusing its stored output. */
+  /** Whether it runs again when a run is resumed, instead of reusing its stored output. */
   fresh: boolean;
-  /** What it reads that answers as of now, as far as that is known before it runs. */
+  /** The present data that it reads, as far as that is known before it runs. */
   asOfNow?: AsOfNow;
-  /** What is known of its output before the run. */
+  /** Type of its output, as far as that is known before the run. */
   output?: Type;
-  /** Steps whose outputs its condition and its parameters read. */
+  /** Steps whose outputs its condition and its parameters use. */
   reads?: readonly string[];
-  /** Its parameters as they are written, holes and all. */
+  /** Its parameters as written, with expressions. */
   written?: unknown;
-  /** Files whose code it runs, for a step of one's own. */
+  /** Files whose code it runs; only for custom steps. */
   files?: readonly string[];
-  /** What the code of a custom step is and may reach. `"unread"`: nobody has read it, so the step cannot run. */
+  /** The code of a custom step and its permissions. `"unread"`: the code was not read, so the step cannot run. */
   code?: StepCode | "unread";
-  /** Hosts and paths that its parameters name, as they are written. */
+  /** Hosts and paths that its parameters name, as written. */
   reaches?: readonly StepReach[];
-  /** The recipe that it runs; `"any"` when only the run knows which. */
+  /** The recipe that it runs; `"any"` if that is only known during the run. */
   runs?: KnownRecipe | "any";
-  /** Whether to run, from what is known before it. */
+  /** Returns whether the step runs, from what is known before it. */
   condition?: (scope: StepScope) => boolean;
   /**
-   * Does it; the output is plain data that JSON can hold. One with `ok: false` says that the step did its work and
-   * found that something is missing or does not add up.
+   * Runs the step; the output is plain JSON data. `ok: false` in the output means that the step did its work and found
+   * that data is missing or differs.
    */
   run(context: StepContext): Promise<unknown>;
-  /** What it would do, for a dry run. */
+  /** Returns what it would do, for a dry run. */
   plan?(context: StepContext): Promise<unknown>;
 }
 
-/** What expressions see: never the clock. */
+/** Data that expressions may use; it never contains the current time. */
 export interface StepScope {
   recipe: string;
   runKey: string;
-  /** Which of the recipe's schedules the slot belongs to; absent for a run started by hand. */
+  /** Id of the slot's schedule; absent for a manual run. */
   scheduleId?: string;
   /** The slot, ISO 8601 in UTC. */
   slot: string;
@@ -242,47 +244,47 @@ export interface StepScope {
   session?: { date: string; open: string; close: string; halfDay: boolean };
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };
   params: Readonly<Record<string, unknown>>;
-  /** Outputs of earlier steps, by their id. */
+  /** Outputs of earlier steps, by id. */
   outputs: Readonly<Record<string, unknown>>;
-  /** What became of the run; for notices alone. */
+  /** Result of the run; only for notices. */
   outcome?: NoticeOutcome;
 }
 
-/** What a step is handed. */
+/** Context of a step. */
 export interface StepContext extends StepScope {
-  /** Sent by a notice in place of its own text: somebody tests its channel. */
+  /** Text that replaces the text of a notice, for a test of its channel. */
   testText?: string;
-  /** Run key and step id: the key of whatever the step does outside. */
+  /** Run key and step id; the key of everything that the step does outside of hsgate. */
   stepKey: string;
-  /** The day that the run belongs to, whenever it begins. */
+  /** The day of the run, whenever it begins. */
   day: RunDay;
   attempt: number;
   signal: AbortSignal;
   now: () => number;
-  /** Waits, and rejects once `signal` aborts; a virtual clock brings its own. @default real time */
+  /** Waits; rejects when `signal` is aborted. A virtual clock has its own implementation. @default real time */
   sleep?(ms: number): Promise<void>;
   /** The client, connected on first use. Only a step with the effect "write" can write with it. */
   client(): Promise<Client>;
   /**
-   * Says what the broker's lists showed of a write whose outcome was unknown. A write that nobody says this of leaves
-   * the run `unknown`, also when the step catches the error.
+   * Reports what the broker's lists show about a write with an unknown outcome. Without this report the run ends as
+   * `unknown`, even if the step catches the error.
    *
    * @param error The `OutcomeUnknownError` that the write threw.
-   * @param outcome `ok` when it was executed, `refused` when it was not and cannot be any more.
+   * @param outcome `ok` if it was executed, `refused` if it was not and no longer can be.
    */
   proven?(error: unknown, outcome: "ok" | "refused"): void;
   /** Folder for files. */
   out: string;
-  /** Files go nowhere else, not even where an absolute path says so: a dry run. */
+  /** Whether all files must go into the folder, even if a path is absolute; for a dry run. */
   keepWithin?: boolean;
   log(
     level: "debug" | "info" | "warn" | "error",
     message: string,
     data?: Readonly<Record<string, unknown>>,
   ): void;
-  /** Tells how far it is; `detail` is the step's own event, for whoever knows how to show it better. */
+  /** Reports progress; `detail` is the step's own event, for displays that know it. */
   progress(event: { done?: number; total?: number; text: string; detail?: unknown }): void;
-  /** Names a file that the step made. */
+  /** Reports a file that the step wrote. */
   artifact(
     file: {
       dataset: string;
@@ -293,7 +295,7 @@ export interface StepContext extends StepScope {
       final: boolean;
     },
   ): void | Promise<void>;
-  /** The value of a secret by its reference; never stored, never shown. */
+  /** Returns the value of a secret by its reference; the value is never stored or shown. */
   secret(name: string): Promise<string>;
   /** Runs another recipe as a step of this one. */
   runRecipe(name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;

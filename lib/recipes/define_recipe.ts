@@ -1,12 +1,12 @@
 /**
- * Recipes written in TypeScript.
+ * Defines recipes in TypeScript.
  *
  * @module
  */
 import type { RecipeSource } from "./recipe_schema.ts";
 
 /**
- * Returns a recipe as it was given: an editor completes it and checks its form while it is written.
+ * Returns its argument; an editor completes the recipe and checks its types.
  *
  * @example A recipe in TypeScript, as the default export of its file
  * ```ts

@@ -1,19 +1,19 @@
 /**
- * Steps of one's own: a TypeScript file beside the recipe, run in a process of its own with the permissions that it
- * names.
+ * Defines custom steps: each is a TypeScript file next to the recipe, which runs in its own process with only the
+ * permissions that it names.
  *
  * @module
  */
 
-/** What a parameter of a step may hold. */
+/** Type of a step's parameter. */
 export interface StepParam {
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
-  /** Used where the recipe leaves it out; without one the recipe must give it. */
+  /** Used if the recipe omits the parameter; without a default the recipe must give it. */
   default?: unknown;
   description?: string;
 }
 
-/** What a member of a step's output holds. */
+/** Type of a member of a step's output. */
 export interface StepOutput {
   type: StepParam["type"];
   description?: string;
@@ -29,26 +29,26 @@ interface TypeOf {
   list: unknown[];
 }
 
-/** The parameters that such a description stands for. */
+/** The values of such parameters. */
 export type StepParams<S extends Readonly<Record<string, StepParam>>> = {
   [K in keyof S]: TypeOf[S[K]["type"]];
 };
 
-/** What the process of a step may reach; nothing that is not named. */
+/** Permissions of a step's process; everything that is not named is denied. */
 export interface StepPermissions {
   /** Hosts, such as `api.example.com` or `127.0.0.1:8080`. */
   net?: readonly string[];
-  /** Files and folders, from the folder of the step's file. */
+  /** Files and folders, relative to the folder of the step's file. */
   read?: readonly string[];
-  /** Files and folders, from the folder of the step's file. */
+  /** Files and folders, relative to the folder of the step's file. */
   write?: readonly string[];
-  /** Environment variables by name; the process has no others but those that Deno itself needs. */
+  /** Names of environment variables; the process gets only these, and those that Deno itself needs. */
   env?: readonly string[];
   /** Programs. */
   run?: readonly string[];
 }
 
-/** What a step of one's own is handed. */
+/** Context of a custom step. */
 export interface OwnStepContext {
   recipe: string;
   runKey: string;
@@ -58,19 +58,20 @@ export interface OwnStepContext {
   session?: { date: string; open: string; close: string; halfDay: boolean };
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };
   attempt: number;
-  /** Folder for files. Writing there takes the permission. */
+  /** Folder for files. Writing there needs the permission. */
   out: string;
   /**
-   * Calls an operation of the catalogue through the client of the run; lists come whole. A step with the effect
-   * `read` or `local` may call what reads alone.
+   * Calls an operation of the catalogue with the run's client; returns complete lists. A step with the effect `read` or
+   * `local` may call only reads.
    */
   call(operation: string, params?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /**
-   * Says what the broker's lists showed of a write whose outcome was unknown. Until then the run sends no other write,
-   * and without it the run ends as `unknown`, even when the step catches the error.
+   * Reports what the broker's lists show about a write with an unknown outcome. Until then the run sends no other
+   * write;
+   * without the report the run ends as `unknown`, even if the step catches the error.
    *
-   * @param error What `call` threw.
-   * @param outcome `ok` when the write was executed, `refused` when it was not and cannot be any more.
+   * @param error The error that `call` threw.
+   * @param outcome `ok` if the write was executed, `refused` if it was not and no longer can be.
    */
   proven(error: unknown, outcome: "ok" | "refused"): void;
   log(
@@ -81,28 +82,29 @@ export interface OwnStepContext {
   progress(event: { done?: number; total?: number; text: string }): void;
 }
 
-/** A step of one's own. */
+/** A custom step. */
 export interface OwnStep<S extends Readonly<Record<string, StepParam>>, O> {
   summary?: string;
-  /** What running it again could do: `local` touches nothing of the broker. */
+  /** Effect of the step, which decides whether it may run again; `local` means no contact with the broker. */
   effect: "read" | "local" | "write";
   /** @default none */
   permissions?: StepPermissions;
-  /** What recipes may give. @default none */
+  /** Parameters that recipes may give. @default none */
   params?: S;
   /**
-   * Members of the output that recipes may read; expressions are checked against them, and others are mistakes there.
-   * A member may be null or left out. `ok` is always one of them.
+   * Members of the output that recipes may use; the compiler rejects expressions with other members. A member may be
+   * null
+   * or absent. `ok` is always a member.
    *
-   * @default expressions may read any member, unchecked
+   * @default expressions may use any member, unchecked
    */
   outputs?: Readonly<Record<string, StepOutput>>;
-  /** Does it; the output is plain data that JSON can hold. */
+  /** Runs the step; the output is plain JSON data. */
   run(params: StepParams<S>, context: OwnStepContext): Promise<O> | O;
 }
 
 /**
- * Returns a step as it was given: an editor completes it and types its parameters.
+ * Returns its argument; an editor completes the step and infers its parameter types.
  *
  * @example A step that counts the fills of today, as the default export of its file
  * ```ts

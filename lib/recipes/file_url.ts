@@ -1,10 +1,10 @@
 /**
- * Addresses of files.
+ * Converts paths to file URLs.
  *
  * @module
  */
 
-/** The address of a file by its path, from the current folder; a path may hold `#`, `?` and `%`, an address not. */
+/** Returns the URL of a path, relative to the current folder; escapes `#`, `?` and `%`. */
 export function fileUrl(path: string): URL {
   const url = new URL("file:///");
   url.pathname = (path.startsWith("/") ? path : `${Deno.cwd()}/${path}`).replaceAll("%", "%25");

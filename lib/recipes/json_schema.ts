@@ -1,5 +1,5 @@
 /**
- * JSON Schema of recipe files: an editor completes steps, operations and their parameters with it.
+ * Creates the JSON Schema of recipe files, with which an editor completes steps, operations and parameters.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { recipeSchema } from "./recipe_schema.ts";
 
 type Schema = Record<string, unknown>;
 
-/** An expression or a secret may stand wherever a value may. */
+/** An expression or a secret may replace any value. */
 const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
 
-/** Makes the schema of recipes, each step with its own parameters. */
+/** Returns the schema of recipes, with the parameters of each step. */
 export function makeJsonSchema(): Schema {
   const schema: Schema = z.toJSONSchema(recipeSchema, { io: "input", target: "draft-7" });
   // The recipe's schema is an object with these members, as it is made above.
@@ -50,7 +50,7 @@ function when(name: string, parameters: Schema): Schema {
   };
 }
 
-/** Lets an expression stand in place of each value. */
+/** Allows an expression in place of each value. */
 function withHoles(schema: Schema): Schema {
   const { properties, items } = schema;
   const inner: Schema = { ...schema };
@@ -78,14 +78,14 @@ function orHole(schema: Schema): Schema {
   return { anyOf: [rest, hole], ...notes };
 }
 
-/** The parameters of an operation, in our names or the broker's. */
+/** Returns the schema of an operation's parameters, in hsgate's names or the broker's. */
 function fieldsSchema(fields: FieldsInfo): Schema {
   const entries = Object.entries(fields);
   const required = entries.filter(([, { optional }]) => !optional);
   const properties: Record<string, Schema> = {};
   for (const [name, info] of entries) {
     properties[name] = orHole(typeSchema(info));
-    // The broker's own spelling holds the broker's own values.
+    // With the broker's names, the values are the broker's values.
     properties[info.wire] ??= {};
   }
   const allOf = required.map(([name, { wire }]) =>

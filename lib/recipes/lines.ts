@@ -1,24 +1,24 @@
 /**
- * Texts that come line by line.
+ * Splits a text stream into lines.
  *
  * @module
  */
 
-/** A line, or as much of it as is kept. */
+/** A line, or the part of it that is kept. */
 export interface Line {
   text: string;
   isCut: boolean;
 }
 
-/** How lines are read. */
+/** Options of reading. */
 interface LineOptions {
-  /** Characters that are kept of a line, from the first part of it that came. @default all */
+  /** Characters that are kept of a line, from its beginning. @default all */
   most?: (start: string) => number;
-  /** Ends the reading, whatever is still to come. */
+  /** Ends the reading, even if more data follows. */
   signal?: AbortSignal;
 }
 
-/** The lines of a stream of text. What is too long is passed over as it comes, and takes no memory. */
+/** Yields the lines of a text stream. The excess of a long line is dropped as it arrives, and takes no memory. */
 export async function* linesOf(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   { most = () => Infinity, signal }: LineOptions = {},

@@ -1,5 +1,5 @@
 /**
- * Recipes from files, and what they know of each other.
+ * Loads recipes from files, together with the other recipes of their folder.
  *
  * @module
  */
@@ -14,9 +14,9 @@ import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
 import { recipesOfFolder } from "./recipe_folder.ts";
 
 /**
- * Reads and compiles a file; recipes of the same folder are known to its steps.
+ * Reads and compiles a file; its steps may refer to recipes of the same folder.
  *
- * @param text YAML or JSON in place of what the file holds.
+ * @param text YAML or JSON to use instead of the file's content.
  */
 export async function loadFile(
   path: string,
@@ -29,7 +29,9 @@ export async function loadFile(
   return await compileText(file, { ...options, findRecipe });
 }
 
-/** Reads a recipe's file; one in TypeScript runs in a process that may reach nothing, for its default export. */
+/**
+ * Reads a recipe's file. A TypeScript recipe runs in a process without permissions, which returns its default export.
+ */
 async function readFile(
   path: string,
   { signal, mayRunCode, codeOf }: Pick<CompileOptions, "signal" | "mayRunCode" | "codeOf"> = {},
@@ -54,7 +56,7 @@ async function readFile(
   throw refuse("expected a default export: export default defineRecipe({ … })");
 }
 
-/** Looks for other recipes in the same folder, by their names; a circle of recipes is refused. */
+/** Finds other recipes of the same folder by name; rejects a circle of recipes. */
 function neighbours(
   path: string,
   options: CompileOptions,
@@ -90,7 +92,7 @@ function neighbours(
   };
 }
 
-/** What is known of a recipe in TypeScript that is not run yet. */
+/** What is known about a TypeScript recipe that has not run. */
 function unread(name: string, file: string): KnownRecipe {
   return { name, file, class: "read", needsAccount: true };
 }
@@ -103,7 +105,7 @@ function ringText(name: string, stack: readonly string[]): string {
   return `${RING}: ${ring.join(" -> ")}; take out one of these "run" steps`;
 }
 
-/** Tells whether a file may hold the recipe of a name: a look at the text passes over the others, uncompiled. */
+/** Returns whether a file may contain the recipe of a name; searches the text, so other files need not be compiled. */
 export async function mayHaveName(path: string, name: string): Promise<boolean> {
   // A file that cannot be read has no name; `check` of the folder reports it.
   const bytes = await readRegular(path, MOST_BYTES).catch(() => undefined);

@@ -1,12 +1,13 @@
 /**
- * Addresses that are secrets themselves: whoever knows the webhook of a chat can write there, and whoever knows a ping
- * can keep a dead recipe looking alive.
+ * Detects addresses that are secrets themselves: anybody who knows a chat webhook can post there, and anybody who knows
+ * a
+ * ping address can make a dead recipe look alive.
  *
  * @module
  */
 import { isLoopback } from "../loopback.ts";
 
-/** Services whose addresses hold a token in their path. */
+/** Services whose addresses contain a token in their path. */
 const knownHosts = [
   "hooks.slack.com",
   "discord.com",
@@ -32,10 +33,10 @@ const knownHosts = [
   "uptime.betteruptime.com",
 ];
 
-/** Words in the names of what must be kept secret. */
+/** Words in the names of secrets. */
 const secretWords = /^(password|passwd|pwd|pin|passphrase|passcode|secret|token|credentials?|apikey)$/;
 
-/** Tells whether a name is one of something to be kept secret: `password`, `apiToken`, `api_key`. */
+/** Returns whether a name is that of a secret: `password`, `apiToken`, `api_key`. */
 export function namesSecret(name: string): boolean {
   const words = name.replaceAll(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z\d]+/);
   return words.some((word, index) =>
@@ -48,21 +49,21 @@ export const secretAddress = (what: string) =>
   `"\${secret:${what}}", as whoever knows the address can use it; secrets: { ${what}: { env: NAME } } says where ` +
   "it comes from";
 
-/** Tells whether an address that stands in a recipe is one to be kept secret. */
+/** Returns whether an address in a recipe must be kept secret. */
 export function holdsToken(address: string): boolean {
-  // What an expression works out is no secret, and a reference is what is asked for.
+  // The result of an expression is not a secret, and a reference is what hsgate asks for.
   if (address.includes("${secret:")) return false;
   const url = URL.parse(address.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
   if (url === null || isLoopback(url.hostname)) return false;
   if (url.username !== "" || url.password !== "" || url.search !== "") return true;
   if (knownHosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`))) return true;
   return url.pathname.split("/").some((part) =>
-    // Ids and tokens are long, and hold letters and digits; names that people give seldom do.
+    // Ids and tokens are long and contain letters and digits; names that people choose seldom do.
     /^[\w.~-]{16,}$/.test(part) && /\d/.test(part) && /[a-zA-Z]/.test(part)
   );
 }
 
-/** Tells whether an address leads to this very machine, where a token would keep nobody out. */
+/** Returns whether an address is on this machine, where a token would keep nobody out. */
 export function leadsHere(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && isLoopback(url.hostname);

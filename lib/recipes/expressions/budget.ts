@@ -1,23 +1,23 @@
 /**
- * How much work the expressions of a step may be. CEL always ends, and a few nested `all` over a list of a thousand
- * would all the same hold the process for hours: no other run would go on, and no lease would be renewed.
+ * Limits the work of a step's expressions. CEL expressions always end, but a few nested `all` over a list of a thousand
+ * items would block the process for hours: no other run would continue, and no lease would be renewed.
  *
  * @module
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { type LinearPattern, linearPattern } from "./linear_pattern.ts";
 
-/** Steps of evaluation for all expressions of one step of a recipe: about a second. */
+/** Evaluation steps for all expressions of one step of a recipe: about a second. */
 const MOST_STEPS = 5_000_000;
-/** Longest text that an expression may make, characters. */
+/** Longest text that an expression may create, characters. */
 const MOST_TEXT = 1_000_000;
 
-/** What thousands of loops throw: one error without a trace of its own. */
+/** The error in all loops; one object without a stack trace, because it may be thrown thousands of times. */
 const SPENT = new Error("the budget is spent");
 
-/** Work that is left. */
+/** The remaining work. */
 export class Budget {
-  /** Whose expressions these are, such as `step "funds"`. */
+  /** Description of the owner, such as `step "funds"`. */
   readonly owner: string | undefined;
   readonly #steps: number;
   #left: number;
@@ -28,12 +28,12 @@ export class Budget {
     this.#left = this.#steps = steps;
   }
 
-  /** Why nothing more is evaluated; nothing while there is work left. */
+  /** Why evaluation has ended; `undefined` while work remains. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Takes so many steps off. Throws once nothing is left, and at every later call. */
+  /** Subtracts evaluation steps. Throws when none remain, and at every later call. */
   spend(steps: number): void {
     this.#left -= steps;
     if (this.#left >= 0 && this.#problem === undefined) return;
@@ -48,13 +48,13 @@ export class Budget {
     throw SPENT;
   }
 
-  /** Takes off what a value costs to compare or to write out, and refuses one that shares its parts too often. */
+  /** Subtracts the cost of comparing or writing out a value; rejects a value that contains shared parts too often. */
   spendOn(value: unknown, sizes: WeakMap<object, number> = new WeakMap()): void {
     this.spend(sizeOf(value, sizes) >> 2);
   }
 }
 
-/** Values in a value, its long texts counted by their length; what it holds twice is counted twice. */
+/** Returns the number of values in a value; long texts count by their length, shared parts count each time. */
 function sizeOf(value: unknown, sizes: WeakMap<object, number>): number {
   if (typeof value === "string") return 1 + (value.length >> 4);
   if (typeof value !== "object" || value === null) return 1;
@@ -67,7 +67,7 @@ function sizeOf(value: unknown, sizes: WeakMap<object, number>): number {
     : Object.values(value);
   let size = 1;
   for (const member of members) size += sizeOf(member, sizes);
-  size = Math.min(size, 2 ** 30); // so that the sum stays whole, and is more than any budget
+  size = Math.min(size, 2 ** 30); // keeps the sum an exact integer, larger than any budget
   sizes.set(value, size);
   return size;
 }
@@ -76,16 +76,16 @@ type Evaluate = (evaluator: Evaluator, node: unknown, context: unknown) => unkno
 interface Evaluator {
   run(node: unknown, context: unknown): unknown;
 }
-/** A node with its own way to its value, which the package leaves out of its types. */
+/** A node with its own evaluation function, which the package's types omit. */
 type Evaluated = ASTNode & { evaluate: Evaluate };
 
-/** The budget of the evaluation that is under way; expressions are worked out one at a time, without waiting. */
+/** The budget of the current evaluation; expressions are evaluated one at a time, synchronously. */
 export interface Meter {
   budget: Budget;
   sizes: WeakMap<object, number>;
 }
 
-/** Makes each node of a checked expression take its cost off the meter's budget. */
+/** Makes each node of a checked expression subtract its cost from the current budget. */
 export function meterNodes(root: ASTNode, meter: Meter): void {
   const visit = (node: ASTNode, isCompared: boolean) => {
     const comparesAll = node.op === "==" || node.op === "!=" || node.op === "in";
@@ -96,7 +96,7 @@ export function meterNodes(root: ASTNode, meter: Meter): void {
 }
 
 function meterNode(node: Evaluated, { meter, isCompared }: { meter: Meter; isCompared: boolean }): void {
-  // A node chooses its way at its first evaluation and writes that into the member, which stays ours.
+  // A node replaces its evaluation function at its first evaluation; the wrapper must stay in place.
   let way: Evaluate = node.op === "rcall" && node.args[0] === "matches"
     ? matchesOf(node, meter)
     : node.evaluate;
@@ -121,14 +121,14 @@ function meterNode(node: Evaluated, { meter, isCompared }: { meter: Meter; isCom
   Object.defineProperty(node, "evaluate", { get: () => counted, set: (next: Evaluate) => way = next });
 }
 
-/** What a call costs beside its parts: reading a time in a zone is slow, and so is arithmetic with long decimals. */
+/** Extra cost of slow calls: reading a time in a time zone, and arithmetic with long decimals. */
 function costOf(node: ASTNode & { op: "call" | "rcall" }): number {
   const [name] = node.args;
   if (node.op === "rcall" && /^get/.test(name) && node.args[2].length > 0) return 1_000;
   return name.startsWith("decimal") ? 20 : 5;
 }
 
-/** `matches` without the engine's own expressions, which may never end. */
+/** Implements `matches` without the engine's regular expressions, which may never end. */
 function matchesOf(node: ASTNode & { op: "rcall" }, meter: Meter): Evaluate {
   const [, receiver, [pattern]] = node.args;
   const patterns = new Map<string, LinearPattern>();
@@ -158,7 +158,7 @@ function readPattern(source: string): LinearPattern {
   }
 }
 
-/** What is wrong with a pattern that is written out, and where; others are read at the run. */
+/** Returns what is wrong with a literal pattern, and where; other patterns are read during the run. */
 export function wrongPattern(root: ASTNode): { problem: string; offset: number } | undefined {
   if (root.op === "rcall" && root.args[0] === "matches") {
     const pattern = root.args[2][0];
@@ -178,7 +178,7 @@ export function wrongPattern(root: ASTNode): { problem: string; offset: number }
   return undefined;
 }
 
-/** The nodes below a node: whatever has an operator; the rest are names and literals. */
+/** Returns the child nodes of a node: those with an operator; the others are names and literals. */
 export function* childrenOf(args: unknown): Generator<ASTNode> {
   for (const each of Array.isArray(args) ? args : [args]) {
     if (Array.isArray(each)) yield* childrenOf(each);

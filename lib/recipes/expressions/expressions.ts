@@ -1,5 +1,6 @@
 /**
- * Expressions of recipes: CEL, a language that always ends, reaches nothing outside its scope, and has no clock.
+ * Compiles expressions of recipes. The language is CEL: it always ends, accesses nothing outside its scope, and has no
+ * clock.
  *
  * @module
  */
@@ -11,42 +12,42 @@ import { Budget, childrenOf, type Meter, meterNodes, wrongPattern } from "./budg
 import { infer, type Inferred, Overloads } from "./infer.ts";
 import { DATE, FLAG, INSTANT, NULL, oneOf, recordOf, TEXT, type Type } from "./value_types.ts";
 
-/** An expression that was checked. */
+/** A checked expression. */
 export interface Expression {
   source: string;
-  /** Ids of the steps whose outputs it reads. */
+  /** Ids of the steps whose outputs it uses. */
   outputs: ReadonlySet<string>;
-  /** Names of the parameters that it reads. */
+  /** Names of the parameters that it uses. */
   params: ReadonlySet<string>;
-  /** It reads parameters only, so that it has a value before the run. */
+  /** Whether it uses only parameters, so that its value is known before the run. */
   isFixed: boolean;
-  /** Works out what it is, and what in it can never work out. */
+  /** Infers its type, and finds parts that can never have a value. */
   typed(known: Known): Inferred;
   /**
-   * Its value; throws `ExpressionError` when it has none, or when it takes more work than is left.
+   * Returns its value; throws `ExpressionError` if it has none, or if it needs more work than the budget has.
    *
-   * @param budget What all expressions of a step share. @default one of its own
+   * @param budget The shared budget of a step's expressions. @default a separate one
    */
   evaluate(scope: StepScope, budget?: Budget): unknown;
 }
 
-/** What is known around an expression before the run. */
+/** What is known before the run about the variables of an expression. */
 interface Known {
   params: Readonly<Record<string, Type>>;
-  /** What the earlier steps answer with, by their ids. */
+  /** Output types of the earlier steps, by id. */
   outputs: Readonly<Record<string, Type>>;
-  /** Whether a slot of the recipe has a session. */
+  /** Whether the recipe's slots have a session. */
   sessions: "some" | "none";
-  /** It belongs to a notice, which is sent when the run is over. */
+  /** Whether it belongs to a notice, which is sent at the end of the run. */
   isNotice: boolean;
 }
 
-/** An expression has no value: a member is missing, types do not go together, or it is too much work. */
+/** An expression has no value: a member is missing, types do not match, or it needs too much work. */
 export class ExpressionError extends Error {
   override readonly name: string = "ExpressionError";
 }
 
-/** What expressions see. */
+/** Variables of an expression. */
 const variables = {
   recipe: "string",
   runKey: "string",
@@ -59,7 +60,7 @@ const variables = {
   outcome: "dyn",
 } as const;
 
-/** What expressions see of the end of a run. */
+/** Variables about the end of a run. */
 const outcome = {
   state: TEXT,
   reason: TEXT,
@@ -74,7 +75,7 @@ const session = recordOf(
   >,
 );
 
-/** Returns what each variable is. */
+/** Returns the type of each variable. */
 function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly<Record<string, Type>> {
   const ofSlot = sessions === "none" ? NULL : oneOf([session, NULL]);
   return {
@@ -90,12 +91,12 @@ function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly
   } satisfies Record<keyof typeof variables, Type>;
 }
 
-/** Longest decimal text that expressions calculate with, and most places that they round to. */
+/** Longest decimal text in calculations, and most places for rounding. */
 const MOST_DIGITS = 1_000;
 const MOST_PLACES = 100;
 
 const environment = makeEnvironment();
-/** Made of an environment of its own, as it adds variables. */
+/** Uses a separate environment, because it adds variables. */
 const overloads = new Overloads(makeEnvironment());
 
 function makeEnvironment(): Environment {
@@ -104,7 +105,7 @@ function makeEnvironment(): Environment {
     limits: { maxDepth: 60, maxAstNodes: 2000 },
   });
   for (const [name, type] of Object.entries(variables)) made.registerVariable(name, type);
-  // Numbers of recipes and answers are doubles, and `params.sessions + 1` must not fail for it.
+  // Numbers of recipes and answers are doubles, and `params.sessions + 1` must not fail because of that.
   const arithmetic = {
     "+": (a: number, b: number) => a + b,
     "-": (a: number, b: number) => a - b,
@@ -116,7 +117,7 @@ function makeEnvironment(): Environment {
       made.registerOperator(pair, (a: number | bigint, b: number | bigint) => apply(Number(a), Number(b)));
     }
   }
-  // Money is decimal text and stays so.
+  // Money is decimal text and stays decimal text.
   const binary = [
     ["decimalAdd(string, string): string", add],
     ["decimalSubtract(string, string): string", subtract],
@@ -156,10 +157,10 @@ function placesOf(places: bigint): number {
   throw new RangeError(`expected 0 to ${MOST_PLACES} places, and ${places} are asked for`);
 }
 
-/** What is wrong with an expression. */
+/** A mistake in an expression. */
 export interface ExpressionProblem {
   problem: string;
-  /** Characters from the start of the expression to the place. */
+  /** Offset from the start of the expression, characters. */
   offset?: number;
 }
 
@@ -201,9 +202,9 @@ export function compileExpression(source: string): Expression | ExpressionProble
       meter.sizes = new WeakMap();
       try {
         const value = parsed(scopeFor(scope, outputs));
-        // `a || b` passes over an error in one of them, that of a spent budget too.
+        // `a || b` ignores an error in one operand, including the error of a spent budget.
         if (budget.problem === undefined) {
-          budget.spendOn(value, meter.sizes); // before it is copied: a value may hold another a million times
+          budget.spendOn(value, meter.sizes); // before copying: a value may contain another one a million times
           return plainOf(value);
         }
       } catch (error) {
@@ -217,7 +218,7 @@ export function compileExpression(source: string): Expression | ExpressionProble
   };
 }
 
-/** Absent members are null, which an expression can ask for, and of the outputs only those that it names. */
+/** Absent members become null, which an expression can test; only the used outputs are included. */
 function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string, unknown> {
   const chosen = Object.keys(scope.outputs).filter((id) => outputs.has(id)).map((
     id,
@@ -236,7 +237,7 @@ function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string
   };
 }
 
-/** Whole numbers of the language are 64 bits wide; JSON holds the small ones as numbers and the others as text. */
+/** CEL integers have 64 bits; JSON represents small ones as numbers and the others as text. */
 function plainOf(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (Array.isArray(value)) return value.map(plainOf);
@@ -248,7 +249,7 @@ function plainOf(value: unknown): unknown {
   return value;
 }
 
-/** Names that the reader of expressions has for signs. */
+/** Names of tokens in the parser's messages, and their signs. */
 const signs: Readonly<Record<string, string>> = {
   RPAREN: '")"',
   RBRACKET: '"]"',
@@ -258,7 +259,7 @@ const signs: Readonly<Record<string, string>> = {
   IDENTIFIER: "a name",
 };
 
-/** What the reader of expressions could not read, in words. */
+/** Describes a syntax error. */
 function explainSyntax(error: ParseError, source: string): ExpressionProblem {
   const [first = ""] = error.message.split("\n");
   const [, wanted, got] = /^Expected (\w+), got (\w+)$/.exec(first) ?? [];
@@ -299,7 +300,7 @@ function explain(message: string): string {
   return first;
 }
 
-/** Collects which outputs and parameters are read; says so when it cannot be told before the run. */
+/** Collects the outputs and parameters that are used; reports an access that is only known during the run. */
 function collect(
   node: ASTNode,
   into: { outputs: Set<string>; params: Set<string>; names: Set<string> },
@@ -323,7 +324,7 @@ function collect(
   return undefined;
 }
 
-/** A name with a hyphen that was read as a subtraction: `outputs.day-book.ok`. */
+/** Returns a hyphenated name that was parsed as a subtraction: `outputs.day-book.ok`. */
 function dashedName([left, right]: readonly [ASTNode, ASTNode]): string | undefined {
   const member = memberOf(left);
   let first = right;

@@ -1,6 +1,7 @@
 /**
- * Types of expressions: what each part of one is before the run, and what can never work out. CEL's own checker decides
- * which operators and functions go with which types.
+ * Infers the types of expressions before the run, and finds parts that can never have a value. CEL's own checker
+ * decides
+ * which operators and functions accept which types.
  *
  * @module
  */
@@ -25,31 +26,31 @@ import {
   variantsOf,
 } from "./value_types.ts";
 
-/** One thing in an expression that can never work out. */
+/** A part of an expression that can never have a value. */
 interface TypeProblem {
   message: string;
-  /** Characters from the start of the expression to the place. */
+  /** Offset from the start of the expression, characters. */
   offset: number;
 }
 
-/** What an expression is known to be. */
+/** Inferred type of an expression. */
 export interface Inferred {
   type: Type;
   problems: TypeProblem[];
 }
 
-/** Answers which operators and functions go with which types, as CEL's own checker does. */
+/** Returns which operators and functions accept which types, by CEL's own checker. */
 export class Overloads {
   readonly #environment: Environment;
   readonly #variables = new Map<string, string>();
   readonly #answers = new Map<string, Type | undefined>();
 
-  /** @param environment Its own from here on: variables are added to it. */
+  /** @param environment Belongs to this object, which adds variables to it. */
   constructor(environment: Environment) {
     this.#environment = environment;
   }
 
-  /** Returns what an expression over values of some types is; nothing where it has no overload for them. */
+  /** Returns the type of an expression with operands of some types; `undefined` without a matching overload. */
   resultOf(write: (names: readonly string[]) => string, types: readonly Type[]): Type | undefined {
     const results: Type[] = [];
     for (const combination of combinationsOf(types)) {
@@ -64,7 +65,7 @@ export class Overloads {
     return results.length === 0 ? undefined : oneOf(results);
   }
 
-  /** Returns the parameter types of each overload of a function that takes so many. */
+  /** Returns the parameter types of each overload of a function with this number of parameters. */
   signaturesOf(name: string, count: number, hasReceiver: boolean): string[][] {
     return this.#environment.getDefinitions().functions
       .filter((each) =>
@@ -136,7 +137,7 @@ function fromCel(name: string): Type {
   return /^(map|dyn|optional)</.test(name) ? ANY : { kind: "other", name };
 }
 
-/** Works out what an expression is, and what in it can never work out. */
+/** Infers the type of an expression, and finds parts that can never have a value. */
 export function infer(
   { input, ast }: { input: string; ast: ASTNode },
   variables: Readonly<Record<string, Type>>,
@@ -144,7 +145,7 @@ export function infer(
 ): Inferred {
   const problems: TypeProblem[] = [];
   const reader = new Reader(input, overloads, problems);
-  // An expression that asks whether something is there has seen to both cases.
+  // An expression that tests for a member handles both cases.
   const asked = Object.keys(absent).filter((name) =>
     new RegExp(`\\b${name}\\s*[!=]=\\s*null\\b|\\bhas\\(\\s*${name}\\b`).test(input)
   );
@@ -159,7 +160,7 @@ const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "map
 const ORDER: ReadonlySet<string> = new Set(["<", "<=", ">", ">="]);
 const EQUALITY: ReadonlySet<string> = new Set(["==", "!="]);
 
-/** What to call in place of an operator, for numbers kept as text. */
+/** Functions to use instead of operators, for numbers that are text. */
 const decimalFunctions: Readonly<Record<string, string>> = {
   "+": "decimalAdd",
   "-": "decimalSubtract",
@@ -167,7 +168,7 @@ const decimalFunctions: Readonly<Record<string, string>> = {
   "/": "decimalDivide",
 };
 
-/** What the texts that functions take stand for. */
+/** Formats of the texts that functions accept. */
 const wants: Readonly<Record<string, readonly ("number" | "date")[]>> = {
   decimalCompare: ["number", "number"],
   decimalAdd: ["number", "number"],
@@ -262,7 +263,7 @@ class Reader {
     const index = typeof key === "string" ? undefined : this.typeOf(key, scope);
     const name = typeof key === "string" ? key : key.op === "value" ? key.args : undefined;
     const place = typeof key === "string" ? { start: node.pos } : key;
-    // Which steps and parameters there are is checked by name.
+    // Names of steps and parameters are checked separately.
     if (type.kind === "any" || target.op === "id" && isNamed(target.args)) {
       return typeof name === "string" ? memberOf(type, name) ?? ANY : ANY;
     }
@@ -306,7 +307,7 @@ class Reader {
   }
 
   #binary(node: Exclude<ASTNode, { op: "value" | "id" }>, scope: Scope): Type {
-    const { op, args: [leftNode, rightNode] } = node as Binary; // every other operator has two sides
+    const { op, args: [leftNode, rightNode] } = node as Binary; // all other operators are binary
     const left = this.typeOf(leftNode, scope);
     const right = this.typeOf(rightNode, scope);
     if (EQUALITY.has(op)) return this.#equality(node as Binary, left, right);
@@ -321,10 +322,10 @@ class Reader {
     const isNumeric = (type: Type, each: ASTNode) => isDigits(type) || isDigitsLiteral(each);
     const isMoney = (isDigits(left) || isDigits(right)) &&
       (isNumeric(left, leftNode) || isNumber(left)) && (isNumeric(right, rightNode) || isNumber(right));
-    // Texts are compared and joined letter by letter: "9" would be more than "10".
+    // Operators compare and join texts by characters: "9" would be greater than "10".
     const isOrdered = ORDER.has(op) && (isDigits(left) || isDigits(right));
     if (isMoney || isOrdered) return this.#wrong(node, this.#decimalAdvice(node as Binary, left, right));
-    // The items of lists that are joined may differ.
+    // Lists with different item types can be joined.
     const [a, b] = [left, right].map((type) =>
       oneOf(variantsOf(type).map((each) => each.kind === "list" ? LIST : each))
     );
@@ -359,7 +360,7 @@ class Reader {
       (leftAmount && (rightAmount || isDigitsLiteral(rightNode) || isNumber(right))) ||
       (rightAmount && (isDigitsLiteral(leftNode) || isNumber(left)))
     ) {
-      // "1.50" and "1.5" are the same amount, and different texts.
+      // "1.50" and "1.5" are the same amount but different texts.
       this.#wrong(node, this.#decimalAdvice(node, left, right));
       return FLAG;
     }
@@ -375,7 +376,7 @@ class Reader {
     return FLAG;
   }
 
-  /** A name that no code table has is never met. */
+  /** Reports a comparison with a name that no code table contains. */
   #checkNames(node: ASTNode, type: Type, others: readonly ASTNode[]): void {
     if (type.kind !== "text" || type.names === undefined || node.op === "value") return;
     for (const other of others) {
@@ -403,7 +404,7 @@ class Reader {
     return result ?? this.#wrongCall({ name, node, args, types });
   }
 
-  /** Expects text that can be a number, or a date. */
+  /** Requires a text that can be a number or a date. */
   #expectText(node: ASTNode, type: Type, wanted: "number" | "date" | undefined): void {
     const isNever = wanted === "number"
       ? node.op === "value" && typeof node.args === "string" && !isDecimal(node.args) ||
@@ -442,7 +443,7 @@ class Reader {
         `expected a list before ".${name}", and ${this.#textOf(receiver)} is ${describe(type)}`,
       );
     }
-    // The variable was seen to be a name.
+    // The caller has checked that the variable is a name.
     const inner = { ...scope, [(variable as Extract<ASTNode, { op: "id" }>).args]: item };
     const last = bodies.at(-1);
     for (const body of name === "map" ? bodies.slice(0, -1) : bodies) {
@@ -462,7 +463,7 @@ class Reader {
   }): Type {
     const signatures = this.#overloads.signaturesOf(name, args.length, receiver !== undefined);
     const fits = (type: Type, wanted: string) => mayBe(type, fromCel(wanted)) && !isCount(type, wanted);
-    // What differs from the overload that fits best is what was mistaken.
+    // The mistake is the argument that differs from the best matching overload.
     const best = signatures.toSorted((a, b) => misses(a) - misses(b))[0];
     function misses(signature: readonly string[]): number {
       return signature.filter((wanted, index) => !fits(types[index]!, wanted)).length;
@@ -506,7 +507,7 @@ const isNumber = (type: Type) => variantsOf(type).every(({ kind }) => kind === "
 const isDigits = (type: Type) => variantsOf(type).every(isNumberText);
 const isDigitsLiteral = (node: ASTNode) => node.op === "value" && isDecimal(node.args);
 
-/** Numbers of outputs and parameters are no counts: 7 may be 7.5 tomorrow. */
+/** Rejects numbers of outputs and parameters as counts, because they may have fractions. */
 const isCount = (type: Type, wanted: string) =>
   wanted === "int" && variantsOf(type).every(({ kind }) => kind === "number");
 
@@ -525,7 +526,7 @@ function typeOfLiteral(value: unknown): Type {
   }
 }
 
-/** Returns what a macro goes through: the items of a list, the names of a map's members. */
+/** Returns what a macro iterates over: the items of a list, or the names of a map's members. */
 function itemOf(type: Type): Type | undefined {
   const items = variantsOf(type).flatMap((each) =>
     each.kind === "list"

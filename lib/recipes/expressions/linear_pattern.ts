@@ -1,8 +1,10 @@
 /**
- * Regular expressions whose cost is at most the length of the text times the size of the pattern.
+ * Implements regular expressions whose cost is at most proportional to the length of the text times the size of the
+ * pattern.
  *
- * The engine's own expressions try one way after another, and `^(a+)+$` takes longer than anybody waits. These follow
- * all ways at once, as RE2 does, which is what CEL names for `matches`. So there are no look-arounds and no
+ * The engine's regular expressions backtrack, and `^(a+)+$` can take practically forever. This implementation follows
+ * all
+ * alternatives at once, like RE2, which CEL specifies for `matches`. It therefore supports no look-arounds and no
  * back-references.
  *
  * @module
@@ -15,15 +17,15 @@ const MOST_REPEATS = 1_000;
 /** Most instructions after counts are written out. */
 const MOST_SIZE = 5_000;
 
-/** A pattern that was read. */
+/** A parsed pattern. */
 export interface LinearPattern {
-  /** How many instructions it has: the cost of each character of a text. */
+  /** Number of instructions: the cost per character of a text. */
   size: number;
-  /** Whether it fits somewhere in a text. */
+  /** Returns whether it matches anywhere in a text. */
   test(text: string): boolean;
 }
 
-/** Whether a code point fits. */
+/** Returns whether a code point matches. */
 type Fits = (code: number) => boolean;
 type Place = "start" | "end" | "line-start" | "line-end" | "word" | "no-word";
 
@@ -41,9 +43,9 @@ type Instruction =
   | { op: "match" };
 
 /**
- * Reads a pattern: literals, classes, groups, alternatives, counts, `^ $ \b \B \A \z`, and the flags `(?ims)`.
+ * Parses a pattern: literals, classes, groups, alternatives, counts, `^ $ \b \B \A \z`, and the flags `(?ims)`.
  *
- * @throws {SyntaxError} When it cannot be read, says more than this, or is too large.
+ * @throws {SyntaxError} If it is invalid, uses other syntax, or is too large.
  */
 export function linearPattern(pattern: string): LinearPattern {
   if (pattern.length > MOST_PATTERN) {
@@ -111,7 +113,7 @@ class Reader {
   #repeated(node: Node): Node {
     const [text, sign, least, comma, most] = this.#match(/([*+?])|\{(\d+)(,?)(\d*)\}/y) ?? [];
     if (text === undefined) return node;
-    this.#take("?"); // which of several fits is found first matters to nobody here
+    this.#take("?"); // greedy or not makes no difference to whether it matches
     if (this.#match(/[*+?]|\{\d+,?\d*\}/y) !== undefined) {
       throw new SyntaxError("a repetition follows a repetition: put the first one into a group");
     }
@@ -149,9 +151,9 @@ class Reader {
     if (named === undefined && text === undefined && this.#pattern[this.#at] === "?") {
       throw new SyntaxError('a group begins with "(?", and what follows is not supported');
     }
-    for (const flag of on ?? "") this.#flags[flag as keyof Flags] = true; // the pattern lets these three pass
+    for (const flag of on ?? "") this.#flags[flag as keyof Flags] = true; // the regular expression allows only these three
     for (const flag of off) this.#flags[flag as keyof Flags] = false;
-    if (end === ")") return { kind: "all", nodes: [] }; // flags for the rest of the group around it
+    if (end === ")") return { kind: "all", nodes: [] }; // flags for the rest of the enclosing group
     const node = this.#alternatives();
     if (!this.#take(")")) throw new SyntaxError('a group has no ")"');
     this.#flags = before;
@@ -172,7 +174,7 @@ class Reader {
     const property = /[pP]/.test(sign) ? this.#match(/\{(\w+(?:=\w+)?)\}|(\w)/y) : undefined;
     if (property !== undefined) {
       const name = property[1] ?? property[2]!;
-      // RE2 names scripts as it does categories.
+      // RE2 writes scripts like categories.
       return { kind: "char", fits: this.#native(`\\${sign}{${name}}`, `\\${sign}{Script=${name}}`) };
     }
     const hex = sign === "x" ? this.#match(/\{([\da-fA-F]{1,6})\}|([\da-fA-F]{2})/y) : undefined;
@@ -187,7 +189,7 @@ class Reader {
     return { kind: "char", fits: this.#literal(this.#code()) };
   }
 
-  /** A class is handed to the engine, which looks at one character at a time. */
+  /** Parses a class with the engine, which then tests one character at a time. */
   #class(): Fits {
     const start = this.#at;
     let source = this.#take("^") ? "[^" : "[";
@@ -207,14 +209,14 @@ class Reader {
   #native(source: string, ...others: string[]): Fits {
     const flags = this.#flags.i ? "i" : "";
     let pattern: RegExp | undefined;
-    // Letters that need no backslash may have one in a class without the flag "u".
+    // Without the flag "u", letters that need no backslash may have one in a class.
     const ways = [source, ...others].map((each) => [each, `u${flags}`]);
     if (source.startsWith("[")) ways.push([source, flags]);
     for (const [text, flags] of ways) {
       try {
         pattern ??= new RegExp(`^${text}$`, flags);
       } catch {
-        // The next way, or the error below.
+        // Tries the next variant, or throws below.
       }
     }
     if (pattern === undefined) throw new SyntaxError(`the class "${source}" cannot be read`);
@@ -262,7 +264,7 @@ function programOf(root: Node): Instruction[] {
     if (program.length >= MOST_SIZE) throw new SyntaxError("its counts make it too large");
     program.push(instruction);
   };
-  // An empty group writes no instruction, so its counts have to be counted themselves.
+  // An empty group adds no instruction, so its repetitions are counted separately.
   let written = 0;
   const write = (node: Node): void => {
     if (++written > MOST_SIZE * 4) throw new SyntaxError("its counts make it too large");
@@ -309,7 +311,7 @@ function programOf(root: Node): Instruction[] {
 }
 
 function matches(program: readonly Instruction[], text: string): boolean {
-  /** The position at which each instruction was reached last, so that none is followed twice there. */
+  /** The last position at which each instruction was reached, so that it is followed only once per position. */
   const seen = new Int32Array(program.length).fill(-1);
   let threads: number[] = [];
   const reach = (from: number, at: number, into: number[]): boolean => {
@@ -326,10 +328,10 @@ function matches(program: readonly Instruction[], text: string): boolean {
     return false;
   };
   for (let at = 0;;) {
-    // It may begin anywhere; those who began before are there already.
+    // A match may begin at any position; earlier beginnings are already followed.
     if (reach(0, at, threads)) return true;
     if (at >= text.length) return false;
-    const code = text.codePointAt(at)!; // before the end
+    const code = text.codePointAt(at)!; // not at the end
     const next = at + (code > 0xffff ? 2 : 1);
     const following: number[] = [];
     for (const index of threads) {
@@ -348,6 +350,6 @@ function isAt(place: Place, text: string, at: number): boolean {
   if (place === "end") return at === text.length;
   if (place === "line-start") return at === 0 || text[at - 1] === "\n";
   if (place === "line-end") return at === text.length || text[at] === "\n";
-  const isEdge = isWord(text.charCodeAt(at - 1)) !== isWord(text.charCodeAt(at)); // NaN is none
+  const isEdge = isWord(text.charCodeAt(at - 1)) !== isWord(text.charCodeAt(at)); // NaN is not a word character
   return isEdge === (place === "word");
 }

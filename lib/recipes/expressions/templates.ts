@@ -1,5 +1,5 @@
 /**
- * Parameters with holes in them: `${{ … }}` for expressions, `${secret:name}` for secrets.
+ * Parses parameters that contain `${{ … }}` for expressions and `${secret:name}` for secrets.
  *
  * @module
  */
@@ -9,17 +9,17 @@ import { Budget } from "./budget.ts";
 import type { Expression, ExpressionProblem } from "./expressions.ts";
 import { expected, type Found } from "../schema_issues.ts";
 
-/** Parameters that were read; their holes are filled when the step starts. */
+/** Parsed parameters; expressions and secrets are inserted when the step starts. */
 export interface Template {
-  /** The parameters as they were written. */
+  /** The parameters as written. */
   source: unknown;
-  /** Which secrets it refers to, and where. */
+  /** The secrets that it refers to, with their places. */
   secrets: readonly { path: Issue["path"]; name: string }[];
-  /** Its expressions; a value that is one expression and nothing else is `whole`, and keeps its type. */
+  /** Its expressions; a value that is only one expression is `whole`, and keeps its type. */
   expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
-  /** The parameters with those holes filled that have a value before the run, and what went wrong with them. */
+  /** Returns the parameters with all values that are known before the run, and the errors of others. */
   settle(params: Readonly<Record<string, unknown>>): { given: unknown; found: Found[] };
-  /** Fills the holes. Secrets are asked for last, and only here. */
+  /** Inserts all values. Secrets are read last, and only here. */
   fill(
     scope: StepScope,
     secret: (name: string) => Promise<string>,
@@ -27,28 +27,28 @@ export interface Template {
   ): Promise<unknown>;
 }
 
-/** How holes are filled. */
+/** Options for inserting values. */
 interface FillOptions {
-  /** What all the expressions share. @default one for each */
+  /** Shared budget of all expressions. @default one for each */
   budget?: Budget;
-  /** Returns what stands for an expression that has no value. @default the error is thrown */
+  /** Returns a replacement for an expression without a value. @default the error is thrown */
   onError?: (error: unknown) => unknown;
 }
 
 const EXPRESSION = /\$\{\{([\s\S]*?)\}\}/g;
 const SECRET = /\$\{secret:([^}]*)\}/g;
 
-/** Tells whether a text stands for the value of an expression or of a secret as a whole. */
+/** Returns whether a text is only one expression or only one secret. */
 export function isHole(text: string): boolean {
   return /^\s*\$\{\{(?:(?!\}\})[\s\S])*\}\}\s*$/.test(text) || secretOf(text) !== undefined;
 }
 
-/** The name in a text that is a reference to a secret and nothing else, `${secret:name}`. */
+/** Returns the name in a text that is only a reference to a secret, `${secret:name}`. */
 export function secretOf(value: unknown): string | undefined {
   return typeof value === "string" ? /^\$\{secret:([^}]*)\}$/.exec(value)?.[1] : undefined;
 }
 
-/** Finds the holes of parameters and checks each. */
+/** Finds and checks the expressions and secrets in parameters. */
 export async function readTemplate(
   source: unknown,
   at: Issue["path"],
@@ -90,7 +90,7 @@ export async function readTemplate(
 
 type Part = string | Expression | ExpressionProblem & { source: string } | { secret: string };
 interface Filler {
-  /** The text is one hole and nothing else, so its value keeps its type. */
+  /** The text is only one expression, so its value keeps its type. */
   whole: boolean;
   parts: Part[];
 }
@@ -98,16 +98,16 @@ interface Filler {
 async function partsOf(text: string): Promise<Part[]> {
   const parts: Part[] = [];
   let last = 0;
-  // What follows the last closing brace has no end, and looking for one from each opening takes quadratic time.
+  // Stops at the last closing brace: searching for one after it from each opening would take quadratic time.
   const closed = text.slice(0, text.lastIndexOf("}") + 1);
   const expressions = closed.slice(0, closed.lastIndexOf("}}") + 2).matchAll(EXPRESSION);
   const marks = [...expressions, ...closed.matchAll(SECRET)].sort((a, b) => a.index - b.index);
   for (const match of marks) {
-    if (match.index < last) continue; // a secret within an expression is a part of it, and wrong there
+    if (match.index < last) continue; // a secret inside an expression belongs to it, and is a mistake there
     if (match.index > last) parts.push(text.slice(last, match.index));
     if (match[0].startsWith("${{")) {
       const source = match[1]!.trim();
-      const { compileExpression } = await import("./expressions.ts"); // CEL, which a recipe may do without
+      const { compileExpression } = await import("./expressions.ts"); // loads CEL only for recipes with expressions
       parts.push({ source, ...compileExpression(source) });
     } else parts.push({ secret: match[1]! });
     last = match.index + match[0].length;
@@ -125,10 +125,10 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
   }
 }
 
-/** Work for values that are known before the run, for each step: a check of many steps stays quick. */
+/** Budget for values that are known before the run, for each step, so that checking many steps is fast. */
 const STEPS_AT_CHECK = 100_000;
 
-/** Fills the texts whose holes all read parameters only, of which each has a value. */
+/** Inserts values into texts whose expressions use only parameters with known values. */
 function settle(
   source: unknown,
   fillers: ReadonlyMap<string, Filler>,
@@ -159,7 +159,7 @@ function settle(
       );
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      if (budget.problem !== undefined) return value; // the run has more to spend, and decides
+      if (budget.problem !== undefined) return value; // the run has a larger budget
       found.push({ path: [...at, ...path], message: error.message });
       return value;
     }
@@ -167,7 +167,7 @@ function settle(
   return { given: look(source, []), found };
 }
 
-/** The value of a text whose parts have theirs. */
+/** Returns a text with its values inserted. */
 function joined({ whole, parts }: Filler, values: readonly unknown[]): unknown {
   return whole ? values.find((_, index) => typeof parts[index] !== "string") : values.map(textOf).join("");
 }

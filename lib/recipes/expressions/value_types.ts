@@ -1,6 +1,6 @@
 /**
- * Types of the values that expressions meet: what is known before a run of each output, parameter and broker's row.
- * They come from the schemas that check these values, and from nowhere else.
+ * Types of values in expressions: what is known before a run about outputs, parameters and broker rows. All types come
+ * from the schemas that check these values.
  *
  * @module
  */
@@ -10,35 +10,35 @@ import { isDecimal } from "../../decimal.ts";
 import type { Issue } from "../../errors.ts";
 import type { Shape, TextForm } from "../../operations/types.ts";
 
-/** What a parameter of a recipe may hold. */
+/** Declaration of a recipe's parameter. */
 export interface ParamType {
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
   description?: string;
-  /** Must be given, as it has no default. */
+  /** Whether it must be given, because it has no default. */
   required: boolean;
 }
 
-/** What is known of a value before the run. */
+/** Type of a value, as far as it is known before the run. */
 export type Type =
   | Exclude<Shape, { kind: "text" | "list" | "record" | "map" }>
   | Extract<Shape, { kind: "text" }> & {
-    /** Regular expression of the texts that a parameter takes. */
+    /** Regular expression that a text parameter must match. */
     readonly pattern?: string;
   }
   | { readonly kind: "list"; readonly of: Type }
   | { readonly kind: "record"; readonly members: Readonly<Record<string, Type>> }
   | { readonly kind: "map"; readonly of: Type }
-  /** A whole number that an expression made; numbers of outputs and parameters are `number`. */
+  /** An integer that an expression computed; numbers of outputs and parameters are `number`. */
   | { readonly kind: "whole" }
   | { readonly kind: "null" }
   /** One of several. */
   | { readonly kind: "union"; readonly of: readonly Type[] }
-  /** A type of the language itself, such as a timestamp. */
+  /** A type of CEL itself, such as a timestamp. */
   | { readonly kind: "other"; readonly name: string }
   /** Nothing is known. */
   | { readonly kind: "any" };
 
-/** Nothing is known of the value. */
+/** An unknown type. */
 export const ANY: Type = { kind: "any" };
 /** Text. */
 export const TEXT: Type = { kind: "text" };
@@ -49,10 +49,10 @@ export const NULL: Type = { kind: "null" };
 /** A number of an output or of a parameter. */
 export const NUMBER: Type = { kind: "number" };
 
-/** Makes a record. */
+/** Returns a record type. */
 export const recordOf = (members: Readonly<Record<string, Type>>): Type => ({ kind: "record", members });
 
-/** Makes the type of a value that is one of several. */
+/** Returns the type of a value that is one of several. */
 export function oneOf(types: readonly Type[]): Type {
   const flat = types.flatMap((type) => type.kind === "union" ? type.of : [type]);
   if (flat.some(({ kind }) => kind === "any")) return ANY;
@@ -60,7 +60,7 @@ export function oneOf(types: readonly Type[]): Type {
   return distinct.length === 1 ? distinct[0]! : { kind: "union", of: distinct };
 }
 
-/** Returns the types that a value may be of. */
+/** Returns the types that a value may have. */
 export const variantsOf = (type: Type): readonly Type[] => type.kind === "union" ? type.of : [type];
 
 /** A date. */
@@ -79,16 +79,16 @@ const ofParams: Readonly<Record<ParamType["type"], Type>> = {
 };
 
 /**
- * Returns the type of a parameter of a recipe, or of a member that a step of one's own declares.
+ * Returns the type of a recipe's parameter, or of a declared member of a custom step's output.
  *
- * @param value Its default: text that is no number now is none in the run of a schedule.
+ * @param value Its default: a default text that is not a number will not be one in a scheduled run either.
  */
 export function typeOfParam({ type }: Pick<ParamType, "type">, value?: unknown): Type {
   if (type !== "text" || typeof value !== "string" || isDecimal(value)) return ofParams[type];
   return { kind: "text", form: isDate(value) ? "date" : "other" };
 }
 
-/** The parts of a JSON Schema that say what a value looks like. */
+/** Members of JSON Schema that describe a value. */
 interface Schema {
   type?: string | readonly string[];
   format?: string;
@@ -106,7 +106,7 @@ interface Schema {
 
 const known = new WeakMap<z.ZodType, Type>();
 
-/** Returns the type that a schema describes. Text with the format `decimal` is a number kept as text. */
+/** Returns the type that a schema describes. Text with the format `decimal` is a number as text. */
 export function typeOfSchema(schema: z.ZodType): Type {
   let type = known.get(schema);
   if (type === undefined) {
@@ -161,7 +161,7 @@ function ofSchema(schema: Schema): Type {
   }
 }
 
-/** Returns the type of a value that stands in a recipe; nothing for one that is not there. */
+/** Returns the type of a value in a recipe; `undefined` if there is no value. */
 export function typeOfValue(value: unknown): Type | undefined {
   if (value === undefined) return undefined;
   if (value === null) return NULL;
@@ -178,7 +178,7 @@ export function typeOfValue(value: unknown): Type | undefined {
   return recordOf(Object.fromEntries(members));
 }
 
-/** Returns the type of a member; nothing where the value cannot have it. */
+/** Returns the type of a member; `undefined` if the value cannot have it. */
 export function memberOf(type: Type, name: string | number): Type | undefined {
   if (type.kind === "union") {
     const found = type.of.flatMap((each) => memberOf(each, name) ?? []);
@@ -198,23 +198,23 @@ export function memberOf(type: Type, name: string | number): Type | undefined {
   }
 }
 
-/** Returns the type of what lies at a path within a value; nothing where the value cannot have it. */
+/** Returns the type at a path inside a value; `undefined` if the value cannot have it. */
 export function typeAt(type: Type, path: Issue["path"]): Type | undefined {
   return path.reduce<Type | undefined>((at, step) => at && memberOf(at, step), type);
 }
 
-/** Returns the names of the members that a value is known to have. */
+/** Returns the known member names of a value. */
 export function memberNames(type: Type): string[] {
   return [
     ...new Set(variantsOf(type).flatMap((each) => each.kind === "record" ? Object.keys(each.members) : [])),
   ];
 }
 
-/** Tells whether a value is a number kept as text. */
+/** Returns whether a value is a number as text. */
 export const isNumberText = (type: Type): boolean =>
   type.kind === "text" && (type.form === "decimal" || type.form === "whole");
 
-/** Says in words what a value is. */
+/** Describes a type in words. */
 export function describe(type: Type): string {
   switch (type.kind) {
     case "text":
@@ -241,7 +241,7 @@ export function describe(type: Type): string {
   }
 }
 
-/** Says in words what a value is, with what is known of its text, its items and its members. */
+/** Describes a type in words, with details of its text, items and members. */
 export function describeWhole(type: Type): string {
   switch (type.kind) {
     case "text": {
@@ -272,10 +272,10 @@ export function describeWhole(type: Type): string {
   }
 }
 
-/** What kinds of values there are, as JSON has them. */
+/** Kinds of JSON values. */
 const plainKinds: Partial<Record<Type["kind"], string>> = { whole: "number", map: "record" };
 
-/** Tells whether a value of one type can be one of another, by what kind of value each is. */
+/** Returns whether a value of one type can have another type, by the kinds of both. */
 export function mayBe(given: Type, wanted: Type): boolean {
   return variantsOf(given).some((each) => variantsOf(wanted).some((other) => isAlike(each, other)));
 }
@@ -286,7 +286,7 @@ function isAlike(given: Type, wanted: Type): boolean {
     plain(given) === plain(wanted);
 }
 
-/** Tells whether a parameter can take a value, as far as both are known: its members, its items, its text. */
+/** Returns whether a parameter can accept a value, as far as both are known: members, items, text. */
 export function mayTake(wanted: Type, given: Type): boolean {
   return variantsOf(given).some((each) =>
     variantsOf(wanted).some((other) => isAlike(each, other) && takesInside(other, each))
@@ -300,7 +300,7 @@ function takesInside(wanted: Type, given: Type): boolean {
   }
   if (wanted.kind === "record" && given.kind === "record") {
     const entries = Object.entries(given.members);
-    // Members of a row may be absent, but hardly all of those that a parameter does not have.
+    // Members of a row may be absent, but rarely all those that a parameter does not accept.
     const shared = entries.filter(([name]) => Object.hasOwn(wanted.members, name));
     return (entries.length === 0 || shared.length > 0) &&
       shared.every(([name, each]) => mayTake(wanted.members[name]!, each));
@@ -310,7 +310,7 @@ function takesInside(wanted: Type, given: Type): boolean {
 
 type Text = Extract<Type, { kind: "text" }>;
 
-/** Texts of each form; those of others are known by their names, or not at all. */
+/** Regular expressions of text formats; other formats are known by name only. */
 const examples: Readonly<Partial<Record<TextForm, readonly string[]>>> = {
   decimal: ["1.5", "100", "-1"],
   whole: ["1", "100"],
