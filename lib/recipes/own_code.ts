@@ -1,9 +1,10 @@
 /**
- * Code that is not the toolkit's: which files belong to it, and the process that it runs in.
+ * Finds the code files of custom steps and TypeScript recipes, and starts the process in which they run.
  *
- * The process has a configuration of ours, so that no `deno.json`, `package.json` or `.npmrc` of the folder counts,
- * nothing is downloaded and nothing is installed. It has bounds on memory and output, and it is ended with every
- * process that it has started, also when the program that started it was killed.
+ * The process uses a configuration of the toolkit: no `deno.json`, `package.json` or `.npmrc` of the folder has an
+ * effect,
+ * and nothing is downloaded or installed. Its memory and output are limited. It ends with every process that it has
+ * started, even if the program that started it was killed.
  *
  * @module
  */
@@ -17,70 +18,70 @@ import { sha256 } from "../sha256.ts";
 import { writtenImports } from "./written_imports.ts";
 import { list, MAKE_CACHE, stepCache } from "./step_cache.ts";
 
-/** A file of code could not be started, is not what it should be, or has broken one of its bounds. */
+/** Code could not be started, is not valid, or has exceeded a limit. */
 export class OwnStepError extends BrokerError {
   override readonly name: string = "OwnStepError";
 }
 
-/** Bounds of code that is not the toolkit's; docs/recipes.md lists them. */
+/** Limits for code outside the toolkit; docs/recipes.md lists them. */
 export const codeLimits = {
   /** MiB of JavaScript values. */
   heapMiB: 512,
-  /** MiB of everything, where the system has `ulimit`. */
+  /** MiB of all memory, if the system has `ulimit`. */
   memoryMiB: 2048,
-  /** How long loading may take, and seconds of all cores together, where the system has `ulimit`. */
+  /** How long loading may take, and its CPU time in seconds over all cores, if the system has `ulimit`. */
   loadMs: 30_000,
   loadCpuSeconds: 120,
   /** Characters of a printed line. */
   line: 8_192,
-  /** Lines that are logged, and their characters together. */
+  /** Most logged lines, and their total number of characters. */
   lines: 10_000,
   printed: 4 * 1024 * 1024,
   /** Characters of a message, such as the output of a step. */
   message: 16 * 1024 * 1024,
-  /** Files, and bytes of each. */
+  /** Most files, and most bytes of each. */
   files: 200,
   fileBytes: 1024 * 1024,
 } as const;
 
-/** Lines that are kept to say why a process ended. */
+/** Lines that are kept to explain why a process ended. */
 const KEPT_LINES = 200;
-/** Characters of an import that an error shows: a `data:` address may hold a whole file. */
+/** Characters of an import in an error: a `data:` URL may contain a whole file. */
 const MOST_SHOWN = 200;
-/** Names the process and all that it has started, in their environment. */
+/** Environment variable that marks the process and everything that it starts. */
 const MARKER = "HSGATE_STEP";
-/** Folders of processes begin so; they are swept when they are older than this and nobody holds their lock. */
+/** Prefix of the folders of processes; a folder that is older than this and not locked is removed. */
 const FOLDER = "hsgate-step-";
 const SWEPT_AFTER_MS = 60_000;
-/** Those of older versions have no lock. */
+/** Folders of older versions have no lock. */
 const SWEPT_UNLOCKED_AFTER_MS = 24 * 3_600_000;
-/** How long the output of a process that has ended is read on, when somebody else has taken it over. */
+/** How long the output of an ended process is still read if another process keeps it open. */
 const DRAIN_MS = 1_000;
 
-/** Files of code: the first one and all that it imports from its folder. */
+/** Code files: the first file and all files that it imports from its folder. */
 export interface CodeFiles {
   /** Paths. */
   files: readonly string[];
-  /** Addresses of the same files, as they are imported. */
+  /** URLs of the same files, as they are imported. */
   modules: readonly string[];
   /** SHA-256 over their names and contents, in hex. */
   sha256: string;
-  /** Copies of the files, by their addresses. The process loads these and not the files. */
+  /** Copies of the files, by URL. The process loads the copies instead of the files. */
   copies?: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 }
 
-/** Copies of the files of code, as a record of trust keeps them. The first is the one that imports the others. */
+/** Copies of code files, as a trust record contains them. The first file imports the others. */
 export type KeptCode = readonly {
-  /** The address of the file, seen from the folder of the recipe. */
+  /** URL of the file, relative to the folder of the recipe. */
   name: string;
   /** Its content in Base64. */
   content: string;
 }[];
 
 /**
- * Copies files of code. The hash over the copies is compared with the hash that was computed before.
+ * Copies code files, and compares the hash of the copies with the hash that was computed before.
  *
- * @throws {OwnStepError} When a file was changed meanwhile.
+ * @throws {OwnStepError} If a file was changed in the meantime.
  */
 export async function keepCode(file: URL, folder: URL, code: CodeFiles): Promise<KeptCode> {
   const kept = [];
@@ -97,7 +98,7 @@ export async function keepCode(file: URL, folder: URL, code: CodeFiles): Promise
   return kept;
 }
 
-/** Returns code whose files are copies. */
+/** Returns code that consists of copies. */
 export function codeOfCopies(kept: KeptCode, folder: URL, { files, sha256 }: CodeFiles): CodeFiles {
   const copies = new Map(
     kept.map(({ name, content }) => [new URL(name, folder).href, Uint8Array.fromBase64(content)]),
@@ -107,10 +108,10 @@ export function codeOfCopies(kept: KeptCode, folder: URL, { files, sha256 }: Cod
 
 const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//, "");
 
-/** Why a file is not loaded when the program is to end. */
+/** Why a file is not loaded while the program is ending. */
 export const STOPPED = "it was stopped while it was loaded";
 
-/** Says why a file cannot be used; a recipe's file says it in words of its own. */
+/** Describes why a file cannot be used; recipe files have their own texts. */
 export function refuseCode(file: URL, reason: string): OwnStepError {
   if (reason.includes("Blocked by null entry")) {
     reason =
@@ -124,10 +125,9 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
 }
 
 /**
- * Finds all files of code without running any. Code may import what is in its folder, the toolkit, and modules of
- * `node:`.
+ * Finds all code files without running any. Code may import files of its folder, the toolkit, and modules of `node:`.
  *
- * @throws {OwnStepError} When it imports anything else, or too much.
+ * @throws {OwnStepError} If it imports anything else, or too much.
  */
 export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Promise<CodeFiles> {
   await realFile(file, file, await rootOf(folder));
@@ -136,10 +136,10 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
 }
 
 /**
- * Checks the imports of code as `findCode` does, but starts no process and reads only files of the folder. Finds imports
- * in the text of each file, so it can miss one that is written in an unusual way; `findCode` misses none.
+ * Checks the imports of code like `findCode`, but starts no process and reads only files of the folder. It searches the
+ * text of each file, so it can miss an unusual import; `findCode` misses none.
  *
- * @throws {OwnStepError} When it imports what it may not.
+ * @throws {OwnStepError} If it imports something that it may not.
  */
 export async function checkWrittenImports(file: URL, folder: URL): Promise<void> {
   const names: Record<string, string> = JSON.parse(await importsText()).imports;
@@ -159,7 +159,7 @@ export async function checkWrittenImports(file: URL, folder: URL): Promise<void>
 
 const rootOf = async (folder: URL) => `${(await Deno.realPath(folder)).replace(/\/$/, "")}/`;
 
-/** Goes through all files of code and checks each import. */
+/** Visits all code files and checks each import. */
 async function walk(
   file: URL,
   folder: URL,
@@ -167,7 +167,7 @@ async function walk(
 ): Promise<CodeFiles> {
   const root = await rootOf(folder);
   const files = new Set<string>();
-  // By the name of the import and not by the file: imports of a link start from where the link is.
+  // Uses the name of the import, not of the file: relative imports of a link start at the link.
   const seen = new Set<string>();
   const queue = [file.href];
   for (let specifier = queue.shift(); specifier !== undefined; specifier = queue.shift()) {
@@ -217,7 +217,7 @@ async function walk(
   return { files: sorted, modules: [...seen], sha256: await digestOfCode(sorted, file) };
 }
 
-/** Refuses files that are no longer what they were when they were checked. @throws {OwnStepError} */
+/** Rejects files that have changed since they were checked. @throws {OwnStepError} */
 export async function checkUnchanged(file: URL, { files, copies, sha256: before }: CodeFiles): Promise<void> {
   if (copies !== undefined) return;
   const now = await digestOfCode(files, file).catch(() => undefined);
@@ -229,7 +229,7 @@ const CHANGED =
   `it, or a file that it imports, was changed after it was checked, so it was not run: run "hsgate check", and ` +
   "start what runs it again unless it reads changed recipes by itself";
 
-/** SHA-256 over the names and contents of files of code, in hex. @throws {OwnStepError} When one cannot be read. */
+/** Returns the SHA-256 over names and contents of code files, in hex. @throws {OwnStepError} If one cannot be read. */
 export async function digestOfCode(files: readonly string[], file: URL): Promise<string> {
   const parts: string[] = [];
   for (const path of files) {
@@ -242,7 +242,9 @@ export async function digestOfCode(files: readonly string[], file: URL): Promise
   return await sha256(parts.join("\n"));
 }
 
-/** The path of a file by its links. @throws {OwnStepError} When it is outside a folder, or not a regular file. */
+/**
+ * Returns the path of a file without links. @throws {OwnStepError} If it is outside a folder, or not a regular file.
+ */
 async function realFile(file: URL, module: URL, root: string): Promise<string> {
   const name = decodeURIComponent(module.pathname);
   let path: string;
@@ -262,13 +264,13 @@ async function realFile(file: URL, module: URL, root: string): Promise<string> {
 
 const toolkit = new URL("../../", import.meta.url);
 
-/** Whether a module is code of the toolkit, which is what it is wherever it is imported from. */
+/** Returns whether a module belongs to the toolkit, which may be imported from anywhere. */
 function isToolkit(specifier: string): boolean {
   return specifier === new URL("mod.ts", toolkit).href ||
     (specifier.startsWith(new URL("lib/", toolkit).href) && specifier.endsWith(".ts"));
 }
 
-/** A module as `deno info` has it. */
+/** A module in the output of `deno info`. */
 interface Module {
   specifier: string;
   error?: string;
@@ -280,7 +282,7 @@ interface Resolved {
   error?: string;
 }
 
-/** Asks Deno which modules a file imports; it reads them and runs none. */
+/** Returns the modules that a file imports, by `deno info`, which reads them but runs none. */
 async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<string, Module>> {
   await using folder = await ownFolder();
   const limit = AbortSignal.any([
@@ -301,7 +303,7 @@ async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<str
   if (signal?.aborted) throw refuseCode(file, STOPPED);
   const text = new TextDecoder().decode(stdout);
   try {
-    const { modules }: { modules: Module[] } = JSON.parse(text); // Deno writes nothing else
+    const { modules }: { modules: Module[] } = JSON.parse(text); // Deno prints only JSON
     return new Map(modules.map((module) => [module.specifier, module]));
   } catch {
     const reason = new TextDecoder().decode(stderr).split("\n").find((line) => line.trim() !== "");
@@ -311,32 +313,32 @@ async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<str
 
 const firstLine = (text: string) => text.split("\n")[0]!.trim();
 
-/** Remote modules, packages and lock files are left alone. */
+/** Flags that keep Deno from using remote modules, packages and lock files. */
 const offline = ["--no-remote", "--no-npm", "--no-lock"];
 
 function environment(permissions: StepPermissions): Record<string, string> {
   return {
     ...stepEnvironment(ownEnvironment(), permissions),
-    // No file of the folder says what its imports mean, and none is installed from.
+    // No file of the folder may change the meaning of imports or cause an installation.
     DENO_NO_PACKAGE_JSON: "1",
-    // The runtime itself asks nobody for a newer version.
+    // The runtime itself must not check for a newer version.
     DENO_NO_UPDATE_CHECK: "1",
   };
 }
 
-/** What this process may see of its own environment: other processes get theirs from it. */
+/** Environment variables that this process may read, to pass them on to other processes. */
 function ownEnvironment(): Record<string, string> {
   return Deno.permissions.querySync({ name: "env" }).state === "granted" ? Deno.env.toObject() : {};
 }
 
 /**
- * A folder for one process, with the configuration that its imports are resolved with.
+ * Creates a folder for one process, with the configuration for its imports.
  *
- * @param code All files that the process may load beside the toolkit's; any while nothing is run.
+ * @param code All files that the process may load in addition to the toolkit's; absent if no code runs.
  */
 async function ownFolder(code?: CodeFiles): Promise<AsyncDisposable & { path: string }> {
   const path = await Deno.makeTempDir({ prefix: FOLDER });
-  // Locked as long as this process lives: others tell by it that the folder is in use.
+  // Locked while this process lives, so that other processes see that the folder is in use.
   const lock = await Deno.open(`${path}/lock`, { write: true, create: true });
   const remove = async () => {
     lock.close();
@@ -348,7 +350,7 @@ async function ownFolder(code?: CodeFiles): Promise<AsyncDisposable & { path: st
     const main = fileUrl(`${path}/main.ts`).href;
     await Deno.writeTextFile(`${path}/deno.json`, JSON.stringify({ nodeModulesDir: "none", lock: false }));
     await Deno.writeTextFile(`${path}/${LOCKED_PACKAGES}`, await lockText());
-    // A file of its own: for files that the imports of a configuration name, Deno goes by the configuration beside them.
+    // A separate file: for files that a configuration's imports name, Deno uses the configuration next to them.
     await Deno.writeTextFile(
       `${path}/imports.json`,
       await importsText(code && [...await placesOf(code, path), [main, main]]),
@@ -361,8 +363,7 @@ async function ownFolder(code?: CodeFiles): Promise<AsyncDisposable & { path: st
 }
 
 /**
- * Returns where a process finds each module. Copies are written into its folder; their places relative to each other
- * stay the same.
+ * Returns the location of each module for a process. Writes copies into its folder, with the same relative paths.
  */
 async function placesOf({ modules, copies }: CodeFiles, folder: string): Promise<[string, string][]> {
   if (copies === undefined) return modules.map((each) => [each, each]);
@@ -377,7 +378,7 @@ async function placesOf({ modules, copies }: CodeFiles, folder: string): Promise
   return places;
 }
 
-/** The folder that all files are below. */
+/** Returns the folder that contains all files. */
 function commonFolder(modules: readonly string[]): string {
   let common = new URL(".", modules[0]).href;
   while (!modules.every((each) => each.startsWith(common))) common = new URL("..", common).href;
@@ -388,7 +389,9 @@ const LOCKED_PACKAGES = "packages.lock";
 
 let locked: Promise<string> | undefined;
 
-/** Returns the toolkit's lock file without its root dependencies: the packages that code may load, with their hashes. */
+/**
+ * Returns the toolkit's lock file without its root dependencies: the packages that code may load, with their hashes.
+ */
 function lockText(): Promise<string> {
   return locked ??= (async () => {
     if (toolkit.protocol !== "file:") return "";
@@ -409,8 +412,8 @@ function unlessGone(error: unknown): undefined {
 let swept: Promise<void> | undefined;
 
 /**
- * Removes folders that killed programs of this user left behind; once in a process. Anybody may make such a folder
- * beside ours, with a lock that nobody can open without waiting.
+ * Removes folders that killed programs of this user left, once per process. Another user may create such a folder next
+ * to ours, with a lock whose opening would block.
  */
 async function sweepFolders(own: string): Promise<void> {
   const parent = own.slice(0, own.lastIndexOf(FOLDER));
@@ -420,7 +423,7 @@ async function sweepFolders(own: string): Promise<void> {
       if (isDirectory && name.startsWith(FOLDER)) await sweep(`${parent}${name}`, uid).catch(() => {});
     }
   } catch {
-    // A folder that cannot be listed is swept by nobody.
+    // A folder that cannot be listed is left alone.
   }
 }
 
@@ -436,10 +439,11 @@ async function sweep(path: string, own: number | null): Promise<void> {
 }
 
 /**
- * The names of the toolkit's modules for everybody, and those of its packages for itself.
+ * Returns an import map: the toolkit's modules for all files, and the toolkit's packages only for the toolkit.
  *
- * @param modules Addresses of the only other files that can be loaded, also by workers and under names that are made at
- * run time; each with the address of the file that is loaded.
+ * @param modules URLs of the only other files that can be loaded, also by workers and by names computed at run time;
+ * each
+ * with the URL of the file to load.
  */
 async function importsText(modules?: readonly [string, string][]): Promise<string> {
   const names: Record<string, string> = toolkit.protocol === "file:"
@@ -453,7 +457,7 @@ async function importsText(modules?: readonly [string, string][]): Promise<strin
   return JSON.stringify({
     imports: {
       ...Object.fromEntries(resolved.filter(([name]) => isOwn(name))),
-      // The longest name counts; null refuses what begins with it.
+      // The longest matching name counts; null rejects every name that begins with it.
       ...modules !== undefined && { "file:///": null, "node:module": null },
       ...modules !== undefined && Object.fromEntries([...modules, ...ours.map((each) => [each, each])]),
     },
@@ -463,34 +467,34 @@ async function importsText(modules?: readonly [string, string][]): Promise<strin
 
 /** A process that runs code. */
 interface CodeProcess extends AsyncDisposable {
-  /** Lines that begin with a mark; the others are printed. */
+  /** Lines with the message mark; all other lines count as printed output. */
   messages: AsyncIterable<string>;
   send(line: string): void;
-  /** Why it ended, from what it printed. */
+  /** Returns why it ended, from its output. */
   reason(): Promise<string>;
 }
 
-/** How a process is started. */
+/** Options of a process. */
 interface CodeOptions {
-  /** Its files; the process loads no others. */
+  /** Code files; the process loads no other files. */
   code: CodeFiles;
   permissions: StepPermissions;
-  /** The module that it starts with. */
+  /** The module to start. */
   main: string;
-  /** Begins each message. */
+  /** Mark at the beginning of each message. */
   mark: string;
-  /** Ends the process, and all that it has started. */
+  /** Aborting it ends the process and everything that it has started. */
   signal?: AbortSignal;
-  /** Seconds that it may compute, of all cores together. @default no bound */
+  /** CPU seconds over all cores. @default unlimited */
   cpuSeconds?: number;
-  /** Takes what the code prints, the first ten thousand lines. @default nobody does */
+  /** Called with the printed output, up to ten thousand lines. @default ignored */
   onPrinted?: (line: string) => void;
 }
 
 /**
- * Starts a process for the code of a file. Disposing of it ends its whole process group.
+ * Starts a process for the code of a file. Disposal ends its whole process group.
  *
- * @throws {OwnStepError} When it does not start.
+ * @throws {OwnStepError} If it does not start.
  */
 export async function startCode(file: URL, options: CodeOptions): Promise<CodeProcess> {
   const { signal, mark, onPrinted = () => {} } = options;
@@ -505,7 +509,7 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
   }
   const kill = () => endGroup(child);
   signal?.addEventListener("abort", kill);
-  if (signal?.aborted) kill(); // while it was being started
+  if (signal?.aborted) kill(); // aborted during the start
   const printer = new Printer(onPrinted);
   const drained = new AbortController();
   const printed = (async () => {
@@ -515,7 +519,7 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
       printer.take(text, isCut);
     }
   })();
-  // A process that has left the group may hold the output open; nobody waits long for it.
+  // A process that left the group may keep the output open; the wait for it is short.
   let timer: ReturnType<typeof setTimeout> | undefined;
   const ended = child.status.then(async () => {
     kill();
@@ -529,7 +533,7 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
     send: (line) => void writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => {}),
     async reason() {
       await ended;
-      // What it printed before is no reason.
+      // Earlier output is not a reason.
       return (await child.status).success
         ? "it ended its own process before it had returned, as Deno.exit() does"
         : printer.reason();
@@ -541,26 +545,26 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
       await ended;
       clearTimeout(timer);
       await messages.return();
-      await child.stdout.cancel().catch(() => {}); // unless somebody has begun to read it
-      // What may start no program has started none.
+      await child.stdout.cancel().catch(() => {}); // fails if a reader has begun to read it
+      // A process without permission to run programs has started none.
       if ((options.permissions.run ?? []).length > 0) endMarked(id);
       await folder[Symbol.asyncDispose]();
     },
   };
 }
 
-/** Ends a process and all of its group, to which whatever it has started belongs. */
+/** Ends a process and its group, which contains everything that it has started. */
 function endGroup(child: Deno.ChildProcess): void {
   for (const end of [() => Deno.kill(-child.pid, "SIGKILL"), () => child.kill("SIGKILL")]) {
     try {
       end();
     } catch {
-      // It has ended, or groups are not known here, and the process itself is ended next.
+      // The process has ended, or the system has no groups; the process itself is ended next.
     }
   }
 }
 
-/** Ends processes that have left the group, by the mark in their environment; Linux alone shows it. */
+/** Ends processes that have left the group, by the mark in their environment; only Linux shows it. */
 function endMarked(id: string): void {
   if (Deno.build.os !== "linux") return;
   const own = `\0${MARKER}=${id}\0`;
@@ -571,18 +575,18 @@ function endMarked(id: string): void {
         const bytes = Deno.readFileSync(`/proc/${pid}/environ`);
         return `\0${new TextDecoder().decode(bytes)}\0`.includes(own);
       } catch {
-        return false; // it has ended, or is somebody else's
+        return false; // it has ended, or belongs to another user
       }
     });
   try {
-    // One that is starting another may be ended before the other is seen.
+    // Repeats, because a process that is starting another one may end before the new one is visible.
     for (let rounds = 10; rounds > 0; rounds--) {
       const marked = findMarked();
       if (marked.length === 0) return;
       for (const pid of marked) endProcess(pid);
     }
   } catch {
-    // A program that may not read this folder leaves them.
+    // Without permission to read this folder, these processes stay.
   }
 }
 
@@ -590,14 +594,14 @@ function endProcess(pid: number): void {
   try {
     Deno.kill(pid, "SIGKILL");
   } catch {
-    // It has ended meanwhile.
+    // It has ended in the meantime.
   }
 }
 
 /**
- * Starts the code's process with its bounds, and beside it a shell that looks every second whether the program that
- * started it is still there. If not, it was killed: the shell ends the code, what that has started, and its folder.
- * On Linux it goes by the parent of the code's process, since a number may belong to another program by then.
+ * Starts the code's process with its limits, and next to it a shell that checks every second whether the program that
+ * started it still runs. If the program was killed, the shell ends the code and everything that it has started, and
+ * removes its folder. On Linux the shell checks the parent of the code's process, because a process id may be reused.
  */
 const SHELL = `folder=$4 real=$6 analysis=$7 linked=$8
 ${MAKE_CACHE}
@@ -634,7 +638,7 @@ async function spawn(
     "--no-prompt",
     "--no-check",
     "--cached-only",
-    // Packages that are not the toolkit's own do not load, also if Deno has them in its cache.
+    // Packages other than the toolkit's do not load, even if they are in Deno's cache.
     ...isLocal ? ["--no-remote", `--lock=${folder}/${LOCKED_PACKAGES}`, "--frozen"] : ["--no-lock"],
     `--v8-flags=--max-old-space-size=${heapMiB}`,
     ...configFlags(folder),
@@ -642,7 +646,7 @@ async function spawn(
       .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
     `${folder}/main.ts`,
   ];
-  // Buffers are no part of the heap, so that the system has to count them.
+  // Buffers are not part of the JavaScript heap, so the system has to limit them.
   const shell = "/bin/sh";
   const hasShell = await Deno.stat(shell).then(() => true, () => false);
   const env = { ...environment(permissions), [MARKER]: id };
@@ -656,14 +660,14 @@ async function spawn(
     cwd: new URL(".", file),
     clearEnv: true,
     env: cache === undefined ? env : { ...env, DENO_DIR: `${folder}/cache` },
-    detached: true, // a process group of its own
+    detached: true, // its own process group
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",
   }).spawn();
 }
 
-/** What code prints: a part is handed on, and a little is kept to say why it ended. */
+/** Printed output of code: a limited part is passed on, and a little is kept to explain why it ended. */
 class Printer {
   readonly #onPrinted: (line: string) => void;
   readonly #kept: string[] = [];
@@ -697,12 +701,12 @@ class Printer {
   }
 }
 
-/** Reads messages; what the code wrote to stdout by itself is printed. */
+/** Reads messages; other output on stdout counts as printed. */
 async function* messagesOf(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   { file, mark, printer, signal }: { file: URL; mark: string; printer: Printer; signal: AbortSignal },
 ): AsyncGenerator<string, void, void> {
-  // The first part of a line may end within the mark.
+  // The first chunk of a line may end inside the mark.
   const most = (start: string) =>
     start.startsWith(mark) || mark.startsWith(start) ? codeLimits.message : codeLimits.line;
   for await (const { text, isCut } of linesOf(stream, { most, signal })) {

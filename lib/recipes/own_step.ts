@@ -1,5 +1,5 @@
 /**
- * Steps of one's own, seen from the runner: a process with the permissions that the step names, and no others.
+ * Runs custom steps for the runner, each in a process with only the permissions that the step names.
  *
  * @module
  */
@@ -23,28 +23,29 @@ import {
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./own_step_messages.ts";
 import { isParamType, paramTypes } from "./recipe_params.ts";
 
-/** What is known of a step's file: what it says of itself, and which files are its code. */
+/** What is known about a step's file: its own description, and its code files. */
 export interface OwnStep extends StepDescription {
   code: CodeFiles;
 }
 
-/** How files of code are loaded. */
+/** Options of loading code. */
 interface LoadOptions {
-  /** The folder of the recipe, which the code must not leave. @default that of the file */
+  /** The folder of the recipe, which imports must not leave. @default the folder of the file */
   folder?: URL;
-  /** The code to load in place of the files; its imports were checked. */
+  /** Code to load instead of the files; its imports were checked. */
   code?: CodeFiles;
   /** How long loading may take, milliseconds. @default 30 s */
   loadMs?: number;
-  /** Ends the loading. */
+  /** Ends the loading when aborted. */
   signal?: AbortSignal;
 }
 
 /**
- * Loads a step's file in a process that may reach nothing, and resolves to what it says of itself. Its imports are
- * looked at first, while none of it runs.
+ * Loads a step's file in a process without permissions, and resolves to its description. Checks its imports before any
+ * of
+ * it runs.
  *
- * @throws {OwnStepError} When the file cannot be loaded or is no step, or imports what it may not.
+ * @throws {OwnStepError} If the file cannot be loaded, is not a step, or imports something that it may not.
  */
 export async function describeOwnStep(file: URL, options: LoadOptions = {}): Promise<OwnStep> {
   const code = options.code ?? await findCode(file, options.folder ?? new URL(".", file), options.signal);
@@ -58,9 +59,9 @@ export async function describeOwnStep(file: URL, options: LoadOptions = {}): Pro
 }
 
 /**
- * Loads a recipe's file in a process that may reach nothing, and resolves to its default export, `null` for none.
+ * Loads a recipe's file in a process without permissions, and resolves to its default export, or `null`.
  *
- * @throws {OwnStepError} When the file cannot be loaded, or imports what it may not.
+ * @throws {OwnStepError} If the file cannot be loaded, or imports something that it may not.
  */
 export async function readExport(file: URL, options: LoadOptions = {}): Promise<unknown> {
   const code = options.code ?? await findCode(file, options.folder ?? new URL(".", file), options.signal);
@@ -76,7 +77,7 @@ export async function readExport(file: URL, options: LoadOptions = {}): Promise<
 
 const ourMain = JSON.stringify(import.meta.resolve("./own_step_main.ts"));
 
-// Static imports need no permission to read, so the step gets none that it does not name.
+// Static imports need no read permission, so the step gets only the permissions that it names.
 const stepMain = (file: URL) =>
   `import { serve } from ${ourMain};\nimport step from ${JSON.stringify(file.href)};\nawait serve(step);\n`;
 
@@ -84,7 +85,7 @@ interface Loading<T> {
   code: CodeFiles;
   main: string;
   order?: ToStep;
-  /** What a message comes to, if it is the one that is waited for. */
+  /** Returns the content of a message, if it is the expected one. */
   take(message: FromStep): T | undefined;
 }
 
@@ -121,9 +122,9 @@ async function load<T>(
 }
 
 /**
- * Runs a step with parameters that were checked. What it prints is logged, line by line.
+ * Runs a step with checked parameters. Logs its printed output line by line.
  *
- * @throws {OwnStepError} When it fails, ends without an answer, or is no longer the file that was checked.
+ * @throws {OwnStepError} If it fails, ends without a result, or its file has changed since the check.
  */
 export async function runOwnStep(
   file: URL,
@@ -156,9 +157,9 @@ export async function runOwnStep(
     },
   });
   const calls = new Set<Promise<void>>();
-  /** What the calls threw, by their numbers. */
+  /** Errors of the calls, by number. */
   const errors = new Map<number, unknown>();
-  // A call that the step made and did not wait for is finished, so that the run knows the outcome of its write.
+  // Waits for a call that the step did not await, so that the outcome of its write is known.
   const callsEnd = () => orAborted(Promise.allSettled(calls), context.signal);
   let logs = 0;
   let hasFailed = false;
@@ -182,11 +183,11 @@ export async function runOwnStep(
         context.proven?.(errors.get(message.id), message.outcome);
       }
       if (message.type === "progress") context.progress(message.event);
-      context.signal.throwIfAborted(); // what it had asked for before it was ended is not done any more
+      context.signal.throwIfAborted(); // calls that it requested before it was ended are not made
       if (message.type === "call") {
         const call = answerCall(message, { send, effect, context, errors }).finally(() => calls.delete(call));
         calls.add(call);
-        // More than these are left in the pipe, where the step waits for them.
+        // Further calls stay in the pipe, so that the step has to wait.
         if (calls.size >= MOST_CALLS) await Promise.race(calls);
       }
     }
@@ -199,16 +200,16 @@ export async function runOwnStep(
   }
 }
 
-/** Calls of a step that are under way at a time. */
+/** Most concurrent calls of a step. */
 const MOST_CALLS = 32;
 
-/** Reads a message. A step may write what it wants there, and then deceives only its own recipe. */
+/** Parses a message. A step may write anything there, but can only deceive its own recipe. */
 function readMessage(line: string, file: URL): FromStep {
   try {
     const message: FromStep | null = JSON.parse(line);
     if (typeof message === "object" && message !== null) return message;
   } catch {
-    // Below, as for what is no object.
+    // Handled below, like a value that is not an object.
   }
   throw refuseCode(file, "it writes what only its process may write, and it cannot be read");
 }

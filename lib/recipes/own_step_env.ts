@@ -1,14 +1,17 @@
 /**
- * The environment of a step's process: what Deno needs to start there, and the variables that the step names.
+ * Selects the environment of a step's process: what Deno needs to start, and the variables that the step names.
  *
- * Nothing else is handed down. `OTEL_DENO` would send what the step prints to a collector before the runner could
- * take secrets out of it, and a password in the environment is not for whoever wrote the step.
+ * Nothing else is passed on. `OTEL_DENO` would send the step's output to a collector before the runner could redact
+ * secrets in it, and the author of a step must not get passwords from the environment.
  *
  * @module
  */
 import type { StepPermissions } from "./define_step.ts";
 
-/** Where Deno finds its cache, certificates and packages, and where a program finds others and the hour. */
+/**
+ * Variables with which Deno finds its cache, certificates and packages, and programs find other programs and the time
+ * zone.
+ */
 const NEEDED = [
   "PATH",
   "HOME",
@@ -35,8 +38,8 @@ const PROXIES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"]
   .flatMap((name) => [name, name.toLowerCase()]);
 
 /**
- * Picks from an environment what a step's process gets. Names of the permission may end in `*`, as Deno takes them;
- * what sets up telemetry is never handed on.
+ * Returns the environment of a step's process. Names in the permission may end in `*`, like in Deno; variables that
+ * configure telemetry are never passed on.
  */
 export function stepEnvironment(
   environment: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
 /**
- * The side of a step's own process: answers on stdout, one JSON object a line, to what comes on stdin.
+ * Runs inside a step's process: reads requests from stdin and writes answers to stdout, one JSON object per line.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { OwnStep, StepParam, StepParams } from "./define_step.ts";
 import { type Line, linesOf } from "./lines.ts";
 import { type FromStep, MESSAGE_MARK, type ToStep } from "./own_step_messages.ts";
 
-// Stdout carries the answers; what the step prints goes to stderr, from where the runner logs it.
+// Stdout carries the answers; printed output goes to stderr, where the runner logs it.
 // deno-lint-ignore no-console -- a step may print, and must not break the answers by it
 for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
 
@@ -16,7 +16,7 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
   const lines = linesOf(Deno.stdin.readable);
   const first = await lines.next();
   if (first.done) return;
-  const order: ToStep = JSON.parse(first.value.text); // the runner writes nothing else
+  const order: ToStep = JSON.parse(first.value.text); // the runner writes only such objects
   try {
     if (order.type === "describe") {
       const { summary = "", effect, permissions = {}, params = {}, outputs } = step;
@@ -25,10 +25,10 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
     }
     if (order.type !== "run") return;
     const waiting = new Map<number, PromiseWithResolvers<unknown>>();
-    /** Number of the call that threw it. */
+    /** Number of the failed call. */
     const callOf = new WeakMap<Error, number>();
     void readAnswers(lines, waiting, callOf);
-    // The runner has checked them against what the step says of itself.
+    // The runner has checked them against the step's description.
     const output = await step.run(order.params as StepParams<Record<string, StepParam>>, {
       ...order.context,
       call(operation, params = {}) {
@@ -58,7 +58,7 @@ async function readAnswers(
   callOf: WeakMap<Error, number>,
 ): Promise<void> {
   for (let next = await lines.next(); !next.done; next = await lines.next()) {
-    const answer: ToStep = JSON.parse(next.value.text); // the runner writes nothing else
+    const answer: ToStep = JSON.parse(next.value.text); // the runner writes only such objects
     if (answer.type === "answer") waiting.get(answer.id)?.resolve(answer.value);
     if (answer.type === "refusal") {
       const error = new Error(answer.message);
@@ -66,10 +66,10 @@ async function readAnswers(
       waiting.get(answer.id)?.reject(error);
     }
   }
-  Deno.exit(1); // the runner is gone
+  Deno.exit(1); // the runner has ended
 }
 
-/** Hands over what a recipe's file exports, then ends. */
+/** Sends the default export of a recipe's file, then ends. */
 export function hand(value: unknown): void {
   const fault = value === undefined ? "nothing" : notPlain(value, []);
   send(
@@ -79,10 +79,10 @@ export function hand(value: unknown): void {
       ? { type: "exported", value: null }
       : { type: "failed", message: `its default export holds ${fault}: expected plain data as JSON has it` },
   );
-  Deno.exit(0); // whatever the file has left running
+  Deno.exit(0); // ends everything that the file has left running
 }
 
-/** What in a value is no plain data, and where. */
+/** Returns which part of a value is not plain data, and where. */
 function notPlain(
   value: unknown,
   path: readonly string[],
@@ -102,7 +102,7 @@ function notPlain(
 }
 
 function send(message: FromStep): void {
-  // A line of its own, whatever the step wrote to stdout before.
+  // Begins on a new line, whatever the step wrote to stdout before.
   const bytes = new TextEncoder().encode(`\n${MESSAGE_MARK}${JSON.stringify(message)}\n`);
   for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
 }

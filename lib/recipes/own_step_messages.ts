@@ -1,17 +1,17 @@
 /**
- * What the process of a step and the process of the runner say to each other: one JSON object a line.
+ * Messages between the process of a step and the runner, one JSON object per line.
  *
  * @module
  */
 import type { OwnStepContext, StepOutput, StepParam, StepPermissions } from "./define_step.ts";
 
 /**
- * Begins each line that `serve` writes, so that what a step writes to stdout by itself is told from it. A step that
- * writes it by itself deceives nobody but its own recipe.
+ * Prefix of each line that `serve` writes, which distinguishes it from the step's own output. A step that prints the
+ * prefix itself can only deceive its own recipe.
  */
 export const MESSAGE_MARK = "\u0001hsgate ";
 
-/** What the step's process is told. */
+/** Messages to the step's process. */
 export type ToStep =
   | { type: "describe" }
   | {
@@ -22,7 +22,7 @@ export type ToStep =
   | { type: "answer"; id: number; value: unknown }
   | { type: "refusal"; id: number; message: string };
 
-/** What the step's process tells. */
+/** Messages from the step's process. */
 export type FromStep =
   | { type: "described"; about: StepDescription }
   | { type: "call"; id: number; operation: string; params: Record<string, unknown> }
@@ -38,12 +38,12 @@ export type FromStep =
   | { type: "exported"; value: unknown }
   | { type: "failed"; message: string };
 
-/** What is known of a step before it runs. */
+/** What is known about a step before it runs. */
 export interface StepDescription {
   summary: string;
   effect: "read" | "local" | "write";
   permissions: StepPermissions;
   params: Record<string, StepParam>;
-  /** Members of its output; absent when the file declares none. */
+  /** Members of its output; absent if the file declares none. */
   outputs?: Record<string, StepOutput>;
 }
