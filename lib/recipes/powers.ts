@@ -1,5 +1,5 @@
 /**
- * What a recipe may do beside calculating: the programs, files, variables, hosts and write operations that it names.
+ * Lists the powers of a recipe: the programs, files, variables, hosts and write operations that it names.
  *
  * @module
  */
@@ -22,28 +22,28 @@ export const powerKinds = {
 /** Kind of a power. */
 export type PowerKind = keyof typeof powerKinds;
 
-/** One thing that a recipe may do. */
+/** A power of a recipe. */
 export interface Power {
   kind: PowerKind;
-  /** The program with its words as JSON, the path, the name of the variable, the address, or the operation. */
+  /** The program with its arguments as JSON, the path, the variable's name, the address, or the operation. */
   name: string;
-  /** The part of the recipe that wants it, such as `step "report"`. */
+  /** The part of the recipe that needs it, such as `step "report"`. */
   by: string;
-  /** It goes beyond reads of the configured broker into the folder of the run. */
+  /** Whether it goes beyond reading from the configured broker and writing into the folder of the run. */
   needsTrust: boolean;
 }
 
-/** Says what a power is, in a line. */
+/** Describes a power in one line. */
 export function powerText({ kind, name, by }: Power): string {
   return `${powerKinds[kind]}: ${name} (${by})`;
 }
 
-/** The same for two powers exactly when one of them being trusted makes the other trusted. */
+/** Returns a key; two powers have the same key exactly if trust of one covers the other. */
 export const powerKey = ({ kind, name }: Pick<Power, "kind" | "name">): string => `${kind} ${name}`;
 
 /**
- * Returns everything that a recipe may do, the gravest first, without running any of it. Recipes that it runs are
- * included. Of a custom step whose code was not read only the code itself is known.
+ * Returns all powers of a recipe, the most serious first, without running any of it. Includes those of recipes that it
+ * runs. For a custom step whose code was not read, only the code itself is known.
  */
 export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   const order = Object.keys(powerKinds);
@@ -101,7 +101,7 @@ function* wantedBy(
   }
   for (const { kind, name } of reaches) {
     if (kind === "host") yield { kind, name, by, needsTrust: true };
-    // At the run these paths stay in its folder.
+    // During the run these paths stay in its folder.
     else yield { kind: kind === "reads" ? "file" : "folder", name, by, needsTrust: false };
   }
   if (runs === "any") {
@@ -122,7 +122,7 @@ const permissionKinds: Readonly<Record<keyof StepPermissions, PowerKind>> = {
 
 function* permitted(permissions: StepPermissions, by: string): Generator<Power> {
   for (const [permission, kind] of Object.entries(permissionKinds)) {
-    // Its keys are those of the permissions.
+    // The keys are those of the permissions.
     const names = permissions[permission as keyof StepPermissions] ?? [];
     for (const name of names) yield { kind, name, by, needsTrust: true };
   }

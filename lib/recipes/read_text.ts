@@ -1,19 +1,19 @@
 /**
- * Texts of recipe files: regular files of bounded size, in UTF-8.
+ * Reads recipe files: regular files of limited size, in UTF-8.
  *
  * @module
  */
 import { readRegular } from "../regular_files.ts";
 import { RecipeError } from "./recipe_error.ts";
 
-/** Largest recipe file, bytes. */
+/** Largest size of a recipe file, bytes. */
 export const MOST_BYTES = 256 * 1024;
 
 /**
- * Reads a recipe file as text. Waits for no other process and reads at most {@linkcode MOST_BYTES}.
+ * Reads a recipe file as text. Does not wait for other processes, and reads at most {@linkcode MOST_BYTES}.
  *
- * @throws {RecipeError} When it is no regular file, is too large, cannot be read, or is not UTF-8. The place is that
- * of the first wrong byte.
+ * @throws {RecipeError} If it is not a regular file, is too large, cannot be read, or is not UTF-8; with the place of
+ * the first wrong byte.
  */
 export async function readText(path: string): Promise<string> {
   const refuse = (message: string, place = { line: 1, column: 1 }) =>
@@ -49,14 +49,14 @@ async function whyUnreadable(path: string, error: Error): Promise<string> {
   return error.message.split("\n")[0]!;
 }
 
-/** Finds the first byte that is no part of a character. */
+/** Returns the position of the first byte that is not part of a character. */
 function firstNotUtf8(bytes: Uint8Array): { offset: number; line: number; column: number } | undefined {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   let offset = 0;
   let last = 0;
   for (let at = text.indexOf("\uFFFD"); at >= 0; at = text.indexOf("\uFFFD", at + 1)) {
     offset += new TextEncoder().encode(text.slice(last, at)).length;
-    // The sign stands for what could not be read, and may stand in a text on its own account.
+    // The replacement character marks an unreadable byte, but may also be a character of the text itself.
     const isMeant = bytes[offset] === 0xef && bytes[offset + 1] === 0xbf && bytes[offset + 2] === 0xbd;
     if (!isMeant) {
       const before = text.slice(0, at).split("\n");

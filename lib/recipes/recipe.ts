@@ -1,6 +1,7 @@
 /**
- * Recipes: files of steps. What a person writes is data; only the compiler makes what is run of it, so that a
- * typo in the last step is found before the first one runs.
+ * Recipes: files of steps. A person writes plain data, and the compiler turns it into what the runner runs, so a
+ * mistake
+ * in the last step is found before the first one runs.
  *
  * ```yaml
  * name: end-of-day
@@ -18,10 +19,10 @@ import type { CheckedFile, CheckOptions, CheckReport } from "./check_recipes.ts"
 import type { CompiledRecipe } from "./compiled.ts";
 
 /**
- * Checks the text of a recipe, YAML or JSON, and makes it ready to run.
+ * Checks and compiles the text of a recipe, YAML or JSON.
  *
- * @param fileName Name for messages; steps of one's own are looked for beside it.
- * @throws {RecipeError} With everything that is wrong, each by its place.
+ * @param fileName Name for messages; custom steps are searched next to it.
+ * @throws {RecipeError} With all mistakes and their places.
  */
 export async function compileRecipe(
   text: string,
@@ -33,10 +34,10 @@ export async function compileRecipe(
 }
 
 /**
- * Reads a recipe's file, YAML, JSON or TypeScript, and makes it ready to run. Recipes of the same folder are known
- * to its steps. TypeScript runs while it is read, in a process that may reach nothing.
+ * Reads and compiles a recipe's file: YAML, JSON or TypeScript. Its steps may refer to recipes of the same folder.
+ * TypeScript runs while it is read, in a process without permissions.
  *
- * @throws {RecipeError} With everything that is wrong, each by its place.
+ * @throws {RecipeError} With all mistakes and their places.
  */
 export async function loadRecipe(path: string, options: CompileOptions = {}): Promise<CompiledRecipe> {
   const { loadFile } = await import("./load_recipe.ts");
@@ -44,8 +45,8 @@ export async function loadRecipe(path: string, options: CompileOptions = {}): Pr
 }
 
 /**
- * Checks recipes together, each file with everything that is wrong: names are known to each other, and no two are the
- * same. Slots are listed by functions of the runner.
+ * Checks recipes together and reports all mistakes of each file: recipes may refer to each other, and names must be
+ * unique. Functions of the runner list the slots.
  */
 export async function checkRecipes(
   files: readonly CheckedFile[],

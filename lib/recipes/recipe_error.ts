@@ -1,14 +1,14 @@
 /**
- * What is wrong with a recipe, each mistake with its place.
+ * Errors for mistakes in recipes, each with its place.
  *
  * @module
  */
 import { BrokerError, type Issue } from "../errors.ts";
 
-/** A recipe is wrong. Nothing was run. */
+/** A recipe has mistakes. Nothing was run. */
 export class RecipeError extends BrokerError {
   override readonly name: string = "RecipeError";
-  /** Everything that is wrong, each with its place. */
+  /** All mistakes, with their places. */
   readonly issues: readonly RecipeIssue[];
 
   constructor(fileName: string, issues: readonly RecipeIssue[]) {
@@ -20,18 +20,18 @@ export class RecipeError extends BrokerError {
   }
 }
 
-/** One thing that is wrong with a recipe. */
+/** One mistake in a recipe. */
 export interface RecipeIssue {
   /** Line of the file, counted from 1. */
   line: number;
   /** Column of the line, counted from 1. */
   column: number;
-  /** Member that it is about; empty for the text itself. */
+  /** Path of the member; empty for the text itself. */
   path: Issue["path"];
   message: string;
 }
 
-/** A recipe in TypeScript was not loaded, as its code may not run yet. */
+/** A TypeScript recipe was not loaded, because its code may not run yet. */
 export class UnreadCodeError extends RecipeError {
   override readonly name: string = "UnreadCodeError";
 

@@ -1,5 +1,5 @@
 /**
- * Which files of a folder may be recipes, by their names. Reads none of them.
+ * Lists the files of a folder that may be recipes, by their names, without reading them.
  *
  * @module
  */
@@ -7,11 +7,11 @@
 /** A file of a folder that may be a recipe. */
 interface FolderFile {
   path: string;
-  /** It is a link to a file outside the folder. */
+  /** Whether it is a link to a file outside the folder. */
   isOutside: boolean;
 }
 
-/** Returns whether a file's name is that of a recipe. Custom steps, settings and tests lie beside recipes. */
+/** Returns whether a file name may be that of a recipe. Custom steps, settings and tests are in the same folder. */
 function mayBeRecipe(name: string): boolean {
   return /\.(ya?ml|json|ts)$/.test(name) &&
     !/(^|\/)[._]|_step\.ts$|_test\.ts$|(^|\/)deno\.jsonc?$|(^|\/)hsgate\.(ya?ml|json)$/.test(name);
@@ -30,8 +30,8 @@ export async function recipesOfFolder(folder: string): Promise<FolderFile[]> {
 }
 
 /**
- * Returns whether an entry of a folder is a link to a file outside it. Listing a folder must read nothing else: a link
- * in a stranger's folder may lead to any file of this machine.
+ * Returns whether an entry of a folder is a link to a file outside it. Listing somebody else's folder must not read
+ * other files, and a link may lead to any file.
  */
 async function leadsOutside(folder: string, { name, isSymlink }: Deno.DirEntry): Promise<boolean> {
   if (!isSymlink) return false;
@@ -39,6 +39,6 @@ async function leadsOutside(folder: string, { name, isSymlink }: Deno.DirEntry):
     const root = (await Deno.realPath(folder)).replace(/\/*$/, "/");
     return !(await Deno.realPath(`${folder.replace(/\/*$/, "")}/${name}`)).startsWith(root);
   } catch {
-    return false; // it leads nowhere, and reading it says so
+    return false; // a broken link; reading it reports that
   }
 }

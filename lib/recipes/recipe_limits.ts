@@ -1,15 +1,15 @@
 /**
- * How large a recipe may be. A recipe that was generated, or that somebody else wrote, must not keep the process that
- * checks it from its other runs.
+ * Limits the size of a recipe. A generated recipe, or one from somebody else, must not block the other runs of the
+ * process that checks it.
  *
  * @module
  */
 import type { Issue } from "../errors.ts";
 import type { Found } from "./schema_issues.ts";
 
-/** The most of each; docs/recipes.md lists them. */
+/** The limits; docs/recipes.md lists them. */
 const recipeLimits = {
-  /** Maps, lists, texts and numbers in a recipe. */
+  /** Total number of maps, lists, texts and numbers in a recipe. */
   values: 10_000,
   steps: 500,
   notices: 50,
@@ -20,12 +20,12 @@ const recipeLimits = {
   name: 500,
 } as const;
 
-/** Returns the first thing of which a recipe has too much. The caller has bounded how deep values are nested. */
+/** Returns the first exceeded limit. The caller has limited the nesting depth. */
 export function findExcess(recipe: unknown): Found | undefined {
   const { steps, notices, schedules } = recipeLimits;
   for (const [name, most] of [["steps", steps], ["notify", notices], ["schedule", schedules]] as const) {
     const list = typeof recipe === "object" && recipe !== null && name in recipe
-      // An own member of whatever was read: unknown until it is looked at.
+      // An own member of the parsed value; its type is checked below.
       ? (recipe as Record<string, unknown>)[name]
       : undefined;
     if (Array.isArray(list) && list.length > most) {
@@ -55,7 +55,7 @@ export function findExcess(recipe: unknown): Found | undefined {
   return undefined;
 }
 
-/** Whether a text may be a long one. */
+/** Returns whether a text may be long. */
 function isLong([first, , third]: Issue["path"]): boolean {
   if (first === "params" || first === "description") return true;
   return (first === "steps" || first === "notify") && (third === "with" || third === "if");
@@ -64,7 +64,7 @@ function isLong([first, , third]: Issue["path"]): boolean {
 interface Walked {
   value: unknown;
   path: Issue["path"];
-  /** Its name, when it is a member of a map. */
+  /** Name of the member, if the value is a member of a map. */
   key?: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Parameters of recipes: what they may hold, and the values of one run.
+ * Declares and checks parameters of recipes.
  *
  * @module
  */
@@ -10,9 +10,9 @@ import { InvalidParamsError, type Issue } from "../errors.ts";
 import type { CompiledRecipe } from "./compiled.ts";
 import type { ParamType } from "./expressions/value_types.ts";
 
-/** A parameter that was read. */
+/** A declared parameter. */
 export interface ReadParam extends ParamType {
-  /** Its default. */
+  /** Default value. */
   value: unknown;
 }
 
@@ -28,10 +28,10 @@ const expectations: Readonly<Record<TypeName, string>> = {
   list: "a list",
 };
 
-/** The types that a parameter may have. */
+/** The types of parameters. */
 export const paramTypes: readonly string[] = Object.keys(expectations);
 
-/** Tells whether something is the name of such a type. */
+/** Returns whether a value is the name of such a type. */
 export const isParamType = (name: unknown): boolean => paramTypes.some((each) => each === name);
 
 const accepts: Readonly<Record<TypeName, (value: unknown) => boolean>> = {
@@ -44,16 +44,16 @@ const accepts: Readonly<Record<TypeName, (value: unknown) => boolean>> = {
   list: Array.isArray,
 };
 
-/** Says what a value should have been, or nothing when it fits. */
+/** Returns what was expected instead of a value; `undefined` if the value is valid. */
 export function paramFault(type: TypeName, value: unknown): string | undefined {
   return accepts[type](value) ? undefined : expectations[type];
 }
 
-/** Reads a parameter as it stands in a recipe: a description, or its default alone. */
+/** Reads a parameter's declaration in a recipe: a description, or only its default. */
 export function readParam(source: unknown): ReadParam | { expected: string } {
   const isDescription = typeof source === "object" && source !== null && !Array.isArray(source);
   if (!isDescription) return { type: typeOf(source), required: false, value: source };
-  // The schema has seen to these members.
+  // The schema has checked these members.
   const { type, default: value, description } = source as {
     type: TypeName;
     default?: unknown;
@@ -72,9 +72,9 @@ function typeOf(value: unknown): TypeName {
 }
 
 /**
- * Returns the parameters of one run: what is given, and the defaults for the rest.
+ * Returns the parameters of one run: the given values, and defaults for the others.
  *
- * @throws {InvalidParamsError} When one does not fit, is not known, or is missing.
+ * @throws {InvalidParamsError} If a value is invalid or missing, or a name is unknown.
  */
 export function bindParams(
   recipe: Pick<CompiledRecipe, "name" | "params" | "paramTypes">,

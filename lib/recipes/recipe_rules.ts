@@ -1,5 +1,5 @@
 /**
- * What follows from the strongest step of a recipe: defaults, and what is too dangerous to run unwatched.
+ * Derives defaults from a recipe's most consequential step, and rejects combinations that are too dangerous.
  *
  * @module
  */
@@ -20,10 +20,10 @@ import { expected, type Found } from "./schema_issues.ts";
 const MINUTE = 60_000;
 const COVERED_DAYS = 60;
 const WINDOW_MARGIN_MS = 10 * MINUTE;
-/** The shortest session that is announced ahead, a half-day in Hong Kong, lasts 150 minutes. */
+/** The shortest scheduled session, a half-day in Hong Kong, lasts 150 minutes. */
 const LATEST_AFTER_OPEN_MS = 140 * MINUTE;
 
-/** What a class of recipes does unless it says otherwise. */
+/** Defaults of a class of recipes. */
 const defaults: Readonly<
   Record<RecipeClass, { graceMs: number; action: MisfirePolicy["action"]; max: number; timeoutMs: number }>
 > = {
@@ -32,14 +32,14 @@ const defaults: Readonly<
   "write": { graceMs: 5 * MINUTE, action: "skip", max: 1, timeoutMs: 10 * MINUTE },
 };
 
-/** Returns the class that the strongest step gives. */
+/** Returns the class of the most consequential step. */
 export function classOf(steps: readonly (CompiledStep & { keepAlive?: boolean })[]): RecipeClass {
   if (steps.some(({ effect }) => effect === "write")) return "write";
   const counting = steps.filter(({ effect }) => effect !== "local");
   return counting.length > 0 && counting.every(({ keepAlive }) => keepAlive) ? "keep-alive" : "read";
 }
 
-/** Fills in what a recipe leaves out. */
+/** Fills in the defaults. */
 export function withDefaults(
   source: RecipeSource,
   recipeClass: RecipeClass,
@@ -48,12 +48,12 @@ export function withDefaults(
   const usual = defaults[recipeClass];
   const given = typeof source.misfire === "string" ? { action: source.misfire } : source.misfire ?? {};
   const periods = schedules.flatMap((each) => each.form === "every" ? [each.everyMs] : []);
-  // A keep-alive that is a period late has been overtaken by the next.
+  // A keep-alive that is a whole period late has been replaced by the next one.
   const graceMs = recipeClass === "keep-alive" && periods.length > 0 ? Math.min(...periods) : usual.graceMs;
   return {
     misfire: {
       graceMs: given.grace === undefined ? graceMs : durationOf(given.grace),
-      // Every period of an interval would be caught up one by one, which nobody wants.
+      // Otherwise every missed interval would be caught up one by one.
       action: given.action ?? (periods.length > 0 && usual.action === "all" ? "latest" : usual.action),
       max: given.max ?? usual.max,
     },
@@ -63,7 +63,7 @@ export function withDefaults(
   };
 }
 
-/** Finds combinations that could send an order late, twice, or on a day that nobody knows. */
+/** Returns combinations that could send an order late, twice, or on an unknown day. */
 export function findUnsafe(recipe: {
   source: RecipeSource;
   recipeClass: RecipeClass;
@@ -119,7 +119,7 @@ export function findUnsafe(recipe: {
   return found;
 }
 
-/** A run that is moved past its own deadline is skipped, and nobody would know on which days. */
+/** Checks the jitter: a run that is delayed past its own deadline is skipped, on unpredictable days. */
 function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly CompiledSchedule[]): Found[] {
   const deadlineMs = typeof deadline === "string" ? readDuration(deadline) : undefined;
   if (deadlineMs === undefined) return [];
@@ -133,7 +133,7 @@ function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly C
   );
 }
 
-/** Finds schedules that are too slow for one of their steps: the login would run out between two runs. */
+/** Returns schedules that are too slow for a step: its login would expire between two runs. */
 export async function findSlow(
   { source, schedules, steps }: {
     source: RecipeSource;

@@ -1,5 +1,5 @@
 /**
- * The form of a recipe file: one schema, of which the types, the validation and the JSON Schema for editors are made.
+ * Defines the schema of a recipe file. The types, the validation and the JSON Schema for editors come from it.
  *
  * @module
  */
@@ -13,7 +13,7 @@ const NAME = /^[a-z0-9][a-z0-9-]*$/;
 const nameText = (what: string) =>
   z.string().regex(NAME, "a name of small letters, digits and hyphens").meta({ description: what });
 
-/** A span of time as people write it. */
+/** A duration as text. */
 const duration = z.string({
   error: ({ input }) =>
     typeof input === "number" && Number.isSafeInteger(input) && input >= 0
@@ -23,17 +23,17 @@ const duration = z.string({
   description: "A span of time: 45m, 1h30m, 90s",
 });
 
-/** A span of time that is not nothing. */
+/** A duration above zero. */
 export const someTime = duration.refine(
   (text) => readDuration(text) !== 0,
   'more than nothing, such as "1m"',
 );
 
-/** A calendar by its market identifier code. */
-// The list holds every code, and at least one.
+/** A calendar, by its market identifier code. */
+// The list contains every code, and is not empty.
 export const calendar = z.enum(mics as [Mic, ...Mic[]]);
 
-/** A part of the session, `XHKG.open-30m..XHKG.close+2h`. */
+/** A part of a session, `XHKG.open-30m..XHKG.close+2h`. */
 const span = z.string().regex(/^\s*[A-Z_]+\.\S+\.\.\s*[A-Z_]+\.\S+\s*$/, spanExpected);
 
 const scheduleId = nameText("Name of the schedule; part of the key of each of its runs").optional();
@@ -142,7 +142,7 @@ const notice = z.strictObject({
   }).optional().meta({ description: "Another way, which is taken as soon as a channel of the notice fails" }),
 });
 
-/** The schema of a recipe. Free of transforms, so that JSON Schema can hold it; the compiler does the rest. */
+/** The schema of a recipe, without transforms, so that JSON Schema can express it; the compiler does the rest. */
 export const recipeSchema = z.strictObject({
   $schema: z.string().optional(),
   name: nameText("Name of the recipe; part of the key of each run"),

@@ -1,5 +1,5 @@
 /**
- * Texts of recipes: their values, and the line and column that each stands at.
+ * Parses the text of a recipe into values, and finds the line and column of each.
  *
  * @module
  */
@@ -18,28 +18,28 @@ import {
 } from "yaml";
 import type { Issue } from "../errors.ts";
 
-/** A place in a text, both counted from 1. */
+/** A line and a column, both counted from 1. */
 interface Place {
   line: number;
   column: number;
 }
 
-/** A place within the text of a member: so many characters after the start of a part of it. */
+/** A place inside the text of a member: an offset from the start of one of its parts. */
 interface Within {
   part: string;
   offset: number;
 }
 
-/** What a text came to. */
+/** Result of parsing a text. */
 export interface RecipeText {
   value: unknown;
-  /** Where a member stands, or the nearest one around it: its value, or its name for what is about names. */
+  /** Returns the place of a member, or of the nearest member around it: of its value, or of its name. */
   placeOf: (path: Issue["path"], isName?: boolean, within?: Within) => Place;
-  /** What is wrong with the text itself. */
+  /** Mistakes of the text itself. */
   issues: (Place & { message: string })[];
 }
 
-/** Reads the text of a recipe in YAML, of which JSON is a part. */
+/** Parses the text of a recipe in YAML, which includes JSON. */
 export function readRecipeText(text: string): RecipeText {
   const lines = new LineCounter();
   const document = parseText(text, lines);
@@ -51,7 +51,7 @@ export function readRecipeText(text: string): RecipeText {
     const start = offsetOf(document.contents, path, isName);
     return placeAt(within === undefined ? start : offsetWithin(text, start, within) ?? start);
   };
-  // After the first mistake in the text itself the reader stumbles over what it caused.
+  // After the first syntax error, further errors are often only its consequences.
   const [broken] = document.errors;
   if (broken !== undefined && /call stack/.test(broken.message)) {
     const place = placeAt(deepestIn(text));
@@ -89,7 +89,7 @@ export function readRecipeText(text: string): RecipeText {
   return { value: document.toJS({ maxAliasCount: -1 }), placeOf, issues };
 }
 
-/** Finds a place within a part of a text, as it is written: over several lines, and with quotes escaped. */
+/** Returns a place inside a part of a text as written, over several lines and with escaped quotes. */
 function offsetWithin(text: string, start: number, { part, offset }: Within): number | undefined {
   const pattern = (piece: string) =>
     piece.split(/(\s+|["'\\])/).map((each) =>
@@ -106,26 +106,26 @@ function offsetWithin(text: string, start: number, { part, offset }: Within): nu
   const found = new RegExp(`(${pattern(part.slice(0, offset))})${pattern(part.slice(offset))}`).exec(
     text.slice(start),
   );
-  return found === null ? undefined : start + found.index + found[1]!.length; // the group is always there
+  return found === null ? undefined : start + found.index + found[1]!.length; // the group always matches
 }
 
 function parseText(text: string, lineCounter: LineCounter) {
-  // The package compares each name of a map with all others; `wrongNode` looks names up instead.
+  // The package would compare each name of a map with all others; `wrongNode` uses a lookup instead.
   return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2", uniqueKeys: false });
 }
 
-/** A text full of the same mistake is told so many of them. */
+/** Most mistakes that are reported for one text. */
 const MOST_ISSUES = 100;
-/** So many values may come of aliases: a few lines of them can stand for more than a machine holds. */
+/** Most values that aliases may expand to, because a few lines of aliases can exceed any memory. */
 const MOST_COPIES = 1000;
-/** Each alias makes the package walk the whole text. */
+/** Most aliases, because the package searches the whole text for each. */
 const MOST_ALIASES = 100;
-/** Maps and lists within each other. */
+/** Deepest nesting of maps and lists. */
 const MOST_LEVELS = 50;
 
 const tooDeep = `maps and lists are nested more than ${MOST_LEVELS} levels deep, which is the most`;
 
-/** The offset of the bracket that is nested deepest, for a text that nobody can read to its end. */
+/** Returns the offset of the most deeply nested bracket, for a text that is nested too deeply to parse. */
 function deepestIn(text: string): number {
   let [level, deepest, offset] = [0, 0, 0];
   for (const { index, 0: sign } of text.matchAll(/[[{\]}]/g)) {
@@ -137,11 +137,12 @@ function deepestIn(text: string): number {
 }
 
 /**
- * Finds the first name that a map has twice, the first value that is nested too deep, and the first alias that stands
- * for nothing, for what it is in itself, or for too much.
+ * Returns the first duplicate name of a map, the first value that is nested too deeply, or the first alias that refers
+ * to
+ * nothing, to a value that contains it, or to too many values.
  */
 function wrongNode(document: ReturnType<typeof parseText>): { offset: number; message: string } | undefined {
-  /** Values that each anchor stands for, aliases within it counted in full; nothing while it is being read. */
+  /** Number of values of each anchor, with its aliases expanded; `undefined` while the anchor is being read. */
   const sizes = new Map<string, number | undefined>();
   let [copies, aliases] = [0, 0];
   let wrong: { offset: number; message: string } | undefined;
@@ -188,7 +189,7 @@ function repeatedKey(pairs: readonly Pair[]): Scalar | undefined {
   return undefined;
 }
 
-/** What is wrong with a text that has to be JSON, and where. */
+/** Returns what is wrong with a text that must be JSON, and where. */
 export function jsonProblem(text: string): (Place & { message: string }) | undefined {
   const fault = jsonFault(text);
   if (fault === undefined) return undefined;
@@ -216,7 +217,7 @@ function jsonFault(text: string): string | undefined {
   }
 }
 
-/** The engine names a token and not its place; it is where a text that stops before it has another fault. */
+/** Returns the offset of the wrong token. The engine does not report it, but a text cut before it gives another error. */
 function badTokenAt(text: string): number {
   let [fine, bad] = [0, text.length];
   while (bad - fine > 1) {
@@ -227,12 +228,12 @@ function badTokenAt(text: string): number {
   return fine;
 }
 
-/** An expression that YAML took for a map of its own. */
+/** Returns whether YAML parsed an expression as a map. */
 function isBareExpression(line: string): boolean {
   return /[{[].*[:,]\s*\$\{\{/.test(line);
 }
 
-/** Codes that lost their quotes: 00700 would be the number 700, and long order numbers would be rounded. */
+/** Returns codes without quotes: 00700 would become the number 700, and long order numbers would be rounded. */
 function losesDigits(source: string, value: number): boolean {
   return /^[-+]?0\d/.test(source) || (/^[-+]?\d+$/.test(source) && !Number.isSafeInteger(value));
 }
@@ -256,17 +257,17 @@ function offsetOf(root: Node | null, path: Issue["path"], isName: boolean): numb
     const inner = isMap(node) ? pair?.value : node.get(step, true);
     if (inner === undefined && pair === undefined) return offset;
     const isLast = index === path.length - 1;
-    // The name of a member says more about a map or a list than the place where its first member stands.
+    // For a map or a list, the name of the member is a better place than its first value.
     const useName = pair !== undefined && (isScalar(inner) ? isLast && isName : true);
     const shown = useName ? pair!.key : inner;
-    // Every node of a parsed document has its range.
+    // Every node of a parsed document has a range.
     offset = (shown as Node | null)?.range?.[0] ?? offset;
     node = inner;
   }
   return offset;
 }
 
-/** Finds the places of a recipe written in TypeScript: nobody parses it here, so names are looked for in order. */
+/** Finds places in a TypeScript recipe. The text is not parsed, so names are searched in order. */
 export function placesInCode(text: string): RecipeText["placeOf"] {
   return (path) => {
     let offset = 0;
@@ -290,7 +291,7 @@ export function placesInCode(text: string): RecipeText["placeOf"] {
   };
 }
 
-/** The offset after the block that starts at an offset. */
+/** Returns the offset after the block that starts at an offset. */
 function skipBlock(text: string, offset: number): number {
   let depth = 0;
   for (let at = offset; at < text.length; at++) {

@@ -1,5 +1,5 @@
 /**
- * When a recipe runs: from what a person writes to what the runner reads.
+ * Compiles and checks the schedules of a recipe.
  *
  * @module
  */
@@ -11,14 +11,13 @@ import { readAt, readSpan } from "./session_times.ts";
 import type { RecipeSource, ScheduleSource } from "./recipe_schema.ts";
 import { expected, type Found } from "./schema_issues.ts";
 
-/** Shortest step of `every`: the runner looks once a minute, and answers within seconds of a wake-up. */
+/** Shortest interval of `every`: the runner makes a pass each minute, and reacts within seconds of a wake-up. */
 const SHORTEST_EVERY_MS = 100;
 
 /**
- * Compiles the schedules of a recipe. One whose form is wrong is left out, and what else is wrong with it is told all
- * the same.
+ * Compiles the schedules of a recipe. Leaves out a schedule of an invalid form, but still reports its other mistakes.
  *
- * @param isFine Tells whether the schema found nothing wrong at a path.
+ * @param isFine Returns whether the schema found no mistake at a path.
  */
 export async function compileSchedules(
   source: RecipeSource["schedule"],
@@ -33,7 +32,7 @@ export async function compileSchedules(
     const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
     if (typeof each !== "object" || each === null) continue;
     if (each.id === undefined && list.length > 1) {
-      // A name made of its place would change with the order, and a new name runs from now on only.
+      // An id from its position would change with the order, and a schedule with a new id starts from now.
       found.push(expected(path, "an id: each of several schedules has its own, which its runs are known by"));
     }
     const id = each.id ?? "main";
@@ -50,11 +49,11 @@ export async function compileSchedules(
 
 type WithoutId = CompiledSchedule extends infer S ? S extends { id: string } ? Omit<S, "id"> : never : never;
 
-/** Compiles a schedule in which nothing is wrong. */
+/** Compiles a valid schedule. */
 function compileOne(source: ScheduleSource): WithoutId {
   if ("calendar" in source) {
     const { calendar: mic, days = "every-session", at, halfDays = "run" } = source;
-    return { form: "calendar", mic, days, at: readAt(at)!, halfDays }; // the schema has read it before
+    return { form: "calendar", mic, days, at: readAt(at)!, halfDays }; // the schema has checked it
   }
   if ("cron" in source) {
     const { cron, timezone, onlyIn } = source;
@@ -69,11 +68,11 @@ function compileOne(source: ScheduleSource): WithoutId {
   };
 }
 
-/** Checks each member that is there and whose form is fine, whatever is wrong with the others. */
+/** Checks each member of a valid form, even if others have mistakes. */
 async function checkMembers(source: ScheduleSource, isFine: (member: string) => boolean): Promise<Found[]> {
   const found: Found[] = [];
   const textOf = (member: string): string | undefined => {
-    // A schedule is a map; which members it has, and of what type, is not known where its form is wrong.
+    // A schedule is a map; without a valid form, its members and their types are unknown.
     const value = (source as Record<string, unknown>)[member];
     return typeof value === "string" && isFine(member) ? value : undefined;
   };
@@ -86,14 +85,14 @@ async function checkMembers(source: ScheduleSource, isFine: (member: string) => 
       expected(
         ["timezone"],
         zone !== undefined ? `the IANA name as it is spelt, "${zone}"` : isOffset(timezone)
-          // Cron programs and the clocks of a place read offsets differently, or not at all.
+          // Programs interpret offsets in different ways, or not at all.
           ? `the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone`
           : `a time zone${near || ' such as "Asia/Hong_Kong"'}`,
       ),
     );
   }
   if (isZone && /^Etc\/GMT[+-]/.test(timezone)) {
-    // The sign is the reverse of what people write: Etc/GMT+8 is the time of the Pacific.
+    // The sign is reversed: Etc/GMT+8 is Pacific time.
     const [sign, hours] = [timezone[7] === "+" ? "-" : "+", timezone.slice(8)];
     found.push(
       expected(
@@ -121,7 +120,7 @@ const USUAL_SPAN = "XHKG.open..XHKG.close";
 
 const isOffset = (name: string) => /^(UTC|GMT)?[+-]\d/i.test(name);
 
-/** Returns an IANA name in the spelling that every program reads; nothing for what is none. */
+/** Returns an IANA time zone in its standard spelling; `undefined` if there is no such zone. */
 function zoneNamed(name: string): string | undefined {
   if (isOffset(name)) return undefined;
   try {
@@ -132,21 +131,21 @@ function zoneNamed(name: string): string | undefined {
 }
 
 const DAY_MS = 86_400_000;
-/** Longer than any lunch: what stands on both sides are hours of their own, such as those of two days. */
+/** Longer than any lunch break: a longer gap separates different hours, such as those of two days. */
 const BREAK_MS = 6 * 3_600_000;
-/** Slots that are looked at: those of a week, and of one that fires every minute those of some hours. */
+/** Number of slots that are checked: those of a week, or for a frequent schedule those of some hours. */
 const MOST_LOOKED_AT = 1_000;
 
 /**
- * Returns the time between two slots within the hours in which a schedule runs, where that is more than a limit; the
- * whole day for a slot that stands alone.
+ * Returns the time between two slots within the hours of a schedule, if it exceeds a limit; for a single slot, a whole
+ * day.
  */
 export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
   if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;
   if (schedule.form === "calendar") return limitMs < DAY_MS ? DAY_MS : undefined;
   const { Cron } = await import("croner");
   const job = new Cron(schedule.cron, { timezone: schedule.timezone, paused: true });
-  // A week without a change of the clocks anywhere.
+  // A week without a clock change in any time zone.
   const from = Date.UTC(2025, 0, 6);
   const slots = job.nextRuns(MOST_LOOKED_AT, new Date(from)).map((date) => date.getTime())
     .filter((at, index) => index < 2 || at < from + 7 * DAY_MS);
@@ -163,7 +162,7 @@ async function checkCron(cron: string, timezone: string): Promise<Found[]> {
   const { Cron } = await import("croner");
   const faultOf = (pattern: string): string | undefined => {
     try {
-      // Without a function nothing is started: the pattern is only read.
+      // Without a function, croner starts no timer and only parses the pattern.
       new Cron(pattern, { timezone, paused: true });
       return undefined;
     } catch (error) {
@@ -175,7 +174,7 @@ async function checkCron(cron: string, timezone: string): Promise<Found[]> {
     const hasTime = new Cron(cron, { timezone, paused: true }).nextRun(new Date(0)) !== null;
     return hasTime ? [] : [expected(["cron"], "a cron pattern that has a next time")];
   }
-  // The reader stops at the first field that is wrong, and a person wants to hear of each.
+  // The parser stops at the first wrong field, but all wrong fields should be reported.
   const each = fields.flatMap((field, index) =>
     faultOf(fields.map((_, at) => at === index ? field : "*").join(" ")) ?? []
   );

@@ -1,5 +1,5 @@
 /**
- * What a schema found wrong, in our own words and with the name that was meant.
+ * Explains what a schema found wrong, with the nearest valid name.
  *
  * @module
  */
@@ -7,24 +7,24 @@ import * as z from "zod";
 import { didYouMean } from "../client/nearest.ts";
 import type { Issue } from "../errors.ts";
 
-/** One thing that is wrong with a recipe, by path. */
+/** A mistake in a recipe, by path. */
 export interface Found {
   path: Issue["path"];
-  /** The whole sentence after the path. */
+  /** The sentence after the path. */
   message: string;
-  /** It is about the member's name, not about its value. */
+  /** Whether it concerns the member's name instead of its value. */
   isName?: true;
-  /** Where in the text of the member it is: so many characters after the start of a part of it. */
+  /** Place inside the member's text: an offset from the start of one of its parts. */
   within?: { part: string; offset: number };
 }
 
-/** Says what was expected of a value. */
+/** Describes what was expected of a value. */
 export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
 
-/** Nobody reads more at once, and a file of nothing but mistakes must not take minutes to explain. */
+/** Most mistakes: nobody reads more at once, and a file full of mistakes must not take minutes to explain. */
 const MOST_ISSUES = 100;
 
-/** Checks a value against a schema and explains what is wrong, the first hundred mistakes at most. */
+/** Checks a value against a schema and explains the mistakes, up to the limit. */
 export function checkSchema(schema: z.ZodType, value: unknown): Found[] {
   const result = schema.safeParse(value);
   if (result.success) return [];
@@ -47,7 +47,7 @@ function explain(
       return issue.keys.slice(0, MOST_ISSUES).map((key) => {
         const names = known(path);
         if (names.includes(key)) {
-          // It belongs to another form of the same thing.
+          // The mistake belongs to another form of the union.
           const given = valueAt(value, path);
           const others = Object.keys(typeof given === "object" ? given ?? {} : {}).filter((each) =>
             each !== key
@@ -68,7 +68,7 @@ function explain(
     }
     case "invalid_union": {
       if (issue.errors.length === 0) return [expected(path, "another value")];
-      // The form that somebody meant is the one that fits best.
+      // Uses the form that matches best.
       const best = issue.errors.toSorted((a, b) => misfit(a) - misfit(b))[0]!;
       if (best.every(({ code, path: inner }) => code === "invalid_type" && inner.length === 0)) {
         const words = issue.errors.flatMap((errors) => errors.map((each) => wordsOf(each)));
@@ -86,7 +86,7 @@ function explain(
   }
 }
 
-/** The deeper a form was followed before it failed, the likelier it was meant. */
+/** A form that failed at a deeper level is more likely the intended one. */
 function misfit(issues: readonly z.core.$ZodIssue[]): number {
   return issues.reduce((sum, issue) => {
     if (issue.path.length === 0 && issue.code === "invalid_type") return sum + 100;
@@ -131,16 +131,16 @@ const typeWords: Readonly<Record<string, string>> = {
   boolean: "true or false",
 };
 
-/** The member of a value at a path. */
+/** Returns the member of a value at a path. */
 export function valueAt(value: unknown, path: Issue["path"]): unknown {
-  // Anything but a map or a list has no members, and the walk ends with nothing.
+  // Only maps and lists have members; otherwise the result is undefined.
   return path.reduce<unknown>(
     (at, step) => (at as Record<string, unknown> | undefined | null)?.[step],
     value,
   );
 }
 
-/** The part of a JSON Schema that is walked here. */
+/** The members of a JSON Schema that are used here. */
 interface Node {
   properties?: Record<string, Node>;
   additionalProperties?: Node | boolean;
@@ -150,7 +150,7 @@ interface Node {
   allOf?: Node[];
 }
 
-/** Names of the members that a schema knows at a path. */
+/** Returns the names of the members that a schema allows at a path. */
 function membersAt(node: Node, path: Issue["path"]): string[] {
   let nodes = flatten(node);
   for (const step of path) {

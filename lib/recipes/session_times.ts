@@ -1,5 +1,5 @@
 /**
- * Session times as people write them: `close+45m`, `open-10m`, `XHKG.open-30m..XHKG.close+2h`.
+ * Parses session times: `close+45m`, `open-10m`, `XHKG.open-30m..XHKG.close+2h`.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import { readDuration } from "./durations.ts";
 // The table has exactly these keys.
 export const mics = Object.keys(calendarZone) as Mic[];
 
-/** What a moment looks like, for messages. */
+/** Description of a moment's format, for messages. */
 const sessionTimeExpected =
   'a moment of the session such as "close+45m" or "open-10m", or a time of day such as "09:25"';
 
-/** What a span of a session looks like, for messages. */
+/** Description of a session span's format, for messages. */
 export const spanExpected = 'a part of the session such as "XHKG.open-30m..XHKG.close+2h"';
 
-/** Says what a moment or a time of day looks like, with the name that was meant. */
+/** Describes the format of a moment or a time of day, with the nearest valid name. */
 export function explainAt(text: string): string {
   return `${sessionTimeExpected}${meantBy(text)}`;
 }
@@ -32,26 +32,26 @@ function meantBy(text: string): string {
   const name = nearest(word, anchors);
   if (name === undefined) return "";
   const meant = `${name}${rest.replaceAll(/\s/g, "")}`;
-  // What stays wrong with the right name is the span after it.
+  // With the right name, only the duration after it can be wrong.
   return readSessionTime(meant) === undefined || meant === text ? "" : `; did you mean "${meant}"?`;
 }
 
-/** Reads `close+45m`; nothing when it is no moment. */
+/** Parses `close+45m`; `undefined` if the text is not a moment. */
 export function readSessionTime(text: string): SessionTime | undefined {
   const [, anchor, sign, span] = /^(open|close|auction-close)(?:([+-])(\w+))?$/.exec(text.trim()) ?? [];
   if (anchor === undefined) return undefined;
   const ms = span === undefined ? 0 : readDuration(span);
   if (ms === undefined) return undefined;
-  // The pattern lets exactly these three pass.
+  // The pattern allows exactly these three.
   return { anchor: anchor as SessionTime["anchor"], offsetMs: sign === "-" && ms > 0 ? -ms : ms };
 }
 
-/** Reads `close+45m` or `09:25`; nothing when it is neither. */
+/** Parses `close+45m` or `09:25`; `undefined` if the text is neither. */
 export function readAt(text: string): SessionTime | { time: string } | undefined {
   return /^([01]\d|2[0-3]):[0-5]\d$/.test(text) ? { time: text } : readSessionTime(text);
 }
 
-/** Reads `XHKG.open-30m..XHKG.close+2h`; a sentence about what is wrong when it is no such span. */
+/** Parses `XHKG.open-30m..XHKG.close+2h`; returns a sentence about the mistake if the text is not such a span. */
 export function readSpan(text: string): SessionSpan | { expected: string } {
   const ends = text.split("..").map((end) => /^\s*([A-Z_]+)\.(.+?)\s*$/.exec(end));
   const [from, to] = ends.map((end) => ({ mic: end?.[1], moment: readSessionTime(end?.[2] ?? "") }));
@@ -72,8 +72,9 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
 }
 
 /**
- * How long the closing auction goes on after continuous trading. Hong Kong's ends at random between 16:08 and 16:10,
- * and on half-days between 12:08 and 12:10; those of the others lie before the close.
+ * How long the closing auction lasts after continuous trading. Hong Kong's ends at a random time between 16:08 and
+ * 16:10,
+ * and on half-days between 12:08 and 12:10; other auctions are before the close.
  */
 const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
 

@@ -1,26 +1,29 @@
 /**
- * The cache folder of Deno for a process that runs code which is not the toolkit's.
+ * Creates a Deno cache folder for each process that runs code from outside the toolkit.
  *
- * Code needs no permission for what Deno stores in its cache: `localStorage`, `caches`, and modules that code makes at
- * run time. Each process therefore gets a cache folder of its own, which is removed when the process ends.
+ * Code needs no permission for what Deno stores in its cache: `localStorage`, `caches`, and modules that code creates
+ * at
+ * run time. Each process therefore gets its own cache folder, which is removed when the process ends.
  *
  * @module
  */
 import { sha256 } from "../sha256.ts";
 
-/** Where Deno's cache is, and what a process needs of it. */
+/** Location of Deno's cache, and the parts that a process needs. */
 export interface StepCache {
   /** The folder that Deno itself uses. */
   real: string;
-  /** Its folders that a process reads: packages and the toolkit's compiled modules. Links lead to them. */
+  /** Its folders that a process reads: packages and the toolkit's compiled modules. The new cache links to them. */
   linked: readonly string[];
-  /** A folder with Deno's analysis of the toolkit's modules. Its files are copied, as reading them again takes long. */
+  /**
+   * A folder with Deno's analysis of the toolkit's modules. Its files are copied, because analysing again takes long.
+   */
   analysis: string;
 }
 
-/** Where the toolkit is, and what Deno gets to know of its surroundings. */
+/** Location of the toolkit, and the environment for Deno. */
 interface CacheOptions {
-  /** Address of the toolkit's root folder. */
+  /** URL of the toolkit's root folder. */
   toolkit: URL;
   /** Environment of the process. */
   environment: Readonly<Record<string, string>>;
@@ -28,7 +31,7 @@ interface CacheOptions {
 
 let found: Promise<StepCache> | undefined;
 
-/** Finds the cache; the first start of a version of the toolkit has its modules analysed. */
+/** Returns the cache; the first start of a toolkit version analyses the toolkit's modules. */
 export function stepCache(options: CacheOptions): Promise<StepCache> {
   return found ??= findCache(options);
 }
@@ -57,12 +60,12 @@ async function findCache({ toolkit, environment }: CacheOptions): Promise<StepCa
   try {
     await Deno.stat(analysis);
   } catch {
-    await analyse(cache, { toolkit, environment }).catch(() => {}); // without it a process only starts later
+    await analyse(cache, { toolkit, environment }).catch(() => {}); // without it, processes only start more slowly
   }
   return cache;
 }
 
-/** Runs the toolkit's modules, and no others, with an empty cache, and keeps Deno's analysis of them. */
+/** Runs only the toolkit's modules with an empty cache, and keeps Deno's analysis of them. */
 async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions): Promise<void> {
   const { real, linked, analysis } = cache;
   const folder = await Deno.makeTempDir({ dir: real, prefix: "hsgate-steps-" });
@@ -107,10 +110,10 @@ async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions)
   }
 }
 
-/** A list for `MAKE_CACHE`. */
+/** Formats a list for `MAKE_CACHE`. */
 export const list = (names: readonly string[]) => names.map((name) => `${name}:`).join("");
 
-/** Where Deno has its cache. */
+/** Returns the path of Deno's cache. */
 async function realCache(environment: Readonly<Record<string, string>>): Promise<string> {
   const { DENO_DIR, XDG_CACHE_HOME, HOME } = environment;
   if (DENO_DIR?.startsWith("/")) return DENO_DIR;

@@ -1,5 +1,5 @@
 /**
- * What a step can be made of: a kind of step, an operation of the catalogue, or a file beside the recipe.
+ * Finds what a step uses: a built-in step, an operation of the catalogue, or a file next to the recipe.
  *
  * @module
  */
@@ -31,12 +31,12 @@ import {
   typeOfSchema,
 } from "./expressions/value_types.ts";
 
-/** What is known of a parameter before the run; nothing for one that is left out. */
+/** Returns the type of a parameter before the run; `undefined` for an omitted one. */
 export type TypeOf = (path: Issue["path"]) => Type | undefined;
 
-/** What the compiler needs of whatever a step uses. */
+/** What the compiler needs to know about a step, whatever it uses. */
 interface StepMaker {
-  /** The name by which it goes. */
+  /** Name of the step. */
   name: string;
   effect: StepEffect;
   keepAlive?: true;
@@ -44,46 +44,46 @@ interface StepMaker {
   files?: readonly string[];
   /** The code of a custom step. */
   code?: StepCode | "unread";
-  /** Hosts and paths that its parameters name, as they are written. */
+  /** Hosts and paths that its parameters name, as written. */
   reaches?(given: Readonly<Record<string, unknown>>): readonly StepReach[];
-  /** The longest time between two runs at which it still does its work, ms. */
+  /** Longest interval between two runs at which it still works, milliseconds. */
   mostEveryMs?(given: Readonly<Record<string, unknown>>): number | undefined;
   /** Members that must be references to secrets. */
   secretParams: readonly Issue["path"][];
   needsAccount(given: Readonly<Record<string, unknown>>): boolean;
-  /** What it reads that answers as of now, as far as that is known before it runs. */
+  /** The present data that it reads, as far as that is known before it runs. */
   asOfNow?(given: Readonly<Record<string, unknown>>): AsOfNow | undefined;
-  /** What its parameters may be. */
+  /** Types of its parameters. */
   params: Type;
-  /** What it answers with. */
+  /** Type of its output. */
   output: Type;
-  /** Which parameter to give to a run whose slot has no session. */
+  /** The parameter that a run needs if its slot has no session. */
   needsSession?: StepKind["needsSession"];
-  /** Everything that the types of expressions show to be wrong. */
+  /** Returns the mistakes that the types of expressions show. */
   checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Found[];
-  /** Everything that is wrong with parameters; `mayDiffer` tells values that are known at the run alone. */
+  /** Returns the mistakes of the parameters; `mayDiffer` marks values that are only known during the run. */
   check(given: Readonly<Record<string, unknown>>, mayDiffer: (value: unknown) => boolean): Found[];
-  /** Does it, with parameters whose holes were filled. */
+  /** Runs the step with evaluated parameters. */
   run(given: Readonly<Record<string, unknown>>, context: StepContext, typeOf: TypeOf): Promise<unknown>;
   plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
 }
 
-/** Where the files of steps are looked for. */
+/** Where step files are searched. */
 interface FileSurroundings {
   /** The recipe's folder. */
   folder: URL | undefined;
-  /** Ends their loading. */
+  /** Stops loading them when aborted. */
   signal?: AbortSignal;
-  /** As for `compileRecipe`. */
+  /** See `compileRecipe`. */
   codeOf?: (file: URL) => CodeFiles | undefined;
   /** The code of custom steps is neither read nor run. */
   withoutCode?: boolean;
 }
 
 /**
- * Finds what a step uses.
+ * Returns what a step uses.
  *
- * @param around Where steps of one's own are; a recipe that has no file has none.
+ * @param around Where custom steps are; absent for a recipe without a file.
  */
 export async function findMaker(uses: string, around: FileSurroundings): Promise<StepMaker | Found> {
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
@@ -139,7 +139,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
   };
 }
 
-/** Checks once more, now that every value is there. */
+/** Checks the parameters again, when all values are known. */
 function parseWith(kind: AnyStepKind, given: Readonly<Record<string, unknown>>): unknown {
   const parsed = kind.params.safeParse(given);
   const found = parsed.success ? [] : checkSchema(kind.params, given);
@@ -168,7 +168,7 @@ function operationMaker(operation: AnyOperation): StepMaker {
   };
   return {
     name: operation.name,
-    // A session call changes the login or the pushes only, and repeating it does no harm.
+    // A session call changes only the login or the pushes, so it may be repeated.
     effect: operation.effect === "session" ? "local" : operation.effect,
     secretParams: secrets.flatMap(([name, { wire }]) => name === wire ? [[name]] : [[name], [wire]]),
     params: givenType(fields),
@@ -204,7 +204,7 @@ function operationMaker(operation: AnyOperation): StepMaker {
   };
 }
 
-/** What a person may write for parameters, in our spelling or in the broker's. */
+/** Schema of the parameters that a recipe may have, in hsgate's spelling or the broker's. */
 function givenType(fields: FieldsInfo): Type {
   const members = Object.entries(fields).flatMap(([name, { wire, type }]) => {
     const { fields: inner } = type;
@@ -219,7 +219,7 @@ function givenType(fields: FieldsInfo): Type {
   return recordOf(Object.fromEntries(members));
 }
 
-/** Under a name that both spellings share a number may stand for its text, a code for its name, and the reverse. */
+/** If both spellings share a name, a number may be given as its text, and a code as its name, and the reverse. */
 function eitherSpelling(type: ValueType<unknown>): Type {
   const { dictionary } = type;
   const shape = type.shape();
@@ -283,7 +283,7 @@ async function ownMaker(
   };
 }
 
-/** Stands for a custom step whose code nobody may read yet: it takes and answers with anything, and cannot run. */
+/** Replaces a custom step whose code may not be read yet: it accepts and returns anything, and cannot run. */
 function unreadMaker(uses: string): StepMaker {
   return {
     name: uses,
@@ -298,7 +298,7 @@ function unreadMaker(uses: string): StepMaker {
   };
 }
 
-/** What the output of a step lacks of what its file declares. The work is done, so that it is told and no more. */
+/** Returns what the output of a step lacks of its declaration. The step's work is done, so this is only reported. */
 function outputFaults({ outputs = {} }: StepDescription, output: unknown): string[] {
   return Object.entries(outputs).flatMap(([name, { type }]) => {
     const value = valueAt(output, [name]);

@@ -1,10 +1,10 @@
 /**
- * Reads which modules a TypeScript file imports, from its text. No code runs and no process starts.
+ * Finds the modules that a TypeScript file imports, from its text, without running code or starting a process.
  *
  * @module
  */
 
-/** A word, a text in quotes, or a sign. */
+/** A word, a quoted text, or a sign. */
 interface Token {
   kind: "word" | "text" | "sign";
   value: string;
@@ -16,8 +16,8 @@ const BEFORE_PATTERN = new Set(
 );
 
 /**
- * Returns the names in `import`, `export … from` and `import("…")`, as they are written. A name that code puts together
- * is not found.
+ * Returns the names in `import`, `export … from` and `import("…")`, as written. It does not find names that code
+ * computes.
  */
 export function writtenImports(code: string): string[] {
   const tokens = tokensOf(code);
@@ -47,7 +47,7 @@ function isList(tokens: readonly Token[], at: number): boolean {
   return isSign(first, "*") || isSign(first, "{");
 }
 
-/** The name after `from`, if nothing comes before it but names, braces, commas and stars. */
+/** Returns the name after `from`, if only names, braces, commas and stars come before it. */
 function nameAfterFrom(tokens: readonly Token[], at: number): string | undefined {
   for (let inBraces = false, next = tokens[at]; next !== undefined; next = tokens[++at]) {
     const after = tokens[at + 1];
@@ -64,13 +64,13 @@ const isSign = (token: Token | undefined, value: string) => token?.kind === "sig
 
 function tokensOf(code: string): Token[] {
   const tokens: Token[] = [];
-  /** Open braces; `true` for one that ends a hole of a template. */
+  /** Open braces; `true` for the brace of a template expression. */
   const braces: boolean[] = [];
   const patterns = {
     skipped: /(?:\s+|\/\/.*|\/\*[^]*?(?:\*\/|$)|^#!.*)+/y,
     word: /[\p{ID_Start}$_#\d][\p{ID_Continue}$\u200c\u200d]*/uy,
     text: /"(?:[^"\\\n]|\\[^])*"|'(?:[^'\\\n]|\\[^])*'/y,
-    // From a backtick, or from the brace after a hole, to the next hole or the end.
+    // From a backtick, or from the brace after an expression, to the next expression or the end.
     template: /[`}](?:[^`\\$]|\\[^]|\$(?!\{))*(`|\$\{|$)/y,
     pattern: /\/(?:[^\\/[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/\w*/y,
   };
@@ -87,7 +87,7 @@ function tokensOf(code: string): Token[] {
     if (sign === "`" || sign === "}" && braces.pop()) {
       const [text, end] = take(patterns.template)!;
       if (end === "${") braces.push(true);
-      // A template without holes names a module as a text does.
+      // A template without expressions names a module like a quoted text.
       const isWhole = sign === "`" && end === "`";
       tokens.push(
         isWhole ? { kind: "text", value: unescaped(text.slice(1, -1)) } : { kind: "sign", value: "`" },
@@ -115,7 +115,7 @@ function mayBeginPattern(before: Token | undefined): boolean {
   return before.kind === "sign" && ![")", "]"].includes(before.value);
 }
 
-/** The text that a literal stands for. */
+/** Returns the text of a literal. */
 function unescaped(text: string): string {
   const plain: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", v: "\v", 0: "\0" };
   return text.replace(
