@@ -1,7 +1,6 @@
 /**
  * Types of a compiled recipe, which the runner runs: plain data, with all names resolved and all defaults filled in.
- * The
- * text that a person writes has other types, so the compiler finds a mistake in the last step before the first one
+ * The text that a person writes has other types, so the compiler finds a mistake in the last step before the first one
  * runs.
  *
  * @module

@@ -67,8 +67,7 @@ export interface OwnStepContext {
   call(operation: string, params?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /**
    * Reports what the broker's lists show about a write with an unknown outcome. Until then the run sends no other
-   * write;
-   * without the report the run ends as `unknown`, even if the step catches the error.
+   * write; without the report the run ends as `unknown`, even if the step catches the error.
    *
    * @param error The error that `call` threw.
    * @param outcome `ok` if the write was executed, `refused` if it was not and no longer can be.
@@ -93,8 +92,7 @@ export interface OwnStep<S extends Readonly<Record<string, StepParam>>, O> {
   params?: S;
   /**
    * Members of the output that recipes may use; the compiler rejects expressions with other members. A member may be
-   * null
-   * or absent. `ok` is always a member.
+   * null or absent. `ok` is always a member.
    *
    * @default expressions may use any member, unchecked
    */

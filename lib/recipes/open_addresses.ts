@@ -1,7 +1,6 @@
 /**
  * Detects addresses that are secrets themselves: anybody who knows a chat webhook can post there, and anybody who knows
- * a
- * ping address can make a dead recipe look alive.
+ * a ping address can make a dead recipe look alive.
  *
  * @module
  */

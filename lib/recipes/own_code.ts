@@ -2,9 +2,8 @@
  * Finds the code files of custom steps and TypeScript recipes, and starts the process in which they run.
  *
  * The process uses a configuration of the toolkit: no `deno.json`, `package.json` or `.npmrc` of the folder has an
- * effect,
- * and nothing is downloaded or installed. Its memory and output are limited. It ends with every process that it has
- * started, even if the program that started it was killed.
+ * effect, and nothing is downloaded or installed. Its memory and output are limited. It ends with every process that it
+ * has started, even if the program that started it was killed.
  *
  * @module
  */

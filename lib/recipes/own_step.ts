@@ -42,8 +42,7 @@ interface LoadOptions {
 
 /**
  * Loads a step's file in a process without permissions, and resolves to its description. Checks its imports before any
- * of
- * it runs.
+ * of it runs.
  *
  * @throws {OwnStepError} If the file cannot be loaded, is not a step, or imports something that it may not.
  */

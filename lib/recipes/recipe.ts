@@ -1,7 +1,6 @@
 /**
  * Recipes: files of steps. A person writes plain data, and the compiler turns it into what the runner runs, so a
- * mistake
- * in the last step is found before the first one runs.
+ * mistake in the last step is found before the first one runs.
  *
  * ```yaml
  * name: end-of-day

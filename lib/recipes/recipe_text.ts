@@ -138,8 +138,7 @@ function deepestIn(text: string): number {
 
 /**
  * Returns the first duplicate name of a map, the first value that is nested too deeply, or the first alias that refers
- * to
- * nothing, to a value that contains it, or to too many values.
+ * to nothing, to a value that contains it, or to too many values.
  */
 function wrongNode(document: ReturnType<typeof parseText>): { offset: number; message: string } | undefined {
   /** Number of values of each anchor, with its aliases expanded; `undefined` while the anchor is being read. */

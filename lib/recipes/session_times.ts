@@ -73,8 +73,7 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
 
 /**
  * How long the closing auction lasts after continuous trading. Hong Kong's ends at a random time between 16:08 and
- * 16:10,
- * and on half-days between 12:08 and 12:10; other auctions are before the close.
+ * 16:10, and on half-days between 12:08 and 12:10; other auctions are before the close.
  */
 const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
 

@@ -2,8 +2,7 @@
  * Creates a Deno cache folder for each process that runs code from outside the toolkit.
  *
  * Code needs no permission for what Deno stores in its cache: `localStorage`, `caches`, and modules that code creates
- * at
- * run time. Each process therefore gets its own cache folder, which is removed when the process ends.
+ * at run time. Each process therefore gets its own cache folder, which is removed when the process ends.
  *
  * @module
  */

@@ -119,7 +119,7 @@ export class SqliteStore extends Store {
     }
     const older = known === undefined ? undefined : whyOlder(known, await this.ownMark());
     if (older !== undefined) throw lostStore(this.name, older, true);
-    // How a file gives back space must be said before its first table.
+    // This setting must come before the first table: it lets the file give back space.
     for (
       const each of [
         "auto_vacuum = incremental",

@@ -266,7 +266,7 @@ Deno.test("export day-book and run write the day book over the trade socket", as
   assertEquals({ code: ran.code, steps: JSON.parse(ran.out).steps.length }, { code: 0, steps: 1 });
 });
 
-Deno.test("sim's --info file leads other processes to the platform directly", async () => {
+Deno.test("other processes can use the platform through sim's --info file", async () => {
   await using files = await folder();
   const info = `${files.path}/sim.json`;
   const ports = ["--http-port", "0", "--push-port", "0"];

@@ -133,7 +133,7 @@ Deno.test("an error of a script never contains the password that a broker repeat
   }
 });
 
-Deno.test("shownText() keeps lines and every script, and shownJson() every character", () => {
+Deno.test("shownText() keeps line breaks and all writing systems, and shownJson() keeps every character", () => {
   const fine = "騰訊控股 100 – naïve 🙂\n\tשלום";
   assertEquals(shownText(fine), fine);
   assertEquals(shownLine(fine), fine.replaceAll(/[\n\t]/g, " "));

@@ -98,8 +98,8 @@ Deno.test("check warns if a slot may be caught up after its day, and says what t
   };
   const daily = "schedule: { calendar: XHKG, at: close+45m }";
   assertEquals(await warned(daily), [
-    'hsgate: warning: "a": step "s" reads "fills.today" as of now, which is refused once the day of its slot is over: ' +
-    'a missed slot of "main" may begin so late (misfire: all), and backfill is refused; for past days use ' +
+    'hsgate: warning: "a": step "s" reads "fills.today" as of now, which hsgate rejects once the day of its slot is over: ' +
+    'a missed slot of "main" may begin so late (misfire: all), and backfill is rejected; for past days use ' +
     '"fills.history", or write "misfire: skip" or a deadline on the same day',
   ]);
   const cases: [head: string, count: number][] = [
@@ -130,7 +130,7 @@ Deno.test("check warns if a slot may be caught up after its day, and says what t
   // Noon of the next session, under the key of the session before.
   assertStringIncludes(
     (await warned("schedule: { calendar: XHKG, at: close+20h }\nmisfire: skip"))[0] ?? "",
-    "which is refused for the slot Fri 2025-08-15 12:00",
+    "which hsgate rejects for the slot Fri 2025-08-15 12:00",
   );
 });
 

@@ -43,7 +43,7 @@ async function dead(b: Bench, about: CompiledRecipe): Promise<string> {
   return key;
 }
 
-testBoth("runManual() tells at a stop what the store holds in the end", async () => {
+testBoth("runManual() returns the state that the store has after a stop", async () => {
   const slow = recipe({ schedules: [], steps: [step({ run: waits })] });
   await using b = await bench({ start, recipes: [] });
   const stop = new AbortController();
@@ -71,7 +71,7 @@ testBoth("runManual() tells at a stop what the store holds in the end", async ()
 });
 
 testBoth(
-  "rerun() takes over a run whose lease has run out, with what it had done, and none that is alive",
+  "rerun() takes over a run with an expired lease and keeps its finished steps; it leaves a live run alone",
   async () => {
     const done: string[] = [];
     const eod = recipe({
@@ -102,7 +102,7 @@ testBoth(
   },
 );
 
-testBoth("rerun() of a run that a dead process had begun from the start does every step anew", async () => {
+testBoth("rerun() repeats every step of a fromStart run whose process died", async () => {
   const done: string[] = [];
   const eod = recipe({ steps: [step({ id: "a", run: () => Promise.resolve(void done.push("a")) })] });
   await using b = await bench({ start, recipes: [eod] });
@@ -118,25 +118,28 @@ testBoth("rerun() of a run that a dead process had begun from the start does eve
   assertEquals(done, ["a"]);
 });
 
-testBoth("rerun() parks a write whose process died at it, and says how to resolve it", async () => {
-  const write = orders([]);
-  await using b = await bench({ start, recipes: [write] });
-  const key = await dead(b, write);
-  await b.store.run(
-    `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
+testBoth(
+  "rerun() does not repeat a write whose process died during it, and says how to resolve it",
+  async () => {
+    const write = orders([]);
+    await using b = await bench({ start, recipes: [write] });
+    const key = await dead(b, write);
+    await b.store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
       values (?, 'one', 0, 1, 'write', 'one', 'begun', 0)`,
-    key,
-  );
-  b.host.jump(MINUTE);
-  const error = await assertRejects(
-    async () => await rerun(b.store, { runKey: key, fromStart: false, now: b.host.now(), recipe: write }),
-    TypeError,
-  );
-  assertStringIncludes(error.message, `hsgate resolve ${key} ok|failed`);
-  assertEquals(await runsOf(b.store), [`${key} waiting_recovery manual`]);
-});
+      key,
+    );
+    b.host.jump(MINUTE);
+    const error = await assertRejects(
+      async () => await rerun(b.store, { runKey: key, fromStart: false, now: b.host.now(), recipe: write }),
+      TypeError,
+    );
+    assertStringIncludes(error.message, `hsgate resolve ${key} ok|failed`);
+    assertEquals(await runsOf(b.store), [`${key} waiting_recovery manual`]);
+  },
+);
 
-testBoth("recoverExpired() keeps to a pause", async () => {
+testBoth("recoverExpired() respects a pause", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
   await b.scheduler.tick();

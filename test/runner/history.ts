@@ -29,7 +29,7 @@ export class History {
   readonly #first: { key: string; slotAt: number };
   /** Columns of each table. */
   readonly #columns: ReadonlyMap<string, readonly string[]>;
-  /** Runs that there were so far. */
+  /** Number of runs so far. */
   count = 1;
 
   private constructor(

@@ -8,7 +8,7 @@ import { postgres } from "../support/stores.ts";
 /** Each of the first readings of the clock, then further and further apart. */
 const POINTS = [...Array.from({ length: 40 }, (_, i) => i + 1), 45, 52, 60, 70, 82, 95, 110, 130, 160, 200];
 
-Deno.test("Scheduler loses nothing and begins no write twice, killed at enumerated points", async () => {
+Deno.test("Scheduler loses nothing and begins no write twice when it is killed at each of many points", async () => {
   using folder = temporaryFolder();
   const until = Date.now() + 60_000;
   let killed = 0;

@@ -46,7 +46,7 @@ async function loseLease({ host, store }: Bench): Promise<void> {
   assert(await resolveOutcome(store, { runKey: runKey!, state: "failed", actor: "me", now: host.now() }));
 }
 
-testBoth("a step whose lease was lost while it slept sends no second order", async () => {
+testBoth("a step that lost its lease during sleep sends no second order", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = await countOf(broker);
   const refused: string[] = [];
@@ -86,7 +86,7 @@ testBoth("a step whose lease was lost while it slept sends no second order", asy
 });
 
 testBoth(
-  "a step that was asleep while nobody noticed keeps its run, and its window all the same",
+  "a step keeps its run after an unnoticed sleep, but its window still applies",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     const before = await countOf(broker);
@@ -113,7 +113,7 @@ testBoth(
   },
 );
 
-testBoth("what a step is still at after its time sends nothing more", async () => {
+testBoth("a step that continues after its timeout sends nothing more", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = await countOf(broker);
   const late = Promise.withResolvers<void>();

@@ -76,7 +76,7 @@ const loseAnswers = ({ simulator: { faults } }: Simulated) =>
   faults.arm({ kind: "lost-answer", operation: "orders.place" });
 
 Deno.test(
-  "the scheduler: a run whose step hides a lost answer is unknown, and holds the account",
+  "scheduler: a run whose step hides a lost answer is unknown, and blocks the account",
   async () => {
     for (const [how, run] of Object.entries(silent)) {
       await using broker = await simulated({ at: FRIDAY_MORNING });
@@ -127,39 +127,42 @@ testBoth("the control: a step that hears of each write is ok, and frees the acco
   assertEquals(began, ["second/s1/2025-08-15#one"]);
 });
 
-testBoth("run --manual: a hidden lost answer ends the run as unknown, and says where to look", async () => {
-  await using broker = await simulated({ at: FRIDAY_MORNING });
-  loseAnswers(broker);
-  await using b = await benchFor(broker, silent["catches the error"]!); // named above
-  b.host.jump(MINUTE);
-  const { store, host } = b;
-  const deps = {
-    store,
-    host,
-    out: "out",
-    redactor: b.redactor,
-    client: () => Promise.resolve(broker.client),
-    secret: () => Promise.reject(new TypeError("none")),
-  };
-  const claimer = { holder: "me", leaseMs: 30_000, accountOf: () => "default" };
-  const conditional = orders([], {
-    steps: [step({
-      effect: "write",
-      async run(context) {
-        const client = await context.client();
-        const terms = { orderType: "stop-loss-limit", triggerValue: "290", validDays: 1 } as const;
-        await client.orders.place({ ...ORDER, side: "sell", ...terms }).catch(() => {});
-      },
-    })],
-  });
-  const { outcome, runKey } = await runManual(conditional, { id: "1", deps, claimer });
-  assertEquals(outcome, { state: "unknown", reason: "write" });
-  const advice = (await unresolvedWriteAdvice(store, (await findRun(store, runKey))!)).join("\n"); // it was just run
-  assertStringIncludes(advice, "which sent orders.place");
-  assertStringIncludes(advice, "hsgate call conditionalOrders.today");
-  assert(!advice.includes("orders.today --all, "), advice);
-  assert(!/ orders\.today/.test(advice), advice);
-});
+testBoth(
+  "run --manual: a hidden lost answer ends the run as unknown, and the output says what to check",
+  async () => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    loseAnswers(broker);
+    await using b = await benchFor(broker, silent["catches the error"]!); // named above
+    b.host.jump(MINUTE);
+    const { store, host } = b;
+    const deps = {
+      store,
+      host,
+      out: "out",
+      redactor: b.redactor,
+      client: () => Promise.resolve(broker.client),
+      secret: () => Promise.reject(new TypeError("none")),
+    };
+    const claimer = { holder: "me", leaseMs: 30_000, accountOf: () => "default" };
+    const conditional = orders([], {
+      steps: [step({
+        effect: "write",
+        async run(context) {
+          const client = await context.client();
+          const terms = { orderType: "stop-loss-limit", triggerValue: "290", validDays: 1 } as const;
+          await client.orders.place({ ...ORDER, side: "sell", ...terms }).catch(() => {});
+        },
+      })],
+    });
+    const { outcome, runKey } = await runManual(conditional, { id: "1", deps, claimer });
+    assertEquals(outcome, { state: "unknown", reason: "write" });
+    const advice = (await unresolvedWriteAdvice(store, (await findRun(store, runKey))!)).join("\n"); // it was just run
+    assertStringIncludes(advice, "which sent orders.place");
+    assertStringIncludes(advice, "hsgate call conditionalOrders.today");
+    assert(!advice.includes("orders.today --all, "), advice);
+    assert(!/ orders\.today/.test(advice), advice);
+  },
+);
 
 /** Runs a custom step with this function body at 10:00; the answer to the first order is lost. */
 async function runOwn(body: string, lose: (broker: Simulated) => void = loseAnswers) {
@@ -196,14 +199,14 @@ ${body}
   return { run: (await runsOf(b.store))[0], sent: now.length - before, error: error ?? "" };
 }
 
-testBoth("a step of one's own in its process: a swallowed error leaves the run unknown", async () => {
+testBoth("a custom step in its process: a swallowed error makes the run unknown", async () => {
   const { run } = await runOwn(`    await call("orders.place", ORDER).catch(() => {});
     return { ok: true };`);
   assertEquals(run, `${KEY} unknown write live`);
 });
 
 testBoth(
-  "a step of one's own that ends its process after a write leaves the run unknown; before it, failed",
+  "a custom step that ends its process after a write makes the run unknown; before a write, failed",
   async () => {
     for (
       const [body, sent] of [
@@ -308,7 +311,7 @@ Deno.test("no client method makes a second write while the first is unknown, but
   assertEquals(guard.unresolvedError?.operation, "orders.cancel");
 });
 
-testBoth("a step that does not say that it writes cannot, on its own and within a run step", async () => {
+testBoth("a step that does not declare a write cannot write, by itself or inside a run step", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
   const refusals: string[] = [];

@@ -55,7 +55,7 @@ async function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUT
   return runManual(about, options);
 }
 
-testBoth("Scheduler leaves a run by hand that waits to the process that started it", async () => {
+testBoth("Scheduler leaves a waiting manual run to the process that started it", async () => {
   const began: string[] = [];
   const write = orders(began);
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
@@ -79,7 +79,7 @@ testBoth("Scheduler leaves a run by hand that waits to the process that started 
   assertEquals(await b.store.get<{ account: string }>("select account from run"), { account: "B" });
 });
 
-testBoth("runManual() that cannot begin in time is over, and nobody runs it later", async () => {
+testBoth("runManual() cancels a run that cannot begin in time, and no process runs it later", async () => {
   const began: string[] = [];
   const write = orders(began);
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
@@ -92,7 +92,7 @@ testBoth("runManual() that cannot begin in time is over, and nobody runs it late
 });
 
 testBoth(
-  "Scheduler does not run what was started by hand when its process died before it wrote",
+  "Scheduler does not run a manual run whose process died before it wrote",
   async () => {
     const began: string[] = [];
     const slow = orders(began, {
@@ -122,39 +122,42 @@ testBoth(
   },
 );
 
-testBoth("a read by hand whose process died is over, says what to type, and goes on from there", async () => {
-  const done: string[] = [];
-  const read = recipe({
-    name: "look",
-    needsAccount: true,
-    steps: [
-      step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
-      step({
-        id: "b",
-        run: ({ attempt }) => attempt === 1 ? new Promise(() => {}) : Promise.resolve(void done.push("b")),
-      }),
-    ],
-  });
-  await using b = await bench({ start: MORNING, recipes: [read], accountOf: () => "A" });
-  const dying = new TestHost(b.host.now());
-  void waiting(b, read, { host: dying });
-  await b.store.run("update lease set until = 0");
-  await dying.pass(1_000);
-  await b.scheduler.start();
-  await b.host.pass(HOUR);
-  await b.scheduler.stop();
-  assertEquals(await runsOf(b.store), [
-    "look/m/1 cancelled its process died; to continue it: hsgate rerun look/m/1 manual",
-  ]);
-  assertEquals(await rerun(b.store, { runKey: "look/m/1", fromStart: false, now: b.host.now() }), true);
-  const { outcome } = await runKey(read, "look/m/1", {
-    deps: depsOf(b),
-    claimer: hand("A"),
-  });
-  assertEquals([outcome.state, done], ["ok", ["a", "b"]]);
-});
+testBoth(
+  "a manual read whose process died is cancelled, names the command to continue it, and can be continued",
+  async () => {
+    const done: string[] = [];
+    const read = recipe({
+      name: "look",
+      needsAccount: true,
+      steps: [
+        step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
+        step({
+          id: "b",
+          run: ({ attempt }) => attempt === 1 ? new Promise(() => {}) : Promise.resolve(void done.push("b")),
+        }),
+      ],
+    });
+    await using b = await bench({ start: MORNING, recipes: [read], accountOf: () => "A" });
+    const dying = new TestHost(b.host.now());
+    void waiting(b, read, { host: dying });
+    await b.store.run("update lease set until = 0");
+    await dying.pass(1_000);
+    await b.scheduler.start();
+    await b.host.pass(HOUR);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(b.store), [
+      "look/m/1 cancelled its process died; to continue it: hsgate rerun look/m/1 manual",
+    ]);
+    assertEquals(await rerun(b.store, { runKey: "look/m/1", fromStart: false, now: b.host.now() }), true);
+    const { outcome } = await runKey(read, "look/m/1", {
+      deps: depsOf(b),
+      claimer: hand("A"),
+    });
+    assertEquals([outcome.state, done], ["ok", ["a", "b"]]);
+  },
+);
 
-testBoth("a write by hand whose process died at it waits for a person", async () => {
+testBoth("a manual write whose process died during it waits for a person", async () => {
   const write = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
   const dying = new TestHost(b.host.now());
@@ -190,7 +193,7 @@ async function takenOver(inner: CompiledRecipe) {
 }
 
 testBoth(
-  "runNested() goes on with an inner run when the outer one is taken over from a dead process",
+  "runNested() continues an inner run when another process takes the outer run over",
   async () => {
     const done: string[] = [];
     const inner = recipe({
@@ -220,7 +223,7 @@ testBoth(
   },
 );
 
-testBoth("runNested() does not repeat what an inner run had begun to write", async () => {
+testBoth("runNested() does not repeat a write that an inner run had begun", async () => {
   let began = 0;
   // The compiler would make it a recipe that writes, which is rejected earlier; the effect of the step must be enough.
   const inner = recipe({
@@ -235,7 +238,7 @@ testBoth("runNested() does not repeat what an inner run had begun to write", asy
   ]]);
 });
 
-testBoth("a run within a run is over with it, and no scheduler goes on with it", async () => {
+testBoth("an inner run ends with its outer run, and no scheduler continues it", async () => {
   let began = 0;
   const hangs = ({ signal }: StepContext) => {
     began++;
@@ -260,7 +263,7 @@ testBoth("a run within a run is over with it, and no scheduler goes on with it",
 });
 
 Deno.test(
-  "runNested() keeps calls of one recipe apart, by step, by what is asked and by how often",
+  "runNested() distinguishes calls of one recipe by step, by parameters and by count",
   async () => {
     const inner = recipe({
       name: "inner",
@@ -338,7 +341,7 @@ const settled = async (b: Bench, runKey: string) =>
   await resolveOutcome(b.store, { runKey, state: "failed", actor: "me", now: b.host.now() });
 
 testBoth(
-  "Scheduler passes slots over while their recipe's own write is open: none is released later",
+  "Scheduler skips slots while their recipe has an unresolved write, and does not release them later",
   async () => {
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
@@ -366,7 +369,7 @@ testBoth(
 );
 
 Deno.test(
-  "Scheduler lets one slot wait for an open write where the recipe queues, as long as its grace",
+  "Scheduler lets one slot wait for an unresolved write if the recipe queues, for its grace period",
   async () => {
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
@@ -384,7 +387,7 @@ Deno.test(
 );
 
 testBoth(
-  "Scheduler lets one slot of another recipe wait for an open write, and judges it by its grace",
+  "Scheduler lets one slot of another recipe wait for an unresolved write, for its grace period",
   async () => {
     for (const [waitMs, last] of [[6 * MINUTE, "ok live"], [12 * MINUTE, "skipped misfire live"]] as const) {
       const began: string[] = [];
@@ -414,7 +417,7 @@ testBoth(
   },
 );
 
-testBoth("runLatestSlot() does not let slots pile up behind the recipe's own open write", async () => {
+testBoth("runLatestSlot() does not queue slots behind the recipe's own unresolved write", async () => {
   const began: string[] = [];
   const write = open(began);
   await using b = await bench({ start: "2025-12-22T02:00Z", recipes: [] });

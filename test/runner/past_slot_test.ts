@@ -37,7 +37,7 @@ const errorsOf = async ({ store }: Bench) =>
   );
 
 testBoth(
-  "a report of 16:45 that begins at 17:30 runs, and one that begins on a later day is refused once",
+  "a 16:45 report that begins at 17:30 runs; one that begins on a later day is rejected once",
   async () => {
     const read: string[] = [];
     await using b = await bench({
@@ -54,7 +54,7 @@ testBoth(
     assertEquals([await runsOf(b.store), read], [["eod/s1/2025-12-22 ok catchup"], [
       "2025-12-22 at 2025-12-22T09:30",
     ]]);
-    // Nobody is there from Monday night to Wednesday morning: Tuesday's report cannot be had any more.
+    // No scheduler runs from Monday night to Wednesday morning: Tuesday's report is no longer available.
     b.host.jump(38 * HOUR);
     const later = b.another("p3");
     await later.start();
@@ -73,7 +73,7 @@ testBoth(
 );
 
 testBoth(
-  "a run that goes on after midnight keeps what it read, and reads nothing more as of now",
+  "a run that continues after midnight keeps what it read, and reads no more present data",
   async () => {
     const read: string[] = [];
     let isCut = true;
@@ -106,7 +106,7 @@ testBoth(
 const range = { drawTraceId: () => "1", mode: "missing" } as const;
 
 testBoth(
-  "planBackfill() and backfill() refuse past days of what reads as of now, and take today's slot",
+  "planBackfill() and backfill() reject past days of a recipe that reads present data, and accept today's slot",
   async () => {
     const eod = recipe({ steps: [reading([])] });
     await using b = await bench({ start: "2025-12-23T10:00Z", recipes: [eod] });
@@ -121,7 +121,7 @@ testBoth(
     assertEquals(await runsOf(b.store), []);
     const today = await planBackfill(b.store, eod, { ...range, from: "2025-12-23", to: "2025-12-23", now });
     assertEquals(today.slots.map(({ run }) => run.runKey), ["eod/s1/2025-12-23"]);
-    // Whether a step with an `if` is reached, or one that needs it, is only known when it runs.
+    // Whether a step with an `if`, or a step that depends on it, runs is only known during the run.
     const open = recipe({
       steps: [step({ id: "look", condition: () => false }), reading([], { needs: ["look"] })],
     });
@@ -176,7 +176,7 @@ testBoth("rerun() refuses to read as of now for a past day, unless the run keeps
   assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
 });
 
-testBoth("approveRun() and resumeRecipe() leave slots of past days that read as of now", async () => {
+testBoth("approveRun() and resumeRecipe() do not run past slots that read present data", async () => {
   const eod = recipe({ misfire: { graceMs: MINUTE, action: "ask", max: 1 }, steps: [reading([])] });
   await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [eod] });
   await b.scheduler.start();
@@ -220,30 +220,33 @@ testBoth("approveRun() and resumeRecipe() leave slots of past days that read as 
   ]);
 });
 
-testBoth("a run by hand is for now, also on a weekend; one that goes on days later is refused", async () => {
-  const read: string[] = [];
-  const eod = recipe({ steps: [reading(read)] });
-  await using b = await bench({ start: "2025-12-21T10:00Z", recipes: [eod] });
-  const options = {
-    deps: {
-      store: b.store,
-      host: b.host,
-      out: "",
-      redactor: b.redactor,
-      client: () => Promise.reject(),
-      secret: () => Promise.reject(),
-    },
-    claimer: { holder: "me", leaseMs: 30_000, accountOf: () => "default" },
-  };
-  const sunday = await runManual(eod, { ...options, id: "1" });
-  assertEquals([sunday.outcome.state, read], ["ok", ["2025-12-21 at 2025-12-21T10:00"]]);
-  const now = b.host.now();
-  const key = await addManualRun(b.store, eod, { id: "2", now, drawTraceId: () => "1" });
-  b.host.jump(DAY);
-  assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
-});
+testBoth(
+  "a manual run reads present data, also on a weekend; continuing it days later is rejected",
+  async () => {
+    const read: string[] = [];
+    const eod = recipe({ steps: [reading(read)] });
+    await using b = await bench({ start: "2025-12-21T10:00Z", recipes: [eod] });
+    const options = {
+      deps: {
+        store: b.store,
+        host: b.host,
+        out: "",
+        redactor: b.redactor,
+        client: () => Promise.reject(),
+        secret: () => Promise.reject(),
+      },
+      claimer: { holder: "me", leaseMs: 30_000, accountOf: () => "default" },
+    };
+    const sunday = await runManual(eod, { ...options, id: "1" });
+    assertEquals([sunday.outcome.state, read], ["ok", ["2025-12-21 at 2025-12-21T10:00"]]);
+    const now = b.host.now();
+    const key = await addManualRun(b.store, eod, { id: "2", now, drawTraceId: () => "1" });
+    b.host.jump(DAY);
+    assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
+  },
+);
 
-testBoth("a recipe within another one goes by the day of that one, whatever it follows itself", async () => {
+testBoth("an inner recipe uses the day of the outer recipe, whatever its own calendar", async () => {
   const seen: unknown[] = [];
   const read: string[] = [];
   const look = step({
@@ -276,29 +279,32 @@ testBoth("a recipe within another one goes by the day of that one, whatever it f
   ]);
 });
 
-testBoth("files of a run without a calendar are filed under the date of its schedule's zone", async () => {
-  const write = step({
-    run: async ({ artifact }) => {
-      await artifact({ dataset: "note", path: "a.txt", bytes: 1, sha256: "00", final: true });
-      return Promise.resolve(null);
-    },
-  });
-  const cron = { id: "s1", form: "cron", cron: "0 1 * * *", timezone: "Asia/Hong_Kong" } as const;
-  await using b = await bench({
-    start: "2025-12-21T16:30Z",
-    recipes: [
-      recipe({ name: "night", schedules: [cron], steps: [write] }),
-      recipe({ name: "often", schedules: [every(HOUR)], steps: [step({ ...write, id: "b" })] }),
-    ],
-  });
-  await b.scheduler.start();
-  await b.host.pass(HOUR);
-  await b.scheduler.stop();
-  assertEquals(
-    (await b.store.all<{ line: string }>(
-      "select run_key || ' ' || business_day as line from artifact order by run_key",
-    ))
-      .map(({ line }) => line),
-    ["night/s1/2025-12-21T17:00:00Z 2025-12-22", "often/s1/2025-12-21T17:00:00Z 2025-12-21"],
-  );
-});
+testBoth(
+  "files of a run without a calendar are stored under the date in its schedule's time zone",
+  async () => {
+    const write = step({
+      run: async ({ artifact }) => {
+        await artifact({ dataset: "note", path: "a.txt", bytes: 1, sha256: "00", final: true });
+        return Promise.resolve(null);
+      },
+    });
+    const cron = { id: "s1", form: "cron", cron: "0 1 * * *", timezone: "Asia/Hong_Kong" } as const;
+    await using b = await bench({
+      start: "2025-12-21T16:30Z",
+      recipes: [
+        recipe({ name: "night", schedules: [cron], steps: [write] }),
+        recipe({ name: "often", schedules: [every(HOUR)], steps: [step({ ...write, id: "b" })] }),
+      ],
+    });
+    await b.scheduler.start();
+    await b.host.pass(HOUR);
+    await b.scheduler.stop();
+    assertEquals(
+      (await b.store.all<{ line: string }>(
+        "select run_key || ' ' || business_day as line from artifact order by run_key",
+      ))
+        .map(({ line }) => line),
+      ["night/s1/2025-12-21T17:00:00Z 2025-12-22", "often/s1/2025-12-21T17:00:00Z 2025-12-21"],
+    );
+  },
+);

@@ -149,7 +149,7 @@ testBoth("a Pruner deletes lines of logs that are older than 90 days, and no oth
   const log = new RunLog(store, "r/1");
   for (const age of [91, 90, 1]) log.add({ at: NOW - age * DAY, level: "info", step: null, text: `${age}` });
   await log.flush();
-  assertEquals((await pruneAll(store)).logLines, 2); // with that of the run's own day
+  assertEquals((await pruneAll(store)).logLines, 2); // including the line on the day of the run
   assertEquals((await logOf(store, "r/1")).map(({ text }) => text), ["90", "1"]);
   assertEquals(await keys(store), ["r/1"]);
 });
@@ -279,7 +279,7 @@ Deno.test("a file gives its space back when most of it is removed", async () => 
   assertEquals(await rows(store, "run"), 10);
 });
 
-Deno.test("a scheduler prunes as it goes, and a slot whose run was removed is not run again", async () => {
+Deno.test("a scheduler prunes while it runs, and a slot whose run was removed does not run again", async () => {
   const done: number[] = [];
   const daily = recipe({ steps: [step({ run: () => Promise.resolve(void done.push(1)) })] });
   await using b = await bench({
@@ -325,7 +325,7 @@ Deno.test("run --if-new removes a batch of old runs, as no scheduler may do so",
   assertEquals([started.code, await left()], [0, 30], started.err);
 });
 
-Deno.test("store prune counts with --dry-run, removes without it, and takes --keep and settings", async () => {
+Deno.test("store prune only counts with --dry-run, removes without it, and uses --keep and the settings", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   {

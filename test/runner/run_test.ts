@@ -30,7 +30,7 @@ async function runSteps(steps: CompiledStep[], given: Parameters<typeof recipe>[
 }
 
 testBoth(
-  "executeRun() hands outputs on, skips what is not needed, and writes nothing after a failure",
+  "executeRun() passes outputs on, skips steps whose condition fails, and writes nothing after a failure",
   async () => {
     const seen: unknown[] = [];
     const { rows, runs } = await runSteps([
@@ -74,7 +74,7 @@ testBoth(
 );
 
 testBoth(
-  "executeRun() tries reads again with longer waits, and neither writes nor displaced logins",
+  "executeRun() retries reads with growing waits, but neither writes nor logins that were taken over",
   async () => {
     let reads = 0;
     const retry = { attempts: 3, waitMs: 1000 };
@@ -103,23 +103,26 @@ testBoth(
   },
 );
 
-testBoth("executeRun() ends steps and runs that take too long, even those that do not listen", async () => {
-  const deaf = () => new Promise(() => {});
-  assertEquals((await runSteps([step({ timeoutMs: 5000, run: deaf })])).rows, [
-    'one 1 failed Cannot finish step "one": it took more than 5000 ms',
-  ]);
-  assertEquals((await runSteps([step({ run: deaf })], { timeoutMs: 9000 })).runs, [
-    "eod/s1/2025-12-24 failed timeout live",
-  ]);
-  assertEquals(
-    (await runSteps([step({ effect: "write", timeoutMs: 5000, run: deaf })], { class: "write" })).runs,
-    [
-      "eod/s1/2025-12-24 unknown write live",
-    ],
-  );
-});
+testBoth(
+  "executeRun() ends steps and runs that take too long, even if they ignore their signal",
+  async () => {
+    const deaf = () => new Promise(() => {});
+    assertEquals((await runSteps([step({ timeoutMs: 5000, run: deaf })])).rows, [
+      'one 1 failed Cannot finish step "one": it took more than 5000 ms',
+    ]);
+    assertEquals((await runSteps([step({ run: deaf })], { timeoutMs: 9000 })).runs, [
+      "eod/s1/2025-12-24 failed timeout live",
+    ]);
+    assertEquals(
+      (await runSteps([step({ effect: "write", timeoutMs: 5000, run: deaf })], { class: "write" })).runs,
+      [
+        "eod/s1/2025-12-24 unknown write live",
+      ],
+    );
+  },
+);
 
-testBoth("executeRun() takes secrets out of outputs, errors, logs and artifacts, by value", async () => {
+testBoth("executeRun() removes secrets from outputs, errors, logs and artifacts, by value", async () => {
   const { store, events } = await runSteps([
     step({
       id: "a",
@@ -140,7 +143,7 @@ testBoth("executeRun() takes secrets out of outputs, errors, logs and artifacts,
 });
 
 testBoth(
-  "executeRun() numbers what is new of a file, and keeps equal bytes apart by where they lie",
+  "executeRun() numbers the revisions of a file, and distinguishes equal bytes at different paths",
   async () => {
     const files = [["a", "1"], ["b", "2"], ["a", "1"], ["b", "2"], ["a", "3"]];
     const { events } = await runSteps(files.map(([folder, sha256], index) =>
@@ -173,7 +176,7 @@ testBoth(
   },
 );
 
-testBoth("runLatestSlot() runs the scheduler's run under the same key, once whoever starts it", async () => {
+testBoth("runLatestSlot() runs the scheduler's run under the same key, and only once", async () => {
   let ran = 0;
   const eod = recipe({ steps: [step({ run: () => Promise.resolve(++ran) })] });
   await using b = await bench({ start: "2025-12-23T08:50Z", recipes: [eod] });
@@ -209,7 +212,7 @@ testBoth("runLatestSlot() runs the scheduler's run under the same key, once whoe
 });
 
 testBoth(
-  "backfill() uses the keys of live runs and reopens them by mode; nothing that writes is repeated",
+  "backfill() uses the keys of live runs and reopens them by mode; no write is repeated",
   async () => {
     let fail = true;
     let ran = 0;
@@ -299,7 +302,7 @@ Deno.test("Store backs itself up, and rejects a store of a newer version", async
   assertEquals(await verifyStore(copy), ['1 rows break the rule "a run that ended has an end time"']);
 });
 
-testBoth("notices go out once, and are tried again when they fail", async () => {
+testBoth("notices are sent once, and retried when they fail", async () => {
   const sent: unknown[] = [];
   let up = false;
   const tell = (what: unknown) => up ? Promise.resolve(void sent.push(what)) : Promise.reject(new Error());

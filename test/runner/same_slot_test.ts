@@ -22,7 +22,7 @@ const eventsOf = async (store: Store, kind: string) =>
 const start = (now: string) => ({ now: at(now), drawTraceId: () => "1".padEnd(32, "0") });
 
 testBoth(
-  "two processes that know a schedule by different ids place the order of an instant once",
+  "two processes that have different ids for a schedule place the order of an instant once",
   async () => {
     const began: string[] = [];
     const old = orders(began, { schedules: [openPlus30("a")] });
@@ -54,7 +54,7 @@ testBoth(
 );
 
 testBoth(
-  "a slot that one schedule leaves out on a half-day is run for the other, by whoever starts it",
+  "a slot that one schedule skips on a half-day runs for the other, whoever starts it",
   async () => {
     // 2025-12-24 closes at noon.
     const both = recipe({
@@ -79,7 +79,7 @@ testBoth(
   },
 );
 
-testBoth("a slot that an edit moved to later on a session that was run leaves a trace", async () => {
+testBoth("an edit that moves the slot of a finished session to a later time leaves an event", async () => {
   const early = recipe({ schedules: [afterClose("s1", 10)] });
   const late = recipe({ schedules: [afterClose("s1", 30)] });
   await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });

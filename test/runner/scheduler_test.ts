@@ -24,7 +24,7 @@ import {
 const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
 
 testBoth(
-  "Scheduler runs each session's slot once and leaves a row for each day that was skipped",
+  "Scheduler runs each session's slot once and writes a row for each skipped day",
   async () => {
     await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [recipe()] });
     await b.scheduler.start();
@@ -64,7 +64,7 @@ async function afterAWeekAway(policy: CompiledRecipe["misfire"], given: Partial<
   return { order, rows: (await runsOf(b.store)).map((line) => line.replace("eod/s1/2025-12-", "")) };
 }
 
-testBoth("Scheduler makes up for missed slots as the misfire policy says", async () => {
+testBoth("Scheduler catches up missed slots by the misfire policy", async () => {
   const grace = { graceMs: 15 * MINUTE, max: 3 };
   assertEquals(await afterAWeekAway({ ...grace, action: "all" }), {
     order: ["09", "10", "11", "12"],
@@ -97,22 +97,25 @@ testBoth("Scheduler makes up for missed slots as the misfire policy says", async
   );
 });
 
-testBoth("Scheduler passes over what is older than the lookback and says how many", async () => {
-  await using b = await bench({
-    start: "2025-01-01T00:00Z",
-    recipes: [recipe({ schedules: [every(HOUR)] })],
-  });
-  await b.scheduler.tick();
-  b.host.jump(20 * DAY);
-  await b.scheduler.tick();
-  assertEquals((await b.store.get<{ n: number }>("select count(*) as n from run"))!.n, 14 * 24);
-  assertEquals(
-    (await b.store.all<{ data: string }>("select data from event where kind = 'passed_over'")).map((r) =>
-      r.data
-    ),
-    ['{"recipe":"eod","schedule":"s1","count":144}'],
-  );
-});
+testBoth(
+  "Scheduler gives slots beyond the look-back limit no row, and records how many there were",
+  async () => {
+    await using b = await bench({
+      start: "2025-01-01T00:00Z",
+      recipes: [recipe({ schedules: [every(HOUR)] })],
+    });
+    await b.scheduler.tick();
+    b.host.jump(20 * DAY);
+    await b.scheduler.tick();
+    assertEquals((await b.store.get<{ n: number }>("select count(*) as n from run"))!.n, 14 * 24);
+    assertEquals(
+      (await b.store.all<{ data: string }>("select data from event where kind = 'passed_over'")).map((r) =>
+        r.data
+      ),
+      ['{"recipe":"eod","schedule":"s1","count":144}'],
+    );
+  },
+);
 
 Deno.test("Scheduler repeats nothing when the clock is set back, and records the jump", async () => {
   const hourly = recipe({ schedules: [every(HOUR)], misfire: { graceMs: HOUR, action: "skip", max: 0 } });
@@ -170,13 +173,13 @@ testBoth("F21: each run key runs once over both New York clock changes, sleep an
 });
 
 testBoth(
-  "F22: a write recipe skips holidays, late wake-ups and days without a calendar, and never spins",
+  "F22: a recipe that writes skips holidays, late wake-ups and days without a calendar, and never loops",
   async () => {
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [orders(began)] });
     await b.scheduler.start();
     await b.host.pass(12 * HOUR);
-    b.host.sleep(20 * HOUR); // over the slot of the half-day
+    b.host.sleep(20 * HOUR); // past the slot of the half-day
     await b.host.pass(4 * DAY);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [
@@ -204,7 +207,7 @@ testBoth(
   },
 );
 
-testBoth("F22: a write that the market refuses is not tried again", async () => {
+testBoth("F22: a write that the market rejects is not retried", async () => {
   let tries = 0;
   const { MarketClosedError } = await import("../../lib/errors.ts");
   const refused = orders([], {
@@ -227,7 +230,7 @@ testBoth("F22: a write that the market refuses is not tried again", async () => 
 });
 
 testBoth(
-  "Scheduler parks a run that died while it wrote, and holds back every other write on the account",
+  "Scheduler leaves a run that died during a write to a person, and blocks every other write on the account",
   async () => {
     const began: string[] = [];
     const hang = orders(began, {
@@ -302,7 +305,7 @@ testBoth("F24: two schedulers share an account: one holds it, a stale hold is re
 });
 
 testBoth(
-  "Scheduler.stop() aborts reads, gives the run back, and the next process reuses what was done",
+  "Scheduler.stop() aborts reads and makes the run due again; the next process keeps its finished steps",
   async () => {
     const done: string[] = [];
     const long = recipe({
@@ -355,7 +358,7 @@ testBoth("Scheduler.stop() lets a write end", async () => {
   assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 ok live"]);
 });
 
-testBoth("Scheduler settles overlaps as the recipe says", async () => {
+testBoth("Scheduler resolves overlaps by the recipe's policy", async () => {
   const rows: Record<string, string[]> = {};
   for (const overlap of ["skip", "queue", "cancel", "parallel"] as const) {
     const slow = recipe({
@@ -387,7 +390,7 @@ testBoth("Scheduler settles overlaps as the recipe says", async () => {
 });
 
 testBoth(
-  "pauseRecipe() leaves rows for what it passes over; resumeRecipe() catches up only when asked",
+  "pauseRecipe() writes rows for skipped slots; resumeRecipe() catches up only on request",
   async () => {
     for (const catchUp of [false, true]) {
       await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [recipe()] });
@@ -410,7 +413,7 @@ testBoth(
 );
 
 testBoth(
-  "Scheduler.reload() swaps recipes at once: edited ones start now, gone ones are paused, not forgotten",
+  "Scheduler.reload() replaces all recipes: edited ones start now, missing ones are paused, not forgotten",
   async () => {
     await using b = await bench({
       start: "2025-12-08T00:00Z",
@@ -447,7 +450,7 @@ testBoth(
   },
 );
 
-testBoth("Scheduler gives an instant that two schedules name to the first of them", async () => {
+testBoth("Scheduler runs an instant that two schedules name for the first of them", async () => {
   const twice = recipe({ schedules: [close45, { ...close45, id: "s2", days: "last-session-of-week" }] });
   await using b = await bench({ start: "2025-12-11T00:00Z", recipes: [twice] });
   await b.scheduler.start();
@@ -461,7 +464,7 @@ testBoth("Scheduler gives an instant that two schedules name to the first of the
 });
 
 Deno.test(
-  "Scheduler gives each slot one row and never moves a watermark back, over random clock histories",
+  "Scheduler writes one row for each slot and never moves a watermark back, for random clock histories",
   async () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     const random = numbers(seed);
@@ -504,7 +507,7 @@ Deno.test(
   },
 );
 
-testBoth("a run that jitter moves begins in its moment, however seldom others are asked for", async () => {
+testBoth("a run that jitter delays begins on time, however rarely the scheduler makes a pass", async () => {
   const often = recipe({ name: "often", schedules: [every(10 * MINUTE, 2 * MINUTE)] });
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [often], pollMs: 10 * MINUTE });
   // A slot of a recipe that no process here can run stays due.

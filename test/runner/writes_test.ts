@@ -37,7 +37,7 @@ Deno.test("storeRiskOf() detects memory, temporary folders, container layers and
   assertEquals(about("/tmp/a.db")?.why, 'it is in "/tmp", which the system empties');
 });
 
-testBoth("a store that does not last holds back writes and lets reads run, and says so once", async () => {
+testBoth("a store that is not durable blocks writes but not reads, and is reported once", async () => {
   const began: string[] = [];
   const store = await openSqlite(":memory:", { doubt: "it is kept in memory" });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [orders(began), recipe()], store });
@@ -57,7 +57,7 @@ testBoth("a store that does not last holds back writes and lets reads run, and s
   assertEquals(told, [`orders/s1/2025-12-22 unsafe ${because}`]);
 });
 
-testBoth("a clock behind the store holds back writes until it has caught up", async () => {
+testBoth("a clock behind the store blocks writes until it has caught up", async () => {
   const began: string[] = [];
   await using b = await bench({ start: "2025-12-22T01:59:50Z", recipes: [orders(began)] });
   await b.scheduler.tick();
@@ -136,7 +136,7 @@ Deno.test("a write follows the actual session: half-days shorten its window", as
   assertEquals(deadline, at("2025-12-24T03:50:00Z"));
 });
 
-testBoth("two writes of one account never run at once, not even when a lease has just run out", async () => {
+testBoth("two writes of one account never run at once, not even when a lease has just expired", async () => {
   const began: string[] = [];
   const hang = orders(began, {
     name: "hang",
@@ -158,7 +158,7 @@ testBoth("two writes of one account never run at once, not even when a lease has
   assertEquals(began, []);
 });
 
-testBoth("an open write holds back other writes of the account, and settling lets them go", async () => {
+testBoth("an unresolved write blocks other writes of the account until it is resolved", async () => {
   const began: string[] = [];
   const lost = orders(began, {
     name: "lost",
@@ -185,7 +185,7 @@ testBoth("an open write holds back other writes of the account, and settling let
   assertEquals(began, ["orders/s1/2025-12-22#one"]);
 });
 
-testBoth("no way leads to a second attempt at a write, or to one of the past", async () => {
+testBoth("nothing repeats a write or makes a write for a past slot", async () => {
   const began: string[] = [];
   const write = orders(began);
   await using b = await bench({ start: "2025-12-22T03:00Z", recipes: [write] });
@@ -234,7 +234,7 @@ testBoth("no way leads to a second attempt at a write, or to one of the past", a
   assertEquals((await runsOf(b.store))[0], "orders/s1/2025-12-22 due live");
 });
 
-testBoth("a recipe that begins to write does not do so for a slot that was listed before", async () => {
+testBoth("a recipe that was read-only when a slot was listed does not write for that slot", async () => {
   const began: string[] = [];
   const reads = recipe({ name: "orders", schedules: orders([]).schedules });
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [reads] });
@@ -254,7 +254,7 @@ testBoth("a recipe that begins to write does not do so for a slot that was liste
 });
 
 testBoth(
-  "approveRun() and refuseRun() decide about runs that were missed; a window that closed decides first",
+  "approveRun() and refuseRun() decide about missed runs; a closed window takes precedence",
   async () => {
     const began: string[] = [];
     const asks = orders(began, { misfire: { graceMs: MINUTE, action: "ask", max: 0 } });
@@ -316,7 +316,7 @@ testBoth(
   },
 );
 
-testBoth("a slot that a crontab line starts keeps to a pause", async () => {
+testBoth("a slot that a crontab line starts respects a pause", async () => {
   await using b = await bench({ start: "2025-12-22T09:00Z", recipes: [recipe()] });
   await b.scheduler.tick();
   await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });

@@ -1,7 +1,6 @@
 /**
  * Infers the types of expressions before the run, and finds parts that can never have a value. CEL's own checker
- * decides
- * which operators and functions accept which types.
+ * decides which operators and functions accept which types.
  *
  * @module
  */

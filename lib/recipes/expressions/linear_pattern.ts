@@ -3,8 +3,7 @@
  * pattern.
  *
  * The engine's regular expressions backtrack, and `^(a+)+$` can take practically forever. This implementation follows
- * all
- * alternatives at once, like RE2, which CEL specifies for `matches`. It therefore supports no look-arounds and no
+ * all alternatives at once, like RE2, which CEL specifies for `matches`. It therefore supports no look-arounds and no
  * back-references.
  *
  * @module

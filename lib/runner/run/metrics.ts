@@ -24,7 +24,7 @@ export function measureRuns(
 ): { onEvent(event: RunEvent): void; onSchedulerEvent(event: SchedulerEvent): void } {
   const lateness = meter.createHistogram("hsgate.run.lateness", {
     unit: "ms",
-    description: "Time from due to begun",
+    description: "Time from when a run is due until it begins",
   });
   const duration = meter.createHistogram("hsgate.run.duration", {
     unit: "ms",

@@ -50,15 +50,15 @@ function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): strin
     const schedule = recipe.schedules.find(({ id }) => id === scheduleId);
     const zone = schedule === undefined ? "UTC" : zoneOf(schedule);
     const slot = `${readable(localTime(never.slotAt, zone))} ${zone}`;
-    return `${what}, which is refused for the slot ${slot} of schedule "${scheduleId}": ${never.why} by then; ` +
+    return `${what}, which hsgate rejects for the slot ${slot} of schedule "${scheduleId}": ${never.why} by then; ` +
       `${other}write an earlier time`;
   }
   const { action, graceMs } = recipe.misfire;
   const names = group.map((each) => `"${each.scheduleId}"`).join(" and ");
   const policy = action === "skip" ? `a grace of ${showDuration(graceMs)}` : `misfire: ${action}`;
   const fix = action === "skip" ? "a shorter grace" : '"misfire: skip" or a deadline on the same day';
-  return `${what}, which is refused once the day of its slot is over: a missed slot of ${names} may begin so late ` +
-    `(${policy}), and backfill is refused; ${other}write ${fix}`;
+  return `${what}, which hsgate rejects once the day of its slot is over: a missed slot of ${names} may begin so late ` +
+    `(${policy}), and backfill is rejected; ${other}write ${fix}`;
 }
 
 /** Returns a mistake for a schedule that has slots only on days without a session. */
