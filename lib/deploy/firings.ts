@@ -6,7 +6,7 @@
  */
 import { calendarZone, coverage, type Mic, sessionsBetween } from "../calendars/mod.ts";
 import type { CalendarSchedule, CompiledSchedule, CronSchedule, EverySchedule } from "../recipes/compiled.ts";
-import { sessionTimeOf } from "../recipes/session_times.ts";
+import { sessionTimeOf } from "../recipes/written_times.ts";
 import { slotsBetween } from "../runner/schedule/slots.ts";
 import { range, readCronFields, sorted } from "./cron_fields.ts";
 

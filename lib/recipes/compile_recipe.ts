@@ -5,7 +5,7 @@
  */
 import type { Issue } from "../errors.ts";
 import { holdsToken, namesSecret, secretAddress } from "./open_addresses.ts";
-import { classOf, findSlow, findUnsafe, micOf, withDefaults } from "./recipe_rules.ts";
+import { classOf, findExcess, findSlow, findUnsafe, withDefaults } from "./recipe_rules.ts";
 import type {
   CompiledNotice,
   CompiledRecipe,
@@ -16,20 +16,19 @@ import type {
   SessionSpan,
 } from "./compiled.ts";
 import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
-import { fileUrl } from "./file_url.ts";
+import { fileUrl, MOST_BYTES } from "./recipe_files.ts";
 import type { CodeFiles } from "./own_code.ts";
 import { sha256 } from "../sha256.ts";
 import { notifyWays } from "./kinds/notify.ts";
-import { readSpan } from "./session_times.ts";
+import { readSpan } from "./written_times.ts";
 import { tooLarge } from "../regular_files.ts";
-import { MOST_BYTES } from "./read_text.ts";
 
 import { RecipeError, type RecipeIssue } from "./recipe_error.ts";
 import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
-import { findExcess } from "./recipe_limits.ts";
 import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
 import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
+import { micOf } from "./step_context.ts";
 import { checkSchema, expected, type Found } from "./schema_issues.ts";
 import { secretOf } from "./expressions/templates.ts";
 import { ANY, type Type } from "./expressions/value_types.ts";

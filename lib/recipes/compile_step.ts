@@ -7,7 +7,7 @@ import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError } from "../errors.ts";
 import { nestedAsOfNow } from "./as_of_now.ts";
 import type { CompiledStep, KnownRecipe, RecipeConnection, StepContext, StepScope } from "./compiled.ts";
-import { durationOf } from "./durations.ts";
+import { durationOf } from "./written_times.ts";
 import { Budget } from "./expressions/budget.ts";
 import type { Expression } from "./expressions/expressions.ts";
 import { bindParams, type ReadParam } from "./recipe_params.ts";

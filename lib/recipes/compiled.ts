@@ -8,8 +8,6 @@
 import type { Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { AsOfNow, RunDay } from "./as_of_now.ts";
-import type { StepPermissions } from "./define_step.ts";
-
 import type { ParamType, Type } from "./expressions/value_types.ts";
 
 /** Effect of a step, which decides whether it may run again. */
@@ -171,6 +169,20 @@ export type SecretOrigin =
   | { env: string }
   | { file: string }
   | { command: readonly string[] };
+
+/** Permissions of a step's process; everything that is not named is denied. */
+export interface StepPermissions {
+  /** Hosts, such as `api.example.com` or `127.0.0.1:8080`. */
+  net?: readonly string[];
+  /** Files and folders, relative to the folder of the step's file. */
+  read?: readonly string[];
+  /** Files and folders, relative to the folder of the step's file. */
+  write?: readonly string[];
+  /** Names of environment variables; the process gets only these, and those that Deno itself needs. */
+  env?: readonly string[];
+  /** Programs. */
+  run?: readonly string[];
+}
 
 /** The code of a custom step. */
 export interface StepCode {

@@ -6,12 +6,10 @@
 import { BrokerError } from "../errors.ts";
 import { type CompileOptions, compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe, KnownRecipe } from "./compiled.ts";
-import { fileUrl } from "./file_url.ts";
+import { fileUrl, MOST_BYTES, readText, recipesOfFolder } from "./recipe_files.ts";
 import { checkWrittenImports, OwnStepError } from "./own_code.ts";
 import { readRegular } from "../regular_files.ts";
-import { MOST_BYTES, readText } from "./read_text.ts";
 import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
-import { recipesOfFolder } from "./recipe_folder.ts";
 
 /**
  * Reads and compiles a file; its steps may refer to recipes of the same folder.

@@ -6,8 +6,8 @@
 export { bindParams } from "./recipe_params.ts";
 export { checkRecipes, compileRecipe, loadRecipe, recipeJsonSchema } from "./recipe.ts";
 export { RecipeError, UnreadCodeError } from "./recipe_error.ts";
-export { defineRecipe } from "./define_recipe.ts";
-export { defineStep } from "./define_step.ts";
+export { defineRecipe } from "./define.ts";
+export { defineStep } from "./define.ts";
 export { powerKey, powerKinds, powersOf, powerText } from "./powers.ts";
 export { runRecipe } from "./run_recipe.ts";
 
@@ -31,18 +31,12 @@ export type {
   StepCode,
   StepContext,
   StepEffect,
+  StepPermissions,
   StepReach,
   StepScope,
 } from "./compiled.ts";
 export type { ParamType } from "./expressions/value_types.ts";
-export type {
-  OwnStep,
-  OwnStepContext,
-  StepOutput,
-  StepParam,
-  StepParams,
-  StepPermissions,
-} from "./define_step.ts";
+export type { OwnStep, OwnStepContext, StepOutput, StepParam, StepParams } from "./define.ts";
 export type {
   CheckedFile,
   CheckOptions,

@@ -8,9 +8,9 @@
  * @module
  */
 import { BrokerError } from "../errors.ts";
-import type { StepPermissions } from "./define_step.ts";
+import type { StepPermissions } from "./compiled.ts";
 import { linesOf } from "./lines.ts";
-import { fileUrl } from "./file_url.ts";
+import { fileUrl } from "./recipe_files.ts";
 import { stepEnvironment } from "./own_step_env.ts";
 import { readRegular } from "../regular_files.ts";
 import { sha256 } from "../sha256.ts";

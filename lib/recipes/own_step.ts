@@ -6,10 +6,8 @@
 import { findOperation } from "../operations/mod.ts";
 import { orAborted } from "../time.ts";
 import { callOperation } from "./call_operation.ts";
-import { ENDED_UNTOLD } from "./guarded_client.ts";
-import type { StepContext } from "./compiled.ts";
-import type { StepPermissions } from "./define_step.ts";
-import { mayHaveHappened } from "./guarded_client.ts";
+import { ENDED_UNTOLD, mayHaveHappened } from "./guarded_client.ts";
+import type { StepContext, StepPermissions } from "./compiled.ts";
 import {
   checkUnchanged,
   type CodeFiles,

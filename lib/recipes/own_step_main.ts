@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { OwnStep, StepParam, StepParams } from "./define_step.ts";
+import type { OwnStep, StepParam, StepParams } from "./define.ts";
 import { type Line, linesOf } from "./lines.ts";
 import { type FromStep, MESSAGE_MARK, type ToStep } from "./own_step_messages.ts";
 

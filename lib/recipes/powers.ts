@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { CompiledRecipe, CompiledStep, KnownRecipe } from "./compiled.ts";
-import type { StepPermissions } from "./define_step.ts";
+import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
 
 /** Kinds of powers, the gravest first, with what each means. */
 export const powerKinds = {

@@ -5,8 +5,15 @@
  */
 import * as z from "zod";
 import type { Mic } from "../calendars/mod.ts";
-import { durationExpected, durationPattern, readDuration } from "./durations.ts";
-import { explainAt, mics, readAt, spanExpected } from "./session_times.ts";
+import {
+  durationExpected,
+  durationPattern,
+  explainAt,
+  mics,
+  readAt,
+  readDuration,
+  spanExpected,
+} from "./written_times.ts";
 import { holdsToken, secretAddress } from "./open_addresses.ts";
 
 const NAME = /^[a-z0-9][a-z0-9-]*$/;

@@ -6,8 +6,7 @@
 import { didYouMean } from "../client/nearest.ts";
 import type { Issue } from "../errors.ts";
 import type { CompiledSchedule } from "./compiled.ts";
-import { durationOf, readDuration } from "./durations.ts";
-import { readAt, readSpan } from "./session_times.ts";
+import { durationOf, readAt, readDuration, readSpan } from "./written_times.ts";
 import type { RecipeSource, ScheduleSource } from "./recipe_schema.ts";
 import { expected, type Found } from "./schema_issues.ts";
 

@@ -159,16 +159,19 @@ export function calendarOf(
   recipe: Pick<CompiledRecipe, "window">,
   schedule?: CompiledSchedule,
 ): Mic | undefined {
-  if (schedule?.form === "calendar") return schedule.mic;
-  if (schedule?.form === "cron" && schedule.onlyIn !== undefined) return schedule.onlyIn;
-  if (schedule?.form === "every" && schedule.while !== undefined) return schedule.while.mic;
-  return recipe.window?.mic;
+  return (schedule && micOf(schedule)) ?? recipe.window?.mic;
+}
+
+/** Returns the market that a schedule itself names; `undefined` if it names none. */
+export function micOf(schedule: CompiledSchedule): Mic | undefined {
+  if (schedule.form === "calendar") return schedule.mic;
+  return schedule.form === "cron" ? schedule.onlyIn : schedule.while?.mic;
 }
 
 /** Returns the time zone of a schedule's days. */
 export function zoneOf(schedule: CompiledSchedule): string {
   if (schedule.form === "cron") return schedule.timezone;
-  const mic = schedule.form === "calendar" ? schedule.mic : schedule.while?.mic;
+  const mic = micOf(schedule);
   return mic === undefined ? "UTC" : calendarZone[mic];
 }
 

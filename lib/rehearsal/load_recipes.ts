@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { recipesOfFolder } from "../recipes/recipe_folder.ts";
+import { recipesOfFolder } from "../recipes/recipe_files.ts";
 import { type CompiledRecipe, loadRecipe } from "../recipes/mod.ts";
 
 /** Loads recipes as of an instant, Unix milliseconds. Compiled recipes are returned as they are. */

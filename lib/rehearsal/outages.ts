@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { durationExpected, durationOf, durationPattern, readDuration } from "../recipes/durations.ts";
+import { durationExpected, durationOf, durationPattern, readDuration } from "../recipes/written_times.ts";
 import { RecipeError } from "../recipes/mod.ts";
 import { readRecipeText } from "../recipes/recipe_text.ts";
 import { checkSchema, type Found } from "../recipes/schema_issues.ts";

@@ -217,7 +217,7 @@ Deno.test("a snapshot is stored under the day of its exchange, not under the UTC
 Deno.test("a custom step cannot read present data on another day either", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
-  const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define_step.ts"));
+  const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define.ts"));
   await Deno.writeTextFile(
     `${folder.path}/my_step.ts`,
     `import { defineStep } from ${from};

@@ -1,10 +1,16 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import type { StepScope } from "../../lib/recipes/compiled.ts";
-import { readDuration, showDuration } from "../../lib/recipes/durations.ts";
+import {
+  readAt,
+  readDuration,
+  readSessionTime,
+  readSpan,
+  sessionTimeOf,
+  showDuration,
+} from "../../lib/recipes/written_times.ts";
 import { Budget } from "../../lib/recipes/expressions/budget.ts";
 import { compileExpression, ExpressionError } from "../../lib/recipes/expressions/expressions.ts";
 import { linearPattern } from "../../lib/recipes/expressions/linear_pattern.ts";
-import { readAt, readSessionTime, readSpan, sessionTimeOf } from "../../lib/recipes/session_times.ts";
 import { readTemplate } from "../../lib/recipes/expressions/templates.ts";
 
 const scope: StepScope = {

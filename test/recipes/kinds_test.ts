@@ -354,7 +354,7 @@ Deno.test("steps do not print the value of an invalid secret", async () => {
 Deno.test("a custom step runs with the permissions that it names, and calls what it may", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
-  const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define_step.ts"));
+  const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define.ts"));
   const write = (name: string, text: string) => Deno.writeTextFile(`${folder.path}/${name}`, text);
   await write("secret.txt", "1");
   await write("open.txt", "2");

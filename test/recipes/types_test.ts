@@ -496,7 +496,7 @@ Deno.test("a check finds why a run of another recipe would be rejected", async (
 
 Deno.test("a check uses the outputs that a custom step declares, or none if it declares none", async () => {
   using folder = temporaryFolder();
-  const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define_step.ts"));
+  const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define.ts"));
   const write = (name: string, outputs: string) =>
     Deno.writeTextFile(
       `${folder.path}/${name}_step.ts`,

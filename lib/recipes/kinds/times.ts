@@ -8,7 +8,7 @@ import { sessionOn } from "../../calendars/mod.ts";
 import { BrokerError } from "../../errors.ts";
 import { systemMachine, wait } from "../../time.ts";
 import type { StepContext } from "../compiled.ts";
-import { readSessionTime, sessionTimeOf } from "../session_times.ts";
+import { readSessionTime, sessionTimeOf } from "../written_times.ts";
 import { calendar } from "../recipe_schema.ts";
 
 /** A moment of the run's session. */

@@ -10,7 +10,7 @@ import { orders } from "../../operations/orders.ts";
 import { quotes } from "../../operations/quotes.ts";
 import { type AsOfNow, asOfNowOf, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
-import { durationOf, showDuration } from "../durations.ts";
+import { durationOf, showDuration } from "../written_times.ts";
 import { someTime } from "../recipe_schema.ts";
 import { day, decimalText, market, markets, security, securityFrom } from "./fields.ts";
 import { stepKind } from "./kind.ts";

@@ -12,7 +12,7 @@ import { BrokerError } from "../../errors.ts";
 import type { TransportEvent } from "../../transports/push/events.ts";
 import { type AsOfNow, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
-import { durationOf } from "../durations.ts";
+import { durationOf } from "../written_times.ts";
 import { someTime } from "../recipe_schema.ts";
 import { folder, security, securityFrom, writesInto } from "./fields.ts";
 import { sha256 } from "../../sha256.ts";

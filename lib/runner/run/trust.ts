@@ -6,12 +6,11 @@
  *
  * @module
  */
-import { fileUrl } from "../../recipes/file_url.ts";
+import { fileUrl, MOST_BYTES, readText } from "../../recipes/recipe_files.ts";
 import { sha256 } from "../../sha256.ts";
 import { codeOfCopies, digestOfCode, findCode, keepCode } from "../../recipes/own_code.ts";
 import { type Power, powerKey, powersOf, powerText } from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
-import { MOST_BYTES, readText } from "../../recipes/read_text.ts";
 import { loadFile } from "../../recipes/load_recipe.ts";
 import type { CompiledRecipe, CompileOptions, StepCode } from "../../recipes/mod.ts";
 import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";

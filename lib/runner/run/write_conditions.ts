@@ -8,7 +8,7 @@ import { lastLook } from "../queries/schedules.ts";
 import { calendarZone } from "../../calendars/mod.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { dateAt, showInstant, tradingDay } from "../../calendars/trading_days.ts";
-import { sessionTimeOf } from "../../recipes/session_times.ts";
+import { sessionTimeOf } from "../../recipes/written_times.ts";
 import type { Store } from "../../store/store.ts";
 
 /** How far the clock may be behind the store's last write. */

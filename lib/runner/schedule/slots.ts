@@ -23,7 +23,7 @@ import {
   usualDay,
   wallInstant,
 } from "../../calendars/trading_days.ts";
-import { sessionTimeOf } from "../../recipes/session_times.ts";
+import { sessionTimeOf } from "../../recipes/written_times.ts";
 
 /** One instant that a schedule names. */
 export interface Slot {

@@ -11,9 +11,9 @@ import {
   type RunnableDays,
   runnableDaysOf,
 } from "../../../lib/runner/schedule/schedule_checks.ts";
-import { showDuration } from "../../../lib/recipes/durations.ts";
+import { showDuration } from "../../../lib/recipes/written_times.ts";
 import type { CompiledRecipe, FileReport, RecipeIssue } from "../../../lib/recipes/mod.ts";
-import { readText } from "../../../lib/recipes/read_text.ts";
+import { readText } from "../../../lib/recipes/recipe_files.ts";
 import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/recipes/recipe_text.ts";
 import { localTime, readable } from "../shared/slot_lines.ts";
 

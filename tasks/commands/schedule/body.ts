@@ -7,7 +7,7 @@ import { calendarVersion } from "../../../lib/calendars/mod.ts";
 import { isBusy } from "../../../lib/store/store_error.ts";
 import type { RunEvent } from "../../../lib/runner/run/report.ts";
 import { TrustFile } from "../../../lib/runner/run/trust_file.ts";
-import { fileUrl } from "../../../lib/recipes/file_url.ts";
+import { fileUrl } from "../../../lib/recipes/recipe_files.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/schedule/scheduler.ts";
 import type { Host } from "../../terminal/host.ts";
 import { calendarsPlace, takeUpCalendars } from "../shared/local_calendars.ts";

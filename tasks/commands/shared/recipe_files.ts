@@ -15,7 +15,7 @@ import { BrokerError } from "../../../lib/errors.ts";
 import { type Judgement, Trust, untrustedText } from "../../../lib/runner/run/trust.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { loadFile, mayHaveName } from "../../../lib/recipes/load_recipe.ts";
-import { recipesOfFolder } from "../../../lib/recipes/recipe_folder.ts";
+import { recipesOfFolder } from "../../../lib/recipes/recipe_files.ts";
 import { linkedOutside } from "../../../lib/confined_paths.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

@@ -1,9 +1,29 @@
 /**
- * Defines custom steps: each is a TypeScript file next to the recipe, which runs in its own process with only the
- * permissions that it names.
+ * Defines recipes and custom steps in TypeScript. A custom step is a file beside the recipe. It runs in its own process
+ * with only the permissions that it names.
  *
  * @module
  */
+import type { StepPermissions } from "./compiled.ts";
+import type { RecipeSource } from "./recipe_schema.ts";
+
+/**
+ * Returns its argument; an editor completes the recipe and checks its types.
+ *
+ * @example A recipe in TypeScript, as the default export of its file
+ * ```ts
+ * import { defineRecipe } from "hsgate/recipes";
+ *
+ * export default defineRecipe({
+ *   name: "morning",
+ *   schedule: { calendar: "XHKG", at: "open-10m" },
+ *   steps: [{ id: "funds", uses: "account.funds", with: { market: "hk" } }],
+ * });
+ * ```
+ */
+export function defineRecipe(recipe: RecipeSource): RecipeSource {
+  return recipe;
+}
 
 /** Type of a step's parameter. */
 export interface StepParam {
@@ -33,20 +53,6 @@ interface TypeOf {
 export type StepParams<S extends Readonly<Record<string, StepParam>>> = {
   [K in keyof S]: TypeOf[S[K]["type"]];
 };
-
-/** Permissions of a step's process; everything that is not named is denied. */
-export interface StepPermissions {
-  /** Hosts, such as `api.example.com` or `127.0.0.1:8080`. */
-  net?: readonly string[];
-  /** Files and folders, relative to the folder of the step's file. */
-  read?: readonly string[];
-  /** Files and folders, relative to the folder of the step's file. */
-  write?: readonly string[];
-  /** Names of environment variables; the process gets only these, and those that Deno itself needs. */
-  env?: readonly string[];
-  /** Programs. */
-  run?: readonly string[];
-}
 
 /** Context of a custom step. */
 export interface OwnStepContext {
