@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { Redactor } from "../../lib/redact.ts";
-import { jitterOf } from "../../lib/runner/schedule/run_key.ts";
+import { jitterOf } from "../../lib/runner/schedule/plan_run.ts";
 import { runLatestSlot } from "../../lib/runner/run/script.ts";
 import { at, type Bench, bench, every, MINUTE, recipe, settle, step } from "./support.ts";
 

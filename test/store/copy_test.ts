@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { insertRun } from "../../lib/runner/queries/runs.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { copyStore } from "../../lib/runner/queries/store_copy.ts";
-import { whyNoWrites } from "../../lib/runner/run/write_conditions.ts";
+import { whyNoWrites } from "../../lib/runner/claims/claims.ts";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 import type { Store } from "../../lib/store/store.ts";

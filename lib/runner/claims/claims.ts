@@ -25,7 +25,8 @@ import {
   unresolvedOn,
   writingOn,
 } from "../queries/runs.ts";
-import { whyNoWrites } from "../run/write_conditions.ts";
+import { lastLook } from "../queries/schedules.ts";
+import { showInstant } from "../../calendars/trading_days.ts";
 
 /** A process that claims runs. */
 export interface Claimer {
@@ -178,4 +179,17 @@ export async function accountHolder(
 ): Promise<string | undefined> {
   // A process name may contain spaces; a run key cannot.
   return (await leaseHolder(store, mutexOf(account), now))?.split(" ").at(-1);
+}
+
+/** How far the clock may be behind the store's last write. */
+const TOLERANCE_MS = 2_000;
+
+/** Returns why no write may be sent to the broker now; `undefined` if it may. This never blocks reads. */
+export async function whyNoWrites(store: Store, now: number): Promise<string | undefined> {
+  if (store.doubt !== undefined) return `the store is not durable: ${store.doubt}`;
+  if (store.clockFault !== undefined) return store.clockFault;
+  // The watermark is the time of the last pass of any scheduler, and never goes back.
+  const seen = await lastLook(store);
+  if (seen === undefined || now >= seen - TOLERANCE_MS) return undefined;
+  return `the clock is behind the store's last write at ${showInstant(seen)}: one of the two is wrong`;
 }

@@ -16,7 +16,7 @@ import {
   skippedAsPaused,
   skipRun,
 } from "../queries/runs.ts";
-import { whyOutside } from "../run/write_conditions.ts";
+import { whyOutside } from "../schedule/plan_run.ts";
 import { beginSchedules, type ListingOptions, listSchedules } from "../schedule/listing.ts";
 import { whyPastSlot } from "../schedule/past_slot.ts";
 import { ScheduleCursor } from "../schedule/slots.ts";

@@ -11,11 +11,10 @@ import { findSchedule, pauseOf, RECIPE_MISSING, type ScheduleRow } from "../quer
 import { lastMissingAt, scheduleBeginnings } from "../queries/events.ts";
 import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
 import { prunedUntil } from "../queries/retention.ts";
-import { runKeyOf } from "../schedule/run_key.ts";
+import { runKeyOf, windowOn } from "../schedule/plan_run.ts";
 import type { RunRow } from "../queries/runs.ts";
 import { eachSlot, type Slot } from "../schedule/slots.ts";
 import { showTime } from "./why_run.ts";
-import { windowOn } from "../run/write_conditions.ts";
 import { shellHint } from "../../shell_words.ts";
 
 const DAY_MS = 86_400_000;

@@ -35,7 +35,8 @@ import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts"
 import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
 import { noteLoginEnd, noteSlowness } from "./end_warnings.ts";
 import { RunReport } from "./report.ts";
-import { whyNoWrites, whyOutside } from "./write_conditions.ts";
+import { whyNoWrites } from "../claims/claims.ts";
+import { whyOutside } from "../schedule/plan_run.ts";
 
 /** Wait before a locked store is tried again. */
 const ASK_STORE_MS = 1_000;

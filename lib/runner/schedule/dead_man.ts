@@ -7,7 +7,7 @@
 import { type Machine, wait } from "../../time.ts";
 import type { Redactor } from "../../redact.ts";
 import type { RunEvent } from "../run/report.ts";
-import { runId } from "./run_key.ts";
+import { runId } from "./plan_run.ts";
 import type { SchedulerEvent } from "./scheduler.ts";
 
 /** Kinds of pings; `success` of the scheduler itself means that it is alive. */

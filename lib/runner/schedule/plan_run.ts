@@ -1,16 +1,17 @@
 /**
- * Plans the row of a run for a slot: when it is due, its deadline, or why it is skipped.
+ * Plans runs: their keys, when they are due, when their window is open, their deadline, or why they are skipped. Two starts
+ * with the same key are one run.
  *
  * @module
  */
-import { calendarVersion as versionOf, isProjected } from "../../calendars/mod.ts";
+import { calendarVersion as versionOf, calendarZone, isProjected } from "../../calendars/mod.ts";
+import { dateAt, showInstant, tradingDay } from "../../calendars/trading_days.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
-import { jitterOf, runKeyOf } from "./run_key.ts";
+import { sessionTimeOf } from "../../recipes/written_times.ts";
+import type { Machine } from "../../time.ts";
 import type { NewRun, SkipReason } from "../queries/runs.ts";
 import type { Slot } from "./slots.ts";
-import { windowOn } from "../run/write_conditions.ts";
-import type { Machine } from "../../time.ts";
 
 export { calendarOf, zoneOf };
 
@@ -84,4 +85,78 @@ export function drawTraceId(machine: Pick<Machine, "random">): string {
   let digits = "1";
   for (let i = 1; i < 32; i++) digits += "0123456789abcdef"[Math.floor(machine.random() * 16)];
   return digits;
+}
+
+/** No write is sent in the last minutes before the close of the day, even on a half-day. */
+const MARGIN_MS = 10 * 60_000;
+
+/** The window of one day, epoch milliseconds; both ends are included. */
+export interface OpenWindow {
+  from: number;
+  until: number;
+}
+
+type Windowed = Pick<CompiledRecipe, "class" | "window">;
+
+/**
+ * Returns a recipe's window on the day of an instant; `undefined` if the recipe has none.
+ *
+ * A recipe that writes stays within the session of that day: a half-day or a late open makes the window shorter.
+ */
+export function windowOn(
+  { class: kind, window }: Windowed,
+  at: number,
+): OpenWindow | "closed" | "unknown" | undefined {
+  if (window === undefined) return undefined;
+  const { mic } = window;
+  const day = tradingDay(mic, dateAt(at, calendarZone[mic]));
+  if (typeof day === "string") return "closed";
+  const [from, until] = [sessionTimeOf(mic, day, window.from), sessionTimeOf(mic, day, window.to)];
+  if (kind !== "write") return { from, until };
+  if (day.assumed || day.projected) return "unknown";
+  return { from: Math.max(from, day.openAt), until: Math.min(until, day.closeAt - MARGIN_MS) };
+}
+
+/** Returns why a write for a slot may not begin now; `undefined` if it may. */
+export function whyOutside(recipe: Windowed, slotAt: number, now: number): string | undefined {
+  const window = windowOn(recipe, slotAt);
+  if (window === undefined) return undefined;
+  if (window === "closed") return `${recipe.window?.mic} has no session on the day`;
+  if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not cover the day`;
+  if (now < window.from) return `its window opens at ${showInstant(window.from)}`;
+  return now > window.until ? `its window closed at ${showInstant(window.until)}` : undefined;
+}
+
+/** Returns the key of a slot's run: `eod/s1/2025-08-15`. It omits the recipe's text, so that an edit runs no slot again. */
+export function runKeyOf(recipe: string, schedule: CompiledSchedule, slot: Slot): string {
+  return `${recipe}/${schedule.id}/${slot.key}`;
+}
+
+/** Returns the key of a run that a person started. */
+export function manualRunKey(recipe: string, id: string): string {
+  return `${recipe}/m/${id}`;
+}
+
+/** Returns the delay of a run after its slot. Every process computes the same delay (FNV-1a of the key). */
+export function jitterOf(runKey: string, jitterMs: number): number {
+  if (jitterMs <= 0) return 0;
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(runKey)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  // Short keys that differ in their last digits differ only in low bits, so the bits are mixed.
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
+  return Math.floor(((hash ^ (hash >>> 13)) >>> 0) / 0x1_0000_0000 * jitterMs);
+}
+
+/** Namespace of the ids that are made of run keys. */
+const NAMESPACE = "6c1f7d0e-8a55-5e0b-9a4b-3d1c5b7e2f90";
+
+/** Returns the UUIDv5 of a run key, which identifies the run at a dead-man service. */
+export async function runId(runKey: string): Promise<string> {
+  const space = Uint8Array.fromHex(NAMESPACE.replaceAll("-", ""));
+  const name = new TextEncoder().encode(runKey);
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-1", new Uint8Array([...space, ...name])));
+  const bytes = hash.slice(0, 16);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x50; // sixteen bytes
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return bytes.toHex().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

@@ -6,8 +6,7 @@
  */
 import { calendarZone } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import { type OpenWindow, windowOn } from "../run/write_conditions.ts";
-import { planRun } from "./plan_run.ts";
+import { type OpenWindow, planRun, windowOn } from "./plan_run.ts";
 import { addDays, dateAt, tradingDay, wallInstant } from "../../calendars/trading_days.ts";
 import { firstSlot, latestSlot, readPattern, type Slot, slotsBetween } from "./slots.ts";
 

@@ -12,8 +12,7 @@ import { recordKeyCollision } from "./listing.ts";
 import { pauseOf } from "../queries/schedules.ts";
 import { findPastRead, type PastRead } from "./past_slot.ts";
 import { businessDayOf, calendarOf } from "../../recipes/step_context.ts";
-import { planRun } from "./plan_run.ts";
-import { manualRunKey } from "./run_key.ts";
+import { manualRunKey, planRun, whyOutside, windowOn } from "./plan_run.ts";
 import {
   findRun,
   insertRun,
@@ -25,7 +24,6 @@ import {
   type RunRow,
   skipRun,
 } from "../queries/runs.ts";
-import { whyOutside, windowOn } from "../run/write_conditions.ts";
 
 const DAY_MS = 86_400_000;
 

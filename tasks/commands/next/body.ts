@@ -5,7 +5,7 @@
  */
 import type { Store } from "../../../lib/store/store.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
-import { runKeyOf } from "../../../lib/runner/schedule/run_key.ts";
+import { runKeyOf } from "../../../lib/runner/schedule/plan_run.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { collidingSlot } from "../../../lib/runner/schedule/listing.ts";

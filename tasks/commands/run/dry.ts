@@ -6,8 +6,7 @@
 import type { Client } from "../../../lib/client/client.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { manualScope } from "../../../lib/recipes/step_context.ts";
-import { manualRunKey } from "../../../lib/runner/schedule/run_key.ts";
-import { whyOutside } from "../../../lib/runner/run/write_conditions.ts";
+import { manualRunKey, whyOutside } from "../../../lib/runner/schedule/plan_run.ts";
 import {
   type DryRun,
   dryRunRecipe,

@@ -15,7 +15,7 @@ import {
   type ScriptResult,
 } from "../../../lib/runner/run/script.ts";
 import { findPastSlot } from "../../../lib/runner/schedule/starts.ts";
-import { whyOutside, windowOn } from "../../../lib/runner/run/write_conditions.ts";
+import { whyOutside, windowOn } from "../../../lib/runner/schedule/plan_run.ts";
 import { bindParams, type CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { plain } from "../../terminal/print.ts";
