@@ -7,13 +7,11 @@
 import { calendarVersion as versionOf, calendarZone, isProjected } from "../../calendars/mod.ts";
 import { dateAt, showInstant, tradingDay } from "../../calendars/trading_days.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
+import { calendarOf } from "../../recipes/step_context.ts";
 import { sessionTimeOf } from "../../recipes/written_times.ts";
 import type { Machine } from "../../time.ts";
 import type { NewRun, SkipReason } from "../queries/runs.ts";
 import type { Slot } from "./slots.ts";
-
-export { calendarOf, zoneOf };
 
 /** What a row needs in addition to the slot. */
 interface PlanRunOptions {

@@ -15,7 +15,7 @@ import {
   type Session,
   sessionsBetween,
 } from "../../../lib/calendars/mod.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { CalendarInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

@@ -15,7 +15,7 @@ import {
   type Override,
   sessionOn,
 } from "../../../lib/calendars/mod.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { CalendarSetInput, CalendarUnsetInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { calendarsPlace, readCalendars, writeCalendars } from "../shared/local_calendars.ts";

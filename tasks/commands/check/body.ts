@@ -5,9 +5,9 @@
  */
 import { clockChangeSlots } from "../../../lib/runner/schedule/schedule_checks.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
-import { calendarOf } from "../../../lib/runner/schedule/plan_run.ts";
+import { calendarOf } from "../../../lib/recipes/step_context.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { isOpenToOthers } from "../../../lib/loopback.ts";
 import { Trust } from "../../../lib/runner/run/trust.ts";
 import { checkRecipes, type CheckReport, type FileReport, powersOf } from "../../../lib/recipes/mod.ts";

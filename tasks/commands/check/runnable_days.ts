@@ -5,7 +5,7 @@
  */
 import { calendarZone } from "../../../lib/calendars/mod.ts";
 import { type LateReads, lateReadsOf } from "../../../lib/runner/schedule/past_slot.ts";
-import { zoneOf } from "../../../lib/runner/schedule/plan_run.ts";
+import { zoneOf } from "../../../lib/recipes/step_context.ts";
 import {
   type MissedDay,
   type RunnableDays,
