@@ -7,7 +7,7 @@ import { BrokerError } from "../errors.ts";
 import { type CompileOptions, compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe, KnownRecipe } from "./compiled.ts";
 import { fileUrl, MOST_BYTES, readText, recipesOfFolder } from "./recipe_files.ts";
-import { checkWrittenImports, OwnStepError } from "./own_code.ts";
+import { checkWrittenImports, OwnStepError } from "./own_steps/own_code.ts";
 import { readRegular } from "../regular_files.ts";
 import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
 
@@ -44,7 +44,7 @@ async function readFile(
       await checkWrittenImports(file, new URL(".", file));
       throw new UnreadCodeError(path);
     }
-    const { readExport } = await import("./own_step.ts");
+    const { readExport } = await import("./own_steps/own_step.ts");
     const value = await readExport(file, { signal, code: codeOf?.(file) });
     if (value !== null) return { text, fileName: path, value };
   } catch (error) {

@@ -13,9 +13,9 @@ import { callOperation } from "./call_operation.ts";
 import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
 import type { StepKind } from "./kinds/kind.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
-import { checkWrittenImports, type CodeFiles, OwnStepError } from "./own_code.ts";
-import type { OwnStep } from "./own_step.ts";
-import type { StepDescription } from "./own_step_messages.ts";
+import { checkWrittenImports, type CodeFiles, OwnStepError } from "./own_steps/own_code.ts";
+import type { OwnStep } from "./own_steps/own_step.ts";
+import type { StepDescription } from "./own_steps/step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
 import { namesSecret } from "./open_addresses.ts";
 import { checkSchema, expected, type Found, valueAt } from "./schema_issues.ts";
@@ -240,7 +240,7 @@ async function ownMaker(
     return expected(["uses"], "a recipe that is a file, as its step is one beside it");
   }
   const file = new URL(uses, folder);
-  const { describeOwnStep, runOwnStep } = await import("./own_step.ts");
+  const { describeOwnStep, runOwnStep } = await import("./own_steps/own_step.ts");
   let about: OwnStep;
   try {
     if (withoutCode) {

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { stepEnvironment } from "../../lib/recipes/own_step_env.ts";
+import { stepEnvironment } from "../../lib/recipes/own_steps/step_environment.ts";
 import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
 
 const PASSWORD = "Tr4de-Pa55word";

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { checkWrittenImports, codeLimits, OwnStepError } from "../../lib/recipes/own_code.ts";
-import { describeOwnStep, readExport } from "../../lib/recipes/own_step.ts";
+import { checkWrittenImports, codeLimits, OwnStepError } from "../../lib/recipes/own_steps/own_code.ts";
+import { describeOwnStep, readExport } from "../../lib/recipes/own_steps/own_step.ts";
 import { loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
 import { temporaryFolder } from "../day_book/simulated.ts";
 import { type Noted, stepContext } from "./support.ts";
@@ -443,7 +443,7 @@ Deno.test("folders of killed programs are removed at the next start, but no fold
     args: [
       "eval",
       "--no-lock",
-      `import { describeOwnStep } from "${import.meta.resolve("../../lib/recipes/own_step.ts")}";
+      `import { describeOwnStep } from "${import.meta.resolve("../../lib/recipes/own_steps/own_step.ts")}";
        await describeOwnStep(new URL("file://${folder.path}/own_step.ts"));`,
     ],
     env: { TMPDIR: temporary.path },

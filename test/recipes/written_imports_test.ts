@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { writtenImports } from "../../lib/recipes/written_imports.ts";
+import { writtenImports } from "../../lib/recipes/own_steps/written_imports.ts";
 
 Deno.test("writtenImports() finds each way to name a module, and nothing in comments, texts and patterns", () => {
   const code = `#!/usr/bin/env deno

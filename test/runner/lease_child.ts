@@ -7,7 +7,7 @@ import { createClient } from "../../lib/client/client.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
-import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_step.ts";
+import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_steps/own_step.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { every, orders, realHost, step } from "./support.ts";
 

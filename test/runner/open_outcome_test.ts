@@ -14,7 +14,7 @@ import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
 import type { StepContext } from "../../lib/recipes/compiled.ts";
 import { WriteGuard } from "../../lib/recipes/guarded_client.ts";
-import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_step.ts";
+import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_steps/own_step.ts";
 import { runRecipe } from "../../lib/recipes/run_recipe.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { OwnStep, StepParam, StepParams } from "./define.ts";
+import type { OwnStep, StepParam, StepParams } from "../define.ts";
 import { type Line, linesOf } from "./lines.ts";
-import { type FromStep, MESSAGE_MARK, type ToStep } from "./own_step_messages.ts";
+import { type FromStep, MESSAGE_MARK, type ToStep } from "./step_messages.ts";
 
 // Stdout carries the answers; printed output goes to stderr, where the runner logs it.
 // deno-lint-ignore no-console -- a step may print, and must not break the answers by it

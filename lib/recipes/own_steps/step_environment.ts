@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { StepPermissions } from "./compiled.ts";
+import type { StepPermissions } from "../compiled.ts";
 
 /**
  * Variables with which Deno finds its cache, certificates and packages, and programs find other programs and the time

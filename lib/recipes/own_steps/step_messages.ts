@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { StepPermissions } from "./compiled.ts";
-import type { OwnStepContext, StepOutput, StepParam } from "./define.ts";
+import type { StepPermissions } from "../compiled.ts";
+import type { OwnStepContext, StepOutput, StepParam } from "../define.ts";
 
 /**
  * Prefix of each line that `serve` writes, which distinguishes it from the step's own output. A step that prints the

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { sha256 } from "../sha256.ts";
+import { sha256 } from "../../sha256.ts";
 
 /** Location of Deno's cache, and the parts that a process needs. */
 export interface StepCache {

@@ -7,13 +7,13 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
-import type { StepPermissions } from "./compiled.ts";
+import { BrokerError } from "../../errors.ts";
+import type { StepPermissions } from "../compiled.ts";
 import { linesOf } from "./lines.ts";
-import { fileUrl } from "./recipe_files.ts";
-import { stepEnvironment } from "./own_step_env.ts";
-import { readRegular } from "../regular_files.ts";
-import { sha256 } from "../sha256.ts";
+import { fileUrl } from "../recipe_files.ts";
+import { stepEnvironment } from "./step_environment.ts";
+import { readRegular } from "../../regular_files.ts";
+import { sha256 } from "../../sha256.ts";
 import { writtenImports } from "./written_imports.ts";
 import { list, MAKE_CACHE, stepCache } from "./step_cache.ts";
 
@@ -261,7 +261,7 @@ async function realFile(file: URL, module: URL, root: string): Promise<string> {
   throw refuseCode(file, `it imports "${name}", which is outside the folder of the recipe`);
 }
 
-const toolkit = new URL("../../", import.meta.url);
+const toolkit = new URL("../../../", import.meta.url);
 
 /** Returns whether a module belongs to the toolkit, which may be imported from anywhere. */
 function isToolkit(specifier: string): boolean {

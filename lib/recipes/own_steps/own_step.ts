@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { findOperation } from "../operations/mod.ts";
-import { orAborted } from "../time.ts";
-import { callOperation } from "./call_operation.ts";
-import { ENDED_UNTOLD, mayHaveHappened } from "./guarded_client.ts";
-import type { StepContext, StepPermissions } from "./compiled.ts";
+import { findOperation } from "../../operations/mod.ts";
+import { orAborted } from "../../time.ts";
+import { callOperation } from "../call_operation.ts";
+import { ENDED_UNTOLD, mayHaveHappened } from "../guarded_client.ts";
+import type { StepContext, StepPermissions } from "../compiled.ts";
 import {
   checkUnchanged,
   type CodeFiles,
@@ -18,8 +18,8 @@ import {
   startCode,
   STOPPED,
 } from "./own_code.ts";
-import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./own_step_messages.ts";
-import { isParamType, paramTypes } from "./recipe_params.ts";
+import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./step_messages.ts";
+import { isParamType, paramTypes } from "../recipe_params.ts";
 
 /** What is known about a step's file: its own description, and its code files. */
 export interface OwnStep extends StepDescription {
@@ -72,7 +72,7 @@ export async function readExport(file: URL, options: LoadOptions = {}): Promise<
   return value;
 }
 
-const ourMain = JSON.stringify(import.meta.resolve("./own_step_main.ts"));
+const ourMain = JSON.stringify(import.meta.resolve("./step_main.ts"));
 
 // Static imports need no read permission, so the step gets only the permissions that it names.
 const stepMain = (file: URL) =>
