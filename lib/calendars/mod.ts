@@ -277,25 +277,6 @@ export class Calendars {
 /** The calendars without updates and overrides of a user. */
 export const builtInCalendars = new Calendars();
 
-let current = builtInCalendars;
-/** As it was: to be removed. */
-export function useLocalCalendars(local: LocalCalendars): void {
-  current = new Calendars(local);
-}
-export const calendars = (): Calendars => current;
-export const dataOf = (mic: DataMic) => current.dataOf(mic);
-export const sessionOn = (mic: Mic, date: string) => current.sessionOn(mic, date);
-export const sessionsBetween = (mic: Mic, from: string, to: string) => current.sessionsBetween(mic, from, to);
-export const previousSession = (mic: Mic, date: string) => current.previousSession(mic, date);
-export const nextSession = (mic: Mic, date: string) => current.nextSession(mic, date);
-export const coverage = (mic: Mic) => current.coverage(mic);
-export const isProjected = (mic: Mic, date: string) => current.isProjected(mic, date);
-export const overridesOn = (mic: Mic, date: string) => current.overridesOn(mic, date);
-export const overridesOf = (mic: Mic) => current.overridesOf(mic);
-export const halfDayHours = (mic: Mic) => current.halfDayHours(mic);
-export const isOverrideNeedless = (override: Override) => current.isOverrideNeedless(override);
-export const calendarVersion = (mic: Mic) => current.version(mic);
-
 /** Returns the Stock Connect links that include a market. */
 export function linksOf(mic: Mic): Mic[] {
   return mics.filter((each) => ends[each]?.includes(mic));

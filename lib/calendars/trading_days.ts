@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { calendarZone, coverage, isProjected, type Mic, type Session, sessionOn } from "./mod.ts";
+import { type Calendars, calendarZone, type Mic, type Session } from "./mod.ts";
 
 /** A day on which a market trades, or would have if it were not a holiday. */
 export interface TradingDay {
@@ -21,21 +21,15 @@ export interface TradingDay {
   projected: boolean;
 }
 
-const usualHours = new Map<Mic, { open: string; close: string }>();
-
 /** Returns the hours of the last full session in the market's calendar. */
-function hoursOf(mic: Mic): { open: string; close: string } {
-  let hours = usualHours.get(mic);
-  if (hours === undefined) {
-    let date = Temporal.PlainDate.from(coverage(mic).through);
-    let session: Session | string = "closed";
-    while (typeof session === "string" || session.halfDay) {
-      session = sessionOn(mic, date.toString());
-      date = date.subtract({ days: 1 });
-    }
-    usualHours.set(mic, hours = { open: session.open, close: session.close });
+function hoursOf(calendars: Calendars, mic: Mic): { open: string; close: string } {
+  let date = Temporal.PlainDate.from(calendars.coverage(mic).through);
+  let session: Session | string = "closed";
+  while (typeof session === "string" || session.halfDay) {
+    session = calendars.sessionOn(mic, date.toString());
+    date = date.subtract({ days: 1 });
   }
-  return hours;
+  return session;
 }
 
 /**
@@ -71,29 +65,29 @@ export function addDays(date: string, days: number): string {
 const isWeekend = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek > 5;
 
 /** Returns a day with the usual hours, without regard to the calendar. */
-export function usualDay(mic: Mic, date: string): TradingDay {
-  const { open, close } = hoursOf(mic);
+export function usualDay(calendars: Calendars, mic: Mic, date: string): TradingDay {
+  const { open, close } = hoursOf(calendars, mic);
   const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
   return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true, projected: false };
 }
 
 /** Returns what a market does on a date; a weekday without trading is a holiday. */
-export function tradingDay(mic: Mic, date: string): TradingDay | "holiday" | "weekend" {
-  const session = sessionOn(mic, date);
+export function tradingDay(calendars: Calendars, mic: Mic, date: string): TradingDay | "holiday" | "weekend" {
+  const session = calendars.sessionOn(mic, date);
   if (typeof session !== "string") {
     const { openAt, closeAt, halfDay } = session;
-    return { date, openAt, closeAt, halfDay, assumed: false, projected: isProjected(mic, date) };
+    return { date, openAt, closeAt, halfDay, assumed: false, projected: calendars.isProjected(mic, date) };
   }
   if (isWeekend(date)) return "weekend";
-  return session === "closed" ? "holiday" : usualDay(mic, date);
+  return session === "closed" ? "holiday" : usualDay(calendars, mic, date);
 }
 
 /** Returns the nearest trading day before (`-1`) or after (`1`) a date. */
-export function neighbourDay(mic: Mic, date: string, step: 1 | -1): TradingDay {
+export function neighbourDay(calendars: Calendars, mic: Mic, date: string, step: 1 | -1): TradingDay {
   let day: TradingDay | string;
   do {
     date = addDays(date, step);
-    day = tradingDay(mic, date);
+    day = tradingDay(calendars, mic, date);
   } while (typeof day === "string");
   return day;
 }

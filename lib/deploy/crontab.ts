@@ -53,7 +53,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
   const rows: Deployment["rows"] = [];
   const blocks = recipes.map((recipe) => {
     const lines = linesOf(recipe, { ...options, log });
-    const times = recipeFirings(recipe, options.now).map((firing) => describe(inWholeMinutes(firing)));
+    const times = recipeFirings(recipe, options).map((firing) => describe(inWholeMinutes(firing)));
     rows.push({ recipe: recipe.name, lines: times, inside: decidedInside(recipe) });
     return [
       `# ${recipe.name}: ${times.join("; ")}`,
@@ -102,14 +102,14 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
 const environmentFile = ({ dir }: DeployOptions): string => `${dir}/hsgate.env`;
 
 function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string }): string[] {
-  const { dir, log, now, denoFlags } = options;
+  const { dir, log, denoFlags } = options;
   const more = secretVariables(recipe).length > 0 || hasDatabase(options)
     ? [`--env-file=${environmentFile(options)}`]
     : [];
   const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
   const run = `cd ${shellLine([dir])} && ${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
     `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;
-  const firings = recipeFirings(recipe, now).map(inWholeMinutes);
+  const firings = recipeFirings(recipe, options).map(inWholeMinutes);
   const lines = [...Map.groupBy(firings, ({ zone }) => zone)].map(([zone, group]) => {
     const { format, patterns } = gateOf(group);
     const command = `case "$(TZ=${zone} date +${format})" in ${patterns.join("|")}) ${run};; esac`;

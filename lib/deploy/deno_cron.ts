@@ -38,7 +38,7 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
         "including previews; name the one that may trade, such as --timeline production",
     );
   }
-  for (const recipe of recipes) recipeFirings(recipe, options.now); // throws for a schedule that one tick a minute cannot follow
+  for (const recipe of recipes) recipeFirings(recipe, options); // throws for a schedule that one tick a minute cannot follow
   return {
     files: [{ name: "hsgate_cron.ts", text: programOf(recipes, options, writers) }],
     rows: recipes.map((recipe) => ({

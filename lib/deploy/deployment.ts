@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../calendars/mod.ts";
 import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { powersOf } from "../recipes/powers.ts";
 import { type Firing, firingsOf } from "./firings.ts";
@@ -25,6 +26,8 @@ export interface DeployOptions {
   config?: string;
   /** Returns the path of a recipe's file on the target machine. */
   fileOf(recipe: CompiledRecipe): string;
+  /** Trading days of the exchanges. */
+  calendars: Calendars;
   /** Epoch milliseconds; session times are read around it. */
   now: number;
   /** Folder of Deno's cache, if it is not the default one. */
@@ -83,9 +86,12 @@ export function checkDeployValues(recipes: readonly CompiledRecipe[], options: D
 }
 
 /** Returns the times at which to start a recipe. @throws {TypeError} If no other system can follow its schedule. */
-export function recipeFirings(recipe: CompiledRecipe, now: number): Firing[] {
+export function recipeFirings(
+  recipe: CompiledRecipe,
+  { calendars, now }: Pick<DeployOptions, "calendars" | "now">,
+): Firing[] {
   try {
-    return recipe.schedules.flatMap((schedule) => firingsOf(schedule, now));
+    return recipe.schedules.flatMap((schedule) => firingsOf(calendars, schedule, now));
   } catch (error) {
     if (!(error instanceof TypeError) || !error.message.startsWith("Cannot start it")) throw error;
     throw new TypeError(error.message.replace("Cannot start it", `Cannot start "${recipe.name}"`));

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { calendarZone, coverage, type Mic, sessionsBetween } from "../calendars/mod.ts";
+import { type Calendars, calendarZone, type Mic } from "../calendars/mod.ts";
 import type { CalendarSchedule, CompiledSchedule, CronSchedule, EverySchedule } from "../recipes/compiled.ts";
 import { sessionTimeOf } from "../recipes/written_times.ts";
 import { slotsBetween } from "../runner/schedule/slots.ts";
@@ -37,18 +37,25 @@ const everyDay = range(1, 7);
  * @param now Epoch milliseconds; session times come from about a year before `now` and from all known days after it.
  * @throws {TypeError} If the schedule uses fractions of a minute, which none of these systems supports.
  */
-export function firingsOf(schedule: CompiledSchedule, now: number): Firing[] {
-  if (schedule.form === "calendar") return calendarFirings(schedule, now);
-  return schedule.form === "cron" ? cronFirings(schedule, now) : everyFirings(schedule, now);
+export function firingsOf(calendars: Calendars, schedule: CompiledSchedule, now: number): Firing[] {
+  if (schedule.form === "calendar") return calendarFirings(calendars, schedule, now);
+  return schedule.form === "cron"
+    ? cronFirings(calendars, schedule, now)
+    : everyFirings(calendars, schedule, now);
 }
 
-function calendarFirings(schedule: CalendarSchedule & { id: string }, now: number): Firing[] {
+function calendarFirings(
+  calendars: Calendars,
+  schedule: CalendarSchedule & { id: string },
+  now: number,
+): Firing[] {
   const zone = calendarZone[schedule.mic];
   // The recipe itself checks for the first session of a month or week; only the hours matter here.
   const slots = slotsBetween(
+    calendars,
     { ...schedule, days: "every-session" },
     now - LOOK_BACK_MS,
-    endOf(schedule.mic, now),
+    endOf(calendars, schedule.mic, now),
   );
   const times = new Map<string, Firing>();
   for (const { at, session, skipped } of slots) {
@@ -71,11 +78,11 @@ function calendarFirings(schedule: CalendarSchedule & { id: string }, now: numbe
 }
 
 /** Returns the end of the calendar; if it has passed, a year from now, with assumed sessions. */
-function endOf(mic: Mic, now: number): number {
-  return Math.max(Date.parse(coverage(mic).through), now + LOOK_BACK_MS);
+function endOf(calendars: Calendars, mic: Mic, now: number): number {
+  return Math.max(Date.parse(calendars.coverage(mic).through), now + LOOK_BACK_MS);
 }
 
-function cronFirings(schedule: CronSchedule & { id: string }, now: number): Firing[] {
+function cronFirings(calendars: Calendars, schedule: CronSchedule & { id: string }, now: number): Firing[] {
   const { timezone: zone } = schedule;
   const { days, daysOfMonth, ...rest } = readCronFields(schedule.cron);
   const base = { zone, second: 0, ...rest };
@@ -85,19 +92,21 @@ function cronFirings(schedule: CronSchedule & { id: string }, now: number): Firi
   if (days !== undefined || daysOfMonth === undefined) usual.push({ ...base, days: days ?? everyDay });
   return [
     ...usual,
-    ...movedFirings(schedule, now).filter((moved) => !usual.some((each) => covers(each, moved))),
+    ...movedFirings(calendars, schedule, now).filter((moved) => !usual.some((each) => covers(each, moved))),
   ];
 }
 
 /** Returns the first instants after clock changes that skip a fixed time, because its slot moves there. */
-function movedFirings(schedule: CronSchedule & { id: string }, now: number): Firing[] {
+function movedFirings(calendars: Calendars, schedule: CronSchedule & { id: string }, now: number): Firing[] {
   const { timezone: zone } = schedule;
   const moved: Firing[] = [];
   let at = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone);
   for (;;) {
     const change = at.getTimeZoneTransition("next");
     if (change === null || change.epochMilliseconds > now + LOOK_AHEAD_MS) return moved;
-    if (slotsBetween(schedule, change.epochMilliseconds - 1, change.epochMilliseconds).length > 0) {
+    if (
+      slotsBetween(calendars, schedule, change.epochMilliseconds - 1, change.epochMilliseconds).length > 0
+    ) {
       const { dayOfWeek, month, hour, minute } = change;
       moved.push({ zone, days: [dayOfWeek], months: [month], hours: [hour], minutes: [minute], second: 0 });
     }
@@ -110,7 +119,11 @@ const covers = (wide: Firing, narrow: Firing): boolean =>
     wide[field] === undefined || narrow[field]?.every((each) => wide[field]!.includes(each))
   ) && wide.daysOfMonth === undefined;
 
-function everyFirings({ everyMs, while: span }: EverySchedule & { id: string }, now: number): Firing[] {
+function everyFirings(
+  calendars: Calendars,
+  { everyMs, while: span }: EverySchedule & { id: string },
+  now: number,
+): Firing[] {
   if (everyMs % MINUTE_MS !== 0) {
     throw new TypeError(
       `Cannot start it from outside every ${
@@ -120,7 +133,7 @@ function everyFirings({ everyMs, while: span }: EverySchedule & { id: string }, 
   }
   const minutes = everyMs / MINUTE_MS;
   const aligned = { minutes: range(0, 59, divisor(minutes, 60)), second: 0 };
-  if (span !== undefined) return spanFirings(span, now).map((each) => ({ ...each, ...aligned }));
+  if (span !== undefined) return spanFirings(calendars, span, now).map((each) => ({ ...each, ...aligned }));
   const hours = minutes % 60 === 0 && 24 % (minutes / 60) === 0
     ? { hours: range(0, 23, minutes / 60), minutes: [0] }
     : { hours: range(0, 23) };
@@ -129,13 +142,17 @@ function everyFirings({ everyMs, while: span }: EverySchedule & { id: string }, 
 }
 
 /** Returns the hours that overlap a part of the session on any day, including half-days. */
-function spanFirings({ mic, from, to }: NonNullable<EverySchedule["while"]>, now: number) {
+function spanFirings(
+  calendars: Calendars,
+  { mic, from, to }: NonNullable<EverySchedule["while"]>,
+  now: number,
+) {
   const zone = calendarZone[mic];
   const hours = new Map<number, Set<number>>();
-  const { from: first, through } = coverage(mic);
+  const { from: first, through } = calendars.coverage(mic);
   const dateOf = (at: number) => new Date(at).toISOString().slice(0, 10);
   const begin = dateOf(Math.min(now, Date.parse(through)) - LOOK_BACK_MS);
-  for (const session of sessionsBetween(mic, begin < first ? first : begin, through)) {
+  for (const session of calendars.sessionsBetween(mic, begin < first ? first : begin, through)) {
     const end = sessionTimeOf(mic, session, to);
     for (let at = sessionTimeOf(mic, session, from); at <= end + 3_599_999; at += 3_600_000) {
       const local = Temporal.Instant.fromEpochMilliseconds(Math.min(at, end)).toZonedDateTimeISO(zone);

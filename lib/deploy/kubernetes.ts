@@ -162,7 +162,7 @@ function cronJobsOf(
   options: KubernetesOptions,
   rows: Deployment["rows"],
 ): string[] {
-  const times = cronTimesOf(recipeFirings(recipe, options.now));
+  const times = cronTimesOf(recipeFirings(recipe, options));
   rows.push({
     recipe: recipe.name,
     lines: times.map(({ cron, zone }) => `${cron} ${zone}`),

@@ -50,7 +50,7 @@ export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOpti
   }
   const rows: Deployment["rows"] = [];
   const files: DeployFile[] = recipes.flatMap((recipe) => {
-    const times = recipeFirings(recipe, options.now).map(onCalendar);
+    const times = recipeFirings(recipe, options).map(onCalendar);
     rows.push({ recipe: recipe.name, lines: times, inside: decidedInside(recipe) });
     const name = `hsgate-${recipe.name}`;
     return [

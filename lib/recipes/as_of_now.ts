@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { CalendarUnknownError, calendarZone, type Mic, nextSession } from "../calendars/mod.ts";
+import { type Calendars, CalendarUnknownError, calendarZone, type Mic } from "../calendars/mod.ts";
 import { calendarOfMarket } from "../day_book/market_days.ts";
 import type { DayBookMarket } from "../day_book/types.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
@@ -122,6 +122,7 @@ function exchangeOf(name: string): Mic | undefined {
  * recipe without an exchange uses the exchanges that it reads, or else the time zone of its schedule.
  */
 export function whyPast(
+  calendars: Calendars,
   { exchanges }: Pick<AsOfNow, "exchanges">,
   { slotAt, day, now }: ReadFor,
 ): string | undefined {
@@ -132,13 +133,13 @@ export function whyPast(
     ? exchanges.map((mic) => ownDay(mic, slotAt))
     : [{ date: day.date, zone }];
   for (const each of days) {
-    const end = endOf(each, slotAt);
+    const end = endOf(calendars, each, slotAt);
     if (now >= end.at) return end.text;
   }
   for (const mic of exchanges) {
     const opened = calendar === undefined || mic === calendar
       ? undefined
-      : nextOpen(mic, ownDay(mic, slotAt).date);
+      : nextOpen(calendars, mic, ownDay(mic, slotAt).date);
     if (opened !== undefined && now >= opened.at) return opened.text;
   }
   return undefined;
@@ -151,9 +152,9 @@ export function whyPast(
  */
 export function refusePast(
   asOfNow: AsOfNow,
-  { slot, day, now }: { slot: string; day: RunDay; now: () => number },
+  { slot, day, now, calendars }: { slot: string; day: RunDay; now: () => number; calendars: Calendars },
 ): void {
-  const why = whyPast(asOfNow, { slotAt: Date.parse(slot), day, now: now() });
+  const why = whyPast(calendars, asOfNow, { slotAt: Date.parse(slot), day, now: now() });
   if (why !== undefined) {
     throw new PastSlotError(`Cannot read ${asOfNow.reads} for ${day.date}: ${pastText(asOfNow, why)}`, {
       code: "past",
@@ -195,20 +196,20 @@ const dateIn = (zone: string, at: number) =>
   Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate();
 
 /** Returns when present data no longer belongs to a slot. */
-function endOf({ date, zone, calendar }: RunDay, slotAt: number): End {
+function endOf(calendars: Calendars, { date, zone, calendar }: RunDay, slotAt: number): End {
   const own = dateIn(zone, slotAt).toString();
   const last = own > date ? own : date;
   const midnight = Temporal.PlainDate.from(last).add({ days: 1 }).toZonedDateTime(zone);
   const end = { at: midnight.epochMilliseconds, text: `${last} is over in ${zone}` };
   // A slot after the midnight of its session has its own date, until the next session opens.
-  const opened = calendar !== undefined && last > date ? nextOpen(calendar, date) : undefined;
+  const opened = calendar !== undefined && last > date ? nextOpen(calendars, calendar, date) : undefined;
   return opened !== undefined && opened.at < end.at ? opened : end;
 }
 
 /** Returns when the first session after a day opens; `undefined` if the calendar does not cover it. */
-function nextOpen(mic: Mic, date: string): End | undefined {
+function nextOpen(calendars: Calendars, mic: Mic, date: string): End | undefined {
   try {
-    const session = nextSession(mic, date);
+    const session = calendars.nextSession(mic, date);
     return { at: session.openAt, text: `${mic} has opened its session of ${session.date}` };
   } catch (error) {
     if (error instanceof CalendarUnknownError) return undefined;

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { sessionOn } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { Paged } from "../client/paging.ts";
 import { RejectedError, UnmappedError } from "../errors.ts";
@@ -83,7 +82,7 @@ async function refuseEmptied(
   const isAlike = fields.from?.type.name === "date" && asked.every(([each]) => Object.hasOwn(fields, each));
   if (history === undefined || !isAlike) return;
   const { date, calendar } = slotDayAt(name, params, context);
-  const session = calendar === undefined ? "unknown" : sessionOn(calendar, date);
+  const session = calendar === undefined ? "unknown" : context.calendars.sessionOn(calendar, date);
   if (typeof session === "string" || context.now() < session.closeAt) return;
   try {
     const given = { ...Object.fromEntries(asked), from: date, to: date, limit: 1 };

@@ -41,7 +41,7 @@ export interface NamedClockChange {
 }
 
 /** Options of a check. */
-export interface CheckOptions {
+export interface CheckOptions extends Pick<CompileOptions, "calendars"> {
   /** The time, Unix milliseconds. */
   now: () => number;
   /** Stops loading TypeScript steps and recipes; the report then lists them as not loaded. */
@@ -104,8 +104,13 @@ async function checkFile({ path, text, refused }: CheckedFile, options: CheckOpt
   if (refused !== undefined) {
     return { ...nothing, issues: [{ line: 1, column: 1, path: [], message: refused }] };
   }
-  const { now, signal, mayRunCode } = options;
-  const compileOptions: CompileOptions = { now, signal, ...mayRunCode !== undefined && { mayRunCode } };
+  const { now, calendars, signal, mayRunCode } = options;
+  const compileOptions: CompileOptions = {
+    now,
+    calendars,
+    signal,
+    ...mayRunCode !== undefined && { mayRunCode },
+  };
   try {
     const recipe = text === undefined
       ? await loadFile(path, compileOptions)

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
 import type { Issue } from "../errors.ts";
 import { holdsToken, namesSecret, secretAddress } from "./open_addresses.ts";
 import { classOf, findExcess, findSlow, findUnsafe, withDefaults } from "./recipe_rules.ts";
@@ -39,6 +40,8 @@ export interface CompileOptions {
    * The time, Unix milliseconds. If given, the calendars of a recipe that writes must cover the next 60 days.
    */
   now?: () => number;
+  /** Trading days of the exchanges. @default the built-in calendars */
+  calendars?: Calendars;
   /** Parameters to use instead of the defaults. */
   params?: Readonly<Record<string, unknown>>;
   /**
@@ -171,7 +174,17 @@ async function compileValue(
     ...!isFine("overlap") && { overlap: undefined },
   };
   late.push(...await findSlow({ source: sound, schedules, steps }));
-  late.push(...findUnsafe({ source: sound, recipeClass, schedules, window, steps, now: options.now?.() }));
+  late.push(
+    ...findUnsafe({
+      source: sound,
+      recipeClass,
+      schedules,
+      window,
+      steps,
+      now: options.now?.(),
+      calendars: options.calendars ?? builtInCalendars,
+    }),
+  );
   if (found.length + late.length > 0) return { found: [...found, ...late] };
   const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
   const secretNames = new Set([...steps, ...notices].flatMap(({ secretNames }) => [...secretNames]));

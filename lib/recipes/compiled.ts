@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Mic } from "../calendars/mod.ts";
+import type { Calendars, Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { AsOfNow, RunDay } from "./as_of_now.ts";
 import type { ParamType, Type } from "./expressions/value_types.ts";
@@ -272,6 +272,8 @@ export interface StepContext extends StepScope {
   attempt: number;
   signal: AbortSignal;
   now: () => number;
+  /** Trading days of the exchanges. */
+  calendars: Calendars;
   /** Waits; rejects when `signal` is aborted. A virtual clock has its own implementation. @default real time */
   sleep?(ms: number): Promise<void>;
   /** The client, connected on first use. Only a step with the effect "write" can write with it. */

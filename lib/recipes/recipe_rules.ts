@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { coverage, type Mic } from "../calendars/mod.ts";
+import type { Calendars, Mic } from "../calendars/mod.ts";
 import type { Issue } from "../errors.ts";
 import type {
   CompiledRecipe,
@@ -74,6 +74,7 @@ export function findUnsafe(recipe: {
   window: SessionSpan | undefined;
   steps: readonly CompiledStep[];
   now: number | undefined;
+  calendars: Calendars;
 }): Found[] {
   const { source, recipeClass, schedules, window, now } = recipe;
   const found: Found[] = [];
@@ -118,7 +119,9 @@ export function findUnsafe(recipe: {
   } else if (window !== undefined) found.push(...checkWindow(window));
   const calendars = new Set(schedules.flatMap((each) => micOf(each) ?? []));
   if (window !== undefined) calendars.add(window.mic);
-  if (now !== undefined) { for (const mic of calendars) found.push(...checkCoverage(mic, now)); }
+  if (now !== undefined) {
+    for (const mic of calendars) found.push(...checkCoverage(recipe.calendars, mic, now));
+  }
   return found;
 }
 
@@ -179,8 +182,8 @@ function checkWindow({ from, to }: SessionSpan): Found[] {
   return [expected(["window"], "a window within the session that ends at least 10m before its close")];
 }
 
-function checkCoverage(mic: Mic, now: number): Found[] {
-  const { through } = coverage(mic);
+function checkCoverage(calendars: Calendars, mic: Mic, now: number): Found[] {
+  const { through } = calendars.coverage(mic);
   const needed = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
     .add({ days: COVERED_DAYS });
   if (through >= needed.toString()) return [];

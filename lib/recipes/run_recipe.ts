@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { Redactor } from "../redact.ts";
 import { machineWith } from "../time.ts";
@@ -16,6 +17,8 @@ export interface RecipeContext {
   client: Client;
   /** Returns the time, Unix milliseconds. */
   now: () => number;
+  /** Trading days of the exchanges. @default the built-in calendars */
+  calendars?: Calendars;
   /** Base of relative folders in the recipe. @default the current folder */
   out?: string;
   signal?: AbortSignal;
@@ -108,6 +111,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
     },
     deps: {
       machine: machineWith({ now }),
+      calendars: () => context.calendars ?? builtInCalendars,
       out,
       redactor: context.redactor ?? new Redactor(),
       ...context.sleep !== undefined && { sleep: context.sleep },
@@ -227,6 +231,7 @@ interface DryContext {
   scope: RunScope;
   /** Returns the time, Unix milliseconds. */
   now: () => number;
+  calendars: Calendars;
   /** Folder for files. */
   out: string;
   signal: AbortSignal;
@@ -242,12 +247,12 @@ interface DryContext {
  * The client of `context` should also reject writes; in any case no step that writes runs.
  */
 export async function dryRunRecipe(recipe: CompiledRecipe, context: DryContext): Promise<DryRun> {
-  const { scope, now, out, signal, client, secret, redactor } = context;
+  const { scope, now, calendars, out, signal, client, secret, redactor } = context;
   const steps: DryStep[] = [];
   const errors: unknown[] = [];
   const engine = new StepEngine(recipe, {
     scope,
-    deps: { machine: machineWith({ now }), out, redactor, client, secret },
+    deps: { machine: machineWith({ now }), calendars: () => calendars, out, redactor, client, secret },
     mode: modes.dry,
     recorder: noRecorder,
     halt: signal,

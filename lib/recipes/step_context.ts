@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { calendarZone, type Mic } from "../calendars/mod.ts";
+import { type Calendars, calendarZone, type Mic } from "../calendars/mod.ts";
 import { dateAt, neighbourDay, showInstant, type TradingDay, tradingDay } from "../calendars/trading_days.ts";
 import type { Client } from "../client/client.ts";
 import type { Redactor } from "../redact.ts";
@@ -19,6 +19,8 @@ export type RunScope = Omit<StepScope, "outputs"> & { day: RunDay };
 /** What the steps of a run share besides its data. */
 export interface StepDeps {
   machine: Machine;
+  /** Returns the trading days of the exchanges, as they are now. */
+  calendars(): Calendars;
   /** Folder for files. */
   out: string;
   redactor: Redactor;
@@ -53,7 +55,7 @@ interface ContextParts extends Pick<StepContext, "signal" | "log"> {
 /** Makes the context of one attempt at a step. */
 export function stepContext(step: string, parts: ContextParts): StepContext {
   const { scope, deps, attempt = 1, signal, guard, testText, keepWithin } = parts;
-  const { machine, out, redactor, client, secret } = deps;
+  const { machine, calendars, out, redactor, client, secret } = deps;
   return {
     ...scope,
     ...testText !== undefined && { testText },
@@ -61,6 +63,7 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
     stepKey: stepKeyOf(scope.runKey, step),
     attempt,
     signal,
+    calendars: calendars(),
     out,
     now: deps.now ?? (() => machine.now()),
     sleep: deps.sleep ?? ((ms) => wait(machine, ms, signal)),
@@ -100,6 +103,7 @@ export interface RunSlot {
  * @param outer The day of the run that this one is a step of. A recipe without a calendar of its own follows it.
  */
 export function scopeOf(
+  calendars: Calendars,
   recipe: CompiledRecipe,
   run: RunSlot & { runKey: string; params: Readonly<Record<string, unknown>> },
   outer?: RunDay,
@@ -107,7 +111,9 @@ export function scopeOf(
   const { runKey, scheduleId, slotAt, businessDay, params } = run;
   const day = dayOf(recipe, run, outer);
   const { calendar: mic, date } = day;
-  const session = mic === undefined || businessDay === undefined ? undefined : tradingDay(mic, date);
+  const session = mic === undefined || businessDay === undefined
+    ? undefined
+    : tradingDay(calendars, mic, date);
   return {
     recipe: recipe.name,
     runKey,
@@ -115,7 +121,7 @@ export function scopeOf(
     slot: showInstant(slotAt),
     ...mic !== undefined && typeof session === "object" && { session: sessionScope(mic, session) },
     ...mic !== undefined && session !== undefined &&
-      { previousSession: sessionScope(mic, neighbourDay(mic, date, -1)) },
+      { previousSession: sessionScope(mic, neighbourDay(calendars, mic, date, -1)) },
     params,
     day,
   };
@@ -123,13 +129,14 @@ export function scopeOf(
 
 /** Makes the scope of a run that a person starts, without outputs. Its slot is the given time. */
 export function manualScope(
+  calendars: Calendars,
   recipe: CompiledRecipe,
   run: { runKey: string; at: number; params: Readonly<Record<string, unknown>> },
   outer?: RunDay,
 ): RunScope {
   const { runKey, at, params } = run;
   const businessDay = outer?.date ?? businessDayOf(recipe, at);
-  return scopeOf(recipe, { runKey, scheduleId: "", slotAt: at, businessDay, params }, outer);
+  return scopeOf(calendars, recipe, { runKey, scheduleId: "", slotAt: at, businessDay, params }, outer);
 }
 
 /** Returns the day that a run belongs to. */

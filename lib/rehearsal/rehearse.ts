@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type Calendars, calendars as currentCalendars } from "../calendars/mod.ts";
+import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
 import { countRuns } from "../runner/queries/runs.ts";
 import { setImmediate } from "node:timers";
 import { catalogue } from "../operations/mod.ts";
@@ -76,7 +76,7 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
  * @throws {RangeError} For days that calendars or prices do not cover.
  */
 export async function rehearse(options: RehearseOptions): Promise<RehearsalResult> {
-  const { from, to, outages = [], seed = 1, calendars = currentCalendars() } = options;
+  const { from, to, outages = [], seed = 1, calendars = builtInCalendars } = options;
   const span = { from: readDay(from), to: readDay(to) + DAY_MS - 1 };
   if (span.to < span.from) {
     throw new RangeError(`Cannot rehearse from ${from} to ${to}: the last day is before the first`);
@@ -223,12 +223,13 @@ class Rehearsal implements AsyncDisposable {
   }
 
   async #begin(): Promise<void> {
-    const { store, recipes, seed, out } = this.#stretch;
+    const { store, recipes, calendars, seed, out } = this.#stretch;
     this.#process = new RehearsedProcess({
       machine: this.#machine,
       broker: this.#broker,
       store,
       recipes,
+      calendars,
       holder: `process ${++this.#processes}`,
       seed,
       out,
@@ -363,6 +364,7 @@ class Rehearsal implements AsyncDisposable {
       now,
       loadedAt: now,
       lookbackMs: 14 * DAY_MS,
+      calendars: this.#stretch.calendars,
       drawTraceId: () => drawTraceId({ random }),
       catchUp,
     });

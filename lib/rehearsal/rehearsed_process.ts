@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../calendars/mod.ts";
 import { type Client, createClient } from "../client/client.ts";
 import { randomFrom, systemMachine, wait } from "../time.ts";
 import type { Store } from "../store/store.ts";
@@ -22,6 +23,7 @@ interface ProcessOptions {
   broker: GatewaySwitch;
   store: Store;
   recipes: readonly CompiledRecipe[];
+  calendars: Calendars;
   /** A unique name of the process. */
   holder: string;
   seed: number;
@@ -57,12 +59,13 @@ export class RehearsedProcess implements StepRunner {
   #isDoomed = false;
 
   constructor(options: ProcessOptions) {
-    const { machine, store, recipes, holder, out, onEvent, tickMs, pollMs } = options;
+    const { machine, store, recipes, calendars, holder, out, onEvent, tickMs, pollMs } = options;
     this.#options = options;
     this.#process = machine.startProcess();
     this.#scheduler = new Scheduler({
       store,
       host: this.#process,
+      calendars: () => calendars,
       holder,
       recipes: recipes.map((recipe) => simulatedRecipe(recipe, this)),
       out,

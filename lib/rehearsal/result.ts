@@ -234,7 +234,7 @@ function specialDaysOf({ recipes, calendars, from, to }: ResultOptions): Special
     calendars.sessionsBetween(exchange, from, to).filter(({ halfDay }) => halfDay)
       .map(({ date, close }): SpecialDay => ({ day: date, what: "half-day", exchange, closes: close }))
   );
-  const changes = [...zones].flatMap((zone) => clockChangesOf(zone, recipes, { from, to }));
+  const changes = [...zones].flatMap((zone) => clockChangesOf(zone, recipes, { from, to, calendars }));
   const nameOf = (day: SpecialDay) => day.what === "half-day" ? day.exchange : day.zone;
   const order = (day: SpecialDay) => `${day.day} ${nameOf(day)}`;
   return [...halfDays, ...changes].sort((a, b) => order(a) < order(b) ? -1 : 1);
@@ -243,7 +243,7 @@ function specialDaysOf({ recipes, calendars, from, to }: ResultOptions): Special
 function clockChangesOf(
   zone: string,
   recipes: readonly CompiledRecipe[],
-  { from, to }: { from: string; to: string },
+  { from, to, calendars }: Pick<ResultOptions, "from" | "to" | "calendars">,
 ): SpecialDay[] {
   const days: SpecialDay[] = [];
   const start = Temporal.PlainDate.from(from).toZonedDateTime(zone);
@@ -254,7 +254,7 @@ function clockChangesOf(
   );
   const met = recipes.flatMap((recipe) =>
     recipe.schedules.filter((schedule) => zoneOf(schedule) === zone).flatMap((schedule) =>
-      clockChangeSlots(schedule, { after: start.epochMilliseconds, months })
+      clockChangeSlots(calendars, schedule, { after: start.epochMilliseconds, months })
         .map((slot) => ({ recipe: recipe.name, schedule: schedule.id, ...slot }))
     )
   );

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { RunDay } from "../recipes/as_of_now.ts";
 import type { CompiledRecipe } from "../recipes/compiled.ts";
@@ -17,6 +18,8 @@ import type { ReportOptions } from "./run/report.ts";
 export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "logLevel"> {
   store: Store;
   host: Machine;
+  /** Returns the trading days of the exchanges, as they are now. */
+  calendars(): Calendars;
   /** Folder for files. */
   out: string;
   redactor: Redactor;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { calendars } from "../../lib/calendars/mod.ts";
+import { builtInCalendars, type Calendars } from "../../lib/calendars/mod.ts";
 import { calendarOfMarket, dateIn, marketDay } from "../../lib/day_book/market_days.ts";
 import { Market } from "../../lib/dictionaries/market.ts";
 import { didYouMean } from "../../lib/client/nearest.ts";
@@ -56,14 +56,19 @@ export function clockOf(given: string | undefined, host: Pick<Host, "now">): () 
   );
 }
 
+/** Returns the trading days of the exchanges, with the user's updates and overrides where there are some. */
+export function calendarsOf({ calendars }: Pick<Host, "calendars">): Calendars {
+  return calendars ?? builtInCalendars;
+}
+
 /** Returns the last trading days of a market whose sessions are over, oldest first. */
-export function lastTradingDays(market: Market, count: number, now: number): string[] {
+export function lastTradingDays(calendars: Calendars, market: Market, count: number, now: number): string[] {
   const days: string[] = [];
   const today = dateIn(market, now);
-  const running = marketDay(calendars(), market, today, now);
+  const running = marketDay(calendars, market, today, now);
   if (typeof running.session === "object" && running.isOver) days.unshift(today);
   for (let day = today; days.length < count;) {
-    day = calendars().previousSession(calendarOfMarket[market], day).date;
+    day = calendars.previousSession(calendarOfMarket[market], day).date;
     days.unshift(day);
   }
   return days;

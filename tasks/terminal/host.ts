@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../lib/calendars/mod.ts";
 import type { WriteUnderWay } from "../../lib/client/client.ts";
 import { InterruptedError } from "./exit_codes.ts";
 
@@ -48,6 +49,8 @@ export interface Host {
   readonly writes?: Set<WriteUnderWay>;
   /** Returns the time in Unix milliseconds. */
   now(): number;
+  /** The trading days with the user's updates and overrides; absent if there are none. See `calendarsOf`. */
+  calendars?: Calendars;
   /** Removes a secret from everything that is printed from now on. */
   hide?(secret: string): void;
   /** Returns a line as `out` would print it, for a writer of its own. */

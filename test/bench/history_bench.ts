@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
@@ -88,6 +89,7 @@ class Bench {
   private constructor(store: Store) {
     this.store = store;
     this.#scheduler = new Scheduler({
+      calendars: () => builtInCalendars,
       store: this.store,
       holder: "bench",
       host: {
@@ -139,7 +141,7 @@ class Bench {
   }
 
   async why(): Promise<void> {
-    await why(this.store, recipes[0]!, { date: "2025-12-20", now: START });
+    await why(this.store, recipes[0]!, { calendars: builtInCalendars, date: "2025-12-20", now: START });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

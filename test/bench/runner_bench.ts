@@ -5,7 +5,7 @@
  */
 import { Cron } from "croner";
 import { parse } from "yaml";
-import { sessionsBetween } from "../../lib/calendars/mod.ts";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { slotsBetween } from "../../lib/runner/schedule/slots.ts";
 import type { CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
@@ -48,14 +48,16 @@ async function compareSlots(
   { bare, least }: { bare: () => number[]; least: number },
 ): Promise<void> {
   const until = START + 200 * DAY;
-  const found = slotsBetween(schedule, START, until).filter(({ skipped }) => skipped === undefined);
+  const found = slotsBetween(builtInCalendars, schedule, START, until).filter(({ skipped }) =>
+    skipped === undefined
+  );
   const known = bare().filter((at) => at > START && at <= until);
   if (name !== "cron" && JSON.stringify(found.map(({ at }) => at)) !== JSON.stringify(known)) {
     throw new Error(`Cannot compare "${name}": the two do not come to the same instants`);
   }
   const { floor, ours } = await inTurns({
     floor: () => Promise.resolve(bare()),
-    ours: () => Promise.resolve(slotsBetween(schedule, START, until)),
+    ours: () => Promise.resolve(slotsBetween(builtInCalendars, schedule, START, until)),
   }, { warmup: 3, rounds: 15 });
   const perSecond = (count: number, ms: number) => Math.round(count / ms * 1000);
   const [floorRate, oursRate] = [perSecond(known.length, floor), perSecond(found.length, ours)];
@@ -95,7 +97,8 @@ async function measureSlots(): Promise<void> {
     "calendar",
     { id: "s", form: "calendar", mic: "XHKG", days: "every-session", at, halfDays: "run" },
     {
-      bare: () => sessionsBetween("XHKG", first, last).map(({ closeAt }) => closeAt + at.offsetMs),
+      bare: () =>
+        builtInCalendars.sessionsBetween("XHKG", first, last).map(({ closeAt }) => closeAt + at.offsetMs),
       least: 0.5,
     },
   );
@@ -112,7 +115,7 @@ async function measureSlots(): Promise<void> {
     },
   }, {
     bare: () =>
-      sessionsBetween("XHKG", first, last).flatMap(({ openAt, closeAt }) => {
+      builtInCalendars.sessionsBetween("XHKG", first, last).flatMap(({ openAt, closeAt }) => {
         const times: number[] = [];
         const begin = Math.ceil((openAt - 30 * MINUTE) / everyMs) * everyMs;
         for (let time = begin; time <= closeAt + 120 * MINUTE; time += everyMs) times.push(time);

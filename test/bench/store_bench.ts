@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import process from "node:process";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import pg from "pg";
@@ -260,6 +261,7 @@ function schedulerOf(
   },
 ): Scheduler {
   return new Scheduler({
+    calendars: () => builtInCalendars,
     store,
     holder: "bench",
     host: {

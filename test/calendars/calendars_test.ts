@@ -1,15 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { BrokerError } from "../../lib/errors.ts";
 import {
+  builtInCalendars,
   CalendarUnknownError,
   calendarZone,
-  coverage,
   type Mic,
-  nextSession,
-  previousSession,
   type Session,
-  sessionOn,
-  sessionsBetween,
 } from "../../lib/calendars/mod.ts";
 
 const MICS: Mic[] = ["XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"];
@@ -17,7 +13,7 @@ const pure = { permissions: "none" } as const;
 
 /** Returns the session of a day. Fails the test if there is none. */
 function open(mic: Mic, date: string): Session {
-  const session = sessionOn(mic, date);
+  const session = builtInCalendars.sessionOn(mic, date);
   assert(typeof session !== "string", `${mic} ${date} is ${JSON.stringify(session)}`);
   return session;
 }
@@ -28,7 +24,7 @@ const hours = (mic: Mic, date: string): string => {
 };
 
 Deno.test("sessionOn() returns a regular Hong Kong session with its lunch break and instants", pure, () => {
-  assertEquals(sessionOn("XHKG", "2025-08-15"), {
+  assertEquals(builtInCalendars.sessionOn("XHKG", "2025-08-15"), {
     date: "2025-08-15",
     open: "09:30",
     close: "16:00",
@@ -54,10 +50,10 @@ Deno.test("sessionOn() follows New York's clock changes", pure, () => {
 });
 
 Deno.test("sessionOn() returns closed for weekends, holidays and one-off closures", pure, () => {
-  assertEquals(sessionOn("XHKG", "2025-08-16"), "closed");
-  assertEquals(sessionOn("XSHG", "2024-02-04"), "closed"); // a Sunday that was a working day in the mainland
-  assertEquals(sessionOn("XNYS", "2025-01-09"), "closed"); // mourning for President Carter
-  assertEquals(sessionOn("XSHG", "2024-02-09"), "closed"); // Lunar New Year's Eve
+  assertEquals(builtInCalendars.sessionOn("XHKG", "2025-08-16"), "closed");
+  assertEquals(builtInCalendars.sessionOn("XSHG", "2024-02-04"), "closed"); // a Sunday that was a working day in the mainland
+  assertEquals(builtInCalendars.sessionOn("XNYS", "2025-01-09"), "closed"); // mourning for President Carter
+  assertEquals(builtInCalendars.sessionOn("XSHG", "2024-02-09"), "closed"); // Lunar New Year's Eve
 });
 
 Deno.test(
@@ -73,12 +69,14 @@ Deno.test(
       "2024-09-06",
       "2026-04-07",
     ];
-    assertEquals(days.filter((day) => sessionOn("XHKG", day) !== "closed"), []);
+    assertEquals(days.filter((day) => builtInCalendars.sessionOn("XHKG", day) !== "closed"), []);
   },
 );
 
 Deno.test("sessionOn() ends every Hong Kong half-day since 2018 at noon", pure, () => {
-  const halfDays = sessionsBetween("XHKG", "2018-01-02", "2027-12-31").filter(({ halfDay }) => halfDay);
+  const halfDays = builtInCalendars.sessionsBetween("XHKG", "2018-01-02", "2027-12-31").filter((
+    { halfDay },
+  ) => halfDay);
   assertEquals(
     halfDays.map(({ date }) => date).join(" "),
     "2018-02-15 2018-12-24 2018-12-31 2019-02-04 2019-12-24 2019-12-31 2020-01-24 2020-12-24 2020-12-31 " +
@@ -93,7 +91,7 @@ Deno.test("sessionOn() closes New York at 13:00 on early-close days", pure, () =
     assertEquals(hours("XNYS", day), "09:30 13:00");
     assert(open("XNYS", day).halfDay);
   }
-  assertEquals(sessionOn("XNYS", "2026-07-03"), "closed");
+  assertEquals(builtInCalendars.sessionOn("XNYS", "2026-07-03"), "closed");
 });
 
 Deno.test(
@@ -108,10 +106,10 @@ Deno.test(
 );
 
 Deno.test("northbound links trade when both markets trade", pure, () => {
-  assertEquals(sessionOn("CONNECT_SH", "2025-04-18"), "closed"); // Good Friday in Hong Kong
-  assertEquals(sessionOn("CONNECT_SZ", "2025-02-03"), "closed"); // mainland still on holiday
-  assert(typeof sessionOn("XHKG", "2025-02-03") !== "string");
-  assertEquals(sessionOn("CONNECT_SH", "2023-09-01"), "closed"); // typhoon in Hong Kong
+  assertEquals(builtInCalendars.sessionOn("CONNECT_SH", "2025-04-18"), "closed"); // Good Friday in Hong Kong
+  assertEquals(builtInCalendars.sessionOn("CONNECT_SZ", "2025-02-03"), "closed"); // mainland still on holiday
+  assert(typeof builtInCalendars.sessionOn("XHKG", "2025-02-03") !== "string");
+  assertEquals(builtInCalendars.sessionOn("CONNECT_SH", "2023-09-01"), "closed"); // typhoon in Hong Kong
   assertEquals(open("CONNECT_SH", "2023-04-28").date, "2023-04-28"); // settlement falls on a holiday
 });
 
@@ -126,40 +124,44 @@ Deno.test(
 );
 
 Deno.test("sessionOn() returns unknown outside the coverage, on weekends too", pure, () => {
-  assertEquals(coverage("XHKG"), { from: "2018-01-01", through: "2027-12-31" });
+  assertEquals(builtInCalendars.coverage("XHKG"), { from: "2018-01-01", through: "2027-12-31" });
   for (const mic of ["XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const) {
-    assertEquals(coverage(mic), { from: "2018-01-01", through: "2027-12-31", projectedFrom: "2027-01-01" });
+    assertEquals(builtInCalendars.coverage(mic), {
+      from: "2018-01-01",
+      through: "2027-12-31",
+      projectedFrom: "2027-01-01",
+    });
   }
   for (const mic of MICS) {
-    assertEquals(sessionOn(mic, "2028-01-01"), "unknown");
-    assertEquals(sessionOn(mic, "2028-01-03"), "unknown");
-    assertEquals(sessionOn(mic, "2017-06-01"), "unknown");
+    assertEquals(builtInCalendars.sessionOn(mic, "2028-01-01"), "unknown");
+    assertEquals(builtInCalendars.sessionOn(mic, "2028-01-03"), "unknown");
+    assertEquals(builtInCalendars.sessionOn(mic, "2017-06-01"), "unknown");
   }
 });
 
 Deno.test("sessionsBetween(), previousSession() and nextSession() throw outside the coverage", pure, () => {
   const error = assertThrows(
-    () => sessionsBetween("XHKG", "2027-12-01", "2028-01-01"),
+    () => builtInCalendars.sessionsBetween("XHKG", "2027-12-01", "2028-01-01"),
     CalendarUnknownError,
     "Cannot look up whether XHKG trades on 2028-01-01: the calendar covers 2018-01-01 to 2027-12-31",
   );
   assert(error instanceof BrokerError);
   assertEquals(error.code, "calendar-unknown");
-  assertThrows(() => nextSession("XNYS", "2027-12-31"), CalendarUnknownError);
-  assertThrows(() => previousSession("XNYS", "2018-01-02"), CalendarUnknownError);
-  assertThrows(() => previousSession("XNYS", "2028-01-10"), CalendarUnknownError);
+  assertThrows(() => builtInCalendars.nextSession("XNYS", "2027-12-31"), CalendarUnknownError);
+  assertThrows(() => builtInCalendars.previousSession("XNYS", "2018-01-02"), CalendarUnknownError);
+  assertThrows(() => builtInCalendars.previousSession("XNYS", "2028-01-10"), CalendarUnknownError);
 });
 
 Deno.test("previousSession() and nextSession() exclude the given day and skip holidays", pure, () => {
-  assertEquals(previousSession("XHKG", "2025-02-03").date, "2025-01-28");
-  assertEquals(nextSession("XHKG", "2025-01-28").date, "2025-02-03");
-  assertEquals(nextSession("XSHG", "2025-09-30").date, "2025-10-09");
-  assertEquals(nextSession("XNYS", "2025-08-15").date, "2025-08-18");
-  assertEquals(previousSession("XNYS", "2028-01-01").date, "2027-12-31");
+  assertEquals(builtInCalendars.previousSession("XHKG", "2025-02-03").date, "2025-01-28");
+  assertEquals(builtInCalendars.nextSession("XHKG", "2025-01-28").date, "2025-02-03");
+  assertEquals(builtInCalendars.nextSession("XSHG", "2025-09-30").date, "2025-10-09");
+  assertEquals(builtInCalendars.nextSession("XNYS", "2025-08-15").date, "2025-08-18");
+  assertEquals(builtInCalendars.previousSession("XNYS", "2028-01-01").date, "2027-12-31");
 });
 
 Deno.test("sessionsBetween() returns the actual sessions from 2024-08-16 to 2025-08-15", pure, () => {
-  const count = (mic: Mic) => sessionsBetween(mic, "2024-08-16", "2025-08-15").length;
+  const count = (mic: Mic) => builtInCalendars.sessionsBetween(mic, "2024-08-16", "2025-08-15").length;
   // The numbers of daily bars that the exchanges published for that year.
   assertEquals([count("XHKG"), count("XSHG"), count("XSHE"), count("XNYS")], [245, 242, 242, 250]);
 });
@@ -169,20 +171,20 @@ Deno.test(
   pure,
   () => {
     assertEquals(
-      sessionsBetween("XHKG", "2025-01-28", "2025-02-03").map(({ date }) => date),
+      builtInCalendars.sessionsBetween("XHKG", "2025-01-28", "2025-02-03").map(({ date }) => date),
       ["2025-01-28", "2025-02-03"],
     );
-    assertEquals(sessionsBetween("XHKG", "2025-02-04", "2025-02-03"), []);
+    assertEquals(builtInCalendars.sessionsBetween("XHKG", "2025-02-04", "2025-02-03"), []);
   },
 );
 
 Deno.test("nextSession() and previousSession() find the same sessions on every market", pure, () => {
   for (const mic of MICS) {
-    const days = sessionsBetween(mic, "2024-01-02", "2026-12-31");
+    const days = builtInCalendars.sessionsBetween(mic, "2024-01-02", "2026-12-31");
     for (let i = 1; i < days.length; i++) {
       const [before, after] = [days[i - 1]!, days[i]!]; // `i` is a valid index
-      assertEquals(nextSession(mic, before.date), after);
-      assertEquals(previousSession(mic, after.date), before);
+      assertEquals(builtInCalendars.nextSession(mic, before.date), after);
+      assertEquals(builtInCalendars.previousSession(mic, after.date), before);
       assert(before.closeAt < after.openAt && after.openAt < after.closeAt);
     }
   }
@@ -200,14 +202,14 @@ Deno.test("calendarZone matches the instants of the sessions", pure, () => {
 
 Deno.test("sessions are shared objects and frozen", pure, () => {
   const session = open("XHKG", "2025-08-15");
-  assert(session === sessionOn("XHKG", "2025-08-15"));
+  assert(session === builtInCalendars.sessionOn("XHKG", "2025-08-15"));
   assertThrows(() => session.halfDay = true, TypeError);
   assertThrows(() => session.breaks.pop(), TypeError);
 });
 
 Deno.test("sessionOn() rejects invalid dates", pure, () => {
   for (const text of ["20250815", "2025-8-15", "2025-08-15T00:00", ""]) {
-    assertThrows(() => sessionOn("XHKG", text), TypeError, "write it like");
+    assertThrows(() => builtInCalendars.sessionOn("XHKG", text), TypeError, "write it like");
   }
-  assertThrows(() => sessionOn("XHKG", "2025-02-30"), RangeError);
+  assertThrows(() => builtInCalendars.sessionOn("XHKG", "2025-02-30"), RangeError);
 });

@@ -1,14 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
-import { type Mic, sessionOn, sessionsBetween } from "../../lib/calendars/mod.ts";
+import { builtInCalendars, type Mic } from "../../lib/calendars/mod.ts";
 
 const pure = { permissions: "none" } as const;
 
 /** Returns those of the given days that trade. */
 const open = (mic: Mic, days: string) =>
-  days.split(" ").filter((day) => typeof sessionOn(mic, day) !== "string").join(" ");
+  days.split(" ").filter((day) => typeof builtInCalendars.sessionOn(mic, day) !== "string").join(" ");
 
 const hours = (mic: Mic, date: string): string => {
-  const session = sessionOn(mic, date);
+  const session = builtInCalendars.sessionOn(mic, date);
   assert(typeof session !== "string", `${mic} ${date} is ${JSON.stringify(session)}`);
   return [session.open, ...session.breaks.flatMap(({ from, to }) => [from, to]), session.close].join(" ");
 };
@@ -18,16 +18,24 @@ Deno.test("southbound links trade on the days that the exchanges announced for 2
   const announced =
     "2018-02-13 2018-02-14 2018-03-30 2018-04-02 2018-04-03 2018-04-04 2018-04-26 2018-04-27 " +
     "2018-05-22 2018-07-02 2018-09-20 2018-09-21 2018-09-25 2018-09-27 2018-09-28 2018-10-17 2018-12-25 2018-12-26";
-  const mainland = sessionsBetween("XSHG", "2018-01-02", "2018-12-26").map(({ date }) => date);
-  const southbound = sessionsBetween("CONNECT_HK", "2018-01-02", "2018-12-26").map(({ date }) => date);
+  const mainland = builtInCalendars.sessionsBetween("XSHG", "2018-01-02", "2018-12-26").map(({ date }) =>
+    date
+  );
+  const southbound = builtInCalendars.sessionsBetween("CONNECT_HK", "2018-01-02", "2018-12-26").map((
+    { date },
+  ) => date);
   assertEquals(mainland.filter((day) => !southbound.includes(day)).join(" "), announced);
 });
 
 Deno.test("southbound links trade on the days announced for 2022, also before holidays", pure, () => {
   const closed = "2022-01-27 2022-01-28 2022-03-31 2022-04-01 2022-04-15 2022-04-18 2022-04-28 2022-04-29 " +
     "2022-05-09 2022-07-01";
-  const mainland = sessionsBetween("XSHG", "2022-01-04", "2022-09-28").map(({ date }) => date);
-  const southbound = sessionsBetween("CONNECT_HK", "2022-01-04", "2022-09-28").map(({ date }) => date);
+  const mainland = builtInCalendars.sessionsBetween("XSHG", "2022-01-04", "2022-09-28").map(({ date }) =>
+    date
+  );
+  const southbound = builtInCalendars.sessionsBetween("CONNECT_HK", "2022-01-04", "2022-09-28").map((
+    { date },
+  ) => date);
   assertEquals(mainland.filter((day) => !southbound.includes(day)).join(" "), closed);
   assertEquals(
     open("CONNECT_HK", "2021-12-28 2021-12-29 2021-12-30 2021-12-31 2022-01-03 2022-01-04"),
@@ -47,7 +55,7 @@ Deno.test("southbound links have Hong Kong's hours, half-days and weather closur
   assertEquals(hours("CONNECT_HK", "2026-12-24"), "09:30 12:00");
   assertEquals(hours("CONNECT_SH", "2026-12-24"), "09:30 11:30 13:00 15:00");
   assertEquals(hours("CONNECT_HK", "2023-10-09"), "14:00 16:00");
-  assertEquals(sessionOn("CONNECT_HK", "2023-09-01"), "closed");
+  assertEquals(builtInCalendars.sessionOn("CONNECT_HK", "2023-09-01"), "closed");
 });
 
 Deno.test(
@@ -71,7 +79,8 @@ Deno.test("northbound links do not close before a typhoon or a half-day", pure, 
 });
 
 Deno.test("both directions trade on the same days since 2023-04-24", pure, () => {
-  const dates = (mic: Mic) => sessionsBetween(mic, "2023-04-24", "2027-12-31").map(({ date }) => date);
+  const dates = (mic: Mic) =>
+    builtInCalendars.sessionsBetween(mic, "2023-04-24", "2027-12-31").map(({ date }) => date);
   assertEquals(dates("CONNECT_HK"), dates("CONNECT_SH"));
   assertEquals(dates("CONNECT_SZ"), dates("CONNECT_SH"));
 });

@@ -1,10 +1,11 @@
 /** Checks the calendars against known facts about the exchanges, which are written out here and not taken from the data. */
 import { assertEquals } from "@std/assert";
-import { type Mic, sessionOn, sessionsBetween } from "../../lib/calendars/mod.ts";
+import { builtInCalendars, type Mic } from "../../lib/calendars/mod.ts";
 
 const pure = { permissions: "none" } as const;
 
-const yearOf = (mic: Mic, year: number) => sessionsBetween(mic, `${year}-01-02`, `${year}-12-31`);
+const yearOf = (mic: Mic, year: number) =>
+  builtInCalendars.sessionsBetween(mic, `${year}-01-02`, `${year}-12-31`);
 const utc = (at: number) => new Date(at).toISOString().slice(11, 16);
 
 Deno.test("each exchange has the known number of sessions in each year", pure, () => {
@@ -16,7 +17,9 @@ Deno.test("each exchange has the known number of sessions in each year", pure, (
 });
 
 Deno.test("New York closes at 13:00 exactly on these days", pure, () => {
-  const early = sessionsBetween("XNYS", "2018-01-02", "2027-12-31").filter(({ close }) => close !== "16:00");
+  const early = builtInCalendars.sessionsBetween("XNYS", "2018-01-02", "2027-12-31").filter(({ close }) =>
+    close !== "16:00"
+  );
   assertEquals(
     early.map(({ date, close }) => `${date} ${close}`),
     [
@@ -33,18 +36,18 @@ Deno.test(
   pure,
   () => {
     for (const day of ["2018-12-05", "2025-01-09", "2022-06-20", "2023-06-19", "2027-06-18", "2021-12-24"]) {
-      assertEquals(sessionOn("XNYS", day), "closed", day);
+      assertEquals(builtInCalendars.sessionOn("XNYS", day), "closed", day);
     }
     for (const day of ["2021-06-18", "2021-12-31", "2020-03-18", "2026-07-02", "2027-12-31"]) {
-      assertEquals(typeof sessionOn("XNYS", day), "object", day);
+      assertEquals(typeof builtInCalendars.sessionOn("XNYS", day), "object", day);
     }
   },
 );
 
 Deno.test("weather changed Hong Kong's hours exactly on these days", pure, () => {
-  const odd = sessionsBetween("XHKG", "2018-01-02", "2027-12-31").filter(({ open, close, halfDay }) =>
-    !halfDay && (open !== "09:30" || close !== "16:00")
-  );
+  const odd = builtInCalendars.sessionsBetween("XHKG", "2018-01-02", "2027-12-31").filter((
+    { open, close, halfDay },
+  ) => !halfDay && (open !== "09:30" || close !== "16:00"));
   assertEquals(odd.map(({ date, open, close }) => `${date} ${open}-${close}`), [
     "2019-07-31 09:30-13:55", // Wipha
     "2020-08-19 13:30-16:00", // Higos
@@ -57,19 +60,19 @@ Deno.test("weather changed Hong Kong's hours exactly on these days", pure, () =>
 
 Deno.test("weather closed Hong Kong until the rule changed to trading in severe weather", pure, () => {
   for (const day of ["2020-10-13", "2021-10-13", "2023-07-17", "2023-09-01", "2023-09-08", "2024-09-06"]) {
-    assertEquals(sessionOn("XHKG", day), "closed", day);
+    assertEquals(builtInCalendars.sessionOn("XHKG", day), "closed", day);
   }
   // Mangkhut passed on a Sunday; Toraji and Ragasa came after the rule change.
   for (const day of ["2018-09-17", "2024-11-14", "2025-09-23", "2025-09-24"]) {
-    assertEquals(typeof sessionOn("XHKG", day), "object", day);
+    assertEquals(typeof builtInCalendars.sessionOn("XHKG", day), "object", day);
   }
 });
 
 Deno.test("the mainland was closed longer in 2020, and does not trade on working weekends", pure, () => {
-  assertEquals(sessionOn("XSHG", "2020-01-31"), "closed");
-  assertEquals(typeof sessionOn("XSHG", "2020-02-03"), "object");
+  assertEquals(builtInCalendars.sessionOn("XSHG", "2020-01-31"), "closed");
+  assertEquals(typeof builtInCalendars.sessionOn("XSHG", "2020-02-03"), "object");
   for (const day of ["2020-01-19", "2022-01-29", "2024-02-18", "2025-01-26", "2026-02-14"]) {
-    assertEquals(sessionOn("XSHG", day), "closed", day);
+    assertEquals(builtInCalendars.sessionOn("XSHG", day), "closed", day);
   }
 });
 
@@ -89,7 +92,7 @@ Deno.test("New York's sessions have the same local hours before and after each c
   ];
   for (const days of changes) {
     const opens = days.map((day) => {
-      const session = sessionOn("XNYS", day);
+      const session = builtInCalendars.sessionOn("XNYS", day);
       return typeof session === "string" ? session : `${utc(session.openAt)}-${utc(session.closeAt)}`;
     });
     assertEquals(opens, ["14:30-21:00", "13:30-20:00", "13:30-20:00", "14:30-21:00"], days.join(" "));

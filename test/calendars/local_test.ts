@@ -2,17 +2,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { emptyLocalFile, readLocalFile, writeLocalFile } from "../../lib/calendars/local_file.ts";
 import { Faults } from "../../lib/calendars/check_data.ts";
-import {
-  calendarVersion,
-  heldData,
-  isOverrideNeedless,
-  isProjected,
-  type Mic,
-  type Override,
-  overridesOn,
-  sessionOn,
-  useLocalCalendars,
-} from "../../lib/calendars/mod.ts";
+import { builtInCalendars, Calendars, heldData, type Mic, type Override } from "../../lib/calendars/mod.ts";
 import type { CalendarData } from "../../lib/calendars/records.ts";
 import { changesBetween, checkUpdate } from "../../lib/calendars/update.ts";
 
@@ -26,46 +16,41 @@ const line = (mic: Mic, date: string, hours: string): Override => ({
   setAt: "2026-11-21T05:00:00Z",
 });
 
-/** Calls `look` with calendar overrides, and then removes them. */
-function withDays(overrides: Override[], look: () => void): void {
-  useLocalCalendars({ overrides });
-  try {
-    look();
-  } finally {
-    useLocalCalendars({});
-  }
-}
-
-const hours = (mic: Mic, date: string) => {
-  const session = sessionOn(mic, date);
+const hours = (calendars: Calendars, mic: Mic, date: string) => {
+  const session = calendars.sessionOn(mic, date);
   if (typeof session === "string") return session;
   const { open, close, breaks, halfDay } = session;
   return `${open}-${close} ${breaks.length}${halfDay ? " half-day" : ""}`;
 };
 
-Deno.test("useLocalCalendars() applies overrides to a market, and removes them again", pure, () => {
-  withDays([line("XNYS", "2026-12-09", "closed"), line("XHKG", "2026-12-25", "open")], () => {
-    assertEquals(hours("XNYS", "2026-12-09"), "closed");
-    assertEquals(hours("XHKG", "2026-12-25"), "09:30-16:00 1");
-    assertEquals(overridesOn("XNYS", "2026-12-09").map(({ because }) => because), ["a notice"]);
-    assertEquals(overridesOn("XNYS", "2026-12-10"), []);
-  });
-  assertEquals([hours("XNYS", "2026-12-09"), hours("XHKG", "2026-12-25")], ["09:30-16:00 0", "closed"]);
+Deno.test("Calendars apply overrides to a market, and leave the built-in calendars as they are", pure, () => {
+  {
+    const calendars = new Calendars({
+      overrides: [line("XNYS", "2026-12-09", "closed"), line("XHKG", "2026-12-25", "open")],
+    });
+    assertEquals(hours(calendars, "XNYS", "2026-12-09"), "closed");
+    assertEquals(hours(calendars, "XHKG", "2026-12-25"), "09:30-16:00 1");
+    assertEquals(calendars.overridesOn("XNYS", "2026-12-09").map(({ because }) => because), ["a notice"]);
+    assertEquals(calendars.overridesOn("XNYS", "2026-12-10"), []);
+  }
+  const days = [hours(builtInCalendars, "XNYS", "2026-12-09"), hours(builtInCalendars, "XHKG", "2026-12-25")];
+  assertEquals(days, ["09:30-16:00 0", "closed"]);
 });
 
-Deno.test("useLocalCalendars() applies other hours, and half-days if they are marked as such", pure, () => {
+Deno.test("Calendars apply other hours, and half-days if they are marked as such", pure, () => {
   const days = [
     line("XHKG", "2026-12-09", "13:00-16:00"),
     { ...line("XHKG", "2026-12-10", "09:30-12:00"), halfDay: true },
     line("XHKG", "2026-12-11", "09:30-12:00"),
     line("XHKG", "2026-12-24", "open"),
   ];
-  withDays(days, () => {
-    assertEquals(hours("XHKG", "2026-12-09"), "13:00-16:00 0");
-    assertEquals(hours("XHKG", "2026-12-10"), "09:30-12:00 0 half-day");
-    assertEquals(hours("XHKG", "2026-12-11"), "09:30-12:00 0");
-    assertEquals(hours("XHKG", "2026-12-24"), "09:30-16:00 1");
-  });
+  {
+    const calendars = new Calendars({ overrides: days });
+    assertEquals(hours(calendars, "XHKG", "2026-12-09"), "13:00-16:00 0");
+    assertEquals(hours(calendars, "XHKG", "2026-12-10"), "09:30-12:00 0 half-day");
+    assertEquals(hours(calendars, "XHKG", "2026-12-11"), "09:30-12:00 0");
+    assertEquals(hours(calendars, "XHKG", "2026-12-24"), "09:30-16:00 1");
+  }
 });
 
 Deno.test(
@@ -78,16 +63,17 @@ Deno.test(
       line("XHKG", "2026-12-11", "14:00-16:00"),
       line("CONNECT_SH", "2026-12-14", "closed"),
     ];
-    withDays(days, () => {
+    {
+      const calendars = new Calendars({ overrides: days });
       const on = (date: string) =>
-        (["CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const).map((mic) => hours(mic, date));
+        (["CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const).map((mic) => hours(calendars, mic, date));
       assertEquals(on("2026-12-09"), ["closed", "closed", "closed"]);
       assertEquals(on("2026-12-10"), ["closed", "09:30-15:00 1", "closed"]);
       assertEquals(on("2026-12-11"), ["14:00-15:00 0", "14:00-15:00 0", "14:00-16:00 0"]);
       assertEquals(on("2026-12-14"), ["closed", "09:30-15:00 1", "09:30-16:00 1"]);
-      assertEquals(hours("XSHE", "2026-12-10"), "09:30-15:00 1");
-      assertEquals(overridesOn("CONNECT_SZ", "2026-12-09").length, 1);
-    });
+      assertEquals(hours(calendars, "XSHE", "2026-12-10"), "09:30-15:00 1");
+      assertEquals(calendars.overridesOn("CONNECT_SZ", "2026-12-09").length, 1);
+    }
   },
 );
 
@@ -98,11 +84,14 @@ Deno.test(
     const noon = line("XHKG", "2026-11-24", "09:30-12:00");
     const on = (overrides: Override[]) => {
       const links: string[] = [];
-      withDays(overrides, () => {
+      {
+        const calendars = new Calendars({ overrides });
         links.push(
-          ...(["CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const).map((mic) => hours(mic, "2026-11-24")),
+          ...(["CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const).map((mic) =>
+            hours(calendars, mic, "2026-11-24")
+          ),
         );
-      });
+      }
       return links;
     };
     assertEquals(on([noon]), ["09:30-11:30 0", "09:30-11:30 0", "09:30-12:00 0"]);
@@ -119,41 +108,48 @@ Deno.test(
   },
 );
 
-Deno.test("calendarVersion() changes only with overrides that affect the market", pure, () => {
-  const plain = calendarVersion("XHKG");
+Deno.test("Calendars.version() changes only with overrides that affect the market", pure, () => {
+  const plain = builtInCalendars.version("XHKG");
   assert(/^20\d\d\.\d+\.\d+$/.test(plain), plain);
-  withDays([line("XHKG", "2026-12-09", "closed")], () => {
-    const version = calendarVersion("XHKG");
+  {
+    const calendars = new Calendars({ overrides: [line("XHKG", "2026-12-09", "closed")] });
+    const version = calendars.version("XHKG");
     assert(version.startsWith(`${plain}+1.`), version);
-    assert(calendarVersion("CONNECT_SZ").endsWith(version.slice(plain.length)));
-    assertEquals(calendarVersion("XNYS"), plain);
-    withDays([line("XHKG", "2026-12-10", "closed")], () => assert(calendarVersion("XHKG") !== version));
-  });
+    assert(calendars.version("CONNECT_SZ").endsWith(version.slice(plain.length)));
+    assertEquals(calendars.version("XNYS"), plain);
+    const other = new Calendars({ overrides: [line("XHKG", "2026-12-10", "closed")] });
+    assert(other.version("XHKG") !== version);
+  }
 });
 
 Deno.test(
-  "isOverrideNeedless() tells a day that the data says by itself, but not on a projected day",
+  "builtInCalendars.isOverrideNeedless() tells a day that the data says by itself, but not on a projected day",
   pure,
   () => {
-    assertEquals(isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);
+    assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);
     const noon = line("XHKG", "2026-12-24", "09:30-12:00");
-    assertEquals(isOverrideNeedless({ ...noon, halfDay: true }), true);
-    assertEquals(isOverrideNeedless(noon), false); // it closes Stock Connect, and the half-day does not
-    assertEquals(isOverrideNeedless(line("XHKG", "2026-12-24", "open")), false);
-    assertEquals(isOverrideNeedless(line("XSHG", "2027-10-01", "closed")), false);
-    assertEquals([isProjected("XSHG", "2026-12-31"), isProjected("XSHG", "2027-01-04")], [false, true]);
-    withDays([line("XSHG", "2027-01-04", "open")], () => {
-      assertEquals(isProjected("XSHG", "2027-01-04"), false);
-      assertEquals(isProjected("CONNECT_HK", "2027-01-05"), true);
-    });
+    assertEquals(builtInCalendars.isOverrideNeedless({ ...noon, halfDay: true }), true);
+    assertEquals(builtInCalendars.isOverrideNeedless(noon), false); // it closes Stock Connect, and the half-day does not
+    assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-24", "open")), false);
+    assertEquals(builtInCalendars.isOverrideNeedless(line("XSHG", "2027-10-01", "closed")), false);
+    assertEquals([
+      builtInCalendars.isProjected("XSHG", "2026-12-31"),
+      builtInCalendars.isProjected("XSHG", "2027-01-04"),
+    ], [false, true]);
+    {
+      const calendars = new Calendars({ overrides: [line("XSHG", "2027-01-04", "open")] });
+      assertEquals(calendars.isProjected("XSHG", "2027-01-04"), false);
+      assertEquals(calendars.isProjected("CONNECT_HK", "2027-01-05"), true);
+    }
   },
 );
 
 Deno.test("days outside the coverage stay unknown even with an override", pure, () => {
-  withDays([line("XHKG", "2028-01-03", "open")], () => {
-    assertEquals(hours("XHKG", "2028-01-03"), "unknown");
-    assertEquals(overridesOn("XHKG", "2028-01-03"), []);
-  });
+  {
+    const calendars = new Calendars({ overrides: [line("XHKG", "2028-01-03", "open")] });
+    assertEquals(hours(calendars, "XHKG", "2028-01-03"), "unknown");
+    assertEquals(calendars.overridesOn("XHKG", "2028-01-03"), []);
+  }
 });
 
 Deno.test("readLocalFile() returns what writeLocalFile() wrote", pure, async () => {
@@ -244,11 +240,13 @@ Deno.test(
   },
 );
 
-Deno.test("useLocalCalendars() uses installed data only if it is newer than the built-in data", pure, () => {
+Deno.test("Calendars use installed data only if it is newer than the built-in data", pure, () => {
   const data = newer((each) => void without(each, "2027", "02-08"));
-  useLocalCalendars({ calendars: { XHKG: data } });
-  assertEquals([hours("XHKG", "2027-02-08"), calendarVersion("XHKG")], ["09:30-16:00 1", "2027.1.1"]);
-  useLocalCalendars({ calendars: { XHKG: { ...data, version: "2026.9.30" } } });
-  assertEquals(hours("XHKG", "2027-02-08"), "closed");
-  useLocalCalendars({});
+  const newerOne = new Calendars({ calendars: { XHKG: data } });
+  assertEquals([hours(newerOne, "XHKG", "2027-02-08"), newerOne.version("XHKG")], [
+    "09:30-16:00 1",
+    "2027.1.1",
+  ]);
+  const olderOne = new Calendars({ calendars: { XHKG: { ...data, version: "2026.9.30" } } });
+  assertEquals(hours(olderOne, "XHKG", "2027-02-08"), "closed");
 });

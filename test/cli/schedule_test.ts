@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { ScheduleLines } from "../../tasks/commands/schedule/lines.ts";
@@ -257,6 +258,7 @@ Deno.test("the scheduler prints when schedules run next, and how many more there
   const many = async (count: number, json: boolean) => {
     lines.length = 0;
     await new ScheduleLines({
+      calendars: () => builtInCalendars,
       store,
       recipes: () => [
         recipe({

@@ -1,4 +1,5 @@
 /** Tests that no file or folder name can run anything when a user pastes a command that hsgate printed. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { systemd } from "../../lib/deploy/systemd.ts";
 import { shellHint, shellLine } from "../../lib/shell_words.ts";
@@ -55,6 +56,7 @@ Deno.test({
     for (const name of NAMES.filter((name) => !/[\n]|\\$/.test(name))) {
       const dir = `/srv/${name}`;
       const { next } = systemd([], {
+        calendars: builtInCalendars,
         deno: `${dir}/deno`,
         denoFlags: ["--config", `${dir}/deno.json`],
         program: `${dir}/tasks/hsgate.ts`,

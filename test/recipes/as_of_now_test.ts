@@ -1,4 +1,5 @@
 /** Tests that reads of present data are rejected for a slot whose day is over, in every kind of step. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Mic } from "../../lib/calendars/mod.ts";
 import { BrokerError } from "../../lib/errors.ts";
@@ -89,7 +90,11 @@ Deno.test("whyPast() accepts an answer for a slot until midnight of its day, or 
     [{ ...friday, date: "2031-01-03" }, [], "2031-01-04T01:00+08:00", "2031-01-04T12:00+08:00", undefined],
   ];
   for (const [day, exchanges, slot, now, why] of cases) {
-    assertEquals(whyPast({ exchanges }, { slotAt: at(slot), day, now: at(now) }), why, `${slot} at ${now}`);
+    assertEquals(
+      whyPast(builtInCalendars, { exchanges }, { slotAt: at(slot), day, now: at(now) }),
+      why,
+      `${slot} at ${now}`,
+    );
   }
 });
 

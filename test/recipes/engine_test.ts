@@ -1,4 +1,5 @@
 /** One engine: what runs without a store and dry runs share with runs under a store. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { BrokerError } from "../../lib/errors.ts";
 import {
@@ -128,7 +129,8 @@ Deno.test("a dry run sends no write, not even one that a plan or a reading step 
   ) {
     const made = orders([], { steps });
     const found = await dryRunRecipe(made, {
-      scope: manualScope(made, { runKey: "orders/m/1", at: FRIDAY_MORNING, params: {} }),
+      calendars: builtInCalendars,
+      scope: manualScope(builtInCalendars, made, { runKey: "orders/m/1", at: FRIDAY_MORNING, params: {} }),
       now: () => FRIDAY_MORNING,
       out: "",
       signal: new AbortController().signal,
@@ -156,9 +158,10 @@ Deno.test("the engine begins no write step a second time, and reuses what an ear
   });
   const done = { state: "ok", attempt: 1, output: '{"n":1}' } as const;
   const engine = new StepEngine(made, {
-    scope: manualScope(made, { runKey: "orders/m/1", at: FRIDAY_MORNING, params: {} }),
+    scope: manualScope(builtInCalendars, made, { runKey: "orders/m/1", at: FRIDAY_MORNING, params: {} }),
     deps: {
       machine: systemMachine,
+      calendars: () => builtInCalendars,
       out: "",
       redactor: new Redactor(),
       client: () => Promise.reject(new TypeError("no client")),

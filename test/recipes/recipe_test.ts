@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { lastSessions } from "../../lib/recipes/kinds/export_day_book.ts";
@@ -697,20 +698,20 @@ steps:
 Deno.test("lastSessions() counts days on which one of the markets has opened", () => {
   // 4 July 2025 is a Friday: Hong Kong trades, New York does not.
   const at = (time: string) => Date.parse(time);
-  assertEquals(lastSessions(["hk", "us"], 2, at("2025-07-05T12:00:00+08:00")), {
+  assertEquals(lastSessions(builtInCalendars, ["hk", "us"], 2, at("2025-07-05T12:00:00+08:00")), {
     from: "2025-07-03",
     to: "2025-07-04",
   });
-  assertEquals(lastSessions(["us"], 2, at("2025-07-05T12:00:00+08:00")), {
+  assertEquals(lastSessions(builtInCalendars, ["us"], 2, at("2025-07-05T12:00:00+08:00")), {
     from: "2025-07-02",
     to: "2025-07-03",
   });
   // Before Monday's open, in Hong Kong and in New York.
-  assertEquals(lastSessions(["hk"], 1, at("2025-07-07T09:29:00+08:00")), {
+  assertEquals(lastSessions(builtInCalendars, ["hk"], 1, at("2025-07-07T09:29:00+08:00")), {
     from: "2025-07-04",
     to: "2025-07-04",
   });
-  assertEquals(lastSessions(["hk"], 1, at("2025-07-07T09:30:00+08:00")), {
+  assertEquals(lastSessions(builtInCalendars, ["hk"], 1, at("2025-07-07T09:30:00+08:00")), {
     from: "2025-07-07",
     to: "2025-07-07",
   });

@@ -1,4 +1,5 @@
 /** Tests how a push recording treats a silent connection: a lunch break is not a gap, a dead connection is. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import type { Recorded } from "../../lib/recipes/kinds/watch.ts";
@@ -15,19 +16,29 @@ const MINUTE = 60_000;
 
 Deno.test("tradedMs() counts continuous trading of the exchange that is open longest, without breaks", () => {
   const hk = (from: string, to: string) =>
-    tradedMs(["hk-stock"], at(`2025-08-15T${from}+08:00`), at(`2025-08-15T${to}+08:00`)) / MINUTE;
+    tradedMs(builtInCalendars, ["hk-stock"], at(`2025-08-15T${from}+08:00`), at(`2025-08-15T${to}+08:00`)) /
+    MINUTE;
   assertEquals(hk("10:00", "10:05"), 5);
   assertEquals(hk("11:58", "12:03"), 2);
   assertEquals(hk("12:10", "12:50"), 0);
   assertEquals(hk("12:50", "13:10"), 10);
   assertEquals(hk("09:00", "09:40"), 10);
-  assertEquals(tradedMs(["hk-stock"], at("2025-08-16T10:00+08:00"), at("2025-08-16T11:00+08:00")), 0);
+  assertEquals(
+    tradedMs(builtInCalendars, ["hk-stock"], at("2025-08-16T10:00+08:00"), at("2025-08-16T11:00+08:00")),
+    0,
+  );
   // Night in Hong Kong is day in New York.
   const [from, to] = [at("2025-08-15T22:00+08:00"), at("2025-08-15T22:05+08:00")];
-  assertEquals([tradedMs(["hk-etf"], from, to), tradedMs(["hk-etf", "us-stock"], from, to)], [0, 5 * MINUTE]);
-  assertEquals(tradedMs([], from, to), 0);
+  assertEquals([
+    tradedMs(builtInCalendars, ["hk-etf"], from, to),
+    tradedMs(builtInCalendars, ["hk-etf", "us-stock"], from, to),
+  ], [0, 5 * MINUTE]);
+  assertEquals(tradedMs(builtInCalendars, [], from, to), 0);
   // Without a calendar, the exchange may be trading.
-  assertEquals(tradedMs(["hk-stock"], at("2150-01-05T12:00Z"), at("2150-01-05T12:05Z")), 5 * MINUTE);
+  assertEquals(
+    tradedMs(builtInCalendars, ["hk-stock"], at("2150-01-05T12:00Z"), at("2150-01-05T12:05Z")),
+    5 * MINUTE,
+  );
 });
 
 for (

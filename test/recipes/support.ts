@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import type { StepContext } from "../../lib/recipes/mod.ts";
 import type { Simulated } from "../day_book/simulated.ts";
 
@@ -28,6 +29,7 @@ export function stepContext(
     params: {},
     outputs: {},
     attempt: 1,
+    calendars: builtInCalendars,
     signal: new AbortController().signal,
     now: () => broker?.clock.now() ?? Date.parse(slot),
     sleep(ms) {

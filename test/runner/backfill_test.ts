@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects } from "@std/assert";
 import { backfill, openSlot, planBackfill, rerun } from "../../lib/runner/schedule/backfill.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
@@ -23,7 +24,12 @@ Deno.test("planBackfill() lists the runs to make, the runs that stay, and days w
     "eod/wall/2025-12-22 skipped duplicate_slot live",
   ]);
   b.host.jump(7 * DAY + 12 * HOUR);
-  const plan = await planBackfill(b.store, eod, { ...christmas, mode: "missing", now: b.host.now() });
+  const plan = await planBackfill(b.store, eod, {
+    calendars: builtInCalendars,
+    ...christmas,
+    mode: "missing",
+    now: b.host.now(),
+  });
   assertEquals(plan.slots.map(({ day, run, was }) => [day, run.runKey, was]), [
     ["2025-12-23", "eod/late/2025-12-23", undefined],
     ["2025-12-24", "eod/late/2025-12-24", undefined],
@@ -63,14 +69,22 @@ Deno.test("a backfilled run sees its own slot and session, and so does a recipe 
   });
   await using b = await bench({ start: "2026-03-02T12:00Z", recipes: [inner, outer] });
   const options = { from: "2025-12-24", to: "2025-12-24", mode: "missing" as const, drawTraceId: () => "1" };
-  assertEquals(await backfill(b.store, outer, { ...options, now: b.host.now() }), ["outer/s1/2025-12-24"]);
+  assertEquals(
+    await backfill(b.store, outer, { calendars: builtInCalendars, ...options, now: b.host.now() }),
+    ["outer/s1/2025-12-24"],
+  );
   await b.scheduler.drain();
   assertEquals(seen, [
     ["outer", "2025-12-24T04:45:00Z", "2025-12-24", true, "2025-12-23"],
     ["inner", "2025-12-24T04:45:00Z", "2025-12-24", true, "2025-12-23"],
   ]);
   // With fromStart, the inner run starts over too.
-  await rerun(b.store, { runKey: "outer/s1/2025-12-24", fromStart: true, now: b.host.now() });
+  await rerun(b.store, {
+    calendars: builtInCalendars,
+    runKey: "outer/s1/2025-12-24",
+    fromStart: true,
+    now: b.host.now(),
+  });
   await b.scheduler.drain();
   assertEquals(seen.length, 4);
 });
@@ -79,6 +93,7 @@ Deno.test("planBackfill() rejects recipes that write or keep logins, future days
   await using b = await bench({ start: "2025-12-22T12:00Z", recipes: [] });
   const plan = (given: Parameters<typeof recipe>[0], from: string, to: string) => async () =>
     await planBackfill(b.store, recipe(given), {
+      calendars: builtInCalendars,
       from,
       to,
       mode: "all",
@@ -118,7 +133,8 @@ Deno.test("openSlot() opens a run that a stop made due again, but no run that an
   });
   await using b = await bench({ start: "2025-12-24T12:00Z", recipes: [hang] });
   const options = { from: "2025-12-23", to: "2025-12-23", mode: "missing" as const, drawTraceId: () => "1" };
-  const plan = async () => await planBackfill(b.store, hang, { ...options, now: b.host.now() });
+  const plan = async () =>
+    await planBackfill(b.store, hang, { calendars: builtInCalendars, ...options, now: b.host.now() });
   const [slot] = (await plan()).slots;
   const open = async () => await openSlot(b.store, slot!, { mode: "missing", now: b.host.now() }); // the plan has one
   assertEquals(await open(), true);
@@ -149,16 +165,22 @@ Deno.test("rerun() keeps successful steps, rejects a day without a session, and 
   await b.scheduler.start();
   await b.host.pass(2 * DAY);
   const again = { fromStart: false, now: b.host.now() };
-  assertEquals(await rerun(b.store, { ...again, runKey: "eod/s1/2025-12-24" }), true);
+  assertEquals(
+    await rerun(b.store, { calendars: builtInCalendars, ...again, runKey: "eod/s1/2025-12-24" }),
+    true,
+  );
   await b.host.pass(MINUTE);
   await b.scheduler.stop();
   assertEquals([first, second, (await runsOf(b.store))[0]], [1, 2, "eod/s1/2025-12-24 ok backfill"]);
   await assertRejects(
-    async () => await rerun(b.store, { ...again, runKey: "eod/s1/2025-12-25" }),
+    async () => await rerun(b.store, { calendars: builtInCalendars, ...again, runKey: "eod/s1/2025-12-25" }),
     TypeError,
     "its exchange was closed on that day",
   );
-  assertEquals(await rerun(b.store, { ...again, runKey: "eod/s1/2020-01-01" }), false);
+  assertEquals(
+    await rerun(b.store, { calendars: builtInCalendars, ...again, runKey: "eod/s1/2020-01-01" }),
+    false,
+  );
 });
 
 Deno.test("resumeRecipe() with catchUp makes as many of the newest slots due as the misfire policy allows", async () => {
@@ -170,7 +192,7 @@ Deno.test("resumeRecipe() with catchUp makes as many of the newest slots due as 
   await b.host.pass(3 * DAY);
   const now = b.host.now();
   const listing = { now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" };
-  assertEquals(await resumeRecipe(b.store, eod, { ...listing, catchUp: true }), [
+  assertEquals(await resumeRecipe(b.store, eod, { calendars: builtInCalendars, ...listing, catchUp: true }), [
     "eod/s1/2025-12-10",
     "eod/s1/2025-12-11",
   ]);

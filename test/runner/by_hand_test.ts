@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";
 import { type Claimer, claimRun } from "../../lib/runner/claims/claims.ts";
@@ -20,6 +21,7 @@ function depsOf({ store, host, redactor, events }: Bench): RunDeps {
     store,
     host,
     redactor,
+    calendars: () => builtInCalendars,
     out: "out",
     client: () => Promise.reject(new TypeError("no client in this test")),
     secret: () => Promise.reject(new TypeError("no secret in this test")),
@@ -33,7 +35,12 @@ const waits = ({ signal }: { signal: AbortSignal }) =>
 /** A manual run whose process dies at once. */
 async function dead(b: Bench, about: CompiledRecipe): Promise<string> {
   const { store, host } = b;
-  const key = await addManualRun(store, about, { id: "1", now: host.now(), drawTraceId: () => "1" });
+  const key = await addManualRun(store, about, {
+    calendars: builtInCalendars,
+    id: "1",
+    now: host.now(),
+    drawTraceId: () => "1",
+  });
   await store.run(
     "update run set state = 'running', holder = 'dead', lease_until = ?, started_at = ? where run_key = ?",
     host.now() + 30_000,
@@ -82,7 +89,13 @@ testBoth(
     });
     await using b = await bench({ start, recipes: [eod] });
     const key = await dead(b, eod);
-    const about = () => ({ runKey: key, fromStart: false, now: b.host.now(), recipe: eod });
+    const about = () => ({
+      runKey: key,
+      fromStart: false,
+      now: b.host.now(),
+      calendars: builtInCalendars,
+      recipe: eod,
+    });
     b.host.jump(29_000);
     assertEquals(await rerun(b.store, about()), false);
     assertEquals(unresponsiveSince((await findRun(b.store, key))!, b.host.now()), undefined);
@@ -113,7 +126,10 @@ testBoth("rerun() repeats every step of a fromStart run whose process died", asy
     key,
   );
   b.host.jump(MINUTE);
-  assertEquals(await rerun(b.store, { runKey: key, fromStart: true, now: b.host.now() }), true);
+  assertEquals(
+    await rerun(b.store, { calendars: builtInCalendars, runKey: key, fromStart: true, now: b.host.now() }),
+    true,
+  );
   await runKey(eod, key, { deps: depsOf(b), claimer });
   assertEquals(done, ["a"]);
 });
@@ -131,7 +147,14 @@ testBoth(
     );
     b.host.jump(MINUTE);
     const error = await assertRejects(
-      async () => await rerun(b.store, { runKey: key, fromStart: false, now: b.host.now(), recipe: write }),
+      async () =>
+        await rerun(b.store, {
+          calendars: builtInCalendars,
+          runKey: key,
+          fromStart: false,
+          now: b.host.now(),
+          recipe: write,
+        }),
       TypeError,
     );
     assertStringIncludes(error.message, `hsgate resolve ${key} ok|failed`);

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { testBoth } from "./both_stores.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { claimRun } from "../../lib/runner/claims/claims.ts";
@@ -47,7 +48,12 @@ testBoth(
     };
     for (const [name, write] of Object.entries(ways)) {
       await using store = await openStore();
-      const runKey = await addManualRun(store, recipe(), { id: "1", now: NOW, drawTraceId: () => "t" });
+      const runKey = await addManualRun(store, recipe(), {
+        calendars: builtInCalendars,
+        id: "1",
+        now: NOW,
+        drawTraceId: () => "t",
+      });
       // Not a manual run, so it becomes due again when its lease expires.
       await store.run("update run set kind = 'live' where run_key = ?", runKey);
       const old = await claimed(store, runKey, NOW);
@@ -70,7 +76,12 @@ testBoth("a write step that was begun before is never done again, whatever its r
     await using store = await openStore();
     const done: string[] = [];
     const write = orders(done, { window: undefined, needsAccount: false });
-    const runKey = await addManualRun(store, write, { id: "1", now: NOW, drawTraceId: () => "t" });
+    const runKey = await addManualRun(store, write, {
+      calendars: builtInCalendars,
+      id: "1",
+      now: NOW,
+      drawTraceId: () => "t",
+    });
     if (stored !== "none") {
       await store.run(
         `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
@@ -83,6 +94,7 @@ testBoth("a write step that was begun before is never done again, whatever its r
     const claim = await claimRun(store, write, runKey, claimer, NOW);
     assert(typeof claim !== "string", String(claim));
     const outcome = await executeRun(write, claim, {
+      calendars: () => builtInCalendars,
       store,
       host: new TestHost(NOW),
       out: "",

@@ -1,4 +1,5 @@
 /** A run that writes, with the connection to its store harmed at each message. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { PostgresStore } from "../../lib/store/postgres.ts";
 import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
@@ -142,7 +143,11 @@ async function harmed(
   );
   const { holder, lateMs } = JSON.parse(claimed!.data);
   if (holder === `${name}-1`) assert(lateMs < 5_000, `${what}: ${claimed!.data}`);
-  const told = await why(direct, recipe, { date: "2025-08-15", now: Date.parse("2025-08-15T02:04:00Z") });
+  const told = await why(direct, recipe, {
+    calendars: builtInCalendars,
+    date: "2025-08-15",
+    now: Date.parse("2025-08-15T02:04:00Z"),
+  });
   if (state === "waiting_recovery" || state === "unknown") {
     assertStringIncludes(told, "hsgate resolve", what);
     assertEquals(told.includes("sent orders.place"), orders === 1, `${what}: ${told}`);

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { parseAllDocuments } from "yaml";
 import * as z from "zod";
@@ -14,6 +15,7 @@ const options: DeployOptions = {
   dir: "/srv/my recipes",
   store: "/srv/store/hsgate.db",
   fileOf: ({ file }) => `/srv/my recipes/${file}`,
+  calendars: builtInCalendars,
   now: at("2025-08-15T02:30:00Z"),
 };
 const eod = recipe();

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readCronFields } from "../../lib/deploy/cron_fields.ts";
 import { type Firing, firingsOf, inWholeMinutes } from "../../lib/deploy/firings.ts";
@@ -16,12 +17,16 @@ const shown = (firings: readonly Firing[]) =>
   );
 
 Deno.test("firingsOf() returns the times of full days and of half-days", () => {
-  assertEquals(firingsOf(close45, NOW), [
+  assertEquals(firingsOf(builtInCalendars, close45, NOW), [
     { zone: "Asia/Hong_Kong", days: weekdays, hours: [12], minutes: [45], second: 0 },
     { zone: "Asia/Hong_Kong", days: weekdays, hours: [16], minutes: [45], second: 0 },
   ]);
-  assertEquals(shown(firingsOf({ ...close45, halfDays: "skip" }, NOW)), ["Asia/Hong_Kong 1,2,3,4,5 16 45"]);
-  assertEquals(shown(firingsOf({ ...close45, halfDays: "only" }, NOW)), ["Asia/Hong_Kong 1,2,3,4,5 12 45"]);
+  assertEquals(shown(firingsOf(builtInCalendars, { ...close45, halfDays: "skip" }, NOW)), [
+    "Asia/Hong_Kong 1,2,3,4,5 16 45",
+  ]);
+  assertEquals(shown(firingsOf(builtInCalendars, { ...close45, halfDays: "only" }, NOW)), [
+    "Asia/Hong_Kong 1,2,3,4,5 12 45",
+  ]);
 });
 
 Deno.test("firingsOf() shifts the weekdays of a time past midnight", () => {
@@ -30,7 +35,7 @@ Deno.test("firingsOf() shifts the weekdays of a time past midnight", () => {
     mic: "XNYS",
     at: { anchor: "close", offsetMs: 10 * HOUR },
   };
-  assertEquals(shown(firingsOf(schedule, NOW)), [
+  assertEquals(shown(firingsOf(builtInCalendars, schedule, NOW)), [
     "America/New_York 2,3,4,5,6 2 0",
     "America/New_York 1,2,3,4,5 23 0",
   ]);
@@ -38,7 +43,7 @@ Deno.test("firingsOf() shifts the weekdays of a time past midnight", () => {
 
 Deno.test("firingsOf() returns every weekday for the first session of a month", () => {
   const schedule: CompiledSchedule = { ...close45, days: "first-session-of-month", at: { time: "09:25" } };
-  assertEquals(shown(firingsOf(schedule, NOW)), ["Asia/Hong_Kong 1,2,3,4,5 9 25"]);
+  assertEquals(shown(firingsOf(builtInCalendars, schedule, NOW)), ["Asia/Hong_Kong 1,2,3,4,5 9 25"]);
 });
 
 Deno.test("firingsOf() returns each multiple of the common divisor of a period and an hour", () => {
@@ -50,17 +55,19 @@ Deno.test("firingsOf() returns each multiple of the common divisor of a period a
     ...more,
   });
   const whole = [...Array(24).keys()].join(",");
-  assertEquals(shown(firingsOf(period(20 * MINUTE), NOW)), [`UTC 1,2,3,4,5,6,7 ${whole} 0,20,40`]);
-  assertEquals(shown(firingsOf(period(6 * HOUR), NOW)), ["UTC 1,2,3,4,5,6,7 0,6,12,18 0"]);
+  assertEquals(shown(firingsOf(builtInCalendars, period(20 * MINUTE), NOW)), [
+    `UTC 1,2,3,4,5,6,7 ${whole} 0,20,40`,
+  ]);
+  assertEquals(shown(firingsOf(builtInCalendars, period(6 * HOUR), NOW)), ["UTC 1,2,3,4,5,6,7 0,6,12,18 0"]);
   const span = {
     mic: "XHKG",
     from: { anchor: "open", offsetMs: -30 * MINUTE },
     to: { anchor: "close", offsetMs: 2 * HOUR },
   };
-  assertEquals(shown(firingsOf(period(50 * MINUTE, { while: span }), NOW)), [
+  assertEquals(shown(firingsOf(builtInCalendars, period(50 * MINUTE, { while: span }), NOW)), [
     "Asia/Hong_Kong 1,2,3,4,5 9,10,11,12,13,14,15,16,17,18 0,10,20,30,40,50",
   ]);
-  assertThrows(() => firingsOf(period(30_000), NOW), TypeError, "every 30 s");
+  assertThrows(() => firingsOf(builtInCalendars, period(30_000), NOW), TypeError, "every 30 s");
 });
 
 Deno.test("firingsOf() adds the time to which a clock change moves a fixed time", () => {
@@ -71,13 +78,15 @@ Deno.test("firingsOf() adds the time to which a clock change moves a fixed time"
     timezone: "America/New_York",
   });
   // On Sunday 2026-03-08, 02:30 does not exist: the slot is at 03:00.
-  assertEquals(shown(firingsOf(cron("30 2 * * *"), NOW)).slice(0, 2), [
+  assertEquals(shown(firingsOf(builtInCalendars, cron("30 2 * * *"), NOW)).slice(0, 2), [
     "America/New_York 1,2,3,4,5,6,7 2 30",
     "America/New_York 7 3 0 months 3",
   ]);
-  assertEquals(shown(firingsOf(cron("30 9 * * 1-5"), NOW)), ["America/New_York 1,2,3,4,5 9 30"]);
+  assertEquals(shown(firingsOf(builtInCalendars, cron("30 9 * * 1-5"), NOW)), [
+    "America/New_York 1,2,3,4,5 9 30",
+  ]);
   // Cron fires if either the day of the month or the weekday matches.
-  assertEquals(shown(firingsOf(cron("0 20 1 * 5"), NOW)), [
+  assertEquals(shown(firingsOf(builtInCalendars, cron("0 20 1 * 5"), NOW)), [
     "America/New_York 1,2,3,4,5,6,7 20 0 1",
     "America/New_York 5 20 0",
   ]);
@@ -140,9 +149,9 @@ const schedules: CompiledSchedule[] = [
 Deno.test("firingsOf() covers every slot of two years, for each form of schedule and each clock change", () => {
   let count = 0;
   for (const schedule of schedules) {
-    const firings = firingsOf(schedule, NOW);
+    const firings = firingsOf(builtInCalendars, schedule, NOW);
     const rounded = firings.map(inWholeMinutes);
-    for (const slot of slotsBetween(schedule, NOW, NOW + 2 * 365 * DAY)) {
+    for (const slot of slotsBetween(builtInCalendars, schedule, NOW, NOW + 2 * 365 * DAY)) {
       if (slot.skipped !== undefined) continue;
       count++;
       assert(looks(firings, slot.at), `${JSON.stringify(schedule)} at ${iso(slot.at)}`);

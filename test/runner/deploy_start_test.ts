@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals } from "@std/assert";
 import { Redactor } from "../../lib/redact.ts";
 import { jitterOf } from "../../lib/runner/schedule/plan_run.ts";
@@ -5,6 +6,7 @@ import { runLatestSlot } from "../../lib/runner/run/script.ts";
 import { at, type Bench, bench, every, MINUTE, recipe, settle, step } from "./support.ts";
 
 const depsOf = ({ store, host }: Bench) => ({
+  calendars: () => builtInCalendars,
   store,
   host,
   out: "out",

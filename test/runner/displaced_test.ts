@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { DisplacedError, TransportError } from "../../lib/errors.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
@@ -52,17 +53,21 @@ Deno.test("a login that was taken over blocks every recipe of the account, in ev
     1,
   );
   assertStringIncludes(
-    await why(b.store, eod, { date: "2025-12-22", now: b.host.now() }),
+    await why(b.store, eod, { calendars: builtInCalendars, date: "2025-12-22", now: b.host.now() }),
     'another device took over the login (found by run "keep/s1/2025-12-22T00:20:00Z"); once you may take it back, run: ' +
       "hsgate resume keep",
   );
   // Resuming another recipe does not release the login.
   await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-  await resumeRecipe(b.store, eod, { ...listing(b.host.now()), catchUp: false });
+  await resumeRecipe(b.store, eod, { calendars: builtInCalendars, ...listing(b.host.now()), catchUp: false });
   await b.host.pass(70 * MINUTE);
   assertEquals([asked, exported], [1, 0]);
   taken = false;
-  await resumeRecipe(b.store, keep, { ...listing(b.host.now()), catchUp: false });
+  await resumeRecipe(b.store, keep, {
+    calendars: builtInCalendars,
+    ...listing(b.host.now()),
+    catchUp: false,
+  });
   await b.host.pass(HOUR);
   await Promise.all([b.scheduler.stop(), second.stop()]);
   assertEquals(asked, 4);
@@ -110,7 +115,10 @@ Deno.test("three runs in a row that take longer than their interval cause one wa
   await b.host.pass(4 * HOUR);
   const schedule = slow.schedules[0]!; // it has one
   const warnings = () => b.events.filter(({ type }) => type === "warning").length;
-  assertEquals([warnings(), (await slownessOf(b.store, "eod", schedule))?.tookMs], [1, 25 * MINUTE]);
+  assertEquals([warnings(), (await slownessOf(b.store, builtInCalendars, "eod", schedule))?.tookMs], [
+    1,
+    25 * MINUTE,
+  ]);
   const events = await b.store.all<{ run_key: string; data: string }>(
     "select run_key, data from event where kind = 'too_slow'",
   );
@@ -118,12 +126,12 @@ Deno.test("three runs in a row that take longer than their interval cause one wa
     'eod/s1/2025-12-22T01:40:00Z {"tookMs":1500000,"periodMs":1200000}',
   ]);
   assertStringIncludes(
-    await why(b.store, slow, { date: "2025-12-22", now: b.host.now() }),
+    await why(b.store, slow, { calendars: builtInCalendars, date: "2025-12-22", now: b.host.now() }),
     'schedule "s1" is too slow: 3 runs in a row took longer than the time to the next slot (1500.0 s of 1200.0 s)',
   );
   takesMs = MINUTE;
   await b.host.pass(HOUR);
-  assertEquals([warnings(), await slownessOf(b.store, "eod", schedule)], [1, undefined]);
+  assertEquals([warnings(), await slownessOf(b.store, builtInCalendars, "eod", schedule)], [1, undefined]);
   takesMs = 25 * MINUTE;
   await b.host.pass(3 * HOUR);
   await b.scheduler.stop();

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
@@ -171,7 +172,11 @@ Deno.test("F07: with a full disk no write is sent, the store can be read, and no
       await b.host.pass(4 * MINUTE); // 02:02, after the slot of 02:00
       assertEquals(began.length, when === "never" ? 1 : 0);
       assertEquals((await runsOf(store))[0], "early/s1/2025-12-22 ok live");
-      const told = await why(store, recipe({ name: "early" }), { date: "2025-12-22", now: b.host.now() });
+      const told = await why(store, recipe({ name: "early" }), {
+        calendars: builtInCalendars,
+        date: "2025-12-22",
+        now: b.host.now(),
+      });
       assert(told.startsWith("early/s1/2025-12-22 "), told);
       if (when !== "never") {
         assert(errors.length > 0 && errors.length < 12, `${errors.length} errors`);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { createClient } from "../../lib/client/client.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { Redactor } from "../../lib/redact.ts";
@@ -49,6 +50,7 @@ if (import.meta.main) {
     })],
   });
   const scheduler = new Scheduler({
+    calendars: () => builtInCalendars,
     store,
     host: realHost,
     holder: "sleeper",

@@ -1,4 +1,5 @@
 /** A store that cannot be reached, a server that is restarted, full or has no connection left, and a clock that is wrong. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
@@ -63,7 +64,11 @@ async function benchOn(
 }
 
 const tell = (store: Store, write: CompiledRecipe) =>
-  why(store, write, { date: "2025-08-15", now: Date.parse("2025-08-15T02:10:00Z") });
+  why(store, write, {
+    calendars: builtInCalendars,
+    date: "2025-08-15",
+    now: Date.parse("2025-08-15T02:10:00Z"),
+  });
 
 Deno.test({
   name:
@@ -254,6 +259,7 @@ Deno.test({
     const held: string[] = [];
     const schedulerOn = (store: Store, holder: string) =>
       new Scheduler({
+        calendars: () => builtInCalendars,
         store,
         host: realHost,
         holder,
@@ -284,7 +290,7 @@ Deno.test({
       await pass(off, () => read > 0 && held.length > 0);
       assertEquals(began, []);
       assertStringIncludes(held[0]!, `unsafe this machine's clock is ${expected} the database's`);
-      const told = await why(wrong, write, { date: day(), now: wrong.now()! });
+      const told = await why(wrong, write, { calendars: builtInCalendars, date: day(), now: wrong.now()! });
       assertStringIncludes(told, `this machine's clock is ${expected} the database's`);
       await off.stop();
       // The control: a machine with the right time.

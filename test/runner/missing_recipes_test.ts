@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
@@ -44,7 +45,7 @@ Deno.test("a missing recipe is reported once, and why() explains the time withou
   assertEquals(b.told.flatMap((event) => event.type === "recipe-missing" ? [event.recipe] : []), ["eod"]);
   const subject = (await subjectOf(store, "eod"))!; // the store has seen it
   assertEquals(
-    await why(store, subject, { date: "2025-08-12", now: b.host.now() }),
+    await why(store, subject, { calendars: builtInCalendars, date: "2025-08-12", now: b.host.now() }),
     "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is missing (noticed at " +
       "2025-08-11 20:03 Asia/Hong_Kong); its slots resume from the moment the file is back",
   );

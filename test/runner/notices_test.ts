@@ -1,4 +1,5 @@
 /** Tests of notices: channels are independent, retried, given up, and listed. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { measureRuns } from "../../lib/runner/run/metrics.ts";
 import { deliverNotices } from "../../lib/runner/notify/notify.ts";
@@ -106,7 +107,11 @@ Deno.test("a failed notice is reported at once, retried, given up with a report,
     ...Array(11).fill("notice_failed"),
     "notice_given_up",
   ]);
-  const told = await why(b.store, recipe(), { date: "2025-12-23", now: b.host.now() });
+  const told = await why(b.store, recipe(), {
+    calendars: builtInCalendars,
+    date: "2025-12-23",
+    now: b.host.now(),
+  });
   assertStringIncludes(
     told,
     "its notice 1 by chat was not sent after 12 tries; hsgate does not try it again (see: hsgate notices): no route to [secret]",

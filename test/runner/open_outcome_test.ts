@@ -1,4 +1,5 @@
 /** Tests of steps that catch the error of a lost answer: the client's record decides how the run ends. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
@@ -136,6 +137,7 @@ testBoth(
     b.host.jump(MINUTE);
     const { store, host } = b;
     const deps = {
+      calendars: () => builtInCalendars,
       store,
       host,
       out: "out",
@@ -336,6 +338,7 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
   });
   const { store, host, redactor } = b;
   const deps = {
+    calendars: () => builtInCalendars,
     store,
     host,
     redactor,
@@ -345,7 +348,12 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
   };
   const claimer = { holder: "me", leaseMs: 30_000, accountOf: () => "default" };
   const now = host.now();
-  const runKey = await addManualRun(store, outer, { id: "1", now, drawTraceId: () => "1" });
+  const runKey = await addManualRun(store, outer, {
+    calendars: builtInCalendars,
+    id: "1",
+    now,
+    drawTraceId: () => "1",
+  });
   const claim = await claimRun(store, outer, runKey, claimer, now);
   if (typeof claim === "string") throw new TypeError(claim);
   const halt = new AbortController().signal;

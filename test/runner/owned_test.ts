@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";
 import type { Claimer } from "../../lib/runner/claims/claims.ts";
@@ -28,6 +29,7 @@ import {
 const MORNING = "2025-12-22T02:00Z";
 
 const depsOf = ({ store, host, redactor }: Bench): RunDeps => ({
+  calendars: () => builtInCalendars,
   store,
   host,
   redactor,
@@ -148,7 +150,15 @@ testBoth(
     assertEquals(await runsOf(b.store), [
       "look/m/1 cancelled its process died; to continue it: hsgate rerun look/m/1 manual",
     ]);
-    assertEquals(await rerun(b.store, { runKey: "look/m/1", fromStart: false, now: b.host.now() }), true);
+    assertEquals(
+      await rerun(b.store, {
+        calendars: builtInCalendars,
+        runKey: "look/m/1",
+        fromStart: false,
+        now: b.host.now(),
+      }),
+      true,
+    );
     const { outcome } = await runKey(read, "look/m/1", {
       deps: depsOf(b),
       claimer: hand("A"),

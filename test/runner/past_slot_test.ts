@@ -1,4 +1,5 @@
 /** Tests of slots whose day is over, in recipes that read data that the broker reports only for the present. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { approveRun, pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import { backfill, planBackfill, rerun } from "../../lib/runner/schedule/backfill.ts";
@@ -113,20 +114,39 @@ testBoth(
     const now = b.host.now();
     for (const refused of [planBackfill, backfill]) {
       await assertRejects(
-        async () => await refused(b.store, eod, { ...range, from: "2025-12-22", to: "2025-12-23", now }),
+        async () =>
+          await refused(b.store, eod, {
+            calendars: builtInCalendars,
+            ...range,
+            from: "2025-12-22",
+            to: "2025-12-23",
+            now,
+          }),
         TypeError,
         `Cannot backfill "eod" for 2025-12-22: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
       );
     }
     assertEquals(await runsOf(b.store), []);
-    const today = await planBackfill(b.store, eod, { ...range, from: "2025-12-23", to: "2025-12-23", now });
+    const today = await planBackfill(b.store, eod, {
+      calendars: builtInCalendars,
+      ...range,
+      from: "2025-12-23",
+      to: "2025-12-23",
+      now,
+    });
     assertEquals(today.slots.map(({ run }) => run.runKey), ["eod/s1/2025-12-23"]);
     // Whether a step with an `if`, or a step that depends on it, runs is only known during the run.
     const open = recipe({
       steps: [step({ id: "look", condition: () => false }), reading([], { needs: ["look"] })],
     });
     assertEquals(
-      (await planBackfill(b.store, open, { ...range, from: "2025-12-22", to: "2025-12-22", now })).slots
+      (await planBackfill(b.store, open, {
+        calendars: builtInCalendars,
+        ...range,
+        from: "2025-12-22",
+        to: "2025-12-22",
+        now,
+      })).slots
         .length,
       1,
     );
@@ -150,7 +170,13 @@ testBoth("rerun() refuses to read as of now for a past day, unless the run keeps
   b.host.jump(2 * DAY);
   fails = false;
   const again = async (fromStart: boolean) =>
-    await rerun(b.store, { runKey: "eod/s1/2025-12-22", fromStart, now: b.host.now(), recipe: eod });
+    await rerun(b.store, {
+      calendars: builtInCalendars,
+      runKey: "eod/s1/2025-12-22",
+      fromStart,
+      now: b.host.now(),
+      recipe: eod,
+    });
   await assertRejects(
     async () => await again(true),
     TypeError,
@@ -160,6 +186,7 @@ testBoth("rerun() refuses to read as of now for a past day, unless the run keeps
   await assertRejects(
     async () =>
       await rerun(b.store, {
+        calendars: builtInCalendars,
         runKey: "eod/s1/2025-12-22",
         fromStart: false,
         now: b.host.now(),
@@ -185,7 +212,13 @@ testBoth("approveRun() and resumeRecipe() do not run past slots that read presen
   await b.scheduler.tick();
   assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 waiting_approval misfire live"]);
   const approve = async () =>
-    await approveRun(b.store, { runKey: "eod/s1/2025-12-22", actor: "me", now: b.host.now(), recipe: eod });
+    await approveRun(b.store, {
+      calendars: builtInCalendars,
+      runKey: "eod/s1/2025-12-22",
+      actor: "me",
+      now: b.host.now(),
+      recipe: eod,
+    });
   b.host.jump(DAY);
   await assertRejects(
     approve,
@@ -203,6 +236,7 @@ testBoth("approveRun() and resumeRecipe() do not run past slots that read presen
   const left: string[] = [];
   const now = c.host.now();
   const caughtUp = await resumeRecipe(c.store, all, {
+    calendars: builtInCalendars,
     now,
     loadedAt: now,
     lookbackMs: 14 * DAY,
@@ -228,6 +262,7 @@ testBoth(
     await using b = await bench({ start: "2025-12-21T10:00Z", recipes: [eod] });
     const options = {
       deps: {
+        calendars: () => builtInCalendars,
         store: b.store,
         host: b.host,
         out: "",
@@ -240,7 +275,12 @@ testBoth(
     const sunday = await runManual(eod, { ...options, id: "1" });
     assertEquals([sunday.outcome.state, read], ["ok", ["2025-12-21 at 2025-12-21T10:00"]]);
     const now = b.host.now();
-    const key = await addManualRun(b.store, eod, { id: "2", now, drawTraceId: () => "1" });
+    const key = await addManualRun(b.store, eod, {
+      calendars: builtInCalendars,
+      id: "2",
+      now,
+      drawTraceId: () => "1",
+    });
     b.host.jump(DAY);
     assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
   },

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { SqlValue, Store } from "../../lib/store/store.ts";
@@ -87,11 +88,11 @@ Deno.test("no statement of a tick, a run, why or runs reads the whole history", 
   await insertNotice(store, { dedupeKey: "k", channel: "c", body: "{}" }, now);
   await pauseRecipe(store, "eod", { why: "a test", now });
   const listing = { now, loadedAt: now, lookbackMs: DAY, drawTraceId: () => "t" };
-  await resumeRecipe(store, recipe(), { ...listing, catchUp: true });
-  await addLatestSlot(store, recipe(), { now, drawTraceId: () => "t" });
+  await resumeRecipe(store, recipe(), { calendars: builtInCalendars, ...listing, catchUp: true });
+  await addLatestSlot(store, recipe(), { calendars: builtInCalendars, now, drawTraceId: () => "t" });
   for (const each of recipes) {
     for (const date of ["2025-12-20", "2025-12-22", "2025-12-23", "2025-12-25"]) {
-      await why(store, each, { date, now });
+      await why(store, each, { calendars: builtInCalendars, date, now });
     }
   }
   const states = ["failed", "ok", "unknown"] as const;

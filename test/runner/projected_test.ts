@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { calendarVersion, useLocalCalendars } from "../../lib/calendars/mod.ts";
+import { builtInCalendars, Calendars } from "../../lib/calendars/mod.ts";
 import { planRun } from "../../lib/runner/schedule/plan_run.ts";
 import { nextSlots } from "../../lib/runner/schedule/slots.ts";
 import { why } from "../../lib/runner/explain/why.ts";
@@ -23,9 +23,14 @@ const writes: Partial<CompiledRecipe> = {
 };
 
 /** Returns the rows for the next slots after an instant. */
-const planned = (given: Partial<CompiledRecipe>, after: string, count: number) =>
-  nextSlots(schedule, at(after), count).map((slot) => {
-    const run = planRun(recipe({ schedules: [schedule], ...given }), schedule, slot, {
+const planned = (
+  given: Partial<CompiledRecipe>,
+  after: string,
+  count: number,
+  calendars: Calendars = builtInCalendars,
+) =>
+  nextSlots(calendars, schedule, at(after), count).map((slot) => {
+    const run = planRun(calendars, recipe({ schedules: [schedule], ...given }), schedule, slot, {
       kind: "live",
       traceId: "",
     });
@@ -35,7 +40,7 @@ const planned = (given: Partial<CompiledRecipe>, after: string, count: number) =
   });
 
 Deno.test("planRun() skips writes on projected days and outside the coverage, but not reads", () => {
-  const version = calendarVersion("XSHG");
+  const version = builtInCalendars.version("XSHG");
   assertEquals(planned(writes, "2026-12-30T00:00Z", 3), [
     `2026-12-30 due ${version}`,
     `2026-12-31 due ${version}`,
@@ -50,31 +55,32 @@ Deno.test("planRun() skips writes on projected days and outside the coverage, bu
 
 Deno.test("planRun() uses overridden days, and records a calendar version that shows it", () => {
   const day = { mic: "XSHG", because: "the notice", setAt: "2026-11-21T05:00:00Z" };
-  useLocalCalendars({
+  const calendars = new Calendars({
     overrides: [{ ...day, date: "2027-01-04", hours: "open" }, {
       ...day,
       date: "2027-01-05",
       hours: "closed",
     }],
   });
-  try {
-    const version = calendarVersion("XSHG");
-    assertEquals(version.includes("+2."), true);
-    assertEquals(planned(writes, "2027-01-03T00:00Z", 2), [
-      `2027-01-04 due ${version}`,
-      `2027-01-05 skipped holiday ${version}`,
-      `2027-01-06 skipped calendar_unknown ${version}`,
-    ]);
-  } finally {
-    useLocalCalendars({});
-  }
+  const version = calendars.version("XSHG");
+  assertEquals(version.includes("+2."), true);
+  assertEquals(planned(writes, "2027-01-03T00:00Z", 2, calendars), [
+    `2027-01-04 due ${version}`,
+    `2027-01-05 skipped holiday ${version}`,
+    `2027-01-06 skipped calendar_unknown ${version}`,
+  ]);
 });
 
 Deno.test("why() reports an overridden day with its reason", async () => {
   const reads = recipe({ name: "look", schedules: [schedule] });
   await using b = await bench({ start: "2026-12-09T00:00Z", recipes: [reads] });
-  const told = async () => await why(b.store, reads, { date: "2026-12-10", now: at("2026-12-11T00:00Z") });
-  useLocalCalendars({
+  const told = async (calendars: Calendars) =>
+    await why(b.store, reads, {
+      calendars,
+      date: "2026-12-10",
+      now: at("2026-12-11T00:00Z"),
+    });
+  const calendars = new Calendars({
     overrides: [{
       mic: "XSHG",
       date: "2026-12-10",
@@ -83,13 +89,9 @@ Deno.test("why() reports an overridden day with its reason", async () => {
       setAt: "2026-12-01T00:00:00Z",
     }],
   });
-  try {
-    assertEquals(
-      await told(),
-      "nothing was to run: XSHG was closed on 2026-12-10; a person set the hours of XSHG for that day: closed, because a day of mourning",
-    );
-  } finally {
-    useLocalCalendars({});
-  }
-  assertEquals((await told()).includes("by hand"), false);
+  assertEquals(
+    await told(calendars),
+    "nothing was to run: XSHG was closed on 2026-12-10; a person set the hours of XSHG for that day: closed, because a day of mourning",
+  );
+  assertEquals((await told(builtInCalendars)).includes("by hand"), false);
 });

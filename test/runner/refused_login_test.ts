@@ -1,4 +1,5 @@
 /** Tests of rejected logins: distinguished, reported, blocked for every process, and retried automatically. */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { account } from "../../lib/operations/account.ts";
@@ -155,7 +156,11 @@ Deno.test("a wrong password: only one login in total, by a scheduler, another pr
     (await runsOf(b.store)).includes("quiet/s1/2025-12-22T01:00:00Z ok live"),
     "what needs no login goes on",
   );
-  const told = await why(b.store, eod, { date: "2025-12-22", now: b.host.now() });
+  const told = await why(b.store, eod, {
+    calendars: builtInCalendars,
+    date: "2025-12-22",
+    now: b.host.now(),
+  });
   assertStringIncludes(told, 'the broker refused the password (found by run "ask/s1/2025-12-22T00:10:00Z")');
   await b.scheduler.stop();
 
@@ -165,6 +170,7 @@ Deno.test("a wrong password: only one login in total, by a scheduler, another pr
     await using fresh = far.connect(() => b.host.monotonic());
     const mark = markOf(password);
     const deps = {
+      calendars: () => builtInCalendars,
       store,
       host: b.host,
       out: "",
@@ -223,10 +229,14 @@ Deno.test("a person allows the login again by resuming the recipe that found it 
   far.state.refusal = undefined;
   client = undefined;
   await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-  await resumeRecipe(b.store, eod, { ...listing(b.host.now()), catchUp: false });
+  await resumeRecipe(b.store, eod, { calendars: builtInCalendars, ...listing(b.host.now()), catchUp: false });
   await pass(b, 60);
   assertEquals(far.logins(), 1);
-  await resumeRecipe(b.store, asking(), { ...listing(b.host.now()), catchUp: false });
+  await resumeRecipe(b.store, asking(), {
+    calendars: builtInCalendars,
+    ...listing(b.host.now()),
+    catchUp: false,
+  });
   await pass(b, 12);
   assertEquals(far.logins(), 2);
   assert((await runsOf(b.store)).some((line) => line.startsWith("ask") && line.includes(" ok ")));

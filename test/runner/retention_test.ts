@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { countWrite } from "../../lib/runner/queries/steps.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { openSqlite, SqliteStore } from "../../lib/store/sqlite.ts";
@@ -296,11 +297,23 @@ Deno.test("a scheduler prunes while it runs, and a slot whose run was removed do
   assertEquals([left.length, left.includes("eod/39"), left.includes("eod/0")], [10, false, true]);
   assertEquals(done.length, 1);
   // A crontab line that starts the latest slot finds its run.
-  const row = await addLatestSlot(b.store, daily, { now: b.host.now(), drawTraceId: () => "t" });
+  const row = await addLatestSlot(b.store, daily, {
+    calendars: builtInCalendars,
+    now: b.host.now(),
+    drawTraceId: () => "t",
+  });
   assertEquals(row?.state, "ok");
-  const past = await why(b.store, daily, { date: "2025-11-03", now: b.host.now() });
+  const past = await why(b.store, daily, {
+    calendars: builtInCalendars,
+    date: "2025-11-03",
+    now: b.host.now(),
+  });
   assertStringIncludes(past, "the store has deleted old runs of this recipe, up to the slot of");
-  const young = await why(b.store, daily, { date: "2025-12-19", now: b.host.now() });
+  const young = await why(b.store, daily, {
+    calendars: builtInCalendars,
+    date: "2025-12-19",
+    now: b.host.now(),
+  });
   assert(!young.includes("removed"), young);
 });
 

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { MOST_LINES, RunLog } from "../../lib/runner/run/report.ts";
@@ -33,7 +34,12 @@ Deno.test("executeRun() logs the messages and milestones of a step, without secr
 
 Deno.test("RunLog keeps a limited number of lines and says so, with some more room for errors", async () => {
   await using store = await openSqlite(":memory:");
-  const key = await addManualRun(store, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
+  const key = await addManualRun(store, recipe(), {
+    calendars: builtInCalendars,
+    id: "1",
+    now: 0,
+    drawTraceId: () => "1",
+  });
   const log = new RunLog(store, key);
   for (let at = 0; at < MOST_LINES + 50; at++) {
     log.add({ at, level: "info", step: "one", text: `line ${at}` });
@@ -54,7 +60,12 @@ Deno.test("RunLog keeps a limited number of lines and says so, with some more ro
 Deno.test("RunLog keeps no line below its lowest level", async () => {
   for (const [least, kept] of [["debug", "diwe"], ["warn", "we"], ["error", "e"]] as const) {
     await using store = await openSqlite(":memory:");
-    const key = await addManualRun(store, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
+    const key = await addManualRun(store, recipe(), {
+      calendars: builtInCalendars,
+      id: "1",
+      now: 0,
+      drawTraceId: () => "1",
+    });
     const log = new RunLog(store, key, least);
     for (const level of ["debug", "info", "warn", "error"] as const) {
       log.add({ at: 0, level, step: null, text: level[0]! });

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DisplacedError, OutcomeUnknownError, TransportError } from "../../lib/errors.ts";
 import { backfill, rerun } from "../../lib/runner/schedule/backfill.ts";
@@ -181,6 +182,7 @@ testBoth("runLatestSlot() runs the scheduler's run under the same key, and only 
   const eod = recipe({ steps: [step({ run: () => Promise.resolve(++ran) })] });
   await using b = await bench({ start: "2025-12-23T08:50Z", recipes: [eod] });
   const deps = {
+    calendars: () => builtInCalendars,
     store: b.store,
     host: b.host,
     out: "out",
@@ -224,33 +226,48 @@ testBoth(
     });
     await using b = await bench({ start: "2025-12-31T12:00Z", recipes: [eod] });
     const range = { from: "2025-12-22", to: "2025-12-26", now: b.host.now(), drawTraceId: () => "1" };
-    assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), [
+    assertEquals(await backfill(b.store, eod, { calendars: builtInCalendars, ...range, mode: "missing" }), [
       "eod/s1/2025-12-22",
       "eod/s1/2025-12-23",
       "eod/s1/2025-12-24",
     ]);
     await b.scheduler.drain();
-    assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), []);
+    assertEquals(
+      await backfill(b.store, eod, { calendars: builtInCalendars, ...range, mode: "missing" }),
+      [],
+    );
     fail = false;
-    assertEquals((await backfill(b.store, eod, { ...range, mode: "failed" })).length, 3);
+    assertEquals(
+      (await backfill(b.store, eod, { calendars: builtInCalendars, ...range, mode: "failed" })).length,
+      3,
+    );
     await b.scheduler.drain();
     assertEquals([ran, (await runsOf(b.store))[0]], [3, "eod/s1/2025-12-22 ok backfill"]);
-    assertEquals((await backfill(b.store, eod, { ...range, to: "2025-12-22", mode: "all" })).length, 1);
     assertEquals(
-      await rerun(b.store, { runKey: "eod/s1/2025-12-23", fromStart: true, now: b.host.now() }),
+      (await backfill(b.store, eod, { calendars: builtInCalendars, ...range, to: "2025-12-22", mode: "all" }))
+        .length,
+      1,
+    );
+    assertEquals(
+      await rerun(b.store, {
+        calendars: builtInCalendars,
+        runKey: "eod/s1/2025-12-23",
+        fromStart: true,
+        now: b.host.now(),
+      }),
       true,
     );
     await b.scheduler.drain();
     assertEquals(ran, 5, "a round of its own reuses nothing");
     const orders = recipe({ name: "orders", class: "write" });
     await assertRejects(
-      async () => await backfill(b.store, orders, { ...range, mode: "all" }),
+      async () => await backfill(b.store, orders, { calendars: builtInCalendars, ...range, mode: "all" }),
       TypeError,
       "cannot be traded",
     );
-    const runKey = await addManualRun(b.store, orders, { ...range, id: "1" });
+    const runKey = await addManualRun(b.store, orders, { calendars: builtInCalendars, ...range, id: "1" });
     await assertRejects(
-      async () => await rerun(b.store, { runKey, fromStart: true, now: 0 }),
+      async () => await rerun(b.store, { calendars: builtInCalendars, runKey, fromStart: true, now: 0 }),
       TypeError,
       "never repeated",
     );
@@ -261,7 +278,8 @@ testBoth(
 Deno.test("why() gives one true line for a day", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [eod] });
-  const ask = async (date: string) => await why(b.store, eod, { date, now: b.host.now() });
+  const ask = async (date: string) =>
+    await why(b.store, eod, { calendars: builtInCalendars, date, now: b.host.now() });
   assertStringIncludes(await ask("2025-12-22"), "no scheduler has run with this schedule yet");
   await b.scheduler.start();
   await b.host.pass(6 * HOUR);
@@ -290,7 +308,12 @@ Deno.test("Store backs itself up, and rejects a store of a newer version", async
   const path = `${folder.path}/store.db`;
   {
     await using store = await openSqlite(path);
-    await addManualRun(store, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
+    await addManualRun(store, recipe(), {
+      calendars: builtInCalendars,
+      id: "1",
+      now: 0,
+      drawTraceId: () => "1",
+    });
     await backupStore(store, `${folder.path}/copy.db`);
     await assertRejects(() => backupStore(store, `${folder.path}/copy.db`), Error, "a file of that name");
     await store.run("insert into migration (version) values (99)");

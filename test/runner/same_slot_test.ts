@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Store } from "../../lib/store/store.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
@@ -19,7 +20,11 @@ const eventsOf = async (store: Store, kind: string) =>
     "select coalesce(run_key, '') || ' ' || data as line from event where kind = ? order by seq",
     kind,
   )).map(({ line }) => line);
-const start = (now: string) => ({ now: at(now), drawTraceId: () => "1".padEnd(32, "0") });
+const start = (now: string) => ({
+  now: at(now),
+  calendars: builtInCalendars,
+  drawTraceId: () => "1".padEnd(32, "0"),
+});
 
 testBoth(
   "two processes that have different ids for a schedule place the order of an instant once",
@@ -93,7 +98,7 @@ testBoth("an edit that moves the slot of a finished session to a later time leav
     'eod/s1/2025-08-15 {"slot":"2025-08-15T08:30:00Z","by":"2025-08-15T08:10:00Z"}',
   ]);
   assertStringIncludes(
-    await why(b.store, late, { date: "2025-08-15", now: b.host.now() }),
+    await why(b.store, late, { calendars: builtInCalendars, date: "2025-08-15", now: b.host.now() }),
     "nothing ran at 2025-08-15 16:30 Asia/Hong_Kong: the schedule was edited after the slot at 2025-08-15 " +
       "16:10 Asia/Hong_Kong had its run, and a session has only one run",
   );

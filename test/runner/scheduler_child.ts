@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { createClient } from "../../lib/client/client.ts";
@@ -153,6 +154,7 @@ if (import.meta.main) {
     ? await openSqlite(`${folder}/store.db`)
     : await patient(() => openPostgres(url, { answerMs }));
   const scheduler = new Scheduler({
+    calendars: () => builtInCalendars,
     store,
     host: { ...realHost, now: () => look(Date.now()), random: draw },
     holder,

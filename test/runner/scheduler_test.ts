@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
@@ -398,7 +399,11 @@ testBoth(
       await b.host.pass(DAY);
       await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
       await b.host.pass(2 * DAY);
-      await resumeRecipe(b.store, recipe(), { ...listing(b.host.now()), catchUp });
+      await resumeRecipe(b.store, recipe(), {
+        calendars: builtInCalendars,
+        ...listing(b.host.now()),
+        catchUp,
+      });
       await b.host.pass(DAY);
       await b.scheduler.stop();
       const missed = catchUp ? "ok catchup" : "skipped paused live";

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { clockChangeSlots } from "../../lib/runner/schedule/schedule_checks.ts";
 import { latestSlot, nextSlots, slotsBetween } from "../../lib/runner/schedule/slots.ts";
@@ -12,13 +13,13 @@ const cron = (pattern: string, timezone: string, onlyIn?: "XHKG" | "XNYS"): Comp
   onlyIn,
 });
 const times = (schedule: CompiledSchedule, from: string, to: string) =>
-  slotsBetween(schedule, at(from), at(to)).map((slot) =>
+  slotsBetween(builtInCalendars, schedule, at(from), at(to)).map((slot) =>
     [iso(slot.at), slot.skipped, slot.assumed && "assumed"].filter(Boolean).join(" ")
   );
 
 Deno.test("slotsBetween() follows sessions: half-days close early and holidays are skipped with their reason", () => {
   // Christmas 2025 in Hong Kong: Wednesday 24 closes at noon; Thursday and Friday are closed.
-  assertEquals(slotsBetween(close45, at("2025-12-22T16:00Z"), at("2025-12-29T16:00Z")), [
+  assertEquals(slotsBetween(builtInCalendars, close45, at("2025-12-22T16:00Z"), at("2025-12-29T16:00Z")), [
     { at: at("2025-12-23T08:45Z"), key: "2025-12-23", session: "2025-12-23" },
     { at: at("2025-12-24T04:45Z"), key: "2025-12-24", session: "2025-12-24" },
     { at: at("2025-12-25T08:45Z"), key: "2025-12-25", session: "2025-12-25", skipped: "holiday" },
@@ -43,9 +44,8 @@ Deno.test("slotsBetween() follows sessions: half-days close early and holidays a
 
 Deno.test("slotsBetween() finds the first and last session of weeks, months and quarters", () => {
   const of = (days: "first-session-of-month" | "last-session-of-quarter" | "first-session-of-week") =>
-    slotsBetween({ ...close45, days }, at("2025-01-01T00:00Z"), at("2025-04-30T16:00Z")).map(({ key }) =>
-      key
-    );
+    slotsBetween(builtInCalendars, { ...close45, days }, at("2025-01-01T00:00Z"), at("2025-04-30T16:00Z"))
+      .map(({ key }) => key);
   assertEquals(of("first-session-of-month"), ["2025-01-02", "2025-02-03", "2025-03-03", "2025-04-01"]);
   assertEquals(of("last-session-of-quarter"), ["2025-03-31"]);
   // Lunar new year closes Wednesday to Friday; Good Friday and Easter Monday close 18 and 21 April.
@@ -126,21 +126,21 @@ Deno.test("slotsBetween() aligns intervals to the epoch and keeps them within se
 });
 
 Deno.test("nextSlots() counts slots that run and lists skipped slots between them", () => {
-  const next = nextSlots(close45, at("2025-12-24T05:00Z"), 2);
+  const next = nextSlots(builtInCalendars, close45, at("2025-12-24T05:00Z"), 2);
   assertEquals(next.map(({ key, skipped }) => [key, skipped]), [
     ["2025-12-25", "holiday"],
     ["2025-12-26", "holiday"],
     ["2025-12-29", undefined],
     ["2025-12-30", undefined],
   ]);
-  assertEquals(nextSlots(cron("0 0 30 2 *", "UTC"), at("2025-01-01T00:00Z"), 3), []);
+  assertEquals(nextSlots(builtInCalendars, cron("0 0 30 2 *", "UTC"), at("2025-01-01T00:00Z"), 3), []);
 });
 
 Deno.test("clockChangeSlots() lists slots at a clock change, and when they run", () => {
   const changes = (schedule: CompiledSchedule) =>
-    clockChangeSlots(schedule, { after: at("2026-06-01T00:00Z"), months: 24 }).map(({ kind, wall, runsAt }) =>
-      [kind, wall, ...runsAt.map(iso)].join(" ")
-    );
+    clockChangeSlots(builtInCalendars, schedule, { after: at("2026-06-01T00:00Z"), months: 24 }).map((
+      { kind, wall, runsAt },
+    ) => [kind, wall, ...runsAt.map(iso)].join(" "));
   assertEquals(changes(cron("30 2 * * *", "America/New_York")), [
     "gap 2027-03-14T02:30 2027-03-14T07:00:00Z",
     "gap 2028-03-12T02:30 2028-03-12T07:00:00Z",
@@ -208,14 +208,14 @@ Deno.test("slotsBetween() returns the same slots however the time is split, for 
     ])();
     const start = at(`${pick(days)}T00:00Z`) + Math.floor(random() * DAY);
     const end = start + Math.floor(random() * 4 * DAY);
-    const whole = slotsBetween(schedule, start, end);
+    const whole = slotsBetween(builtInCalendars, schedule, start, end);
     const cuts = [
       start,
       ...Array.from({ length: 12 }, () => start + Math.floor(random() * (end - start))),
       end,
     ]
       .sort((a, b) => a - b);
-    const parts = cuts.slice(1).flatMap((cut, i) => slotsBetween(schedule, cuts[i]!, cut));
+    const parts = cuts.slice(1).flatMap((cut, i) => slotsBetween(builtInCalendars, schedule, cuts[i]!, cut));
     assertEquals(parts, whole, `seed ${seed}, round ${round}, ${JSON.stringify(schedule)}`);
     for (const [i, slot] of whole.entries()) {
       assert(slot.at > start && slot.at <= end && (i === 0 || slot.at > whole[i - 1]!.at), `seed ${seed}`);
@@ -246,8 +246,8 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
   for (const schedule of schedules) {
     for (const now of instants.map(at)) {
       assertEquals(
-        latestSlot(schedule, now - 14 * DAY, now),
-        slotsBetween(schedule, now - 14 * DAY, now).at(-1),
+        latestSlot(builtInCalendars, schedule, now - 14 * DAY, now),
+        slotsBetween(builtInCalendars, schedule, now - 14 * DAY, now).at(-1),
         `${JSON.stringify(schedule)} ${iso(now)}`,
       );
     }
@@ -256,9 +256,14 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
   const now = at("2025-12-24T00:00Z");
   const began = performance.now();
   const dense: CompiledSchedule = { ...gated, everyMs: 100 };
-  assertEquals(latestSlot(dense, now - 14 * DAY, now)?.at, at("2025-12-23T08:00Z"));
+  assertEquals(latestSlot(builtInCalendars, dense, now - 14 * DAY, now)?.at, at("2025-12-23T08:00Z"));
   assertEquals(
-    latestSlot({ id: "e", form: "every", everyMs: 100, jitterMs: 0 }, now - 14 * DAY, now + 50)?.at,
+    latestSlot(
+      builtInCalendars,
+      { id: "e", form: "every", everyMs: 100, jitterMs: 0 },
+      now - 14 * DAY,
+      now + 50,
+    )?.at,
     now,
   );
   assert(performance.now() - began < 1000, `${performance.now() - began} ms`);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { setImmediate } from "node:timers";
 import type { Machine } from "../../lib/time.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
@@ -232,6 +233,7 @@ export async function bench(
   const redactor = new Redactor();
   const make = (holder: string, more: Partial<SchedulerOptions> = {}) =>
     new Scheduler({
+      calendars: () => builtInCalendars,
       store,
       host,
       holder,

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { why } from "../../lib/runner/explain/why.ts";
@@ -150,7 +151,7 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
     `runs of killed processes: ${takenOver.length}, taken over after ${
       Math.round(Math.max(0, ...takenOver) / 1000)
     } s at most`,
-    `why: ${await why(store, slot, { date: day, now: Date.now() })}`,
+    `why: ${await why(store, slot, { calendars: builtInCalendars, date: day, now: Date.now() })}`,
   ].join("\n"));
   if (takenOver.some((ms) => ms > 40_000)) {
     throw new Error("Cannot accept the trial: a takeover took more than 40 s");

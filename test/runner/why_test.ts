@@ -1,5 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { coverage } from "../../lib/calendars/mod.ts";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { backfill, rerun } from "../../lib/runner/schedule/backfill.ts";
 import { claimRun } from "../../lib/runner/claims/claims.ts";
 import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
@@ -25,7 +25,7 @@ import {
 } from "./support.ts";
 
 const ask = async (b: Bench, about: CompiledRecipe, date: string) =>
-  await why(b.store, about, { date, now: b.host.now() });
+  await why(b.store, about, { calendars: builtInCalendars, date, now: b.host.now() });
 
 Deno.test("why() reports each schedule of a day, including one whose slot is in the future", async () => {
   const two = recipe({
@@ -57,12 +57,12 @@ Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose 
   const gone =
     'eod: the store has a schedule "old" that the recipe no longer has; a scheduler last listed it at ' +
     "2025-12-23T00:00:00Z";
-  assertEquals(await storeNotes(b.store, [old]), []);
-  assertEquals(await storeNotes(b.store, [renamed]), [
+  assertEquals(await storeNotes(b.store, builtInCalendars, [old]), []);
+  assertEquals(await storeNotes(b.store, builtInCalendars, [renamed]), [
     `${gone}; a renamed schedule counts as new: "new" will start from now`,
   ]);
   await b.scheduler.reload([renamed]);
-  assertEquals(await storeNotes(b.store, [renamed]), [gone]);
+  assertEquals(await storeNotes(b.store, builtInCalendars, [renamed]), [gone]);
   await b.host.pass(DAY);
   await b.scheduler.stop();
   assertStringIncludes(await ask(b, renamed, "2025-12-22"), "eod/old/2025-12-22 ran and succeeded");
@@ -73,7 +73,7 @@ Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose 
   const remembered = (await subjectOf(b.store, "eod"))!; // the store has seen it
   assertEquals(remembered.schedules.map(({ id }) => id), ["new", "old"]);
   assertStringIncludes(
-    await why(b.store, remembered, { date: "2025-12-23", now: b.host.now() }),
+    await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.host.now() }),
     "eod/new/2025-12-23 ran and succeeded",
   );
   assertEquals(await subjectOf(b.store, "none"), undefined);
@@ -127,8 +127,13 @@ Deno.test("why() reports runs that were taken over, superseded, backfilled and r
   );
   fail = false;
   const past = { from: "2025-12-17", to: "2025-12-17", mode: "missing" as const, drawTraceId: () => "1" };
-  await backfill(b.store, eod, { ...past, now: b.host.now() });
-  await rerun(b.store, { runKey: "eod/s1/2025-12-18", fromStart: false, now: b.host.now() });
+  await backfill(b.store, eod, { calendars: builtInCalendars, ...past, now: b.host.now() });
+  await rerun(b.store, {
+    calendars: builtInCalendars,
+    runKey: "eod/s1/2025-12-18",
+    fromStart: false,
+    now: b.host.now(),
+  });
   await b.scheduler.drain();
   assertEquals(
     await ask(b, eod, "2025-12-17"),
@@ -229,7 +234,7 @@ Deno.test("why() says that a day outside the calendar or a projected day is unce
   const eod = recipe();
   const write = orders([]);
   await using b = await bench({ start: "2026-11-20T00:00Z", recipes: [eod, write] });
-  const { from, through } = coverage("XHKG");
+  const { from, through } = builtInCalendars.coverage("XHKG");
   const slot = "nothing yet: the slot is at 2028-12-28 16:45 Asia/Hong_Kong";
   const assumed =
     `, if XHKG trades on that day: this is assumed, because its calendar covers only ${from} to ${through}`;
@@ -273,7 +278,7 @@ Deno.test("why() for a future day reports a pause, a window that closes before t
   );
   const remembered = (await subjectOf(b.store, "orders"))!; // the store has seen it
   assertStringIncludes(
-    await why(b.store, remembered, { date: "2025-12-23", now: b.host.now() }),
+    await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.host.now() }),
     "16:45 Asia/Hong_Kong, if the recipe's file is back by then",
   );
 });
@@ -328,7 +333,12 @@ Deno.test("why() says why a run by hand was cancelled", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [eod] });
   const now = b.host.now();
-  const key = await addManualRun(b.store, eod, { id: "1", now, drawTraceId: () => "1" });
+  const key = await addManualRun(b.store, eod, {
+    calendars: builtInCalendars,
+    id: "1",
+    now,
+    drawTraceId: () => "1",
+  });
   await cancelDue(b.store, key, "account", now);
   assertEquals(
     (await ask(b, eod, "2025-12-22")).split("; ")[0],

@@ -1,3 +1,4 @@
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { approveRun, pauseRecipe, refuseRun, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";
@@ -191,8 +192,8 @@ testBoth("nothing repeats a write or makes a write for a past slot", async () =>
   await using b = await bench({ start: "2025-12-22T03:00Z", recipes: [write] });
   const start = { now: b.host.now(), drawTraceId: () => "1" };
   // Two manual runs have two keys, each within the window.
-  const first = await addManualRun(b.store, write, { ...start, id: "1" });
-  await addManualRun(b.store, write, { ...start, id: "2" });
+  const first = await addManualRun(b.store, write, { calendars: builtInCalendars, ...start, id: "1" });
+  await addManualRun(b.store, write, { calendars: builtInCalendars, ...start, id: "2" });
   const deadlines = (await b.store.all<{ at: number }>("select deadline_at as at from run")).map((row) =>
     row.at
   );
@@ -206,25 +207,43 @@ testBoth("nothing repeats a write or makes a write for a past slot", async () =>
     ] as const
   ) {
     await assertRejects(
-      async () => await addManualRun(b.store, write, { ...start, now, id: "3" }),
+      async () => await addManualRun(b.store, write, { calendars: builtInCalendars, ...start, now, id: "3" }),
       TypeError,
       why,
     );
   }
   await assertRejects(
-    async () => await rerun(b.store, { runKey: first, fromStart: true, now: b.host.now() }),
+    async () =>
+      await rerun(b.store, {
+        calendars: builtInCalendars,
+        runKey: first,
+        fromStart: true,
+        now: b.host.now(),
+      }),
     TypeError,
     "never repeated",
   );
   await assertRejects(
-    async () => await resumeRecipe(b.store, write, { ...start, loadedAt: 0, lookbackMs: DAY, catchUp: true }),
+    async () =>
+      await resumeRecipe(b.store, write, {
+        calendars: builtInCalendars,
+        ...start,
+        loadedAt: 0,
+        lookbackMs: DAY,
+        catchUp: true,
+      }),
     TypeError,
     "the past cannot be traded",
   );
   // A deadline may be overridden but a window may not: the slot is at 10:00, and it is past 15:50.
   const hurried = { ...write, deadlineMs: MINUTE };
   const force = async (now: string) =>
-    await addLatestSlot(b.store, hurried, { ...start, now: at(now), forceDeadline: true });
+    await addLatestSlot(b.store, hurried, {
+      calendars: builtInCalendars,
+      ...start,
+      now: at(now),
+      forceDeadline: true,
+    });
   await assertRejects(
     async () => await force("2025-12-22T07:51Z"),
     TypeError,
@@ -247,7 +266,13 @@ testBoth("a recipe that was read-only when a slot was listed does not write for 
   assertEquals([began, await runsOf(b.store)], [[], ["orders/s1/2025-12-22 skipped recipe_changed live"]]);
   await assertRejects(
     async () =>
-      await rerun(b.store, { runKey: "orders/s1/2025-12-22", fromStart: true, now: 0, recipe: orders([]) }),
+      await rerun(b.store, {
+        calendars: builtInCalendars,
+        runKey: "orders/s1/2025-12-22",
+        fromStart: true,
+        now: 0,
+        recipe: orders([]),
+      }),
     TypeError,
     "never repeated",
   );
@@ -271,7 +296,14 @@ testBoth(
     assertEquals(
       await decide(
         "2025-12-15",
-        async (runKey) => await approveRun(b.store, { runKey, actor: "me", now: b.host.now(), recipe: asks }),
+        async (runKey) =>
+          await approveRun(b.store, {
+            calendars: builtInCalendars,
+            runKey,
+            actor: "me",
+            now: b.host.now(),
+            recipe: asks,
+          }),
       ),
       "orders/s1/2025-12-15 ok catchup",
     );
@@ -284,6 +316,7 @@ testBoth(
     );
     const tooLate = await decide("2025-12-17", async (runKey) => {
       const row = await approveRun(b.store, {
+        calendars: builtInCalendars,
         runKey,
         actor: "me",
         now: at("2025-12-17T07:51Z"),
@@ -309,7 +342,13 @@ testBoth(
       'approved_too_late {"actor":"me","because":"its window closed at 2025-12-17T07:50:00Z"}',
     ]);
     await assertRejects(
-      async () => await approveRun(b.store, { runKey: "orders/s1/2025-12-15", actor: "me", now: 0 }),
+      async () =>
+        await approveRun(b.store, {
+          calendars: builtInCalendars,
+          runKey: "orders/s1/2025-12-15",
+          actor: "me",
+          now: 0,
+        }),
       TypeError,
       'it is "ok"',
     );
@@ -320,6 +359,10 @@ testBoth("a slot that a crontab line starts respects a pause", async () => {
   await using b = await bench({ start: "2025-12-22T09:00Z", recipes: [recipe()] });
   await b.scheduler.tick();
   await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-  const row = await addLatestSlot(b.store, recipe(), { now: b.host.now(), drawTraceId: () => "1" });
+  const row = await addLatestSlot(b.store, recipe(), {
+    calendars: builtInCalendars,
+    now: b.host.now(),
+    drawTraceId: () => "1",
+  });
   assertEquals([row?.run_key, row?.state, row?.reason], ["eod/s1/2025-12-22", "skipped", "paused"]);
 });

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { calendars, type Session } from "../../calendars/mod.ts";
+import type { Calendars, Session } from "../../calendars/mod.ts";
 import { calendarOfMarket, dateIn } from "../../day_book/market_days.ts";
 import {
   type DayBookEvent,
@@ -134,6 +134,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       ? { from: from!, to: to! }
       // A run of a past slot exports the days of that slot, whenever it runs.
       : lastSessions(
+        context.calendars,
         [...markets, ...accounts.includes("futures") && markets.length === 0 ? ["futures" as const] : []],
         sessions,
         Date.parse(context.slot),
@@ -149,7 +150,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       ...range,
       out: pathIn(context, out),
       now: context.now,
-      calendars: calendars(),
+      calendars: context.calendars,
       signal: context.signal,
       onProgress(event) {
         if (event.type === "day-done" && event.result !== undefined) days.push(event.result);
@@ -209,6 +210,7 @@ async function nameArtifacts(days: readonly DayResult[], context: StepContext): 
  * @throws {CalendarUnknownError} If a calendar does not cover the days.
  */
 export function lastSessions(
+  calendars: Calendars,
   markets: readonly DayBookMarket[],
   count: number,
   now: number,
@@ -218,7 +220,7 @@ export function lastSessions(
     const today = Temporal.PlainDate.from(dateIn(market, now));
     // Two weeks cover the longest holidays; every other week has at least one session.
     const first = today.subtract({ days: 14 + count * 3 });
-    const sessions = calendars().sessionsBetween(
+    const sessions = calendars.sessionsBetween(
       calendarOfMarket[market],
       first.toString(),
       today.toString(),

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { sessionOn } from "../../calendars/mod.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 import { BrokerError } from "../../errors.ts";
 import { systemMachine, wait } from "../../time.ts";
 import type { StepContext } from "../compiled.ts";
@@ -24,11 +24,12 @@ export const sessionMoment = z.strictObject({
  * @throws {BrokerError} If the day has no session.
  */
 export function instantOf(
+  calendars: Calendars,
   { calendar: mic, moment }: z.infer<typeof sessionMoment>,
   day: string,
   cannot: string,
 ): number {
-  const session = sessionOn(mic, day);
+  const session = calendars.sessionOn(mic, day);
   if (typeof session === "string") {
     throw new BrokerError(`${cannot} ${moment} of ${mic}: ${day} is ${session}`, { code: "no-session" });
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { calendarZone, type Mic, sessionOn } from "../../calendars/mod.ts";
+import { type Calendars, calendarZone, type Mic } from "../../calendars/mod.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 
 /** Exchanges, by the prefix of their security types. */
@@ -20,14 +20,19 @@ const exchanges: readonly (readonly [prefix: string, mic: Mic])[] = [
  *
  * @returns Milliseconds, for the exchange that was open the longest.
  */
-export function tradedMs(types: readonly SecurityType[], from: number, to: number): number {
+export function tradedMs(
+  calendars: Calendars,
+  types: readonly SecurityType[],
+  from: number,
+  to: number,
+): number {
   const mics = new Set(
     types.flatMap((type) => exchanges.find(([prefix]) => type.startsWith(prefix))?.[1] ?? []),
   );
-  return Math.max(0, ...[...mics].map((mic) => openMs(mic, from, to)));
+  return Math.max(0, ...[...mics].map((mic) => openMs(calendars, mic, from, to)));
 }
 
-function openMs(mic: Mic, from: number, to: number): number {
+function openMs(calendars: Calendars, mic: Mic, from: number, to: number): number {
   const zone = calendarZone[mic];
   const dateOf = (at: number) =>
     Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate();
@@ -37,7 +42,7 @@ function openMs(mic: Mic, from: number, to: number): number {
     Temporal.PlainDate.compare(date, dateOf(to)) <= 0;
     date = date.add({ days: 1 })
   ) {
-    const session = sessionOn(mic, date.toString());
+    const session = calendars.sessionOn(mic, date.toString());
     if (session === "unknown") return to - from;
     if (session === "closed") continue;
     const at = (time: string) =>

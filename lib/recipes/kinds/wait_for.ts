@@ -206,7 +206,7 @@ async function lookAtPrice(
 }
 
 function lookAtSession(wanted: NonNullable<Params["session"]>, context: StepContext): Look {
-  const at = instantOf(wanted, context.day.date, "Cannot wait for");
+  const at = instantOf(context.calendars, wanted, context.day.date, "Cannot wait for");
   const inMs = at - context.now();
   return { done: inMs <= 0, seen: { at: Temporal.Instant.fromEpochMilliseconds(at).toString(), inMs } };
 }

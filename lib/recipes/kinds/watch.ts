@@ -121,7 +121,7 @@ export const watch = stepKind<Params, Recorded>({
 
 function endOf(given: Params, day: string, context: StepContext): number {
   if (given.until === undefined) return context.now() + durationOf(given.for ?? "0s");
-  return instantOf(given.until, day, "Cannot watch until");
+  return instantOf(context.calendars, given.until, day, "Cannot watch until");
 }
 
 interface Recording {
@@ -148,7 +148,8 @@ async function record(event: TransportEvent, { files, result, context, types }: 
         Temporal.Instant.fromEpochMilliseconds(ms).toString()
       );
       // A quiet market and a dead connection look the same; during trading hours, silence counts as a dead connection.
-      const quiet = event.silent && tradedMs(types, event.from, event.to) < (event.to - event.from) / 2;
+      const quiet = event.silent &&
+        tradedMs(context.calendars, types, event.from, event.to) < (event.to - event.from) / 2;
       context.log("warn", `pushes may be missing from ${from} to ${to}: ${event.reason}`);
       result.gaps.push({ from: from!, to: to!, reason: event.reason, ...quiet && { quiet } });
       await files.add("gap", { at, from, to, reason: event.reason });

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { releaseLogin } from "./login_holds.ts";
 import { pauseSchedules, resumeSchedules } from "../queries/schedules.ts";
@@ -73,7 +74,7 @@ export async function resumeRecipe(
     onLeft?: (runKey: string, why: string) => void;
   },
 ): Promise<string[]> {
-  const { now } = options;
+  const { now, calendars } = options;
   if (catchUp && recipe.class === "write") {
     throw new TypeError(`Cannot catch up "${recipe.name}": it writes, and the past cannot be traded`);
   }
@@ -89,7 +90,7 @@ export async function resumeRecipe(
     const missed = await skippedAsPaused(store, recipe.name, since, action === "all" ? max : 1);
     return (await Array.fromAsync(missed.reverse(), async (row) => {
       const runKey = row.run_key;
-      const past = whyPastSlot(recipe, row, now);
+      const past = whyPastSlot(calendars, recipe, row, now);
       if (past !== undefined) onLeft?.(runKey, past);
       else await reopenRun(store, { runKey, kind: "catchup", freshRound: false, now });
       return past === undefined ? [runKey] : [];
@@ -114,12 +115,12 @@ interface Decision {
  */
 export async function approveRun(
   store: Store,
-  { runKey, actor, now, recipe }: Decision & { recipe?: CompiledRecipe },
+  { runKey, actor, now, recipe, calendars }: Decision & { recipe?: CompiledRecipe; calendars: Calendars },
 ): Promise<RunRow> {
   return await store.transaction(async () => {
     const row = await waiting(store, runKey, "approve");
     const isOver = row.deadline_at !== null && now > row.deadline_at;
-    const outside = recipe?.class === "write" ? whyOutside(recipe, row.slot_at, now) : undefined;
+    const outside = recipe?.class === "write" ? whyOutside(calendars, recipe, row.slot_at, now) : undefined;
     if (isOver || outside !== undefined) {
       await store.event(
         now,
@@ -130,7 +131,7 @@ export async function approveRun(
       await skipRun(store, runKey, "deadline", now);
       return (await findRun(store, runKey))!; // it was there above
     }
-    const past = recipe === undefined ? undefined : whyPastSlot(recipe, row, now);
+    const past = recipe === undefined ? undefined : whyPastSlot(calendars, recipe, row, now);
     if (past !== undefined) throw new TypeError(`Cannot approve "${runKey}": ${past}`);
     // It becomes a catch-up run, so that only its deadline still counts.
     await makeApprovedDue(store, runKey);

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../calendars/mod.ts";
 import { allWatermarks } from "../queries/schedules.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
@@ -13,6 +14,7 @@ import { showInstant } from "../../calendars/trading_days.ts";
 /** Returns lines that a person should read before a run. */
 export async function storeNotes(
   store: Store,
+  calendars: Calendars,
   recipes: readonly Pick<CompiledRecipe, "name" | "schedules">[],
 ): Promise<string[]> {
   const rows = await allWatermarks(store);
@@ -32,7 +34,7 @@ export async function storeNotes(
       ),
       ...(await Array.fromAsync(
         recipe.schedules,
-        async (schedule) => await slownessOf(store, recipe.name, schedule) ?? [],
+        async (schedule) => await slownessOf(store, calendars, recipe.name, schedule) ?? [],
       )).flat()
         .map((slow) => `${recipe.name}: ${tellSlowness(slow)}`),
     ];

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { overridesOn } from "../../calendars/mod.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 import type { CompiledSchedule } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
 import { dateAt } from "../../calendars/trading_days.ts";
@@ -26,7 +26,7 @@ const MOST_TOLD = 4;
 export async function why(
   store: Store,
   recipe: WhySubject,
-  { date, now }: { date: string; now: number },
+  { date, now, calendars }: { date: string; now: number; calendars: Calendars },
 ): Promise<string> {
   const rows = await rowsOf(store, recipe, date);
   const told = rows.length > MOST_TOLD
@@ -37,13 +37,13 @@ export async function why(
     rows,
     async (row) => await describeKeyCollisions(store, row.run_key, await zoneOfRow(store, recipe, row)),
   )).flat();
-  const nothing = await whyNothing(store, recipe, { date, now, rows });
+  const nothing = await whyNothing(store, recipe, { date, now, rows, calendars });
   return [
     ...told,
     ...taken,
     ...nothing,
-    ...await whatElse(store, recipe, { date, rows }),
-    ...whatWasSet(recipe, date),
+    ...await whatElse(store, recipe, { date, rows, calendars }),
+    ...whatWasSet(calendars, recipe, date),
   ].join(
     "; ",
   );
@@ -66,9 +66,11 @@ export async function subjectOf(store: Store, name: string): Promise<WhySubject 
 }
 
 /** Returns the calendar days that a person set by hand and that the recipe depends on. */
-function whatWasSet(recipe: WhySubject, date: string): string[] {
+function whatWasSet(calendars: Calendars, recipe: WhySubject, date: string): string[] {
   const mics = [...recipe.schedules.map((schedule) => calendarOf(recipe, schedule)), recipe.window?.mic];
-  const set = new Set([...new Set(mics)].flatMap((mic) => mic === undefined ? [] : overridesOn(mic, date)));
+  const set = new Set(
+    [...new Set(mics)].flatMap((mic) => mic === undefined ? [] : calendars.overridesOn(mic, date)),
+  );
   return [...set].map(({ mic, hours, because }) =>
     `a person set the hours of ${mic} for that day: ${hours}, because ${because}`
   );
@@ -123,7 +125,7 @@ function tellLate(rows: readonly RunRow[]): string {
 async function whatElse(
   store: Store,
   recipe: WhySubject,
-  { date, rows }: { date: string; rows: readonly RunRow[] },
+  { date, rows, calendars }: { date: string; rows: readonly RunRow[]; calendars: Calendars },
 ): Promise<string[]> {
   const quiet = ["holiday", "half_day", "duplicate_slot"];
   const odd = rows.filter(({ state, reason }) => state !== "ok" && !quiet.includes(reason ?? ""));
@@ -147,7 +149,7 @@ async function whatElse(
   );
   const slow = (await Array.fromAsync(
     recipe.schedules.filter(({ id }) => schedules.has(id)),
-    async (schedule) => await slownessOf(store, recipe.name, schedule) ?? [],
+    async (schedule) => await slownessOf(store, calendars, recipe.name, schedule) ?? [],
   )).flat().map(tellSlowness);
   return [...jumps, ...slow];
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { coverage, isProjected } from "../../calendars/mod.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule, RecipeClass } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
 import { dateAt, tradingDay } from "../../calendars/trading_days.ts";
@@ -29,6 +29,7 @@ export interface WhySubject extends Pick<CompiledRecipe, "name" | "schedules" | 
 interface Asked {
   date: string;
   now: number;
+  calendars: Calendars;
   rows: readonly RunRow[];
 }
 
@@ -44,16 +45,18 @@ type Reasons = ReadonlyMap<string, GapReasons>;
 export async function whyNothing(
   store: Store,
   recipe: WhySubject,
-  { date, now, rows }: Asked,
+  { date, now, rows, calendars }: Asked,
 ): Promise<string[]> {
   const keys = new Set(rows.map(({ run_key }) => run_key));
   const slots = recipe.schedules.flatMap((schedule) =>
-    slotsOn(schedule, date).map((slot): NamedSlot => ({ schedule, slot }))
+    slotsOn(calendars, schedule, date).map((slot): NamedSlot => ({ schedule, slot }))
   ).sort((a, b) => a.slot.at - b.slot.at);
   const [first] = recipe.schedules;
   const isOver = date < dateAt(now, first === undefined ? "UTC" : zoneOf(first));
   const nothing = `nothing ${isOver ? "was" : "is"} to run`;
-  if (slots.length === 0) return rows.length === 0 ? [`${nothing}: ${whyNoSlot(recipe, date, isOver)}`] : [];
+  if (slots.length === 0) {
+    return rows.length === 0 ? [`${nothing}: ${whyNoSlot(calendars, recipe, date, isOver)}`] : [];
+  }
   const missing = slots.filter(({ schedule, slot }) => !keys.has(runKeyOf(recipe.name, schedule, slot)));
   const named = missing.filter(({ slot }) => slot.skipped === undefined);
   const reasons = new Map<string, GapReasons>();
@@ -63,10 +66,10 @@ export async function whyNothing(
   const leftOut = missing.find(({ slot }) => slot.skipped !== undefined);
   return [
     ...leftOut !== undefined && rows.length === 0
-      ? [`${nothing}: ${whyLeftOut(recipe, leftOut, date, isOver)}`]
+      ? [`${nothing}: ${whyLeftOut(calendars, recipe, leftOut, date, isOver)}`]
       : [],
     ...gapsOf(recipe, reasons, named.filter(({ slot }) => slot.at <= now)),
-    ...nextOf(recipe, named.filter(({ slot }) => slot.at > now), rows.length === 0),
+    ...nextOf(calendars, recipe, named.filter(({ slot }) => slot.at > now), rows.length === 0),
     ...named.some(({ schedule, slot }) => slot.at > now || reasons.get(schedule.id)!.of(slot).isOpen)
       ? await pauseText(store, recipe)
       : [],
@@ -81,19 +84,19 @@ async function pauseText(store: Store, { name }: WhySubject): Promise<string[]> 
     : [`the recipe is paused (${why}), so slots are skipped until: hsgate resume ${shellHint(name)}`];
 }
 
-function slotsOn(schedule: CompiledSchedule, date: string): Slot[] {
+function slotsOn(calendars: Calendars, schedule: CompiledSchedule, date: string): Slot[] {
   const noon = Date.parse(`${date}T12:00:00Z`);
-  return [...eachSlot(schedule, noon - 2 * DAY_MS, noon + 3 * DAY_MS)].filter((slot) =>
+  return [...eachSlot(calendars, schedule, noon - 2 * DAY_MS, noon + 3 * DAY_MS)].filter((slot) =>
     (slot.session ?? dateAt(slot.at, zoneOf(schedule))) === date
   );
 }
 
-function whyNoSlot(recipe: WhySubject, date: string, isOver: boolean): string {
+function whyNoSlot(calendars: Calendars, recipe: WhySubject, date: string, isOver: boolean): string {
   for (const schedule of recipe.schedules) {
     const mic = calendarOf(recipe, schedule);
-    const day = mic === undefined ? undefined : tradingDay(mic, date);
+    const day = mic === undefined ? undefined : tradingDay(calendars, mic, date);
     if (day === "weekend") return `${date} is a weekend`;
-    if (day === "holiday") return closed(recipe, schedule, date, isOver);
+    if (day === "holiday") return closed(calendars, recipe, schedule, date, isOver);
   }
   return recipe.schedules.length === 0
     ? "the recipe has no schedule"
@@ -101,19 +104,26 @@ function whyNoSlot(recipe: WhySubject, date: string, isOver: boolean): string {
 }
 
 function whyLeftOut(
+  calendars: Calendars,
   recipe: WhySubject,
   { schedule, slot }: NamedSlot,
   date: string,
   isOver: boolean,
 ): string {
-  if (slot.skipped === "holiday") return closed(recipe, schedule, date, isOver);
+  if (slot.skipped === "holiday") return closed(calendars, recipe, schedule, date, isOver);
   return `${date} ${isOver ? "was" : "is"} a half-day, which the schedule skips`;
 }
 
-function closed(recipe: WhySubject, schedule: CompiledSchedule, date: string, isOver: boolean): string {
+function closed(
+  calendars: Calendars,
+  recipe: WhySubject,
+  schedule: CompiledSchedule,
+  date: string,
+  isOver: boolean,
+): string {
   const mic = calendarOf(recipe, schedule);
   if (mic === undefined) return "the exchange is closed"; // only a schedule with a calendar skips holidays
-  const guess = isProjected(mic, date)
+  const guess = calendars.isProjected(mic, date)
     ? "; that is a projection, because the exchange has not announced the day"
     : "";
   return `${mic} ${isOver ? "was" : "is"} closed on ${date}${guess}`;
@@ -219,6 +229,7 @@ class GapReasons {
 
 /** Returns the next slot of each schedule, and whether it will run. */
 function nextOf(
+  calendars: Calendars,
   recipe: WhySubject,
   coming: readonly NamedSlot[],
   isFirst: boolean,
@@ -228,23 +239,28 @@ function nextOf(
     const which = isFirst ? "the slot" : "the next slot";
     const of = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
     return `${isFirst ? "nothing yet: " : ""}${which}${of} is at ${showSlot(slot.at, zoneOf(schedule))}${
-      describeUpcomingSlot(recipe, schedule, slot)
+      describeUpcomingSlot(calendars, recipe, schedule, slot)
     }`;
   });
 }
 
 /** Returns what the calendar and the window of the recipe say about a future slot: whether it will wait or be skipped. */
-function describeUpcomingSlot(recipe: WhySubject, schedule: CompiledSchedule, slot: Slot): string {
+function describeUpcomingSlot(
+  calendars: Calendars,
+  recipe: WhySubject,
+  schedule: CompiledSchedule,
+  slot: Slot,
+): string {
   const zone = zoneOf(schedule);
   const mic = calendarOf(recipe, schedule);
   const day = slot.session ?? dateAt(slot.at, zone);
   const away = recipe.isMissing ? ", if the recipe's file is back by then" : "";
   if (mic !== undefined) {
-    const { from, through } = coverage(mic);
+    const { from, through } = calendars.coverage(mic);
     const isOutside = day < from || day > through;
     const guess = isOutside
       ? `if ${mic} trades on that day: this is assumed, because its calendar covers only ${from} to ${through}`
-      : isProjected(mic, day)
+      : calendars.isProjected(mic, day)
       ? `if ${mic} trades on that day: this is a projection, because the exchange has not announced the day`
       : undefined;
     if (guess !== undefined) {
@@ -257,7 +273,7 @@ function describeUpcomingSlot(recipe: WhySubject, schedule: CompiledSchedule, sl
   }
   const window = recipe.class === undefined
     ? undefined
-    : windowOn({ ...recipe, class: recipe.class }, slot.at);
+    : windowOn(calendars, { ...recipe, class: recipe.class }, slot.at);
   if (window === "closed") return `${away}, and will be skipped: ${recipe.window?.mic} is closed then`;
   if (typeof window !== "object") return away;
   if (slot.at > window.until) {

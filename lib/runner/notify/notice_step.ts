@@ -37,7 +37,11 @@ export async function noticeChannel(
     return sendNotice(step, deps, {
       recipe,
       // This program wrote the parameters from those of the recipe.
-      scope: scopeOf(recipe, { ...slotOf(row), runKey: row.run_key, params: JSON.parse(row.params) }),
+      scope: scopeOf(deps.calendars(), recipe, {
+        ...slotOf(row),
+        runKey: row.run_key,
+        params: JSON.parse(row.params),
+      }),
       outputs: await outputsOf(deps.store, row.run_key, row.round),
       outcome,
       index,
@@ -73,9 +77,9 @@ interface NoticeSending {
 /** Runs the step of one channel. */
 export async function sendNotice(
   step: CompiledStep,
-  { host, redactor, out, client, secret }: Pick<
+  { host, calendars, redactor, out, client, secret }: Pick<
     RunDeps,
-    "host" | "redactor" | "out" | "client" | "secret"
+    "host" | "calendars" | "redactor" | "out" | "client" | "secret"
   >,
   { recipe, scope, outputs, outcome, index, place, signal, testText, log }: NoticeSending,
 ): Promise<void> {
@@ -83,7 +87,7 @@ export async function sendNotice(
   const key = `notify-${index}${place === 0 ? "" : `-${place}`}`;
   const context = stepContext(key, {
     scope: { ...scope, outputs, outcome },
-    deps: { machine: host, out, redactor, secret, client: () => client(recipe) },
+    deps: { machine: host, calendars, out, redactor, secret, client: () => client(recipe) },
     signal,
     log,
     runRecipe: () => Promise.reject(new TypeError("Cannot run a recipe to send a notice")),

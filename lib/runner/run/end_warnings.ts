@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../calendars/mod.ts";
 import { lastLoginOutput } from "../queries/steps.ts";
 import { hasEventSince } from "../queries/events.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
@@ -32,12 +33,14 @@ interface Slowness {
  */
 export async function slownessOf(
   store: Store,
+  calendars: Calendars,
   recipe: string,
   schedule: CompiledSchedule,
 ): Promise<Slowness & { isNew: boolean } | undefined> {
   const rows = await durationsOf(store, recipe, schedule.id, IN_A_ROW + 1);
   // Checks the newest run first: if it is fast, the others need no check.
-  const isSlow = ({ slot_at, took }: { slot_at: number; took: number }) => took > periodAt(schedule, slot_at);
+  const isSlow = ({ slot_at, took }: { slot_at: number; took: number }) =>
+    took > periodAt(calendars, schedule, slot_at);
   const [last] = rows;
   if (last === undefined || rows.length < IN_A_ROW || !rows.slice(0, IN_A_ROW).every(isSlow)) {
     return undefined;
@@ -47,27 +50,28 @@ export async function slownessOf(
     recipe,
     schedule: schedule.id,
     tookMs: last.took,
-    periodMs: periodAt(schedule, last.slot_at),
+    periodMs: periodAt(calendars, schedule, last.slot_at),
     isNew: before === undefined || !isSlow(before),
   };
 }
 
 /** Returns the time from a slot to the next, including nights and weekends. */
-function periodAt(schedule: CompiledSchedule, at: number): number {
-  const { value } = eachSlot(schedule, at, at + LOOK_AHEAD_MS).next();
+function periodAt(calendars: Calendars, schedule: CompiledSchedule, at: number): number {
+  const { value } = eachSlot(calendars, schedule, at, at + LOOK_AHEAD_MS).next();
   return value === undefined ? Infinity : value.at - at;
 }
 
 /** Records the third slow run in a row, and returns a warning. Within the transaction that ends the run. */
 export async function noteSlowness(
   store: Store,
+  calendars: Calendars,
   { name, schedules }: Pick<CompiledRecipe, "name" | "schedules">,
   row: RunRow,
   now: number,
 ): Promise<string | undefined> {
   const schedule = schedules.find(({ id }) => id === row.schedule_id);
   if (schedule === undefined || row.kind !== "live") return undefined;
-  const slow = await slownessOf(store, name, schedule);
+  const slow = await slownessOf(store, calendars, name, schedule);
   if (slow === undefined || !slow.isNew) return undefined;
   await store.event(now, "too_slow", { tookMs: slow.tookMs, periodMs: slow.periodMs }, row.run_key);
   return tellSlowness(slow);
@@ -87,6 +91,7 @@ export function tellSlowness({ schedule, tookMs, periodMs }: Slowness): string {
  */
 export async function noteLoginEnd(
   store: Store,
+  calendars: Calendars,
   recipe: Pick<CompiledRecipe, "name" | "class" | "schedules">,
   row: RunRow,
   now: number,
@@ -97,7 +102,7 @@ export async function noteLoginEnd(
   // Written by the step `keep-login`.
   const { holdsUntil } = JSON.parse(last.output) as { holdsUntil: string };
   const endsAt = Date.parse(holdsUntil);
-  const periodMs = periodAfter(recipe, row, now);
+  const periodMs = periodAfter(calendars, recipe, row, now);
   // If the next query fails too, the login expires before the one after it.
   if (endsAt - now > 1.5 * periodMs) return undefined;
   if (await hasEventSince(store, { recipe: recipe.name, kind: "login_expiring", slotAfter: last.slot_at })) {
@@ -109,10 +114,15 @@ export async function noteLoginEnd(
     : `the login expires at ${showInstant(endsAt)} unless a query succeeds`;
 }
 
-function periodAfter({ schedules }: Pick<CompiledRecipe, "schedules">, row: RunRow, now: number): number {
+function periodAfter(
+  calendars: Calendars,
+  { schedules }: Pick<CompiledRecipe, "schedules">,
+  row: RunRow,
+  now: number,
+): number {
   const schedule = schedules.find(({ id }) => id === row.schedule_id);
   if (schedule === undefined) return 0;
   if (schedule.form === "every") return schedule.everyMs;
-  const { value } = eachSlot(schedule, now, now + LOOK_AHEAD_MS).next();
+  const { value } = eachSlot(calendars, schedule, now, now + LOOK_AHEAD_MS).next();
   return value === undefined ? 0 : value.at - now;
 }

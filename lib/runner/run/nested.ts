@@ -58,7 +58,7 @@ export async function runNested(
     store,
     parent,
     host.now(),
-    async () => await claimNested(recipe, { id, params, outer }, { store, host, claimer }),
+    async () => await claimNested(recipe, { id, params, outer }, { ...deps, claimer }),
   );
   let state: string = claim as string; // unless it was claimed
   if (typeof claim !== "string") {
@@ -110,7 +110,9 @@ const isEmpty = (params: object) => Object.keys(params).length === 0;
 async function claimNested(
   recipe: CompiledRecipe,
   { id, params, outer }: { id: string; params: Readonly<Record<string, unknown>>; outer?: RunRow },
-  { store, host, claimer }: Pick<RunDeps, "store" | "host"> & Pick<NestedOptions, "claimer">,
+  { store, host, calendars, claimer }:
+    & Pick<RunDeps, "store" | "host" | "calendars">
+    & Pick<NestedOptions, "claimer">,
 ): Promise<{ runKey: string; claim: Claim | Refusal | RunState }> {
   const now = host.now();
   const runKey = await addManualRun(store, recipe, {
@@ -120,6 +122,7 @@ async function claimNested(
     ...outer !== undefined && { slotAt: outer.slot_at, businessDay: outer.business_day ?? undefined },
     now,
     drawTraceId: () => drawTraceId(host),
+    calendars: calendars(),
   });
   const row = (await findRun(store, runKey))!; // just written, if it was not there
   // The outer run's holder also holds its inner runs. So a running inner row belongs to a process that has lost both.

@@ -103,9 +103,14 @@ class Execution {
     const now = timeOf?.(recipe);
     this.#engine = new StepEngine(recipe, {
       // This program wrote the parameters from those of the recipe.
-      scope: scopeOf(recipe, { ...slotOf(row), runKey: row.run_key, params: JSON.parse(row.params) }, within),
+      scope: scopeOf(deps.calendars(), recipe, {
+        ...slotOf(row),
+        runKey: row.run_key,
+        params: JSON.parse(row.params),
+      }, within),
       deps: {
         machine: host,
+        calendars: deps.calendars,
         out,
         redactor,
         secret,
@@ -223,7 +228,7 @@ class Execution {
   /** Checks again what was checked when the run began, because earlier reads may have taken long. */
   async #whyNoWrite(): Promise<string | undefined> {
     const { store, host } = this.#deps;
-    const outside = whyOutside(this.#recipe, this.#row.slot_at, host.now());
+    const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, host.now());
     const unsafe = outside === undefined ? await whyNoWrites(store, host.now()) : undefined;
     if (outside !== undefined) this.#withheld = "window";
     else if (unsafe !== undefined) this.#withheld = "unsafe";
@@ -258,8 +263,8 @@ class Execution {
       const row = (await findRun(store, this.#row.run_key))!; // it is still there
       const found = [
         refused,
-        await noteSlowness(store, this.#recipe, row, now),
-        await noteLoginEnd(store, this.#recipe, row, now),
+        await noteSlowness(store, this.#deps.calendars(), this.#recipe, row, now),
+        await noteLoginEnd(store, this.#deps.calendars(), this.#recipe, row, now),
       ];
       await onEnd?.(this.#recipe, row);
       return found;

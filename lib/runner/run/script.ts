@@ -142,6 +142,7 @@ export async function runLatestSlot(
   const row = await addLatestSlot(store, recipe, {
     now: host.now(),
     drawTraceId: () => drawTraceId(host),
+    calendars: options.deps.calendars(),
     forceDeadline: options.forceDeadline,
   });
   if (row === undefined) return undefined;
@@ -175,6 +176,7 @@ export async function runManual(
       deadlineAt,
       now,
       drawTraceId: () => drawTraceId(host),
+      calendars: options.deps.calendars(),
     });
     await ownRun(store, { runKey, holder, until: now + leaseMs });
     return runKey;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { coverage } from "../../calendars/mod.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { recoverExpired } from "../claims/recovery.ts";
 import type { Store } from "../../store/store.ts";
@@ -83,13 +83,16 @@ export async function planBackfill(
   for (const schedule of recipe.schedules) checkDays(recipe, schedule, options);
   const plan: BackfillPlan = { slots: [], left: [], none: [] };
   const found = recipe.schedules.flatMap((schedule) =>
-    slotsOfDays(schedule, options).map((slot) => ({ schedule, slot }))
+    slotsOfDays(options, schedule).map((slot) => ({ schedule, slot }))
   ).sort((a, b) => a.slot.at - b.slot.at);
   const days = new Set<string>();
   const instants = new Set<number>();
   for (const { schedule, slot } of found) {
     const day = dayOf(schedule, slot);
-    const planned = planRun(recipe, schedule, slot, { kind: "backfill", traceId: options.drawTraceId() });
+    const planned = planRun(options.calendars, recipe, schedule, slot, {
+      kind: "backfill",
+      traceId: options.drawTraceId(),
+    });
     if (planned.state !== "due") {
       plan.none.push({
         day,
@@ -116,7 +119,9 @@ export async function planBackfill(
   }
   const named = new Set(plan.none.map(({ day }) => day));
   for (let day = from; day <= to; day = addDays(day, 1)) {
-    if (!days.has(day) && !named.has(day)) plan.none.push({ day, why: whyNone(recipe, day) });
+    if (!days.has(day) && !named.has(day)) {
+      plan.none.push({ day, why: whyNone(options.calendars, recipe, day) });
+    }
   }
   plan.none.sort((a, b) => a.day < b.day ? -1 : 1);
   return plan;
@@ -127,10 +132,13 @@ async function refusePast(
   store: Store,
   recipe: CompiledRecipe,
   { runKey, scheduleId, slotAt, businessDay }: NewRun,
-  { day, row, mode, now }: { day: string; row: RunRow | undefined } & Pick<BackfillOptions, "mode" | "now">,
+  { day, row, mode, now, calendars }:
+    & { day: string; row: RunRow | undefined }
+    & Pick<BackfillOptions, "mode" | "now" | "calendars">,
 ): Promise<void> {
   const slot = { schedule_id: scheduleId, slot_at: slotAt, business_day: businessDay ?? null };
   const why = whyPastSlot(
+    calendars,
     recipe,
     slot,
     now,
@@ -209,7 +217,7 @@ function checkRecipe({ name, class: kind, schedules }: CompiledRecipe): void {
 function checkDays(
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,
-  { from, to, now }: BackfillOptions,
+  { from, to, now, calendars }: BackfillOptions,
 ): void {
   const refuse = (why: string) =>
     new RangeError(`Cannot backfill "${recipe.name}" from ${from} to ${to}: ${why}`);
@@ -221,7 +229,7 @@ function checkDays(
   if (to > today) throw refuse(`the last day is in the future; today is ${today}`);
   const mic = calendarOf(recipe, schedule);
   if (mic === undefined) return;
-  const { from: first, through: last } = coverage(mic);
+  const { from: first, through: last } = calendars.coverage(mic);
   if (from < first || to > last) throw refuse(`the calendar of ${mic} covers ${first} to ${last}`);
 }
 
@@ -229,20 +237,20 @@ const dayOf = (schedule: CompiledSchedule, slot: Slot): string =>
   slot.session ?? dateAt(slot.at, zoneOf(schedule));
 
 function slotsOfDays(
+  { from, to, now, calendars }: Pick<BackfillOptions, "from" | "to" | "now" | "calendars">,
   schedule: CompiledSchedule,
-  { from, to, now }: Pick<BackfillOptions, "from" | "to" | "now">,
 ): Slot[] {
   const [start, end] = [Date.parse(from) - 3 * DAY_MS, Date.parse(to) + 5 * DAY_MS];
-  return [...eachSlot(schedule, start, Math.min(end, now))].filter((slot) => {
+  return [...eachSlot(calendars, schedule, start, Math.min(end, now))].filter((slot) => {
     const day = dayOf(schedule, slot);
     return day >= from && day <= to;
   });
 }
 
-function whyNone(recipe: CompiledRecipe, day: string): string {
+function whyNone(calendars: Calendars, recipe: CompiledRecipe, day: string): string {
   for (const schedule of recipe.schedules) {
     const mic = calendarOf(recipe, schedule);
-    const found = mic === undefined ? undefined : tradingDay(mic, day);
+    const found = mic === undefined ? undefined : tradingDay(calendars, mic, day);
     if (found === "weekend") return "a weekend";
     if (found === "holiday") return "a holiday";
   }
@@ -259,10 +267,11 @@ function whyNone(recipe: CompiledRecipe, day: string): string {
  */
 export async function rerun(
   store: Store,
-  { runKey, fromStart, now, recipe }: {
+  { runKey, fromStart, now, calendars, recipe }: {
     runKey: string;
     fromStart: boolean;
     now: number;
+    calendars: Calendars;
     /** The recipe as it is now. */
     recipe?: CompiledRecipe;
   },
@@ -288,7 +297,7 @@ export async function rerun(
     }
     const freshRound = fromStart || row.state === "ok";
     const done = freshRound ? undefined : await doneSteps(store, runKey, row);
-    const past = recipe === undefined ? undefined : whyPastSlot(recipe, row, now, done);
+    const past = recipe === undefined ? undefined : whyPastSlot(calendars, recipe, row, now, done);
     if (past !== undefined) throw new TypeError(`Cannot run "${runKey}" again: ${past}`);
     const kind = row.kind === "manual" ? "manual" : "backfill";
     // A run that a stop or a dead process gave back is due already: convert it, so that no other process waits for it.

@@ -15,11 +15,10 @@ import {
 } from "../queries/schedules.ts";
 import { hasEvent, insertEvents } from "../queries/events.ts";
 import { showInstant } from "../../calendars/trading_days.ts";
-import { calendarOf } from "../../recipes/step_context.ts";
 import { planRun } from "./plan_run.ts";
 import { findRun, insertRuns, isNamed, keysTaken, namersOf, type NewRun } from "../queries/runs.ts";
 import type { ScheduleCursor } from "./slots.ts";
-import type { Mic } from "../../calendars/mod.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 
 /** What listing needs to know. */
 export interface ListingOptions {
@@ -29,7 +28,7 @@ export interface ListingOptions {
   /** Older slots get no row. */
   lookbackMs: number;
   drawTraceId: () => string;
-  calendarVersion?: (mic: Mic) => string | undefined;
+  calendars: Calendars;
   /** The rows of the schedules. @default read from the store */
   rows?: readonly ScheduleRow[];
 }
@@ -44,7 +43,7 @@ export async function listSchedules(
   cursors: readonly ScheduleCursor[],
   options: ListingOptions,
 ): Promise<NewRun[]> {
-  const { now } = options;
+  const { now, calendars } = options;
   const given = options.rows ?? await findSchedules(store, cursors.map(nameOf));
   const rows = new Map(given.map((row) => [`${row.recipe}/${row.schedule_id}`, row]));
   const begun: ScheduleCursor[] = [];
@@ -55,13 +54,13 @@ export async function listSchedules(
     const row = rows.get(`${recipe.name}/${schedule.id}`);
     if (row === undefined) {
       begun.push(cursor);
-      cursor.lookFrom(now);
+      cursor.lookFrom(calendars, now);
     } else if (row.spec !== spec) {
       const watermark = Math.max(now, row.watermark);
       if (row.updated_at <= options.loadedAt) await editSchedule(store, cursor, watermark, now);
-      cursor.lookFrom(watermark);
+      cursor.lookFrom(calendars, watermark);
     } else if (now <= row.watermark) {
-      cursor.lookFrom(row.watermark);
+      cursor.lookFrom(calendars, row.watermark);
     } else {
       listed.push(cursor);
       runs.push(...await planSlots(store, cursor, row, options));
@@ -105,22 +104,16 @@ async function planSlots(
   store: Store,
   cursor: ScheduleCursor,
   { watermark, paused_reason: paused }: ScheduleRow,
-  { now, lookbackMs, drawTraceId, calendarVersion }: ListingOptions,
+  { now, lookbackMs, drawTraceId, calendars }: ListingOptions,
 ): Promise<NewRun[]> {
   const { recipe, schedule } = cursor;
-  const { slots, passedOver } = cursor.list(watermark, now, lookbackMs);
+  const { slots, passedOver } = cursor.list(calendars, watermark, now, lookbackMs);
   if (passedOver > 0) {
     await store.event(now, "passed_over", { recipe: recipe.name, schedule: schedule.id, count: passedOver });
   }
   if (slots.length === 0) return [];
-  const mic = calendarOf(recipe, schedule);
-  const version = mic === undefined ? undefined : calendarVersion?.(mic);
   return slots.map((slot) => {
-    const run = planRun(recipe, schedule, slot, {
-      kind: "live",
-      traceId: drawTraceId(),
-      calendarVersion: version,
-    });
+    const run = planRun(calendars, recipe, schedule, slot, { kind: "live", traceId: drawTraceId() });
     if (run.state === "due" && paused !== null) Object.assign(run, { state: "skipped", reason: "paused" });
     return run;
   });

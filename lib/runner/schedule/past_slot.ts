@@ -5,6 +5,7 @@
  */
 import { type AsOfNow, certainReads, pastText, whyPast } from "../../recipes/as_of_now.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 import { firstSlot, latestSlot, type Slot } from "./slots.ts";
 import { addDays, dateAt, tradingDay, wallInstant } from "../../calendars/trading_days.ts";
 import { calendarOf, dayOf } from "../../recipes/step_context.ts";
@@ -26,6 +27,7 @@ export interface PastRead {
  * @param done Steps whose outputs the run keeps.
  */
 export function findPastRead(
+  calendars: Calendars,
   recipe: Pick<CompiledRecipe, "schedules" | "window" | "steps">,
   row: SlotColumns,
   now: number,
@@ -34,7 +36,7 @@ export function findPastRead(
   const day = dayOf(recipe, slotOf(row));
   for (const { id: step, asOfNow, fresh } of certainReads(recipe.steps)) {
     const isKept = done.has(step) && !fresh;
-    const why = isKept ? undefined : whyPast(asOfNow, { slotAt: row.slot_at, day, now });
+    const why = isKept ? undefined : whyPast(calendars, asOfNow, { slotAt: row.slot_at, day, now });
     if (why !== undefined) return { step, asOfNow, why };
   }
   return undefined;
@@ -61,12 +63,14 @@ const DAY_MS = 86_400_000;
 const LOOKED_AT_DAYS = 8;
 
 /** Returns the schedules of a recipe that may refuse a step that reads as of now; this depends on the misfire policy. */
-export function lateReadsOf(recipe: CompiledRecipe, now: number): LateReads[] {
+export function lateReadsOf(calendars: Calendars, recipe: CompiledRecipe, now: number): LateReads[] {
   return recipe.schedules.flatMap((schedule): LateReads[] => {
-    const slots = daysOf(recipe, schedule, now).flatMap((span) => slotsToLookAt(recipe, schedule, span));
+    const slots = daysOf(recipe, schedule, now).flatMap((span) =>
+      slotsToLookAt(calendars, recipe, schedule, span)
+    );
     for (const { id: step, asOfNow } of recipe.steps) {
       if (asOfNow === undefined) continue;
-      const found = slots.map((slot) => lateness(recipe, schedule, { slot, asOfNow }));
+      const found = slots.map((slot) => lateness(calendars, recipe, schedule, { slot, asOfNow }));
       const never = found.find((each) => typeof each === "object");
       const late: LateReads = { scheduleId: schedule.id, step, asOfNow, ...never !== undefined && { never } };
       if (found.some((each) => each !== undefined)) return [late];
@@ -96,41 +100,43 @@ function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number)
  * the day before.
  */
 function slotsToLookAt(
+  calendars: Calendars,
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,
   { date, from, until }: Span,
 ): Slot[] {
   const mic = calendarOf(recipe, schedule);
-  const day = mic === undefined ? undefined : tradingDay(mic, date);
-  const last = latestSlot(schedule, from, until);
+  const day = mic === undefined ? undefined : tradingDay(calendars, mic, date);
+  const last = latestSlot(calendars, schedule, from, until);
   const first = typeof day === "object"
-    ? firstSlot(schedule, Math.max(from, day.openAt - 1), until)
+    ? firstSlot(calendars, schedule, Math.max(from, day.openAt - 1), until)
     : undefined;
   return [last, first].filter((slot) => slot !== undefined);
 }
 
-const nextAfter = (schedule: CompiledSchedule, at: number) =>
-  firstSlot(schedule, at, at + LOOKED_AT_DAYS * DAY_MS)?.at ?? Infinity;
+const nextAfter = (calendars: Calendars, schedule: CompiledSchedule, at: number) =>
+  firstSlot(calendars, schedule, at, at + LOOKED_AT_DAYS * DAY_MS)?.at ?? Infinity;
 
 /** Returns whether a run of a slot may begin too late, or why it always does; `undefined` if it cannot be too late. */
 function lateness(
+  calendars: Calendars,
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,
   { slot, asOfNow }: { slot: Slot; asOfNow: AsOfNow },
 ): true | { slotAt: number; why: string } | undefined {
-  const { state, businessDay, dueAt, deadlineAt = Infinity } = planRun(recipe, schedule, slot, {
+  const { state, businessDay, dueAt, deadlineAt = Infinity } = planRun(calendars, recipe, schedule, slot, {
     kind: "live",
     traceId: "",
   });
   if (state !== "due") return undefined;
   const day = dayOf(recipe, { scheduleId: schedule.id, slotAt: slot.at, businessDay });
-  const whyAt = (now: number) => whyPast(asOfNow, { slotAt: slot.at, day, now });
+  const whyAt = (now: number) => whyPast(calendars, asOfNow, { slotAt: slot.at, day, now });
   const why = whyAt(dueAt);
   if (why !== undefined) return { slotAt: slot.at, why };
   const { action, graceMs } = recipe.misfire;
   const untilMissed = action === "skip" ? dueAt + graceMs : Infinity;
   // A newer slot takes its place.
-  const untilNext = action === "latest" ? nextAfter(schedule, slot.at) - 1 : Infinity;
+  const untilNext = action === "latest" ? nextAfter(calendars, schedule, slot.at) - 1 : Infinity;
   const latest = Math.min(deadlineAt, untilMissed, untilNext);
   // Without a bound, a run may begin after its day has ended.
   return latest === Infinity || whyAt(latest) !== undefined ? true : undefined;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { calendarVersion as versionOf, calendarZone, isProjected } from "../../calendars/mod.ts";
+import { type Calendars, calendarZone } from "../../calendars/mod.ts";
 import { dateAt, showInstant, tradingDay } from "../../calendars/trading_days.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { calendarOf } from "../../recipes/step_context.ts";
@@ -17,8 +17,6 @@ import type { Slot } from "./slots.ts";
 interface PlanRunOptions {
   kind: "live" | "backfill";
   traceId: string;
-  /** @default the version of the calendar that the recipe or the schedule uses */
-  calendarVersion?: string;
 }
 
 /**
@@ -27,16 +25,17 @@ interface PlanRunOptions {
  * row says that the day is assumed.
  */
 export function planRun(
+  calendars: Calendars,
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,
   slot: Slot,
-  { kind, traceId, calendarVersion }: PlanRunOptions,
+  { kind, traceId }: PlanRunOptions,
 ): NewRun {
   const runKey = runKeyOf(recipe.name, schedule, slot);
   const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
   const mic = calendarOf(recipe, schedule);
-  const isGuess = slot.assumed || (mic !== undefined && isProjected(mic, slot.session ?? ""));
-  const bounds = boundsOf(recipe, { ...slot, isGuess }, slot.at + jitterOf(runKey, jitterMs));
+  const isGuess = slot.assumed || (mic !== undefined && calendars.isProjected(mic, slot.session ?? ""));
+  const bounds = boundsOf(calendars, recipe, { ...slot, isGuess }, slot.at + jitterOf(runKey, jitterMs));
   return {
     runKey,
     recipe: recipe.name,
@@ -51,7 +50,7 @@ export function planRun(
     state: bounds.skipped === undefined ? "due" : "skipped",
     reason: bounds.skipped,
     recipeSha: recipe.sha256,
-    calendarVersion: calendarVersion ?? (mic === undefined ? undefined : versionOf(mic)),
+    calendarVersion: mic === undefined ? undefined : calendars.version(mic),
     params: JSON.stringify(recipe.params),
     traceId,
   };
@@ -63,12 +62,17 @@ interface Bounds {
   skipped?: SkipReason;
 }
 
-function boundsOf(recipe: CompiledRecipe, slot: Slot & { isGuess?: boolean }, dueAt: number): Bounds {
+function boundsOf(
+  calendars: Calendars,
+  recipe: CompiledRecipe,
+  slot: Slot & { isGuess?: boolean },
+  dueAt: number,
+): Bounds {
   const { class: kind, deadlineMs } = recipe;
   const deadlineAt = deadlineMs === undefined ? undefined : slot.at + deadlineMs;
   if (slot.skipped !== undefined) return { dueAt, deadlineAt, skipped: slot.skipped };
   if (kind === "write" && slot.isGuess) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
-  const window = windowOn(recipe, slot.at);
+  const window = windowOn(calendars, recipe, slot.at);
   if (window === undefined) return { dueAt, deadlineAt };
   if (window === "closed") return { dueAt, deadlineAt, skipped: "holiday" };
   if (window === "unknown") return { dueAt, deadlineAt, skipped: "calendar_unknown" };
@@ -102,12 +106,13 @@ type Windowed = Pick<CompiledRecipe, "class" | "window">;
  * A recipe that writes stays within the session of that day: a half-day or a late open makes the window shorter.
  */
 export function windowOn(
+  calendars: Calendars,
   { class: kind, window }: Windowed,
   at: number,
 ): OpenWindow | "closed" | "unknown" | undefined {
   if (window === undefined) return undefined;
   const { mic } = window;
-  const day = tradingDay(mic, dateAt(at, calendarZone[mic]));
+  const day = tradingDay(calendars, mic, dateAt(at, calendarZone[mic]));
   if (typeof day === "string") return "closed";
   const [from, until] = [sessionTimeOf(mic, day, window.from), sessionTimeOf(mic, day, window.to)];
   if (kind !== "write") return { from, until };
@@ -116,8 +121,13 @@ export function windowOn(
 }
 
 /** Returns why a write for a slot may not begin now; `undefined` if it may. */
-export function whyOutside(recipe: Windowed, slotAt: number, now: number): string | undefined {
-  const window = windowOn(recipe, slotAt);
+export function whyOutside(
+  calendars: Calendars,
+  recipe: Windowed,
+  slotAt: number,
+  now: number,
+): string | undefined {
+  const window = windowOn(calendars, recipe, slotAt);
   if (window === undefined) return undefined;
   if (window === "closed") return `${recipe.window?.mic} has no session on the day`;
   if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not cover the day`;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { calendarZone } from "../../calendars/mod.ts";
+import { type Calendars, calendarZone } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { type OpenWindow, planRun, windowOn } from "./plan_run.ts";
 import { addDays, dateAt, tradingDay, wallInstant } from "../../calendars/trading_days.ts";
@@ -23,6 +23,7 @@ interface ClockChangeSlot {
 
 /** Returns the slots at a change of the schedule's clock, in some months after an instant, oldest first. */
 export function clockChangeSlots(
+  calendars: Calendars,
   schedule: CompiledSchedule,
   { after, months }: { after: number; months: number },
 ): ClockChangeSlot[] {
@@ -38,12 +39,13 @@ export function clockChangeSlots(
     change !== null && Temporal.ZonedDateTime.compare(change, end) <= 0;
     change = change.getTimeZoneTransition("next")
   ) {
-    found.push(...slotsAt(schedule, change, zone));
+    found.push(...slotsAt(calendars, schedule, change, zone));
   }
   return found;
 }
 
 function slotsAt(
+  calendars: Calendars,
   schedule: CompiledSchedule,
   change: Temporal.ZonedDateTime,
   zone: string,
@@ -54,7 +56,7 @@ function slotsAt(
   const [from, to] = kind === "gap" ? [before, after] : [after, before];
   const span = to.since(from).total("milliseconds");
   const at = change.epochMilliseconds;
-  const slots = slotsBetween(schedule, at - span - 1, at + span).filter(({ skipped }) =>
+  const slots = slotsBetween(calendars, schedule, at - span - 1, at + span).filter(({ skipped }) =>
     skipped === undefined
   );
   return namedTimes(schedule, from, to).flatMap((wall) => {
@@ -136,7 +138,7 @@ const LOOKED_AT_MS = 400 * DAY_MS;
  * Counts the future days on which a schedule can run, by the rules of the runner. Days without a slot and days that the
  * calendar does not cover are not counted. Returns nothing for a recipe without a window: all its slots can run.
  */
-export function runnableDaysOf(recipe: CompiledRecipe, now: number): RunnableDays[] {
+export function runnableDaysOf(calendars: Calendars, recipe: CompiledRecipe, now: number): RunnableDays[] {
   const { window } = recipe;
   if (window === undefined) return [];
   const zone = calendarZone[window.mic];
@@ -144,17 +146,24 @@ export function runnableDaysOf(recipe: CompiledRecipe, now: number): RunnableDay
     const days: RunnableDays = { scheduleId: schedule.id, fine: 0, closed: 0, missed: [] };
     const until = now + LOOKED_AT_MS;
     let after = now;
-    for (let slot = firstSlot(schedule, after, until); slot; slot = firstSlot(schedule, after, until)) {
+    for (
+      let slot = firstSlot(calendars, schedule, after, until);
+      slot;
+      slot = firstSlot(calendars, schedule, after, until)
+    ) {
       const date = dateAt(slot.at, zone);
       after = wallInstant(addDays(date, 1), "00:00", zone) - 1;
-      const open = windowOn(recipe, slot.at);
+      const open = windowOn(calendars, recipe, slot.at);
       if (open === "closed") days.closed++;
-      if (typeof open !== "object" || skipReason(recipe, schedule, slot) !== undefined) continue;
-      if (canRun(recipe, schedule, slot) || canRunLater(recipe, schedule, { slot, open, after })) {
+      if (typeof open !== "object" || skipReason(calendars, recipe, schedule, slot) !== undefined) continue;
+      if (
+        canRun(calendars, recipe, schedule, slot) ||
+        canRunLater(calendars, recipe, schedule, { slot, open, after })
+      ) {
         days.fine++;
         continue;
       }
-      const day = tradingDay(window.mic, date);
+      const day = tradingDay(calendars, window.mic, date);
       const why = slot.at > open.until ? "closed" : "deadline";
       const halfDay = typeof day === "object" && day.halfDay;
       days.missed.push({ date, halfDay, slotAt: slot.at, window: open, why });
@@ -163,8 +172,8 @@ export function runnableDaysOf(recipe: CompiledRecipe, now: number): RunnableDay
   });
 }
 
-const planned = (recipe: CompiledRecipe, schedule: CompiledSchedule, slot: Slot) =>
-  planRun(recipe, schedule, slot, { kind: "live", traceId: "" });
+const planned = (calendars: Calendars, recipe: CompiledRecipe, schedule: CompiledSchedule, slot: Slot) =>
+  planRun(calendars, recipe, schedule, slot, { kind: "live", traceId: "" });
 
 const skipReason = (...of: Parameters<typeof planned>) => planned(...of).reason;
 
@@ -175,12 +184,13 @@ function canRun(...of: Parameters<typeof planned>): boolean {
 
 /** Returns whether a later slot of the day can run: tries the last slot before the window closes. */
 function canRunLater(
+  calendars: Calendars,
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,
   { slot, open, after }: { slot: Slot; open: OpenWindow; after: number },
 ): boolean {
   const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
   const last = Math.min(open.until - jitterMs, after);
-  const later = last <= slot.at ? undefined : latestSlot(schedule, slot.at, last);
-  return later !== undefined && canRun(recipe, schedule, later);
+  const later = last <= slot.at ? undefined : latestSlot(calendars, schedule, slot.at, last);
+  return later !== undefined && canRun(calendars, recipe, schedule, later);
 }

@@ -6,7 +6,6 @@
  * @module
  */
 import { withSharedClock } from "../../store/store.ts";
-import type { Mic } from "../../calendars/mod.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext } from "../claims/claims.ts";
 import { recoverExpired, resolveOutcome } from "../claims/recovery.ts";
@@ -51,7 +50,6 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   pollMs?: number;
   /** What the store keeps of old runs and logs; `"everything"` prunes nothing. @default 400 days and 100,000 runs of each recipe; logs 90 days */
   retention?: Retention | "everything";
-  calendarVersion?(mic: Mic): string | undefined;
   /** Returns the outcome of an interrupted write from the order journal; `undefined` if the journal does not know it. */
   recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
   onSchedulerEvent?(event: SchedulerEvent): void;
@@ -141,7 +139,7 @@ export class Scheduler implements AsyncDisposable {
   }
 
   async #tick({ full }: { full: boolean }): Promise<void> {
-    const { store, host, lookbackMs = 14 * DAY_MS, calendarVersion, served } = this.#options;
+    const { store, host, lookbackMs = 14 * DAY_MS, served } = this.#options;
     const began = host.monotonic();
     const jump = this.#clock.look();
     const now = host.now();
@@ -152,7 +150,7 @@ export class Scheduler implements AsyncDisposable {
       loadedAt: this.#set.loadedAt,
       lookbackMs,
       drawTraceId: () => drawTraceId(host),
-      calendarVersion,
+      calendars: this.#options.calendars(),
     };
     const { missing, listed, skipped, asked, recovered } = await store.transaction(async () => {
       if (jump !== undefined) await store.event(now, "clock_jump", { byMs: jump });

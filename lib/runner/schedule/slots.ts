@@ -4,7 +4,7 @@
  * @module
  */
 import { Cron } from "croner";
-import { calendarZone } from "../../calendars/mod.ts";
+import { type Calendars, calendarZone } from "../../calendars/mod.ts";
 import type {
   CalendarSchedule,
   CompiledRecipe,
@@ -44,15 +44,25 @@ const DAY_MS = 86_400_000;
 const HORIZON_MS = 3 * 366 * DAY_MS;
 
 /** Returns the slots after `after`, up to and including `until`, oldest first. */
-export function slotsBetween(schedule: CompiledSchedule, after: number, until: number): Slot[] {
-  return [...eachSlot(schedule, after, until)];
+export function slotsBetween(
+  calendars: Calendars,
+  schedule: CompiledSchedule,
+  after: number,
+  until: number,
+): Slot[] {
+  return [...eachSlot(calendars, schedule, after, until)];
 }
 
 /** Returns the next `count` slots that are not skipped, and the skipped slots between them. */
-export function nextSlots(schedule: CompiledSchedule, after: number, count: number): Slot[] {
+export function nextSlots(
+  calendars: Calendars,
+  schedule: CompiledSchedule,
+  after: number,
+  count: number,
+): Slot[] {
   const slots: Slot[] = [];
   let found = 0;
-  for (const slot of eachSlot(schedule, after, after + HORIZON_MS)) {
+  for (const slot of eachSlot(calendars, schedule, after, after + HORIZON_MS)) {
     slots.push(slot);
     if (slot.skipped === undefined && ++found >= count) break;
   }
@@ -60,26 +70,36 @@ export function nextSlots(schedule: CompiledSchedule, after: number, count: numb
 }
 
 /** Yields the slots after `after`, up to and including `until`, oldest first. */
-export function* eachSlot(schedule: CompiledSchedule, after: number, until: number): Generator<Slot> {
-  if (schedule.form === "calendar") yield* calendarSlots(schedule, after, until);
-  else if (schedule.form === "cron") yield* cronSlots(schedule, after, until);
+export function* eachSlot(
+  calendars: Calendars,
+  schedule: CompiledSchedule,
+  after: number,
+  until: number,
+): Generator<Slot> {
+  if (schedule.form === "calendar") yield* calendarSlots(calendars, schedule, after, until);
+  else if (schedule.form === "cron") yield* cronSlots(calendars, schedule, after, until);
   else if (schedule.while === undefined) yield* everySlots(schedule, after, until);
-  else yield* gatedSlots(schedule, schedule.while, after, until);
+  else yield* gatedSlots(calendars, schedule, schedule.while, after, until);
 }
 
-function* calendarSlots(schedule: CalendarSchedule, after: number, until: number): Generator<Slot> {
+function* calendarSlots(
+  calendars: Calendars,
+  schedule: CalendarSchedule,
+  after: number,
+  until: number,
+): Generator<Slot> {
   const { mic, days, at, halfDays } = schedule;
   const timeOf = (day: TradingDay) =>
     "time" in at ? wallInstant(day.date, at.time, calendarZone[mic]) : sessionTimeOf(mic, day, at);
   const everyDay = days === "every-session" && halfDays !== "only";
   for (const date of datesAround(schedule.mic, "time" in at ? 0 : at.offsetMs, after, until)) {
-    const day = tradingDay(mic, date);
+    const day = tradingDay(calendars, mic, date);
     if (day === "weekend" || (day === "holiday" && !everyDay)) continue;
-    const time = timeOf(day === "holiday" ? usualDay(mic, date) : day);
+    const time = timeOf(day === "holiday" ? usualDay(calendars, mic, date) : day);
     if (time <= after || time > until) continue;
     if (day === "holiday") {
       yield { at: time, key: date, session: date, skipped: "holiday" };
-    } else if (isNamed(schedule, day) && (halfDays !== "only" || day.halfDay)) {
+    } else if (isNamed(calendars, schedule, day) && (halfDays !== "only" || day.halfDay)) {
       yield {
         at: time,
         key: date,
@@ -92,10 +112,10 @@ function* calendarSlots(schedule: CalendarSchedule, after: number, until: number
 }
 
 /** Returns whether the schedule includes this session: every session, or the first or last of a period. */
-function isNamed({ mic, days }: CalendarSchedule, { date }: TradingDay): boolean {
+function isNamed(calendars: Calendars, { mic, days }: CalendarSchedule, { date }: TradingDay): boolean {
   if (days === "every-session") return true;
   const period = days.slice(days.lastIndexOf("-") + 1);
-  const neighbour = neighbourDay(mic, date, days.startsWith("first") ? -1 : 1);
+  const neighbour = neighbourDay(calendars, mic, date, days.startsWith("first") ? -1 : 1);
   return periodOf(date, period) !== periodOf(neighbour.date, period);
 }
 
@@ -117,7 +137,12 @@ function* datesAround(mic: CalendarSchedule["mic"], offsetMs: number, after: num
 
 const addDay = (date: string) => addDays(date, 1);
 
-function* cronSlots(schedule: CronSchedule, after: number, until: number): Generator<Slot> {
+function* cronSlots(
+  calendars: Calendars,
+  schedule: CronSchedule,
+  after: number,
+  until: number,
+): Generator<Slot> {
   const { onlyIn } = schedule;
   for (const at of cronTimes(schedule, after)) {
     if (at > until) return;
@@ -127,7 +152,7 @@ function* cronSlots(schedule: CronSchedule, after: number, until: number): Gener
       continue;
     }
     const session = dateAt(at, calendarZone[onlyIn]);
-    const day = tradingDay(onlyIn, session);
+    const day = tradingDay(calendars, onlyIn, session);
     // Records weekday holidays; weekends leave no row.
     if (day === "weekend") continue;
     if (day === "holiday") yield { at, key, session, skipped: "holiday" };
@@ -143,6 +168,7 @@ function* everySlots({ everyMs }: EverySchedule, after: number, until: number): 
 }
 
 function* gatedSlots(
+  calendars: Calendars,
   { everyMs }: EverySchedule,
   { mic, from, to }: { mic: CalendarSchedule["mic"]; from: SessionTime; to: SessionTime },
   after: number,
@@ -152,7 +178,7 @@ function* gatedSlots(
   let last = after;
   const furthestMs = Math.abs(from.offsetMs) > Math.abs(to.offsetMs) ? from.offsetMs : to.offsetMs;
   for (const date of datesAround(mic, furthestMs, after, until + Math.abs(furthestMs))) {
-    const day = tradingDay(mic, date);
+    const day = tradingDay(calendars, mic, date);
     if (typeof day === "string") continue;
     const begin = Math.max(last, sessionTimeOf(mic, day, from) - 1);
     const end = Math.min(until, sessionTimeOf(mic, day, to));
@@ -230,20 +256,30 @@ const LISTED_MS = 10_000;
  * Returns the latest slot after `after`, up to and including `until`; `undefined` if there is none. Halves the span until
  * it is short, so that a slot every 100 ms takes no longer to find than one a day.
  */
-export function latestSlot(schedule: CompiledSchedule, after: number, until: number): Slot | undefined {
+export function latestSlot(
+  calendars: Calendars,
+  schedule: CompiledSchedule,
+  after: number,
+  until: number,
+): Slot | undefined {
   let from = after;
   let to = until;
   while (to - from > LISTED_MS) {
     const middle = Math.floor((from + to) / 2);
-    if (firstSlot(schedule, middle, to) !== undefined) from = middle;
+    if (firstSlot(calendars, schedule, middle, to) !== undefined) from = middle;
     else to = middle;
   }
-  return [...eachSlot(schedule, from, to)].at(-1);
+  return [...eachSlot(calendars, schedule, from, to)].at(-1);
 }
 
 /** Returns the first slot after `after`, up to and including `until`; `undefined` if there is none. */
-export function firstSlot(schedule: CompiledSchedule, after: number, until: number): Slot | undefined {
-  for (const slot of eachSlot(schedule, after, until)) return slot;
+export function firstSlot(
+  calendars: Calendars,
+  schedule: CompiledSchedule,
+  after: number,
+  until: number,
+): Slot | undefined {
+  for (const slot of eachSlot(calendars, schedule, after, until)) return slot;
   return undefined;
 }
 
@@ -280,20 +316,20 @@ export class ScheduleCursor {
   }
 
   /** Looks ahead from an instant. */
-  lookFrom(base: number): void {
+  lookFrom(calendars: Calendars, base: number): void {
     this.#base = base;
-    const { value } = eachSlot(this.schedule, base, base + LOOK_AHEAD_MS).next();
+    const { value } = eachSlot(calendars, this.schedule, base, base + LOOK_AHEAD_MS).next();
     this.#next = value?.at ?? base + LOOK_AHEAD_MS;
   }
 
   /** Lists the slots after the watermark up to now, no more than the lookback holds. */
-  list(watermark: number, now: number, lookbackMs: number): Listed {
+  list(calendars: Calendars, watermark: number, now: number, lookbackMs: number): Listed {
     if (now <= watermark || (watermark >= this.#base && now < this.#next)) {
       return { slots: [], passedOver: 0 };
     }
     let slots: Slot[] = [];
     let passedOver = 0;
-    for (const slot of eachSlot(this.schedule, watermark, now)) {
+    for (const slot of eachSlot(calendars, this.schedule, watermark, now)) {
       if (slot.at <= now - lookbackMs) passedOver++;
       else slots.push(slot);
       if (slots.length >= 2 * MOST_SLOTS) {
@@ -305,7 +341,7 @@ export class ScheduleCursor {
       passedOver += slots.length - MOST_SLOTS;
       slots = slots.slice(-MOST_SLOTS);
     }
-    this.lookFrom(now);
+    this.lookFrom(calendars, now);
     return { slots, passedOver };
   }
 }

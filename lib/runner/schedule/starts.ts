@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { calendarVersion } from "../../calendars/mod.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
 import { decideLateRuns } from "./misfire_policy.ts";
@@ -31,6 +31,7 @@ const DAY_MS = 86_400_000;
 export interface StartOptions {
   now: number;
   drawTraceId: () => string;
+  calendars: Calendars;
 }
 
 /**
@@ -41,21 +42,25 @@ export interface StartOptions {
 export async function addManualRun(
   store: Store,
   recipe: CompiledRecipe,
-  { id, params, kind = "manual", deadlineAt, slotAt, businessDay, now, drawTraceId }: StartOptions & {
-    /** Part of the key; a ULID or another unique id. */
-    id: string;
-    params?: Readonly<Record<string, unknown>>;
-    kind?: "manual" | "dry";
-    /** Not begun after this, epoch milliseconds. */
-    deadlineAt?: number;
-    /** The instant that the run is for, epoch milliseconds. @default now */
-    slotAt?: number;
-    /** The session that it is for. @default that of the slot */
-    businessDay?: string;
-  },
+  { id, params, kind = "manual", deadlineAt, slotAt, businessDay, now, drawTraceId, calendars }:
+    & StartOptions
+    & {
+      /** Part of the key; a ULID or another unique id. */
+      id: string;
+      params?: Readonly<Record<string, unknown>>;
+      kind?: "manual" | "dry";
+      /** Not begun after this, epoch milliseconds. */
+      deadlineAt?: number;
+      /** The instant that the run is for, epoch milliseconds. @default now */
+      slotAt?: number;
+      /** The session that it is for. @default that of the slot */
+      businessDay?: string;
+    },
 ): Promise<string> {
   const runKey = manualRunKey(recipe.name, id);
-  const outside = recipe.class === "write" && kind === "manual" ? whyOutside(recipe, now, now) : undefined;
+  const outside = recipe.class === "write" && kind === "manual"
+    ? whyOutside(calendars, recipe, now, now)
+    : undefined;
   if (outside !== undefined) {
     throw new TypeError(`Cannot run "${recipe.name}" now: it writes, and ${outside}`);
   }
@@ -69,10 +74,10 @@ export async function addManualRun(
     slotAt: slotAt ?? now,
     businessDay: businessDay ?? businessDayOf(recipe, slotAt ?? now),
     dueAt: now,
-    deadlineAt: kind === "manual" ? earlier(deadlineAt, windowEnd(recipe, now)) : deadlineAt,
+    deadlineAt: kind === "manual" ? earlier(deadlineAt, windowEnd(calendars, recipe, now)) : deadlineAt,
     state: "due",
     recipeSha: recipe.sha256,
-    ...mic !== undefined && { calendarVersion: calendarVersion(mic) },
+    ...mic !== undefined && { calendarVersion: calendars.version(mic) },
     params: JSON.stringify({ ...recipe.params, ...params }),
     traceId: drawTraceId(),
   }, now);
@@ -80,8 +85,8 @@ export async function addManualRun(
 }
 
 /** Returns when the window of a recipe that writes closes on the day of an instant. */
-function windowEnd(recipe: CompiledRecipe, at: number): number | undefined {
-  const window = recipe.class === "write" ? windowOn(recipe, at) : undefined;
+function windowEnd(calendars: Calendars, recipe: CompiledRecipe, at: number): number | undefined {
+  const window = recipe.class === "write" ? windowOn(calendars, recipe, at) : undefined;
   return typeof window === "object" ? window.until : undefined;
 }
 
@@ -100,18 +105,18 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
 export async function addLatestSlot(
   store: Store,
   recipe: CompiledRecipe,
-  { now, drawTraceId, lookbackMs = 14 * DAY_MS, forceDeadline = false }: StartOptions & {
+  { now, drawTraceId, calendars, lookbackMs = 14 * DAY_MS, forceDeadline = false }: StartOptions & {
     /** @default 14 days */
     lookbackMs?: number;
     /** Run it even though its deadline has passed. The window of a recipe that writes cannot be overridden. */
     forceDeadline?: boolean;
   },
 ): Promise<RunRow | undefined> {
-  const latest = latestSlots(recipe, now, lookbackMs);
+  const latest = latestSlots(calendars, recipe, now, lookbackMs);
   if (latest.length === 0) return undefined;
   return await store.transaction(async () => {
     const rows = await Array.fromAsync(latest, async ({ schedule, slot }) => {
-      const run = planRun(recipe, schedule, slot, { kind: "live", traceId: drawTraceId() });
+      const run = planRun(calendars, recipe, schedule, slot, { kind: "live", traceId: drawTraceId() });
       if (run.state === "due" && await isNamedTwice(store, run)) {
         Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
       }
@@ -120,7 +125,7 @@ export async function addLatestSlot(
     });
     // If several schedules name the instant and one of them skips it, the run of another schedule counts.
     const { run, row } = rows.find(({ row }) => isNamed(row)) ?? rows[0]!; // there is one
-    if (forceDeadline) await forceRow(store, recipe, row, now);
+    if (forceDeadline) await forceRow(store, recipe, row, { calendars, now });
     const { state, deadline_at } = (await findRun(store, run.runKey))!; // it is still there
     if (state !== "due") return await findRun(store, run.runKey);
     // A pause also applies to crontab lines, because they start slots like a scheduler.
@@ -151,16 +156,18 @@ export async function addLatestSlot(
 export async function findPastSlot(
   store: Store,
   recipe: CompiledRecipe,
-  { now, lookbackMs = 14 * DAY_MS }: Pick<StartOptions, "now"> & { lookbackMs?: number },
+  { now, calendars, lookbackMs = 14 * DAY_MS }: Pick<StartOptions, "now" | "calendars"> & {
+    lookbackMs?: number;
+  },
 ): Promise<PastRead & { runKey: string } | undefined> {
-  for (const { schedule, slot } of latestSlots(recipe, now, lookbackMs)) {
-    const { runKey, state, businessDay = null } = planRun(recipe, schedule, slot, {
+  for (const { schedule, slot } of latestSlots(calendars, recipe, now, lookbackMs)) {
+    const { runKey, state, businessDay = null } = planRun(calendars, recipe, schedule, slot, {
       kind: "live",
       traceId: "",
     });
     const isOpen = state === "due" && ((await findRun(store, runKey))?.state ?? "due") === "due";
     const row = { schedule_id: schedule.id, slot_at: slot.at, business_day: businessDay };
-    const past = isOpen ? findPastRead(recipe, row, now) : undefined;
+    const past = isOpen ? findPastRead(calendars, recipe, row, now) : undefined;
     if (past !== undefined) return { runKey, ...past };
   }
   return undefined;
@@ -168,12 +175,13 @@ export async function findPastSlot(
 
 /** Returns the latest past slot, once for each schedule that names its instant. */
 function latestSlots(
+  calendars: Calendars,
   { schedules }: CompiledRecipe,
   now: number,
   lookbackMs: number,
 ): { schedule: CompiledSchedule; slot: Slot }[] {
   const found = schedules.flatMap((schedule) => {
-    const slot = latestSlot(schedule, now - lookbackMs, now);
+    const slot = latestSlot(calendars, schedule, now - lookbackMs, now);
     return slot === undefined ? [] : [{ schedule, slot }];
   });
   const last = Math.max(...found.map(({ slot }) => slot.at));
@@ -181,15 +189,20 @@ function latestSlots(
 }
 
 /** Removes the deadline of a slot that has not begun, even if the slot was skipped for it before. */
-async function forceRow(store: Store, recipe: CompiledRecipe, row: RunRow, now: number): Promise<void> {
+async function forceRow(
+  store: Store,
+  recipe: CompiledRecipe,
+  row: RunRow,
+  { calendars, now }: Pick<StartOptions, "calendars" | "now">,
+): Promise<void> {
   const isOpen = row.state === "due" ||
     (row.state === "skipped" && row.reason === "deadline" && row.attempt === 0);
   if (!isOpen) return;
-  const until = windowEnd(recipe, row.slot_at);
+  const until = windowEnd(calendars, recipe, row.slot_at);
   if (until !== undefined && now > until) {
     throw new TypeError(
       `Cannot run "${row.run_key}" now: it writes, and ${
-        whyOutside(recipe, row.slot_at, now)
+        whyOutside(calendars, recipe, row.slot_at, now)
       }; you can override a deadline, but not the window of a ` +
         "recipe that writes",
     );

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { approveRun, refuseRun } from "../../../lib/runner/claims/decisions.ts";
 import type { RunRow } from "../../../lib/runner/queries/runs.ts";
 import type { ApproveInput, RefuseInput } from "../approve.ts";
@@ -20,6 +21,7 @@ export async function approve({ args: [given = ""], flags, host }: ApproveInput)
     runKey: key,
     actor: actorOf(flags, host),
     now: storeTime(store, host),
+    calendars: calendarsOf(host),
     recipe,
   });
   tell(row, flags, host);

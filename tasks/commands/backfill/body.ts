@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import {
   backfill,
   type BackfillMode,
@@ -39,7 +40,14 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
   const { name } = recipe;
   await using store = await openStore(flags, { host, mustExist: false });
   const drawTrace = () => drawTraceId(systemMachine);
-  const options = { from, to, mode, now: storeTime(store, host), drawTraceId: drawTrace };
+  const options = {
+    from,
+    to,
+    mode,
+    now: storeTime(store, host),
+    calendars: calendarsOf(host),
+    drawTraceId: drawTrace,
+  };
   const plan = await planBackfill(store, recipe, options);
   if (flags["dry-run"]) {
     if (flags.json) host.out(JSON.stringify({ recipe: name, from, to, mode, ...planData(plan) }));

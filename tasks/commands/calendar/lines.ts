@@ -3,14 +3,7 @@
  *
  * @module
  */
-import {
-  coverage,
-  isOverrideNeedless,
-  type Mic,
-  mics,
-  type Override,
-  overridesOf,
-} from "../../../lib/calendars/mod.ts";
+import { type Calendars, type Mic, mics, type Override } from "../../../lib/calendars/mod.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
@@ -27,9 +20,9 @@ export function micOf(given: string): Mic {
 }
 
 /** Describes an override, and says if it is no longer needed. */
-export function overrideLine(override: Override): string {
+export function overrideLine(calendars: Calendars, override: Override): string {
   const { mic, date, hours, halfDay, because, setAt } = override;
-  const needless = isOverrideNeedless(override)
+  const needless = calendars.isOverrideNeedless(override)
     ? `; no longer needed, because the calendar now says the same: "calendar unset ${mic} ${date}" removes it`
     : "";
   return `${mic} ${date} was overridden on ${setAt.slice(0, 10)}: ${hours}${
@@ -38,13 +31,17 @@ export function overrideLine(override: Override): string {
 }
 
 /** Returns notes about a range of days: overrides, projected days, the end of the calendar. */
-export function notesOf(mic: Mic, { from, to, now }: { from: string; to: string; now: number }): string[] {
-  const { projectedFrom } = coverage(mic);
-  const set = overridesOf(mic).filter(({ date }) => date >= from && date <= to);
+export function notesOf(
+  calendars: Calendars,
+  mic: Mic,
+  { from, to, now }: { from: string; to: string; now: number },
+): string[] {
+  const { projectedFrom } = calendars.coverage(mic);
+  const set = calendars.overridesOf(mic).filter(({ date }) => date >= from && date <= to);
   return [
-    ...set.map(overrideLine),
+    ...set.map((each) => overrideLine(calendars, each)),
     ...projectedFrom !== undefined && to >= projectedFrom ? [projectionLine(mic, projectedFrom)] : [],
-    ...endOf(mic, now),
+    ...endOf(calendars, mic, now),
   ];
 }
 
@@ -52,12 +49,13 @@ export function notesOf(mic: Mic, { from, to, now }: { from: string; to: string;
  * Returns warnings for a recipe that uses a calendar: it ends soon, its next days are projected, or an override is no
  * longer needed.
  */
-export function warningsOf(mic: Mic, now: number): string[] {
-  const { projectedFrom } = coverage(mic);
+export function warningsOf(calendars: Calendars, mic: Mic, now: number): string[] {
+  const { projectedFrom } = calendars.coverage(mic);
   return [
-    ...endOf(mic, now),
+    ...endOf(calendars, mic, now),
     ...projectedFrom !== undefined && projectedFrom <= soon(now) ? [projectionLine(mic, projectedFrom)] : [],
-    ...overridesOf(mic).filter(isOverrideNeedless).map(overrideLine),
+    ...calendars.overridesOf(mic).filter((each) => calendars.isOverrideNeedless(each))
+      .map((each) => overrideLine(calendars, each)),
   ];
 }
 
@@ -73,8 +71,8 @@ function projectionLine(mic: Mic, projectedFrom: string): string {
 }
 
 /** Returns a warning for a calendar that ends soon or has ended. */
-function endOf(mic: Mic, now: number): string[] {
-  const { through } = coverage(mic);
+function endOf(calendars: Calendars, mic: Mic, now: number): string[] {
+  const { through } = calendars.coverage(mic);
   if (through >= soon(now)) return [];
   return [
     `${mic} ends ${through}: after that, read-only recipes treat every weekday as a session, ` +

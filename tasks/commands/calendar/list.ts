@@ -3,25 +3,14 @@
  *
  * @module
  */
-import {
-  calendarVersion,
-  calendarZone,
-  coverage,
-  isProjected,
-  type Mic,
-  mics,
-  overridesOf,
-  overridesOn,
-  type Session,
-  sessionsBetween,
-} from "../../../lib/calendars/mod.ts";
+import { calendarZone, type Mic, mics, type Session } from "../../../lib/calendars/mod.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { CalendarInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { columnsAsked, plain, tableLines } from "../../terminal/print.ts";
 import { micOf, notesOf, overrideLine } from "./lines.ts";
-import { dayOf } from "../../terminal/arguments.ts";
+import { calendarsOf, dayOf } from "../../terminal/arguments.ts";
 
 /** Lists the sessions of a calendar with their hours, or all calendars. */
 export function run({ args: [given], flags, host }: CalendarInput): Promise<number> {
@@ -36,14 +25,16 @@ export function run({ args: [given], flags, host }: CalendarInput): Promise<numb
   if (from > to) {
     throw new UsageError(`Cannot list ${mic} from ${from} to ${to}: the first day is after the last`);
   }
-  const sessions = sessionsBetween(mic, from, to);
+  const sessions = calendarsOf(host).sessionsBetween(mic, from, to);
   if (flags.json) {
-    host.out(JSON.stringify(sessions.map((session) => dataOf(mic, session))));
+    host.out(JSON.stringify(sessions.map((session) => dataOf(mic, session, host))));
     return Promise.resolve(0);
   }
   if (sessions.length === 0) host.out(`${mic} does not trade from ${from} to ${to}`);
   else showTable(mic, sessions, { columns: chosen, host });
-  for (const note of notesOf(mic, { from, to, now: host.now() })) host.note(`hsgate: ${plain(note)}`);
+  for (const note of notesOf(calendarsOf(host), mic, { from, to, now: host.now() })) {
+    host.note(`hsgate: ${plain(note)}`);
+  }
   return Promise.resolve(0);
 }
 
@@ -54,8 +45,8 @@ function showTable(
 ): void {
   const noted = (date: string) =>
     [
-      ...isProjected(mic, date) ? ["projected"] : [],
-      ...overridesOn(mic, date).length > 0 ? ["overridden"] : [],
+      ...calendarsOf(host).isProjected(mic, date) ? ["projected"] : [],
+      ...calendarsOf(host).overridesOn(mic, date).length > 0 ? ["overridden"] : [],
     ].join(", ");
   const columns = [
     { title: "date", id: true as const, of: ({ date }: Session) => date },
@@ -77,11 +68,11 @@ function showTable(
 }
 
 /** Returns a session for `--json`: hours in the exchange's time and in UTC. */
-function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt }: Session) {
+function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt }: Session, host: Host) {
   const zone = calendarZone[mic];
   const utc = (time: string) =>
     showInstant(Temporal.PlainDateTime.from(`${date}T${time}`).toZonedDateTime(zone).epochMilliseconds);
-  const [override] = overridesOn(mic, date);
+  const [override] = calendarsOf(host).overridesOn(mic, date);
   return {
     date,
     open,
@@ -91,7 +82,7 @@ function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt 
     openUtc: showInstant(openAt),
     closeUtc: showInstant(closeAt),
     zone,
-    ...isProjected(mic, date) && { projected: true },
+    ...calendarsOf(host).isProjected(mic, date) && { projected: true },
     ...override !== undefined && { setByHand: override.because },
   };
 }
@@ -103,9 +94,9 @@ function listCalendars(flags: CalendarInput["flags"], host: Host): number {
   const rows = mics.map((mic) => ({
     mic,
     zone: calendarZone[mic],
-    ...coverage(mic),
-    version: calendarVersion(mic),
-    setByHand: overridesOf(mic).filter((each) => each.mic === mic),
+    ...calendarsOf(host).coverage(mic),
+    version: calendarsOf(host).version(mic),
+    setByHand: calendarsOf(host).overridesOf(mic).filter((each) => each.mic === mic),
   }));
   if (flags.json) {
     host.out(JSON.stringify(rows));
@@ -123,6 +114,6 @@ function listCalendars(flags: CalendarInput["flags"], host: Host): number {
   for (const line of tableLines(host, columns, rows, { columns: columnsAsked(flags) })) host.out(line);
   const set = rows.flatMap(({ setByHand }) => setByHand);
   if (set.length > 0) host.out("");
-  for (const override of set) host.out(plain(overrideLine(override)));
+  for (const override of set) host.out(plain(overrideLine(calendarsOf(host), override)));
   return 0;
 }

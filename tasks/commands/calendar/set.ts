@@ -3,18 +3,10 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { areHours, isDate, isWeekday } from "../../../lib/calendars/check_data.ts";
 import { emptyLocalFile } from "../../../lib/calendars/local_file.ts";
-import {
-  calendarVersion,
-  coverage,
-  halfDayHours,
-  isOverrideNeedless,
-  linksOf,
-  type Mic,
-  type Override,
-  sessionOn,
-} from "../../../lib/calendars/mod.ts";
+import { type Calendars, linksOf, type Mic, type Override } from "../../../lib/calendars/mod.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { CalendarSetInput, CalendarUnsetInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
@@ -26,10 +18,10 @@ import { micOf } from "../calendar/lines.ts";
 export async function set({ args, flags, host }: CalendarSetInput): Promise<number> {
   const [name = "", day = "", ...rest] = args;
   const mic = micOf(name);
-  const date = dateOf(mic, day);
+  const date = dateOf(calendarsOf(host), mic, day);
   const hours = hoursOf(rest.join(" "));
   const halfDay = flags["half-day"] === true;
-  if (halfDay) needHalfDay(mic, date, hours);
+  if (halfDay) needHalfDay(calendarsOf(host), mic, date, hours);
   const because = flags.because?.trim() ?? "";
   if (because === "") {
     throw new UsageError(
@@ -50,18 +42,24 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
   const before = file.overrides.find((each) => each.mic === mic && each.date === date);
   file.overrides = [...file.overrides.filter((each) => each !== before), override];
   await writeCalendars(place, file, host);
-  const needless = isOverrideNeedless(override);
+  const needless = calendarsOf(host).isOverrideNeedless(override);
   if (flags.json) {
-    const links = Object.fromEntries(linksOf(mic).map((link) => [link, saidOf(link, date)]));
-    host.out(JSON.stringify({ ...override, file: path, needless, version: calendarVersion(mic), links }));
+    const links = Object.fromEntries(
+      linksOf(mic).map((link) => [link, saidOf(calendarsOf(host), link, date)]),
+    );
+    host.out(
+      JSON.stringify({ ...override, file: path, needless, version: calendarsOf(host).version(mic), links }),
+    );
     return 0;
   }
-  host.out(plain(`${mic} ${date} is now ${saidOf(mic, date)}, in "${path}"`));
+  host.out(plain(`${mic} ${date} is now ${saidOf(calendarsOf(host), mic, date)}, in "${path}"`));
   if (before !== undefined) {
     host.note(`hsgate: the override before was ${before.hours}: ${plain(before.because)}`);
   }
   if (needless) host.note("hsgate: the calendar already says the same, so this override is not needed");
-  for (const hint of [...linkHints(override), ...hintsOf(mic, date)]) host.note(`hsgate: ${hint}`);
+  for (const hint of [...linkHints(calendarsOf(host), override), ...hintsOf(calendarsOf(host), mic, date)]) {
+    host.note(`hsgate: ${hint}`);
+  }
   return 0;
 }
 
@@ -84,18 +82,21 @@ export async function unset(
   }
   file.overrides = file.overrides.filter((each) => each !== found);
   await writeCalendars(place, file, host);
-  if (flags.json) host.out(JSON.stringify({ mic, date, file: path, version: calendarVersion(mic) }));
-  else {host.out(
+  if (flags.json) {
+    host.out(JSON.stringify({ mic, date, file: path, version: calendarsOf(host).version(mic) }));
+  } else {host.out(
       plain(
-        `${mic} ${date} is ${saidOf(mic, date)} again; it was overridden as ${found.hours}: ${found.because}`,
+        `${mic} ${date} is ${
+          saidOf(calendarsOf(host), mic, date)
+        } again; it was overridden as ${found.hours}: ${found.because}`,
       ),
     );}
   return 0;
 }
 
-function dateOf(mic: Mic, given: string): string {
+function dateOf(calendars: Calendars, mic: Mic, given: string): string {
   const date = givenDay(mic, given);
-  const { from, through } = coverage(mic);
+  const { from, through } = calendars.coverage(mic);
   if (!isWeekday(date)) {
     throw new UsageError(
       `Cannot set ${mic} ${date}: it is a weekend, and none of these exchanges trades on weekends`,
@@ -117,8 +118,8 @@ function givenDay(mic: Mic, given: string): string {
 }
 
 /** Checks that the hours are those of a half-day of this exchange. */
-function needHalfDay(mic: Mic, date: string, hours: string): void {
-  const expected = halfDayHours(mic);
+function needHalfDay(calendars: Calendars, mic: Mic, date: string, hours: string): void {
+  const expected = calendars.halfDayHours(mic);
   if (hours === expected) return;
   const why = expected === null ? `${mic} has none` : `those of ${mic} are ${expected}`;
   throw new UsageError(`Cannot set ${mic} ${date} to ${hours} as a half-day: ${why}; leave --half-day out`);
@@ -132,8 +133,8 @@ function hoursOf(given: string): string {
 }
 
 /** Describes a day with its hours. */
-function saidOf(mic: Mic, date: string): string {
-  const session = sessionOn(mic, date);
+function saidOf(calendars: Calendars, mic: Mic, date: string): string {
+  const session = calendars.sessionOn(mic, date);
   if (typeof session === "string") return session;
   const breaks = session.breaks.map(({ from, to }) => `${from}-${to}`).join(" ");
   return `open ${session.open}-${session.close}${breaks === "" ? "" : ` (break ${breaks})`}` +
@@ -141,22 +142,22 @@ function saidOf(mic: Mic, date: string): string {
 }
 
 /** Describes what the override means for the Stock Connect links of this market. */
-function linkHints({ mic, date, hours, halfDay }: Override): string[] {
+function linkHints(calendars: Calendars, { mic, date, hours, halfDay }: Override): string[] {
   const links = linksOf(mic as Mic); // it was looked up by name
   if (links.length === 0 || hours === "open") return [];
-  const states = links.map((link) => `${link} is ${saidOf(link, date)}`).join(", ");
+  const states = links.map((link) => `${link} is ${saidOf(calendars, link, date)}`).join(", ");
   if (hours === "closed" || halfDay === true) return [`Stock Connect on that day: ${states}`];
-  const planned = halfDayHours(mic as Mic) === hours // looked up by name, see above
+  const planned = calendars.halfDayHours(mic as Mic) === hours // looked up by name, see above
     ? "; use --half-day if the exchange announced a half-day"
     : "";
   return [`the day counts as an unannounced early close, for Stock Connect too: ${states}${planned}`];
 }
 
 /** Returns a hint about another calendar that may need the same override. */
-function hintsOf(mic: Mic, date: string): string[] {
+function hintsOf(calendars: Calendars, mic: Mic, date: string): string[] {
   const twins: Partial<Record<Mic, Mic>> = { XSHG: "XSHE", XSHE: "XSHG" };
   const twin = twins[mic];
   return twin === undefined
     ? []
-    : [`${twin} is ${saidOf(twin, date)} on that day; if it has the same hours, override it too`];
+    : [`${twin} is ${saidOf(calendars, twin, date)} on that day; if it has the same hours, override it too`];
 }

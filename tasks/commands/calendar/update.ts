@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { checkData, Faults, parseJson, refuseFaults } from "../../../lib/calendars/check_data.ts";
 import { dataMics, emptyLocalFile, type LocalFile } from "../../../lib/calendars/local_file.ts";
-import { type DataMic, dataOf } from "../../../lib/calendars/mod.ts";
+import { type DataMic } from "../../../lib/calendars/mod.ts";
 import type { CalendarData } from "../../../lib/calendars/records.ts";
 import { changesBetween, checkUpdate, type DayChange } from "../../../lib/calendars/update.ts";
 import { readRegular } from "../../../lib/regular_files.ts";
@@ -27,7 +28,7 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   const { path } = place;
   const file = await readCalendars(place, host) ?? emptyLocalFile();
   const mic = flags.back ? dataMicOf(given) : undefined;
-  const before = mic === undefined ? undefined : dataOf(mic);
+  const before = mic === undefined ? undefined : calendarsOf(host).dataOf(mic);
   if (mic !== undefined && before !== undefined) {
     if (file.calendars[mic] === undefined) {
       throw new UsageError(
@@ -42,7 +43,7 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   }
   const data = await readUpdate(given, { flags, host });
   const name = dataMicOf(data.mic);
-  const previous = dataOf(name);
+  const previous = calendarsOf(host).dataOf(name);
   const after: LocalFile = {
     ...file,
     calendars: { ...file.calendars, [name]: data },
@@ -66,7 +67,7 @@ async function readUpdate(
   if (data !== undefined && mic === undefined) {
     faults.add(["mic"], data.mic, `one of ${dataMics.join(", ")}; XSHE and Stock Connect follow from these`);
   } else if (data !== undefined && mic !== undefined) {
-    checkUpdate(dataOf(mic), data, {
+    checkUpdate(calendarsOf(host).dataOf(mic), data, {
       now: host.now(),
       allowPast: flags["allow-past"] ?? false,
       maxChanges: Number(limit),
@@ -106,7 +107,7 @@ async function install(
 ): Promise<number> {
   const dry = flags["dry-run"] ?? false;
   if (!dry) await writeCalendars(place, file, host);
-  const after = dry ? file.calendars[mic] ?? before : dataOf(mic);
+  const after = dry ? file.calendars[mic] ?? before : calendarsOf(host).dataOf(mic);
   const changes = changesBetween(before, after);
   const { version, from, through, projectedFrom } = after;
   if (flags.json) {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../../lib/calendars/mod.ts";
 import { clockChangeSlots } from "../../../lib/runner/schedule/schedule_checks.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
 import { calendarOf } from "../../../lib/recipes/step_context.ts";
@@ -23,7 +24,7 @@ import {
 } from "../shared/local_calendars.ts";
 import { warningsOf } from "../calendar/lines.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
-import { clockOf } from "../../terminal/arguments.ts";
+import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import { issueLines, recipeFiles, type Untrusted, untrustedIn } from "../shared/recipe_files.ts";
 import { reachNotes } from "./runnable_days.ts";
 import { powerData, powerLines, showSettings } from "../trust/body.ts";
@@ -39,17 +40,18 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const mayRunCode = (file: string) => flags.run === true || trust.isUnchanged(file);
   const compiled = await checkRecipes(await recipeFiles(args), {
     now,
-    nextSlots,
-    clockChangeSlots,
+    calendars: calendarsOf(host),
+    nextSlots: (...given) => nextSlots(calendarsOf(host), ...given),
+    clockChangeSlots: (...given) => clockChangeSlots(calendarsOf(host), ...given),
     mayRunCode,
   });
   const standings = new Map<FileReport["path"], Untrusted | undefined>();
   for (const file of compiled.files) standings.set(file.path, await untrustedIn(trust, file));
   const settings = await foundSettings(flags, host);
-  const { report, warnings: unreached } = await withReach(compiled, now());
+  const { report, warnings: unreached } = await withReach(calendarsOf(host), compiled, now());
   const warnings = [
     ...unreached,
-    ...calendarWarnings(report.files, now()),
+    ...calendarWarnings(calendarsOf(host), report.files, now()),
     ...report.files.flatMap(plainHttpWarnings),
     ...await storeWarnings(report.files, { flags, host }),
   ];
@@ -58,7 +60,7 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   if (calendars?.isWrong) host.note(`hsgate: ${plain(calendars.error.message)}`);
   const ok = report.ok && !calendars?.isWrong;
   if (flags.json) {
-    const files = report.files.map((file) => dataOf(file, standings.get(file.path)));
+    const files = report.files.map((file) => dataOf(calendarsOf(host), file, standings.get(file.path)));
     const found = settings === undefined ? {} : { settings: settingsData(settings) };
     const refused = calendars === undefined ? {} : { calendars: calendarsData(calendars) };
     host.out(JSON.stringify({ ok, warnings, files, ...found, ...refused }));
@@ -91,10 +93,11 @@ function verdict(files: readonly FileReport[]): string {
 
 /** Adds mistakes and warnings about schedules whose slots cannot run. */
 async function withReach(
+  calendars: Calendars,
   { files }: CheckReport,
   now: number,
 ): Promise<{ report: CheckReport; warnings: string[] }> {
-  const notes = await Promise.all(files.map((file) => reachNotes(file, now)));
+  const notes = await Promise.all(files.map((file) => reachNotes(calendars, file, now)));
   const checked = files.map((file, index) => ({
     ...file,
     issues: [...file.issues, ...notes[index]!.issues], // one note for each file
@@ -118,20 +121,20 @@ async function storeWarnings(
   const named = own === undefined ? flags : { ...flags, store: own };
   if (!isNamed || flags.store === undefined && !await storeExists(named, host)) return [];
   await using store = await openStore(named, { host, mustExist: true });
-  return await storeNotes(store, files.flatMap(({ recipe }) => recipe ?? []));
+  return await storeNotes(store, calendarsOf(host), files.flatMap(({ recipe }) => recipe ?? []));
 }
 
 /**
  * Returns warnings about the calendars of recipes: they end soon, are projected, or have overrides that are not needed.
  */
-function calendarWarnings(files: readonly FileReport[], now: number): string[] {
+function calendarWarnings(calendars: Calendars, files: readonly FileReport[], now: number): string[] {
   const mics = new Set(files.flatMap(({ recipe }) =>
     recipe === undefined ? [] : [
       ...recipe.schedules.map((schedule) => calendarOf(recipe, schedule)),
       recipe.window?.mic,
     ]
   ));
-  return [...mics].flatMap((mic) => mic === undefined ? [] : warningsOf(mic, now));
+  return [...mics].flatMap((mic) => mic === undefined ? [] : warningsOf(calendars, mic, now));
 }
 
 /** Returns warnings about addresses that a recipe would reach over plain HTTP. */
@@ -154,7 +157,11 @@ const calendarsData = ({ path, standing, file, error }: RefusedCalendars) => ({
 
 const settingsData = ({ path, standing, powers }: FoundSettings) => ({ path, trust: standing, powers });
 
-function dataOf({ path, recipe, issues, next, clockChanges }: FileReport, untrusted: Untrusted | undefined) {
+function dataOf(
+  calendars: Calendars,
+  { path, recipe, issues, next, clockChanges }: FileReport,
+  untrusted: Untrusted | undefined,
+) {
   const powers = recipe === undefined ? untrusted?.judgement.wanted ?? [] : powersOf(recipe);
   const isPlain = powers.every(({ needsTrust }) => !needsTrust);
   const known = recipe !== undefined || untrusted !== undefined;
@@ -164,7 +171,7 @@ function dataOf({ path, recipe, issues, next, clockChanges }: FileReport, untrus
     ...known && { trust: untrusted?.judgement.standing ?? (isPlain ? "plain" : "trusted") },
     powers: powerData(powers),
     issues: issues.map(({ line, column, path, message }) => ({ line, column, path, message })),
-    next: recipe === undefined ? [] : next.map((slot) => shownSlot(recipe, slot)),
+    next: recipe === undefined ? [] : next.map((slot) => shownSlot(calendars, recipe, slot)),
     clockChanges: clockChanges.map(({ scheduleId, kind, wall, zone, runsAt }) => ({
       schedule: scheduleId,
       kind,
@@ -209,7 +216,7 @@ function show(
   if (waits !== undefined) host.out(paint(host, "yellow", plain(`  ${waits}`)));
   if (recipe.schedules.length === 0) host.out("  no schedule: it runs when it is asked to");
   else if (next.length === 0) host.out("  no slot within three years");
-  const slots = next.map((each) => shownSlot(recipe, each));
+  const slots = next.map((each) => shownSlot(calendarsOf(host), recipe, each));
   const precision = precisionOf(slots.map(({ local }) => local));
   for (const slot of slots) {
     const line = `  ${readable(slot.local, precision)} ${slot.zone}  ${slot.schedule}  ${noteOf(slot)}`

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { calendarZone } from "../../../lib/calendars/mod.ts";
+import { type Calendars, calendarZone } from "../../../lib/calendars/mod.ts";
 import { type LateReads, lateReadsOf } from "../../../lib/runner/schedule/past_slot.ts";
 import { zoneOf } from "../../../lib/recipes/step_context.ts";
 import {
@@ -24,10 +24,14 @@ interface ReachNotes {
 }
 
 /** Finds schedules that can never run (mistakes) and days on which they cannot run (warnings). */
-export async function reachNotes({ path, recipe }: FileReport, now: number): Promise<ReachNotes> {
+export async function reachNotes(
+  calendars: Calendars,
+  { path, recipe }: FileReport,
+  now: number,
+): Promise<ReachNotes> {
   const notes: ReachNotes = { issues: [], warnings: [] };
   if (recipe === undefined) return notes;
-  for (const days of runnableDaysOf(recipe, now)) {
+  for (const days of runnableDaysOf(calendars, recipe, now)) {
     const [first] = days.missed;
     if (days.fine + days.missed.length === 0 && days.closed > 0) {
       notes.issues.push(await closedIssueOf(recipe, path, days));
@@ -36,7 +40,10 @@ export async function reachNotes({ path, recipe }: FileReport, now: number): Pro
     if (days.fine === 0) notes.issues.push(await issueOf(recipe, { path, days, first }));
     else notes.warnings.push(warningOf(recipe, days));
   }
-  const late = Map.groupBy(lateReadsOf(recipe, now), ({ step, never }) => `${step} ${never !== undefined}`);
+  const late = Map.groupBy(
+    lateReadsOf(calendars, recipe, now),
+    ({ step, never }) => `${step} ${never !== undefined}`,
+  );
   for (const group of late.values()) notes.warnings.push(lateWarning(recipe, group));
   return notes;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { isPostgresUrl, readPostgresUrl, withoutPassword } from "../../../lib/store/postgres_url.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
 import {
   crontab,
   denoCron,
@@ -105,6 +106,7 @@ async function optionsOf(
     store,
     // Paths below the current folder become paths below the working folder of the target system.
     fileOf: ({ file }) => absolute(relativeTo(here, absolute(file, here)), dir),
+    calendars: calendarsOf(host),
     now: host.now(),
     ...config !== undefined && { config },
     ...denoDir !== undefined && { denoDir },

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { calendars } from "../../../lib/calendars/mod.ts";
+import { builtInCalendars } from "../../../lib/calendars/mod.ts";
 import { readConfigXml } from "../../../lib/client/config_xml.ts";
 import { BrokerClock } from "../../../lib/client/broker_clock.ts";
 import { createClient } from "../../../lib/client/client.ts";
@@ -126,7 +126,7 @@ async function* askGateway(
   const stranger = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
     retry: { attempts: 1 },
   });
-  const clock = new BrokerClock(now, calendars());
+  const clock = new BrokerClock(now, builtInCalendars);
   const found = await gatewayFinding(stranger, shownAddress(gatewayUrl), {
     signal,
     onBrokerTime: clock.take,

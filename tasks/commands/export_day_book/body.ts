@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { calendars } from "../../../lib/calendars/mod.ts";
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
@@ -11,7 +10,7 @@ import { columnsAsked } from "../../terminal/print.ts";
 import { clientOf } from "../shared/session.ts";
 import { showProgress } from "./progress.ts";
 import { checkDayColumns, dayTable } from "../../terminal/day_table.ts";
-import { clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
+import { calendarsOf, clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
 
 /** Exports, shows progress, and returns 7 if the checks of a day found differences. */
 export async function run({ flags, host }: ExportInput): Promise<number> {
@@ -20,7 +19,9 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   const since = host.now();
   const now = flags.now === undefined ? begin : () => begin() + host.now() - since;
   const markets = marketsOf(flags.markets ?? "hk");
-  const to = flags.to === undefined ? lastTradingDays(markets[0]!, 1, now())[0]! : dayOf("to", flags.to);
+  const to = flags.to === undefined
+    ? lastTradingDays(calendarsOf(host), markets[0]!, 1, now())[0]!
+    : dayOf("to", flags.to);
   const from = flags.from === undefined ? to : dayOf("from", flags.from);
   if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
   const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
@@ -42,7 +43,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     out,
     formats,
     now,
-    calendars: calendars(),
+    calendars: calendarsOf(host),
     signal: host.signal,
     onProgress(event) {
       // `--json` hides progress on stderr, but not these warnings.

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Answers, Way } from "./answers.ts";
-import { calendarZone, previousSession, sessionOn } from "../../../lib/calendars/mod.ts";
+import { builtInCalendars, calendarZone } from "../../../lib/calendars/mod.ts";
 import type { Host } from "../../terminal/host.ts";
 import { shellLine } from "../../../lib/shell_words.ts";
 
@@ -143,8 +143,8 @@ function denoCommand({ env }: Pick<Host, "env">): string {
 function lastDay({ calendar }: Answers, now: number): string {
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(calendarZone[calendar])
     .toPlainDate().toString();
-  const session = sessionOn(calendar, today);
+  const session = builtInCalendars.sessionOn(calendar, today);
   if (session === "unknown") return today;
   if (session !== "closed" && session.openAt <= now) return today;
-  return previousSession(calendar, today).date;
+  return builtInCalendars.previousSession(calendar, today).date;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../../lib/calendars/mod.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
 import { runKeyOf } from "../../../lib/runner/schedule/plan_run.ts";
@@ -13,7 +14,7 @@ import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { NextInput } from "../next.ts";
 import { chooseColumns, type Column, columnsAsked, plain, tableLines } from "../../terminal/print.ts";
-import { clockOf } from "../../terminal/arguments.ts";
+import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
 import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
 import { loadRecipes, servedRecipes } from "../shared/recipe_files.ts";
@@ -43,6 +44,7 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   const columns = columnsAsked(flags);
   if (columns !== undefined) chooseColumns(columnsIn("minutes"), columns);
   const now = clockOf(flags.now, host);
+  const calendars = calendarsOf(host);
   const loaded = await loadRecipes(args, { host, now });
   const { served: recipes, waiting, refused } = await servedRecipes(loaded, { host, now });
   for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
@@ -53,12 +55,12 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   if (flags.store !== undefined || await storeExists(flags, host)) {
     await using store = await openStore(flags, { host, mustExist: true });
     for (const [key, why] of await pausedSchedules(store)) paused.set(key, why);
-    for (const [key, instant] of await takenKeys(store, recipes, { after: now(), count })) {
+    for (const [key, instant] of await takenKeys(store, recipes, { calendars, after: now(), count })) {
       taken.set(key, instant);
     }
-    for (const note of await storeNotes(store, recipes)) host.note(`hsgate: ${plain(note)}`);
+    for (const note of await storeNotes(store, calendars, recipes)) host.note(`hsgate: ${plain(note)}`);
   }
-  const all = recipes.map((recipe) => slotsOf(recipe, { after: now(), count, paused, taken }));
+  const all = recipes.map((recipe) => slotsOf(recipe, { calendars, after: now(), count, paused, taken }));
   const byTime = (a: Row | undefined, b: Row | undefined) =>
     Date.parse(a?.at ?? "") - Date.parse(b?.at ?? "");
   const rows = flags["by-time"] || flags.json
@@ -101,7 +103,8 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
  */
 function slotsOf(
   recipe: CompiledRecipe,
-  { after, count, paused, taken }: {
+  { calendars, after, count, paused, taken }: {
+    calendars: Calendars;
     after: number;
     count: number;
     paused: ReadonlyMap<string, string>;
@@ -109,14 +112,14 @@ function slotsOf(
   },
 ): Row[] {
   const slots = recipe.schedules.flatMap((schedule) =>
-    nextSlots(schedule, after, count).map((slot) => ({ ...slot, scheduleId: schedule.id }))
+    nextSlots(calendars, schedule, after, count).map((slot) => ({ ...slot, scheduleId: schedule.id }))
   ).sort((a, b) => a.at - b.at);
   return slots.map((slot) => {
     const why = paused.get(`${recipe.name}/${slot.scheduleId}`);
     const doneFor = taken.get(`${recipe.name}/${slot.scheduleId}/${slot.key}`);
     return {
       recipe: recipe.name,
-      ...shownSlot(recipe, slot),
+      ...shownSlot(calendars, recipe, slot),
       ...doneFor !== undefined && { doneFor },
       ...why !== undefined && { paused: why },
     };
@@ -127,7 +130,7 @@ function slotsOf(
 async function takenKeys(
   store: Store,
   recipes: readonly CompiledRecipe[],
-  { after, count }: { after: number; count: number },
+  { calendars, after, count }: { calendars: Calendars; after: number; count: number },
 ): Promise<[string, string][]> {
   return (await Array.fromAsync(
     recipes,
@@ -136,7 +139,7 @@ async function takenKeys(
         recipe.schedules.filter(({ form }) => form === "calendar"),
         async (schedule) =>
           (await Array.fromAsync(
-            nextSlots(schedule, after, count),
+            nextSlots(calendars, schedule, after, count),
             async (slot): Promise<[string, string][]> => {
               const runKey = runKeyOf(recipe.name, schedule, slot);
               const instant = await collidingSlot(store, { runKey, slotAt: slot.at });

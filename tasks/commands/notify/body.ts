@@ -50,7 +50,7 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
       await withinTime(machine, channel.name, (signal) =>
         sendNotice(channel.step, deps, {
           recipe,
-          scope: manualScope(recipe, {
+          scope: manualScope(deps.calendars(), recipe, {
             runKey: `${recipe.name}/test/${id}`,
             at: host.now(),
             params: recipe.params,

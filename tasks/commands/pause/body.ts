@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { hasLoginHold } from "../../../lib/runner/queries/leases.ts";
 import { drawTraceId } from "../../../lib/runner/schedule/plan_run.ts";
 import { hasSchedule, pausedSchedules, pauseOf } from "../../../lib/runner/queries/schedules.ts";
@@ -63,6 +64,7 @@ export async function resume({ args: [given = ""], flags, host }: ResumeInput): 
   const left: { key: string; why: string }[] = [];
   const caughtUp = await resumeRecipe(store, recipe, {
     now,
+    calendars: calendarsOf(host),
     loadedAt: now,
     lookbackMs: LOOKBACK_MS,
     drawTraceId: () => drawTraceId(systemMachine),

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { rerun } from "../../../lib/runner/schedule/backfill.ts";
 import type { RunRow } from "../../../lib/runner/queries/runs.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
@@ -40,6 +41,7 @@ export async function run({ args: [given = ""], flags, host }: RerunInput): Prom
   const opened = await rerun(store, {
     runKey: key,
     fromStart: flags["from-start"] ?? false,
+    calendars: calendarsOf(host),
     now: storeTime(store, host),
     recipe,
   });

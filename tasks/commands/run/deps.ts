@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { secretsOf, type Settings } from "../../../lib/client/settings.ts";
 import { Redactor } from "../../../lib/redact.ts";
 import type { RunnerOptions } from "../../../lib/runner/runner.ts";
@@ -33,6 +34,7 @@ type CommandDeps = Required<
   Pick<
     RunnerOptions,
     | "host"
+    | "calendars"
     | "out"
     | "redactor"
     | "logLevel"
@@ -57,6 +59,7 @@ export function commandDeps(
   const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel } } = connections;
   return {
     host: runnerHost({ now }),
+    calendars: () => calendarsOf(host),
     out,
     redactor,
     logLevel,

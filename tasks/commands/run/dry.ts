@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { manualScope } from "../../../lib/recipes/step_context.ts";
@@ -43,8 +44,13 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
     throw error;
   };
   const found = await dryRunRecipe(recipe, {
-    scope: manualScope(recipe, { runKey: manualRunKey(recipe.name, ulid(now())), at: now(), params }),
+    scope: manualScope(calendarsOf(host), recipe, {
+      runKey: manualRunKey(recipe.name, ulid(now())),
+      at: now(),
+      params,
+    }),
     now,
+    calendars: calendarsOf(host),
     out: folder.path,
     signal: host.signal,
     client: () => connections.of(recipe),
@@ -56,7 +62,7 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   }
   // The window uses the clock of the store, which a simulator's time does not affect.
   const real = (given ?? host.now)();
-  const outside = recipe.class === "write" ? whyOutside(recipe, real, real) : undefined;
+  const outside = recipe.class === "write" ? whyOutside(calendarsOf(host), recipe, real, real) : undefined;
   // The redactor changes texts but no structure; errors are not plain data.
   const { error, ...rest } = found;
   const shown = redactor.data(rest) as DryRun;

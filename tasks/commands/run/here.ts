@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
 import { manualScope } from "../../../lib/recipes/step_context.ts";
@@ -66,7 +67,12 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
       outer?: RunDay,
     ): Promise<RecipeResult> => {
       const runKey = `${each.name}/manual/${slot}`;
-      const { day, session, previousSession } = manualScope(each, { runKey, at, params }, outer);
+      const { day, session, previousSession } = manualScope(
+        calendarsOf(host),
+        each,
+        { runKey, at, params },
+        outer,
+      );
       const take = (event: TreeEvent) => {
         tree.apply(event);
         show.take(event);

@@ -4,6 +4,8 @@
  *
  * @module
  */
+import type { Calendars } from "../../../lib/calendars/mod.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
 import type { NoticeEvent } from "../../../lib/runner/notify/notify.ts";
 import { Runner } from "../../../lib/runner/runner.ts";
 import type { Store } from "../../../lib/store/store.ts";
@@ -50,7 +52,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   refuseOtherTime(recipe, input);
   const isByHand = flags.manual === true || recipe.schedules.length === 0;
   const given = isByHand ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
-  if (isByHand) refuseOutside(recipe, now());
+  if (isByHand) refuseOutside(calendarsOf(host), recipe, now());
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = redactorFor(connections);
   await using store = await openStore(flags, { host, mustExist: false });
@@ -59,7 +61,9 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   await warnOfPlace(store, [recipe], { flags, host: { ...host, note: (line) => host.note(said(line)) } });
   // Without --now, the clock of the store decides, as it does for the run.
   const storeNow = flags.now === undefined ? () => storeTime(store, { now }) : now;
-  const past = isByHand ? undefined : await pastSlot(store, recipe, { flags, now: storeNow() });
+  const past = isByHand
+    ? undefined
+    : await pastSlot(store, recipe, { flags, now: storeNow(), calendars: calendarsOf(host) });
   if (past !== undefined) host.note(said(`hsgate: ${plain(past)}`));
   const isManual = isByHand || past !== undefined;
   const params = past === undefined ? given : paramsOf(recipe, undefined);
@@ -125,7 +129,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     const asked = forceDeadline && recipe.class !== "write" ? { ...recipe, window: undefined } : recipe;
     const begin = async () => {
       if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });
-      const window = windowOn(asked, storeNow());
+      const window = windowOn(calendarsOf(host), asked, storeNow());
       const deadlineAt = typeof window === "object" ? window.until : undefined;
       return await runManual(asked, {
         ...options,
@@ -186,10 +190,10 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
 async function pastSlot(
   store: Store,
   recipe: CompiledRecipe,
-  { flags, now }: { flags: RunInput["flags"]; now: number },
+  { flags, now, calendars }: { flags: RunInput["flags"]; now: number; calendars: Calendars },
 ): Promise<string | undefined> {
   if (flags["if-new"] || flags["force-deadline"]) return undefined;
-  const past = await findPastSlot(store, recipe, { now });
+  const past = await findPastSlot(store, recipe, { now, calendars });
   if (past === undefined) return undefined;
   const { runKey, step, asOfNow: { reads, instead }, why } = past;
   return `this is a manual run for now: step "${step}" reads ${reads}, which the broker reports only for the present, and slot ${runKey} has passed ` +
@@ -212,8 +216,8 @@ function waitOf(given: string | undefined): number {
 }
 
 /** Checks that a manual run of a recipe that writes is within its window. @throws {UsageError} If it is not. */
-function refuseOutside(recipe: CompiledRecipe, now: number): void {
-  const outside = recipe.class === "write" ? whyOutside(recipe, now, now) : undefined;
+function refuseOutside(calendars: Calendars, recipe: CompiledRecipe, now: number): void {
+  const outside = recipe.class === "write" ? whyOutside(calendars, recipe, now, now) : undefined;
   if (outside === undefined) return;
   throw new UsageError(
     `Cannot start a manual run of "${recipe.name}" now: it writes, and ${outside}; no flag overrides that; --dry-run ` +

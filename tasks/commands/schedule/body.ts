@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { calendarVersion } from "../../../lib/calendars/mod.ts";
 import { isBusy } from "../../../lib/store/store_error.ts";
 import type { RunEvent } from "../../../lib/runner/run/report.ts";
 import { TrustFile } from "../../../lib/runner/run/trust_file.ts";
@@ -50,6 +49,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   const lines = new ScheduleLines({
     store,
     recipes: () => current,
+    calendars: deps.calendars,
     now: host.now,
     out: target.out,
     json,
@@ -86,7 +86,6 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     client: renewed.client,
     secret: (name) => secret(name),
     retention: retentionOf(settings),
-    calendarVersion,
     tracer: observers.tracer,
     onEvent: (event: RunEvent) => {
       if (event.type === "run-ended") {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../../lib/calendars/mod.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
@@ -15,6 +16,7 @@ import { localTime, precisionOf, readable } from "../shared/slot_lines.ts";
 interface ScheduleLinesOptions {
   store: Store;
   recipes(): readonly CompiledRecipe[];
+  calendars(): Calendars;
   now(): number;
   out(line: string): void;
   json: boolean;
@@ -109,11 +111,11 @@ export class ScheduleLines {
 
   /** Returns the next slot of each schedule that is not paused, soonest first. */
   async #next(): Promise<NextSlot[]> {
-    const { store, recipes, now } = this.#options;
+    const { store, recipes, calendars, now } = this.#options;
     const paused = await pausedSchedules(store);
     return recipes().flatMap((recipe) =>
       recipe.schedules.filter(({ id }) => !paused.has(`${recipe.name}/${id}`)).flatMap((schedule) => {
-        const slot = nextSlots(schedule, now(), 1).find(({ skipped }) => skipped === undefined);
+        const slot = nextSlots(calendars(), schedule, now(), 1).find(({ skipped }) => skipped === undefined);
         const name = recipe.schedules.length === 1 ? recipe.name : `${recipe.name} (${schedule.id})`;
         return slot === undefined ? [] : [{ name, recipe: recipe.name, schedule: schedule.id, at: slot.at }];
       })

@@ -20,9 +20,6 @@ const FILE = "hsgate.calendars.json";
 
 type Shared = FlagValues<typeof sharedFlags>;
 
-/** Whether the file was applied in this process; a later command of the same process must not keep its days. */
-let taken = false;
-
 /** Path of the file. */
 export interface CalendarsPlace {
   path: string;
@@ -58,7 +55,7 @@ async function placeIn(set: string | undefined, flags: Shared, host: Host): Prom
 }
 
 /** A calendar file, and whether it may be used. */
-export interface Calendars {
+export interface CalendarFile {
   path: string;
   text: string;
   file: LocalFile;
@@ -79,7 +76,7 @@ export interface Calendars {
 export async function lookAtCalendars(
   { path, isFound }: CalendarsPlace,
   host: Pick<Host, "env">,
-): Promise<Calendars | undefined> {
+): Promise<CalendarFile | undefined> {
   if (!exists(path)) return undefined;
   const refuse = async (why: string) => {
     const { TrustError } = await import("../../../lib/runner/run/trust_file.ts");
@@ -131,11 +128,11 @@ export async function readCalendars(
  * @throws Like `readCalendars`.
  */
 export async function takeUpCalendars(flags: Shared, host: Host): Promise<void> {
-  await takeUp(await readCalendars(await calendarsPlace(flags, host), host));
+  await takeUp(await readCalendars(await calendarsPlace(flags, host), host), host);
 }
 
 /** Why a file was not used. */
-export interface RefusedCalendars extends Partial<Pick<Calendars, "standing" | "file">> {
+export interface RefusedCalendars extends Partial<Pick<CalendarFile, "standing" | "file">> {
   path: string;
   error: Error;
   /** Whether the file itself has a mistake or may not be read. */
@@ -150,31 +147,29 @@ export async function takeUpTrustedCalendars(
   const place = await placeBeside(flags, host);
   const { path } = place;
   const { TrustError } = await import("../../../lib/runner/run/trust_file.ts");
-  let found: Calendars | undefined;
+  let found: CalendarFile | undefined;
   try {
     found = await lookAtCalendars(place, host);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    await takeUp(undefined);
+    await takeUp(undefined, host);
     return { path, error, isWrong: !(error instanceof TrustError) };
   }
-  await takeUp(found?.refused === undefined ? found?.file : undefined);
+  await takeUp(found?.refused === undefined ? found?.file : undefined, host);
   if (found?.refused === undefined) return undefined;
   return { path, standing: found.standing, file: found.file, error: found.refused, isWrong: false };
 }
 
-async function takeUp(file: LocalFile | undefined): Promise<void> {
-  if (file === undefined && !taken) return;
-  const { useLocalCalendars } = await import("../../../lib/calendars/mod.ts");
-  useLocalCalendars(file ?? {});
-  taken = file !== undefined;
+async function takeUp(file: LocalFile | undefined, host: Pick<Host, "calendars">): Promise<void> {
+  // Without a file, commands that need no trading days do not load them.
+  host.calendars = file && new (await import("../../../lib/calendars/mod.ts")).Calendars(file);
 }
 
 /** Replaces the whole file, records its trust if it is in the working folder, and applies it. */
 export async function writeCalendars(
   { path, isFound }: CalendarsPlace,
   file: LocalFile,
-  host: Pick<Host, "env" | "now">,
+  host: Pick<Host, "env" | "now" | "calendars">,
 ): Promise<void> {
   const { writeLocalFile } = await import("../../../lib/calendars/local_file.ts");
   const text = writeLocalFile(file);
@@ -186,7 +181,7 @@ export async function writeCalendars(
     ]);
     await trustCalendars(TrustFile.of(host.env), { path, text, at: host.now() });
   }
-  await takeUp(file);
+  await takeUp(file, host);
 }
 
 /** Prints what a file sets, one line for each market or day. */

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import type { Calendars } from "../../../lib/calendars/mod.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
 import {
   type CheckedFile,
   checkRecipes,
@@ -75,7 +77,7 @@ export function issueLines({ files }: CheckReport): string[] {
 
 /** Options for loading recipes. */
 interface LoadOptions {
-  host: Pick<Host, "note" | "env">;
+  host: Pick<Host, "note" | "env" | "calendars">;
   now: () => number;
   signal?: AbortSignal;
 }
@@ -107,7 +109,12 @@ export async function loadRecipes(paths: readonly string[], options: LoadOptions
   const trust = Trust.of(host.env);
   await trust.records(); // an invalid trust record must not appear as a mistake of a recipe
   const mayRunCode = (file: string) => trust.isUnchanged(file);
-  const report = await checkRecipes(await recipeFiles(paths), { now, signal, mayRunCode });
+  const report = await checkRecipes(await recipeFiles(paths), {
+    now,
+    calendars: calendarsOf(host),
+    signal,
+    mayRunCode,
+  });
   for (const line of issueLines(report)) host.note(`hsgate: ${line}`);
   const fine = report.files.filter(({ issues }) => issues.length === 0);
   const untrusted = new Map<string, Untrusted>();
@@ -152,7 +159,7 @@ export async function servedRecipes(
   const waiting: string[] = [];
   const refused: Untrusted[] = [];
   for (const [path, found] of untrusted) {
-    const before = await trustedBefore(trust, path, { now, signal, current });
+    const before = await trustedBefore(trust, path, { now, calendars: calendarsOf(host), signal, current });
     if (before === undefined) {
       refused.push(found);
       continue;
@@ -167,7 +174,12 @@ export async function servedRecipes(
 async function trustedBefore(
   trust: Trust,
   path: string,
-  { current, ...options }: { now: () => number; signal?: AbortSignal; current: readonly CompiledRecipe[] },
+  { current, ...options }: {
+    now: () => number;
+    calendars: Calendars;
+    signal?: AbortSignal;
+    current: readonly CompiledRecipe[];
+  },
 ): Promise<CompiledRecipe | undefined> {
   const record = await trust.recordOf(path);
   if (record === undefined) return undefined;
@@ -195,7 +207,7 @@ export async function refuseUntrusted(recipe: CompiledRecipe, host: Pick<Host, "
 export async function loadToRun(
   path: string,
   { host, text, orTrusted = false, now = host.now }: {
-    host: Pick<Host, "env" | "note" | "now">;
+    host: Pick<Host, "env" | "note" | "now" | "calendars">;
     /** Clock of the run. @default the real one */
     now?: () => number;
     /** YAML or JSON to use instead of the file's content. */
@@ -209,13 +221,18 @@ export async function loadToRun(
   const mayRunCode = (file: string) => trust.isUnchanged(file);
   let recipe: CompiledRecipe | undefined;
   try {
-    recipe = await loadFile(path, { ...text === undefined && { now }, mayRunCode }, text);
+    recipe = await loadFile(path, {
+      ...text === undefined && { now, calendars: calendarsOf(host) },
+      mayRunCode,
+    }, text);
   } catch (error) {
     if (!(error instanceof UnreadCodeError)) throw error;
   }
   const found = await untrustedIn(trust, recipe === undefined ? { path, unread: true } : { path, recipe });
   if (found !== undefined) {
-    const before = orTrusted ? await trustedBefore(trust, path, { now, current: [] }) : undefined;
+    const before = orTrusted
+      ? await trustedBefore(trust, path, { now, calendars: calendarsOf(host), current: [] })
+      : undefined;
     if (before === undefined) throw new UsageError(found.text);
     host.note(`hsgate: warning: ${plain(waitingText(before.name, path, found.judgement))}`);
     return before;
@@ -278,7 +295,7 @@ export async function recipeNamed(
   name: string,
   { folder, host, now, toRun = false }: {
     folder: string | undefined;
-    host: Pick<Host, "note" | "env">;
+    host: Pick<Host, "note" | "env" | "calendars">;
     now: () => number;
     /** Reject an untrusted recipe. */
     toRun?: boolean;

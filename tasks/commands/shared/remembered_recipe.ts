@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { fileOfRecipe } from "../../../lib/runner/queries/schedules.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { Trust } from "../../../lib/runner/run/trust.ts";
@@ -62,7 +63,7 @@ async function recipeOf(
   }
   const trust = Trust.of(host.env);
   const mayRunCode = (each: string) => trust.isUnchanged(each);
-  const report = await checkRecipes([{ path: file }], { now, mayRunCode });
+  const report = await checkRecipes([{ path: file }], { now, calendars: calendarsOf(host), mayRunCode });
   for (const line of issueLines(report)) host.note(`hsgate: ${line}`);
   const [checked] = report.files;
   return checked?.issues.length === 0 && checked.recipe?.name === name ? checked.recipe : undefined;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isProjected, overridesOn } from "../../../lib/calendars/mod.ts";
+import type { Calendars } from "../../../lib/calendars/mod.ts";
 import { calendarOf, zoneOf } from "../../../lib/recipes/step_context.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { CompiledRecipe, NamedSlot } from "../../../lib/recipes/mod.ts";
@@ -35,6 +35,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Returns a slot of a recipe for display. */
 export function shownSlot(
+  calendars: Calendars,
   recipe: CompiledRecipe,
   { at, session, skipped, assumed, scheduleId }: NamedSlot & { scheduleId: string },
 ): ShownSlot {
@@ -42,7 +43,7 @@ export function shownSlot(
   const zone = schedule === undefined ? "UTC" : zoneOf(schedule);
   const mic = calendarOf(recipe, schedule);
   const date = session ?? localTime(at, zone).slice(0, 10);
-  const [override] = mic === undefined ? [] : overridesOn(mic, date);
+  const [override] = mic === undefined ? [] : calendars.overridesOn(mic, date);
   return {
     schedule: scheduleId,
     at: showInstant(at),
@@ -51,7 +52,7 @@ export function shownSlot(
     ...session !== undefined && { session },
     ...skipped !== undefined && { skipped },
     ...assumed && { assumed },
-    ...mic !== undefined && isProjected(mic, date) && { projected: true },
+    ...mic !== undefined && calendars.isProjected(mic, date) && { projected: true },
     ...override !== undefined && {
       setByHand: `${override.mic} is ${override.hours}, because ${override.because}`,
     },

@@ -21,7 +21,12 @@ import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import type { TrustInput } from "../trust.ts";
 import { fileOfRecipe, recipeFiles } from "../shared/recipe_files.ts";
-import { calendarLines, type Calendars, lookAtCalendars, showCalendars } from "../shared/local_calendars.ts";
+import {
+  type CalendarFile,
+  calendarLines,
+  lookAtCalendars,
+  showCalendars,
+} from "../shared/local_calendars.ts";
 import { readStore, showStore, storeData, type StoreOffer } from "./store.ts";
 
 /** Items that the user is asked to trust. */
@@ -29,7 +34,7 @@ interface Asked {
   recipes: TrustOffer[];
   settings: AskedSettings[];
   stores: StoreOffer[];
-  calendars: Calendars[];
+  calendars: CalendarFile[];
 }
 
 /** Shows powers and records trust, lists it, or removes it; returns 2 if a recipe has a mistake. */
@@ -126,13 +131,13 @@ const isRecipeFile = (path: string) =>
   ![isSettingsFile, isStoreFile, isCalendarsFile].some((isOther) => isOther(path));
 
 /** Checks that the calendar file exists. @throws {UsageError} If not. */
-async function readDays(path: string, host: Pick<Host, "env">): Promise<Calendars> {
+async function readDays(path: string, host: Pick<Host, "env">): Promise<CalendarFile> {
   const found = await lookAtCalendars({ path, isFound: true }, host);
   if (found === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
   return found;
 }
 
-const calendarsData = ({ path, file }: Calendars) => ({ path, days: calendarLines(file), trusted: true });
+const calendarsData = ({ path, file }: CalendarFile) => ({ path, days: calendarLines(file), trusted: true });
 
 const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SETTINGS;
 

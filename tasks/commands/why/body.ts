@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendarsOf } from "../../terminal/arguments.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { subjectOf, why, type WhySubject } from "../../../lib/runner/explain/why.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
@@ -22,7 +23,7 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
   await using store = await openStore(flags, { host, mustExist: true });
   const { subject, isKnown } = await subjectNamed(name, store, { folder: flags.recipes, host, now });
   const where = isKnown ? "" : `${await notFound(name, store, flags.recipes)}: `;
-  const answer = `${where}${await why(store, subject, { date, now: now() })}`;
+  const answer = `${where}${await why(store, subject, { date, now: now(), calendars: calendarsOf(host) })}`;
   await tellUntrusted(store, host);
   host.out(flags.json ? JSON.stringify({ recipe: name, date, why: answer }) : plain(answer));
   return 0;
