@@ -64,7 +64,7 @@ export class RehearsedProcess implements StepRunner {
     this.#process = machine.startProcess();
     this.#scheduler = new Scheduler({
       store,
-      host: this.#process,
+      machine: this.#process,
       calendars: () => calendars,
       holder,
       recipes: recipes.map((recipe) => simulatedRecipe(recipe, this)),

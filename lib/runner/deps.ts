@@ -17,7 +17,7 @@ import type { ReportOptions } from "./run/report.ts";
 /** What running recipes needs. */
 export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "logLevel"> {
   store: Store;
-  host: Machine;
+  machine: Machine;
   /** Returns the trading days of the exchanges, as they are now. */
   calendars(): Calendars;
   /** Folder for files. */
@@ -25,7 +25,7 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   redactor: Redactor;
   /** The client for a recipe, connected on first use. */
   client(recipe: CompiledRecipe): Promise<Client>;
-  /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the host. */
+  /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the machine. */
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
   /** The value of a secret by its reference. */
   secret(name: string): Promise<string>;

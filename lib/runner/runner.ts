@@ -45,7 +45,7 @@ export class Runner {
 
   constructor(given: RunnerOptions) {
     // Leases use the clock that all users of the store share.
-    const options = { ...given, host: withSharedClock(given.host, given.store) };
+    const options = { ...given, machine: withSharedClock(given.machine, given.store) };
     this.#options = options;
     this.stop = options.stop;
     const { holder, leaseMs = 30_000, accountOf = () => "default", passwordMarkOf } = options;
@@ -64,10 +64,10 @@ export class Runner {
           stop: this.stop,
         }),
     };
-    const { store, host, redactor, channels, onNotice } = options;
+    const { store, machine, redactor, channels, onNotice } = options;
     this.#delivery = new NoticeDelivery({
       store,
-      host,
+      machine,
       channelOf: async (notice) =>
         channels?.[notice.channel] ?? await noticeChannel(options.recipes(), this.deps, notice),
       redact: (text) => redactor.text(text),
@@ -76,7 +76,7 @@ export class Runner {
   }
 
   /** Queues the notices that recipes declare for how their runs ended or why they were skipped. */
-  async queueNotices(runKeys: readonly string[], now = this.#options.host.now()): Promise<void> {
+  async queueNotices(runKeys: readonly string[], now = this.#options.machine.now()): Promise<void> {
     const { store, redactor, recipes } = this.#options;
     for (const row of await findRuns(store, runKeys)) {
       const recipe = recipes().get(row.recipe);

@@ -92,7 +92,7 @@ class Bench {
       calendars: () => builtInCalendars,
       store: this.store,
       holder: "bench",
-      host: {
+      machine: {
         now: () => START,
         monotonic: () => performance.now(),
         random: Math.random,

@@ -264,7 +264,7 @@ function schedulerOf(
     calendars: () => builtInCalendars,
     store,
     holder: "bench",
-    host: {
+    machine: {
       now,
       monotonic: now,
       random: Math.random,

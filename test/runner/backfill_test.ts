@@ -17,18 +17,18 @@ Deno.test("planBackfill() lists the runs to make, the runs that stay, and days w
   });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod] });
   await b.scheduler.start();
-  await b.host.pass(DAY);
+  await b.machine.pass(DAY);
   await b.scheduler.stop();
   assertEquals(await runsOf(b.store), [
     "eod/late/2025-12-22 ok live",
     "eod/wall/2025-12-22 skipped duplicate_slot live",
   ]);
-  b.host.jump(7 * DAY + 12 * HOUR);
+  b.machine.jump(7 * DAY + 12 * HOUR);
   const plan = await planBackfill(b.store, eod, {
     calendars: builtInCalendars,
     ...christmas,
     mode: "missing",
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   assertEquals(plan.slots.map(({ day, run, was }) => [day, run.runKey, was]), [
     ["2025-12-23", "eod/late/2025-12-23", undefined],
@@ -70,7 +70,7 @@ Deno.test("a backfilled run sees its own slot and session, and so does a recipe 
   await using b = await bench({ start: "2026-03-02T12:00Z", recipes: [inner, outer] });
   const options = { from: "2025-12-24", to: "2025-12-24", mode: "missing" as const, drawTraceId: () => "1" };
   assertEquals(
-    await backfill(b.store, outer, { calendars: builtInCalendars, ...options, now: b.host.now() }),
+    await backfill(b.store, outer, { calendars: builtInCalendars, ...options, now: b.machine.now() }),
     ["outer/s1/2025-12-24"],
   );
   await b.scheduler.drain();
@@ -83,7 +83,7 @@ Deno.test("a backfilled run sees its own slot and session, and so does a recipe 
     calendars: builtInCalendars,
     runKey: "outer/s1/2025-12-24",
     fromStart: true,
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   await b.scheduler.drain();
   assertEquals(seen.length, 4);
@@ -97,7 +97,7 @@ Deno.test("planBackfill() rejects recipes that write or keep logins, future days
       from,
       to,
       mode: "all",
-      now: b.host.now(),
+      now: b.machine.now(),
       drawTraceId: () => "1",
     });
   const week = ["2025-12-15", "2025-12-19"] as const;
@@ -134,12 +134,12 @@ Deno.test("openSlot() opens a run that a stop made due again, but no run that an
   await using b = await bench({ start: "2025-12-24T12:00Z", recipes: [hang] });
   const options = { from: "2025-12-23", to: "2025-12-23", mode: "missing" as const, drawTraceId: () => "1" };
   const plan = async () =>
-    await planBackfill(b.store, hang, { calendars: builtInCalendars, ...options, now: b.host.now() });
+    await planBackfill(b.store, hang, { calendars: builtInCalendars, ...options, now: b.machine.now() });
   const [slot] = (await plan()).slots;
-  const open = async () => await openSlot(b.store, slot!, { mode: "missing", now: b.host.now() }); // the plan has one
+  const open = async () => await openSlot(b.store, slot!, { mode: "missing", now: b.machine.now() }); // the plan has one
   assertEquals(await open(), true);
   await b.scheduler.start();
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   assertEquals([await runsOf(b.store), await open(), (await plan()).slots], [
     ["eod/s1/2025-12-23 running backfill"],
     false,
@@ -163,13 +163,13 @@ Deno.test("rerun() keeps successful steps, rejects a day without a session, and 
   });
   await using b = await bench({ start: "2025-12-24T00:00Z", recipes: [flaky] });
   await b.scheduler.start();
-  await b.host.pass(2 * DAY);
-  const again = { fromStart: false, now: b.host.now() };
+  await b.machine.pass(2 * DAY);
+  const again = { fromStart: false, now: b.machine.now() };
   assertEquals(
     await rerun(b.store, { calendars: builtInCalendars, ...again, runKey: "eod/s1/2025-12-24" }),
     true,
   );
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   await b.scheduler.stop();
   assertEquals([first, second, (await runsOf(b.store))[0]], [1, 2, "eod/s1/2025-12-24 ok backfill"]);
   await assertRejects(
@@ -187,16 +187,16 @@ Deno.test("resumeRecipe() with catchUp makes as many of the newest slots due as 
   const eod = recipe({ misfire: { graceMs: 15 * MINUTE, action: "all", max: 2 } });
   await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [eod] });
   await b.scheduler.start();
-  await b.host.pass(DAY);
-  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-  await b.host.pass(3 * DAY);
-  const now = b.host.now();
+  await b.machine.pass(DAY);
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.machine.now() });
+  await b.machine.pass(3 * DAY);
+  const now = b.machine.now();
   const listing = { now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" };
   assertEquals(await resumeRecipe(b.store, eod, { calendars: builtInCalendars, ...listing, catchUp: true }), [
     "eod/s1/2025-12-10",
     "eod/s1/2025-12-11",
   ]);
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   await b.scheduler.stop();
   assertEquals(await runsOf(b.store), [
     "eod/s1/2025-12-08 ok live",

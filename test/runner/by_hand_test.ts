@@ -16,10 +16,10 @@ import { type Bench, bench, MINUTE, orders, recipe, runsOf, step } from "./suppo
 const claimer: Claimer = { holder: "hand", leaseMs: 30_000, accountOf: () => "default" };
 const start = "2025-12-22T02:00Z";
 
-function depsOf({ store, host, redactor, events }: Bench): RunDeps {
+function depsOf({ store, machine, redactor, events }: Bench): RunDeps {
   return {
     store,
-    host,
+    machine,
     redactor,
     calendars: () => builtInCalendars,
     out: "out",
@@ -34,17 +34,17 @@ const waits = ({ signal }: { signal: AbortSignal }) =>
 
 /** A manual run whose process dies at once. */
 async function dead(b: Bench, about: CompiledRecipe): Promise<string> {
-  const { store, host } = b;
+  const { store, machine } = b;
   const key = await addManualRun(store, about, {
     calendars: builtInCalendars,
     id: "1",
-    now: host.now(),
+    now: machine.now(),
     drawTraceId: () => "1",
   });
   await store.run(
     "update run set state = 'running', holder = 'dead', lease_until = ?, started_at = ? where run_key = ?",
-    host.now() + 30_000,
-    host.now(),
+    machine.now() + 30_000,
+    machine.now(),
     key,
   );
   return key;
@@ -61,7 +61,7 @@ testBoth("runManual() returns the state that the store has after a stop", async 
     id: "1",
     stop: stop.signal,
   });
-  await b.host.pass(MINUTE / 20);
+  await b.machine.pass(MINUTE / 20);
   stop.abort();
   assertEquals(await running, {
     runKey: "eod/m/1",
@@ -92,21 +92,21 @@ testBoth(
     const about = () => ({
       runKey: key,
       fromStart: false,
-      now: b.host.now(),
+      now: b.machine.now(),
       calendars: builtInCalendars,
       recipe: eod,
     });
-    b.host.jump(29_000);
+    b.machine.jump(29_000);
     assertEquals(await rerun(b.store, about()), false);
-    assertEquals(unresponsiveSince((await findRun(b.store, key))!, b.host.now()), undefined);
+    assertEquals(unresponsiveSince((await findRun(b.store, key))!, b.machine.now()), undefined);
     await b.store.run(
       `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, started_at)
       values (?, 'a', 0, 1, 'read', 'a', 'ok', 'null', 0)`,
       key,
     );
-    b.host.jump(2_000);
+    b.machine.jump(2_000);
     assertEquals(
-      unresponsiveSince((await findRun(b.store, key))!, b.host.now()),
+      unresponsiveSince((await findRun(b.store, key))!, b.machine.now()),
       Date.parse("2025-12-22T02:00:30Z"),
     );
     assertEquals(await rerun(b.store, about()), true);
@@ -125,9 +125,9 @@ testBoth("rerun() repeats every step of a fromStart run whose process died", asy
       values (?, 'a', 0, 1, 'read', 'a', 'ok', 'null', 0)`,
     key,
   );
-  b.host.jump(MINUTE);
+  b.machine.jump(MINUTE);
   assertEquals(
-    await rerun(b.store, { calendars: builtInCalendars, runKey: key, fromStart: true, now: b.host.now() }),
+    await rerun(b.store, { calendars: builtInCalendars, runKey: key, fromStart: true, now: b.machine.now() }),
     true,
   );
   await runKey(eod, key, { deps: depsOf(b), claimer });
@@ -145,14 +145,14 @@ testBoth(
       values (?, 'one', 0, 1, 'write', 'one', 'begun', 0)`,
       key,
     );
-    b.host.jump(MINUTE);
+    b.machine.jump(MINUTE);
     const error = await assertRejects(
       async () =>
         await rerun(b.store, {
           calendars: builtInCalendars,
           runKey: key,
           fromStart: false,
-          now: b.host.now(),
+          now: b.machine.now(),
           recipe: write,
         }),
       TypeError,
@@ -166,12 +166,12 @@ testBoth("recoverExpired() respects a pause", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
   await b.scheduler.tick();
-  b.host.jump(MINUTE);
+  b.machine.jump(MINUTE);
   await b.scheduler.tick();
   const key = "eod/s1/2025-12-22";
-  assertEquals(typeof await claimRun(b.store, eod, key, claimer, b.host.now()), "object");
-  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-  b.host.jump(MINUTE);
-  assertEquals(await recoverExpired(b.store, b.host.now()), [{ runKey: key, state: "skipped" }]);
+  assertEquals(typeof await claimRun(b.store, eod, key, claimer, b.machine.now()), "object");
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.machine.now() });
+  b.machine.jump(MINUTE);
+  assertEquals(await recoverExpired(b.store, b.machine.now()), [{ runKey: key, state: "skipped" }]);
   assertEquals(await runsOf(b.store), [`${key} skipped paused live`]);
 });

@@ -11,7 +11,17 @@ import { executeRun } from "../../lib/runner/run/run.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { beginAttempt, endAttempt, recordArtifact, skipStep } from "../../lib/runner/queries/steps.ts";
-import { at, MINUTE, openStore, orders, recipe, runsOf, step, temporaryFolder, TestHost } from "./support.ts";
+import {
+  at,
+  MINUTE,
+  openStore,
+  orders,
+  recipe,
+  runsOf,
+  step,
+  temporaryFolder,
+  TestMachine,
+} from "./support.ts";
 
 const NOW = at("2025-08-15T02:00:00Z");
 const claimer = { holder: "p1", leaseMs: 30_000, accountOf: () => "default" };
@@ -96,7 +106,7 @@ testBoth("a write step that was begun before is never done again, whatever its r
     const outcome = await executeRun(write, claim, {
       calendars: () => builtInCalendars,
       store,
-      host: new TestHost(NOW),
+      machine: new TestMachine(NOW),
       out: "",
       redactor: new Redactor(),
       client: () => Promise.reject(new TypeError("no client in this test")),

@@ -99,10 +99,10 @@ async function harmed(
     await b.scheduler.start();
     if (harm === undefined) proxy.count();
     else proxy.plan(at, harm);
-    await b.host.pass(8_000);
+    await b.machine.pass(8_000);
     messages = proxy.seen;
     if (harm !== undefined && messages <= at) proxy.count();
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     await b.scheduler.stop();
   }
   const stateOf = async () =>
@@ -116,7 +116,7 @@ async function harmed(
       start: "2025-08-15T02:01:30Z",
     });
     await b.scheduler.start();
-    await b.host.pass(2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     await b.scheduler.stop();
   }
   const rows = await direct.all<{ run_key: string; state: string; reason: string | null }>(
@@ -215,10 +215,10 @@ Deno.test({
       });
       await b.scheduler.start();
       proxy.plan(at, "cut");
-      await b.host.pass(5_500);
+      await b.machine.pass(5_500);
       wasHit = proxy.seen > at;
       proxy.count();
-      await b.host.pass(1_000);
+      await b.machine.pass(1_000);
       await b.scheduler.stop();
       const row = await direct.get<{ state: string; reason: string }>(
         "select state, reason from run where recipe = ?",

@@ -2,7 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
 import { Pinger, pingUrl } from "../../lib/runner/schedule/dead_man.ts";
 import { Redactor } from "../../lib/redact.ts";
-import { bench, DAY, MINUTE, realHost, recipe, step } from "./support.ts";
+import { systemMachine } from "../../lib/time.ts";
+import { bench, DAY, MINUTE, recipe, step } from "./support.ts";
 
 /** A dead-man service that records its requests. */
 function service(answer: (path: string) => Response | Promise<Response> = () => new Response("OK")) {
@@ -27,7 +28,7 @@ function pingerFor(url: string, given: Partial<ConstructorParameters<typeof Ping
   const troubles: string[] = [];
   const redactor = new Redactor();
   const pinger = new Pinger({
-    host: realHost,
+    machine: systemMachine,
     redactor,
     post: (address, signal) => postQuietly(address, { signal }),
     urlOf: (name) => Promise.resolve(name === "eod" ? url : undefined),
@@ -100,20 +101,20 @@ Deno.test("Pinger pings each minute for the scheduler; a holiday counts as succe
     onSchedulerEvent: (event) => made.pinger?.onSchedulerEvent(event),
   });
   made.pinger = new Pinger({
-    host: b.host,
+    machine: b.machine,
     redactor: b.redactor,
     post,
     urlOf: () => Promise.resolve("https://hc.example/recipe"),
     aliveUrl: "https://hc.example/alive",
   });
   await b.scheduler.start();
-  await b.host.pass(3 * MINUTE);
+  await b.machine.pass(3 * MINUTE);
   assertEquals(asked, Array(4).fill("/alive"));
   asked.length = 0;
   // Jumps past Christmas, when Hong Kong is closed, to Monday after its slot: the half-day before and Monday were
   // missed.
-  b.host.sleep(5 * DAY + 60 * MINUTE);
-  await b.host.pass(2 * MINUTE);
+  b.machine.sleep(5 * DAY + 60 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   await b.scheduler.stop();
   await made.pinger.end(0);
   assertEquals(asked.filter((path) => path === "/recipe").length, 2);

@@ -5,10 +5,10 @@ import { jitterOf } from "../../lib/runner/schedule/plan_run.ts";
 import { runLatestSlot } from "../../lib/runner/run/script.ts";
 import { at, type Bench, bench, every, MINUTE, recipe, settle, step } from "./support.ts";
 
-const depsOf = ({ store, host }: Bench) => ({
+const depsOf = ({ store, machine }: Bench) => ({
   calendars: () => builtInCalendars,
   store,
-  host,
+  machine,
   out: "out",
   redactor: new Redactor(),
   client: () => Promise.reject(new TypeError("none")),
@@ -29,8 +29,8 @@ Deno.test("runLatestSlot() waits for a run that jitter delays, and says until wh
   });
   await settle();
   assertEquals(told, [{ runKey: key, untilAt: due, reason: "not-due" }]);
-  assertEquals(due > b.host.now(), true, "the case is worth nothing without jitter");
-  await b.host.pass(10 * MINUTE);
+  assertEquals(due > b.machine.now(), true, "the case is worth nothing without jitter");
+  await b.machine.pass(10 * MINUTE);
   const result = await work;
   assertEquals([result?.ran, result?.outcome.state], [true, "ok"]);
 });
@@ -74,11 +74,11 @@ Deno.test("runLatestSlot() waits for the account no longer than its limit", asyn
   await settle();
   const options = { deps, claimer: claimerOf("b"), patienceMs: 5_000 };
   const refused = runLatestSlot(waiting, options);
-  await b.host.pass(6_000);
+  await b.machine.pass(6_000);
   assertEquals((await refused)?.outcome, { state: "refused", reason: "account" });
   const patient = runLatestSlot(waiting, options);
   await settle();
   end();
-  await b.host.pass(1_000);
+  await b.machine.pass(1_000);
   assertEquals([(await first)?.outcome.state, (await patient)?.outcome.state], ["ok", "ok"]);
 });

@@ -37,7 +37,7 @@ Deno.test("a login that was taken over blocks every recipe of the account, in ev
   const second = b.another("p2");
   await b.scheduler.start();
   await second.start();
-  await b.host.pass(2 * HOUR);
+  await b.machine.pass(2 * HOUR);
   assertEquals([asked, exported, told], [1, 0, 2], "only what asks nobody goes on");
   assertEquals((await runsOf(b.store)).filter((line) => line.startsWith("keep")).slice(0, 3), [
     "keep/s1/2025-12-22T00:20:00Z failed displaced live",
@@ -53,22 +53,26 @@ Deno.test("a login that was taken over blocks every recipe of the account, in ev
     1,
   );
   assertStringIncludes(
-    await why(b.store, eod, { calendars: builtInCalendars, date: "2025-12-22", now: b.host.now() }),
+    await why(b.store, eod, { calendars: builtInCalendars, date: "2025-12-22", now: b.machine.now() }),
     'another device took over the login (found by run "keep/s1/2025-12-22T00:20:00Z"); once you may take it back, run: ' +
       "hsgate resume keep",
   );
   // Resuming another recipe does not release the login.
-  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-  await resumeRecipe(b.store, eod, { calendars: builtInCalendars, ...listing(b.host.now()), catchUp: false });
-  await b.host.pass(70 * MINUTE);
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.machine.now() });
+  await resumeRecipe(b.store, eod, {
+    calendars: builtInCalendars,
+    ...listing(b.machine.now()),
+    catchUp: false,
+  });
+  await b.machine.pass(70 * MINUTE);
   assertEquals([asked, exported], [1, 0]);
   taken = false;
   await resumeRecipe(b.store, keep, {
     calendars: builtInCalendars,
-    ...listing(b.host.now()),
+    ...listing(b.machine.now()),
     catchUp: false,
   });
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   await Promise.all([b.scheduler.stop(), second.stop()]);
   assertEquals(asked, 4);
   assertEquals(exported >= 1, true);
@@ -90,9 +94,9 @@ Deno.test("a login that is no longer kept alive causes one warning before it exp
   });
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [keep] });
   await b.scheduler.start();
-  await b.host.pass(HOUR); // kept at 01:00, so it lasts until 04:00
+  await b.machine.pass(HOUR); // kept at 01:00, so it lasts until 04:00
   up = false;
-  await b.host.pass(6 * HOUR);
+  await b.machine.pass(6 * HOUR);
   await b.scheduler.stop();
   const warnings = b.events.flatMap((event) =>
     event.type === "warning" ? [`${event.runKey} ${event.message}`] : []
@@ -112,7 +116,7 @@ Deno.test("three runs in a row that take longer than their interval cause one wa
   });
   await using b = await bench({ start: "2025-12-22T00:10Z", recipes: [slow] });
   await b.scheduler.start();
-  await b.host.pass(4 * HOUR);
+  await b.machine.pass(4 * HOUR);
   const schedule = slow.schedules[0]!; // it has one
   const warnings = () => b.events.filter(({ type }) => type === "warning").length;
   assertEquals([warnings(), (await slownessOf(b.store, builtInCalendars, "eod", schedule))?.tookMs], [
@@ -126,14 +130,14 @@ Deno.test("three runs in a row that take longer than their interval cause one wa
     'eod/s1/2025-12-22T01:40:00Z {"tookMs":1500000,"periodMs":1200000}',
   ]);
   assertStringIncludes(
-    await why(b.store, slow, { calendars: builtInCalendars, date: "2025-12-22", now: b.host.now() }),
+    await why(b.store, slow, { calendars: builtInCalendars, date: "2025-12-22", now: b.machine.now() }),
     'schedule "s1" is too slow: 3 runs in a row took longer than the time to the next slot (1500.0 s of 1200.0 s)',
   );
   takesMs = MINUTE;
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   assertEquals([warnings(), await slownessOf(b.store, builtInCalendars, "eod", schedule)], [1, undefined]);
   takesMs = 25 * MINUTE;
-  await b.host.pass(3 * HOUR);
+  await b.machine.pass(3 * HOUR);
   await b.scheduler.stop();
   assertEquals(warnings(), 2);
 });

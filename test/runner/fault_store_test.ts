@@ -75,7 +75,7 @@ Deno.test("F07: a write is not sent when the mark cannot be synced", async () =>
       };
     }
     try {
-      await b.host.pass(DAY);
+      await b.machine.pass(DAY);
     } finally {
       Deno.FsFile.prototype.syncSync = syncSync;
     }
@@ -167,23 +167,23 @@ Deno.test("F07: with a full disk no write is sent, the store can be read, and no
         },
       });
       await b.scheduler.start();
-      await b.host.pass(HOUR + 58 * MINUTE); // 01:58; "early" ran at 00:30
+      await b.machine.pass(HOUR + 58 * MINUTE); // 01:58; "early" ran at 00:30
       if (when.startsWith("before")) disk.fill();
-      await b.host.pass(4 * MINUTE); // 02:02, after the slot of 02:00
+      await b.machine.pass(4 * MINUTE); // 02:02, after the slot of 02:00
       assertEquals(began.length, when === "never" ? 1 : 0);
       assertEquals((await runsOf(store))[0], "early/s1/2025-12-22 ok live");
       const told = await why(store, recipe({ name: "early" }), {
         calendars: builtInCalendars,
         date: "2025-12-22",
-        now: b.host.now(),
+        now: b.machine.now(),
       });
       assert(told.startsWith("early/s1/2025-12-22 "), told);
       if (when !== "never") {
         assert(errors.length > 0 && errors.length < 12, `${errors.length} errors`);
-        await b.host.pass(when === "before the slot, for long" ? 10 * MINUTE : MINUTE);
+        await b.machine.pass(when === "before the slot, for long" ? 10 * MINUTE : MINUTE);
         disk.free();
       }
-      await b.host.pass(freedAfterMs + 10 * MINUTE);
+      await b.machine.pass(freedAfterMs + 10 * MINUTE);
       await b.scheduler.stop();
       assertEquals(began.length, sent);
       assertEquals(await verifyStore(store), []);
@@ -201,7 +201,7 @@ Deno.test("F23: a run killed between sells and buys repeats neither and reports 
       const store = await openSqlite(path);
       const b = await bench({ start, recipes: [rebalance(path, () => {})], store });
       await b.scheduler.start();
-      await b.host.pass(ms);
+      await b.machine.pass(ms);
       await b.scheduler.stop();
       return store;
     };

@@ -75,7 +75,7 @@ export class History {
     });
     const b = await bench({ start: "2015-12-22T00:00:00Z", recipes: [often], store });
     await b.scheduler.start();
-    await b.host.pass(everyMs);
+    await b.machine.pass(everyMs);
     await b.scheduler.stop();
     const [first] = await store.all<{ run_key: string; slot_at: number }>("select run_key, slot_at from run");
     const columns = new Map<string, string[]>();

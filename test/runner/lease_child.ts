@@ -10,7 +10,8 @@ import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
 import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_steps/own_step.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
-import { every, orders, realHost, step } from "./support.ts";
+import { systemMachine } from "../../lib/time.ts";
+import { every, orders, step } from "./support.ts";
 
 /** Options of the process, as JSON in its only argument. */
 export interface LeaseJob {
@@ -52,7 +53,7 @@ if (import.meta.main) {
   const scheduler = new Scheduler({
     calendars: () => builtInCalendars,
     store,
-    host: realHost,
+    machine: systemMachine,
     holder: "sleeper",
     recipes: [recipe],
     out: "",

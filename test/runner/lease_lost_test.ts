@@ -39,11 +39,11 @@ function writer(run: (context: StepContext) => Promise<unknown>) {
 }
 
 /** The machine sleeps past the lease; another process notices, and a person resolves the write as failed. */
-async function loseLease({ host, store }: Bench): Promise<void> {
-  host.sleep(35_000);
-  assertEquals((await recoverExpired(store, host.now())).map(({ state }) => state), ["waiting_recovery"]);
+async function loseLease({ machine, store }: Bench): Promise<void> {
+  machine.sleep(35_000);
+  assertEquals((await recoverExpired(store, machine.now())).map(({ state }) => state), ["waiting_recovery"]);
   const [runKey] = (await runsOf(store))[0]!.split(" ");
-  assert(await resolveOutcome(store, { runKey: runKey!, state: "failed", actor: "me", now: host.now() }));
+  assert(await resolveOutcome(store, { runKey: runKey!, state: "failed", actor: "me", now: machine.now() }));
 }
 
 testBoth("a step that lost its lease during sleep sends no second order", async () => {
@@ -68,7 +68,7 @@ testBoth("a step that lost its lease during sleep sends no second order", async 
   });
   await using _ = b;
   await b.scheduler.tick();
-  b.host.jump(MINUTE);
+  b.machine.jump(MINUTE);
   await runOne(b);
   assertEquals(
     refused,
@@ -96,15 +96,15 @@ testBoth(
       client: () => Promise.resolve(broker.client),
       recipes: [writer(async (context) => {
         const client = await context.client();
-        b.host.sleep(MINUTE);
+        b.machine.sleep(MINUTE);
         await client.orders.place(order);
-        b.host.sleep(6 * HOUR); // 16:00, ten minutes after the window closed
+        b.machine.sleep(6 * HOUR); // 16:00, ten minutes after the window closed
         await client.orders.place(order).catch((error) => void refused.push(error.message));
       })],
     });
     await using _ = b;
     await b.scheduler.tick();
-    b.host.jump(1_000);
+    b.machine.jump(1_000);
     await runOne(b);
     assertEquals(await countOf(broker), before + 1);
     assertEquals(refused, ["Cannot write now: its window closed at 2025-08-15T07:50:00Z"]);
@@ -138,7 +138,7 @@ testBoth("a step that continues after its timeout sends nothing more", async () 
   });
   await using _ = b;
   await b.scheduler.start();
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   assertEquals(endOf(b.events), ["unknown write"]);
   late.resolve();
   assertEquals(await ended.promise, "Cannot write now: the step is over");

@@ -51,7 +51,7 @@ async function lockedAtTheEnd(lockedMs: number | undefined) {
       sent.push(stepKey);
       if (lockedMs !== undefined) {
         other.exec("begin immediate");
-        b.host.setTimer(lockedMs, () => other.exec("commit"));
+        b.machine.setTimer(lockedMs, () => other.exec("commit"));
       }
       return Promise.resolve({ orderId: "7" });
     },
@@ -66,7 +66,7 @@ async function lockedAtTheEnd(lockedMs: number | undefined) {
     },
   });
   await b.scheduler.start();
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   await b.scheduler.stop();
   other.close();
   const stored = await store.get<{ state: string; output: string }>("select state, output from step_run");
@@ -106,12 +106,12 @@ Deno.test("a scheduler continues after the store was locked for long, and report
     },
   });
   await b.scheduler.start();
-  await b.host.pass(2 * MINUTE + 500);
+  await b.machine.pass(2 * MINUTE + 500);
   assertEquals([(await runsOf(store)).length, errors.length], [2, 0]);
   other.exec("begin immediate");
-  await b.host.pass(2 * MINUTE + 30_000);
+  await b.machine.pass(2 * MINUTE + 30_000);
   other.exec("commit");
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   await b.scheduler.stop();
   other.close();
   assertEquals((await runsOf(store)).map((line) => line.slice(line.indexOf(" ") + 1)), [

@@ -14,18 +14,8 @@ import { asAdmin, temporarySchema } from "../support/postgres.ts";
 import { hasServer, type PostgresServer, startServer } from "../support/postgres_server.ts";
 import { postgres } from "../support/stores.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
-import {
-  bench,
-  every,
-  inTestTime,
-  MINUTE,
-  orders,
-  realHost,
-  recipe,
-  runsOf,
-  step,
-  track,
-} from "./support.ts";
+import { systemMachine } from "../../lib/time.ts";
+import { bench, every, inTestTime, MINUTE, orders, recipe, runsOf, step, track } from "./support.ts";
 
 const order = {
   market: "hk",
@@ -90,7 +80,7 @@ Deno.test({
     });
     {
       await using b = await benchOn(await place.open(), broker, write);
-      await b.host.pass(MINUTE);
+      await b.machine.pass(MINUTE);
       await b.scheduler.stop();
       const warnings = b.events.flatMap((event) => event.type === "warning" ? [event.message] : []);
       assertStringIncludes(warnings.join("\n"), 'step "one" had sent orders.place (done)');
@@ -105,7 +95,7 @@ Deno.test({
     assertEquals(await countOf(broker), before + 1);
     // Another process, which reaches the store.
     await using b = await benchOn(place.direct, broker, write, "2025-08-15T02:02:00Z");
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     await b.scheduler.stop();
     assertEquals(await runsOf(place.direct), [`${KEY} waiting_recovery live`]);
     const told = await tell(place.direct, write);
@@ -154,7 +144,7 @@ testServer(
         broker,
         write,
       );
-      await b.host.pass(MINUTE);
+      await b.machine.pass(MINUTE);
       await b.scheduler.stop();
       assertEquals([when, await runsOf(b.store)], [when, [`${KEY} ok live`]]);
       assertEquals(await countOf(broker), before + 1);
@@ -172,7 +162,7 @@ testServer(
     const write = writer(async ({ client }) => await (await client()).orders.place(order));
     await using b = await benchOn(await openPostgres(server.url), broker, write);
     await server.stop();
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     assertEquals(await countOf(broker), before);
     assert(b.errors.length > 0);
     for (const error of b.errors) {
@@ -182,7 +172,7 @@ testServer(
       );
     }
     await server.start();
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
     assertEquals(await countOf(broker), before + 1);
@@ -208,7 +198,7 @@ testServer(
     assertStringIncludes(full.message, "No space left on device");
     assertStringIncludes(full.message, "free space on the server");
     assertEquals(full.code, "full");
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     assertEquals(await countOf(broker), before, "no order while the row of its run cannot be kept");
     assert(b.errors.length > 0);
     for (const error of b.errors) assert(error instanceof StoreError && error.code === "full", String(error));
@@ -217,7 +207,7 @@ testServer(
       "reads of the store work",
     );
     server.free();
-    await b.host.pass(2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     await b.scheduler.stop();
     assertEquals(await countOf(broker), before + 1);
     assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
@@ -261,7 +251,7 @@ Deno.test({
       new Scheduler({
         calendars: () => builtInCalendars,
         store,
-        host: realHost,
+        machine: systemMachine,
         holder,
         recipes: [write, reader],
         out: "",

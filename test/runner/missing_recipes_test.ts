@@ -20,7 +20,7 @@ const pausesOf = async (store: Store) =>
 async function serve(store: Store, start: string, ms: number, recipes: CompiledRecipe[], served?: Served) {
   const b = await bench({ store, start, recipes, ...served !== undefined && { served } });
   await b.scheduler.start();
-  await b.host.pass(ms);
+  await b.machine.pass(ms);
   await b.scheduler.stop();
 }
 
@@ -40,12 +40,12 @@ Deno.test("a missing recipe is reported once, and why() explains the time withou
   await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
   const b = await bench({ store, start: "2025-08-11T12:00:05Z", recipes: [other], served: from("/x") });
   await b.scheduler.start();
-  await b.host.pass(3 * DAY);
+  await b.machine.pass(3 * DAY);
   await b.scheduler.stop();
   assertEquals(b.told.flatMap((event) => event.type === "recipe-missing" ? [event.recipe] : []), ["eod"]);
   const subject = (await subjectOf(store, "eod"))!; // the store has seen it
   assertEquals(
-    await why(store, subject, { calendars: builtInCalendars, date: "2025-08-12", now: b.host.now() }),
+    await why(store, subject, { calendars: builtInCalendars, date: "2025-08-12", now: b.machine.now() }),
     "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is missing (noticed at " +
       "2025-08-11 20:03 Asia/Hong_Kong); its slots resume from the moment the file is back",
   );
@@ -78,20 +78,20 @@ Deno.test("a recipe that moved to another scheduler's folder continues there", a
   const second = b.another("p2", { recipes: [], served: from("/y") });
   await b.scheduler.start();
   await second.start();
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   // The other scheduler sees the recipe first, and then this one is the first to see it missing.
   await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
   await b.scheduler.reload([other]);
   assertEquals(await pausesOf(b.store), ["eod goes on"]);
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   await b.scheduler.reload([eod, other]);
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   await second.reload([]);
   await b.scheduler.reload([other]);
-  await b.host.pass(10 * MINUTE);
+  await b.machine.pass(10 * MINUTE);
   assertEquals(await pausesOf(b.store), ["eod the recipe's file is missing"]);
   await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
-  await b.host.pass(DAY);
+  await b.machine.pass(DAY);
   assertEquals([await pausesOf(b.store), await runsOf(b.store)], [["eod goes on"], [
     "eod/s1/2025-08-11 ok live",
   ]]);

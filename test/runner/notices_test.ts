@@ -48,20 +48,20 @@ Deno.test("a channel that hangs does not delay the others, and has its own time 
       hung++;
       return new Promise(() => {});
     },
-    chat: () => Promise.resolve(void sentAt.push(b.host.now())),
+    chat: () => Promise.resolve(void sentAt.push(b.machine.now())),
   })];
   // Both recipes are due at the same time; the second one's channel must not wait for the first one's.
   const other = recipe({
     name: "other",
-    notify: [notice({ mail: () => Promise.resolve(void sentAt.push(b.host.now())) })],
+    notify: [notice({ mail: () => Promise.resolve(void sentAt.push(b.machine.now())) })],
   });
   await using b = await bench({ start: START, recipes: [recipe({ notify }), other] });
   await b.scheduler.start();
-  await b.host.pass(MINUTE + 1000);
+  await b.machine.pass(MINUTE + 1000);
   const due = Date.parse("2025-12-23T08:45Z");
   assertEquals(sentAt.map((at) => at - due), [0, 0]);
   assertEquals(hung, 1);
-  await b.host.pass(30_000);
+  await b.machine.pass(30_000);
   assertEquals(tries(b).toSorted(), ["chat sent 1", "mail sent 1", "webhook failed 1"]);
   const [failed] = (await noticesOf(b.store, KEY)).filter(({ state }) => state === "failed");
   assertEquals(failed?.error, "Cannot notify by webhook: no answer within 20 s");
@@ -76,7 +76,7 @@ Deno.test("a failed notice is reported at once, retried, given up with a report,
   await using b = await bench({ start: START, recipes: [recipe({ notify: [notice({ chat: send })] })] });
   b.redactor.add("4711secret", "a token");
   await b.scheduler.start();
-  await b.host.pass(MINUTE + 1000);
+  await b.machine.pass(MINUTE + 1000);
   const [first] = b.told.filter((event) => event.type === "notice");
   assertEquals(first, {
     type: "notice",
@@ -92,7 +92,7 @@ Deno.test("a failed notice is reported at once, retried, given up with a report,
     traceId: first?.traceId,
   });
   assertEquals(await countUnsent(b.store), { failed: 1, givenUp: 0 });
-  await b.host.pass(10 * HOUR);
+  await b.machine.pass(10 * HOUR);
   assertEquals(tries(b).at(-1), "chat given-up 12");
   assertEquals(await countUnsent(b.store), { failed: 0, givenUp: 1 });
   assertStringIncludes(
@@ -110,7 +110,7 @@ Deno.test("a failed notice is reported at once, retried, given up with a report,
   const told = await why(b.store, recipe(), {
     calendars: builtInCalendars,
     date: "2025-12-23",
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   assertStringIncludes(
     told,
@@ -118,9 +118,9 @@ Deno.test("a failed notice is reported at once, retried, given up with a report,
   );
   // Control: nothing tries it automatically, but a person can send it.
   isUp = true;
-  await b.host.pass(5 * HOUR);
+  await b.machine.pass(5 * HOUR);
   assertEquals(sent, 0);
-  await retryNotices(b.store, (await unsentNotices(b.store)).map(({ key }) => key), b.host.now());
+  await retryNotices(b.store, (await unsentNotices(b.store)).map(({ key }) => key), b.machine.now());
   await b.scheduler.deliver();
   assertEquals([sent, await countUnsent(b.store)], [1, { failed: 0, givenUp: 0 }]);
   assertEquals((await noticesOf(b.store, KEY)).map(({ state }) => state), ["sent"]);
@@ -139,12 +139,12 @@ Deno.test("a fallback is sent once, as soon as a channel fails, and never after 
     }, { fallbacks: ["mail"] })];
     await using b = await bench({ start: START, recipes: [recipe({ notify })] });
     await b.scheduler.start();
-    await b.host.pass(MINUTE + 1000);
+    await b.machine.pass(MINUTE + 1000);
     // The fallback begins when the first channels have ended, at the same instant.
     await b.scheduler.deliver();
     await settle();
     assertEquals(sent, isUp ? ["webhook", "chat"] : ["mail"]);
-    await b.host.pass(HOUR);
+    await b.machine.pass(HOUR);
     assertEquals(sent, isUp ? ["webhook", "chat"] : ["mail"]);
     await b.scheduler.stop();
   }
@@ -157,7 +157,7 @@ Deno.test("two processes with one store send a notice once", async () => {
   const other = b.another("p2");
   await b.scheduler.start();
   await other.start();
-  await b.host.pass(5 * MINUTE);
+  await b.machine.pass(5 * MINUTE);
   await Promise.all([b.scheduler.stop(), other.stop()]);
   assertEquals(sent, 1);
 });
@@ -211,7 +211,7 @@ notify:
   const given = recipe({ notify: compiled.notify, steps: runs });
   await using b = await bench({ start: START, recipes: [given] });
   await b.scheduler.start();
-  await b.host.pass(MINUTE + 1000);
+  await b.machine.pass(MINUTE + 1000);
   for (const end = Date.now() + 20_000; texts.length < 3 && Date.now() < end;) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -250,10 +250,10 @@ Deno.test("deliverNotices() leaves notices without a known channel to other proc
     recipes: [recipe({ notify: [notice({ chat: () => Promise.reject(new Error("down")) })] })],
   });
   await b.scheduler.start();
-  await b.host.pass(MINUTE + 1000);
+  await b.machine.pass(MINUTE + 1000);
   await b.scheduler.stop();
-  await b.host.pass(MINUTE);
-  assertEquals(await deliverNotices(b.store, () => undefined, b.host), 0);
+  await b.machine.pass(MINUTE);
+  assertEquals(await deliverNotices(b.store, () => undefined, b.machine), 0);
   assertEquals((await noticesOf(b.store, KEY)).map(({ tries }) => tries), [1]);
-  assertEquals(await deliverNotices(b.store, () => () => Promise.resolve(), b.host), 1);
+  assertEquals(await deliverNotices(b.store, () => () => Promise.resolve(), b.machine), 1);
 });

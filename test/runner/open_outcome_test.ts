@@ -86,11 +86,11 @@ Deno.test(
       const began: string[] = [];
       await using b = await benchFor(broker, run, began);
       await b.scheduler.tick();
-      b.host.jump(MINUTE);
+      b.machine.jump(MINUTE);
       await b.scheduler.tick();
       await b.scheduler.drain();
       assertEquals([how, (await runsOf(b.store))[0]], [how, `${KEY} unknown write live`]);
-      b.host.jump(2 * MINUTE);
+      b.machine.jump(2 * MINUTE);
       await b.scheduler.tick();
       await b.scheduler.drain();
       assertEquals([how, began, (await runsOf(b.store))[1]], [
@@ -99,7 +99,7 @@ Deno.test(
         "second/s1/2025-08-15 due held:recovery live",
       ]);
       // Both a person and `resolve` still have the last word.
-      await resolveOutcome(b.store, { runKey: KEY, state: "ok", actor: "me", now: b.host.now() });
+      await resolveOutcome(b.store, { runKey: KEY, state: "ok", actor: "me", now: b.machine.now() });
       await b.scheduler.tick();
       await b.scheduler.drain();
       assertEquals([how, began], [how, ["second/s1/2025-08-15#one"]]);
@@ -118,10 +118,10 @@ testBoth("the control: a step that hears of each write is ok, and frees the acco
     return { orderId };
   }, began);
   await b.scheduler.tick();
-  b.host.jump(MINUTE);
+  b.machine.jump(MINUTE);
   await b.scheduler.tick();
   await b.scheduler.drain();
-  b.host.jump(2 * MINUTE);
+  b.machine.jump(2 * MINUTE);
   await b.scheduler.tick();
   await b.scheduler.drain();
   assertEquals((await runsOf(b.store))[0], `${KEY} ok live`);
@@ -134,12 +134,12 @@ testBoth(
     await using broker = await simulated({ at: FRIDAY_MORNING });
     loseAnswers(broker);
     await using b = await benchFor(broker, silent["catches the error"]!); // named above
-    b.host.jump(MINUTE);
-    const { store, host } = b;
+    b.machine.jump(MINUTE);
+    const { store, machine } = b;
     const deps = {
       calendars: () => builtInCalendars,
       store,
-      host,
+      machine,
       out: "out",
       redactor: b.redactor,
       client: () => Promise.resolve(broker.client),
@@ -193,7 +193,7 @@ ${body}
   const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
   await using b = await benchFor(broker, (context) => runOwnStep(file, about, { params: {}, context }));
   await b.scheduler.tick();
-  b.host.jump(MINUTE);
+  b.machine.jump(MINUTE);
   await b.scheduler.tick();
   await b.scheduler.drain();
   const now = await broker.client.orders.today({ market: "hk" }).toArray();
@@ -336,18 +336,18 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
     client: () => Promise.resolve(broker.client),
     recipes: [outer, { ...sneaky, schedules: [] }],
   });
-  const { store, host, redactor } = b;
+  const { store, machine, redactor } = b;
   const deps = {
     calendars: () => builtInCalendars,
     store,
-    host,
+    machine,
     redactor,
     out: "out",
     client: () => Promise.resolve(broker.client),
     secret: () => Promise.reject(new TypeError("none")),
   };
   const claimer = { holder: "me", leaseMs: 30_000, accountOf: () => "default" };
-  const now = host.now();
+  const now = machine.now();
   const runKey = await addManualRun(store, outer, {
     calendars: builtInCalendars,
     id: "1",

@@ -23,15 +23,15 @@ import {
   recipe,
   runsOf,
   step,
-  TestHost,
+  TestMachine,
 } from "./support.ts";
 
 const MORNING = "2025-12-22T02:00Z";
 
-const depsOf = ({ store, host, redactor }: Bench): RunDeps => ({
+const depsOf = ({ store, machine, redactor }: Bench): RunDeps => ({
   calendars: () => builtInCalendars,
   store,
-  host,
+  machine,
   redactor,
   out: "out",
   client: () => Promise.reject(new TypeError("no client in this test")),
@@ -41,15 +41,19 @@ const depsOf = ({ store, host, redactor }: Bench): RunDeps => ({
 const hand = (account: string): Claimer => ({ holder: "hand", leaseMs: 30_000, accountOf: () => account });
 
 /** Starts a manual run that waits for its account, which another process has. */
-async function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUTE, host = b.host } = {}) {
+async function waiting(
+  b: Bench,
+  about: CompiledRecipe,
+  { patienceMs = 5 * MINUTE, machine = b.machine } = {},
+) {
   await takeLease(b.store, {
     name: "account:B",
     holder: "x y",
-    now: b.host.now(),
+    now: b.machine.now(),
     until: at("2026-01-01T00:00Z"),
   });
   const options = {
-    deps: { ...depsOf(b), host },
+    deps: { ...depsOf(b), machine },
     claimer: hand("B"),
     patienceMs,
     id: "1",
@@ -65,7 +69,7 @@ testBoth("Scheduler leaves a waiting manual run to the process that started it",
   await b.scheduler.start();
   const second = b.another("p2");
   await second.start();
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   assertEquals([began, await runsOf(b.store)], [[], ["orders/m/1 due held:account manual"]]);
   // Another process may not run it either, even by its key.
   const other = await runKey(write, "orders/m/1", {
@@ -74,7 +78,7 @@ testBoth("Scheduler leaves a waiting manual run to the process that started it",
   });
   assertEquals([other.ran, other.outcome], [false, { state: "refused", reason: "owned" }]);
   await b.store.run("update lease set until = 0");
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   assertEquals((await result).outcome.state, "ok");
   await Promise.all([b.scheduler.stop(), second.stop()]);
   assertEquals([began, await runsOf(b.store)], [["orders/m/1#one"], ["orders/m/1 ok manual"]]);
@@ -87,7 +91,7 @@ testBoth("runManual() cancels a run that cannot begin in time, and no process ru
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
   const result = waiting(b, write, { patienceMs: MINUTE });
   await b.scheduler.start();
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   assertEquals((await result).outcome, { state: "refused", reason: "account" });
   await b.scheduler.stop();
   assertEquals([began, await runsOf(b.store)], [[], ["orders/m/1 cancelled account manual"]]);
@@ -107,15 +111,15 @@ testBoth(
     for (const dies of ["waiting", "reading"]) {
       await using b = await bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
       // Its machine stands still from now on.
-      const dying = new TestHost(b.host.now());
-      void waiting(b, slow, { host: dying });
+      const dying = new TestMachine(b.machine.now());
+      void waiting(b, slow, { machine: dying });
       if (dies === "reading") {
         await b.store.run("update lease set until = 0");
         await dying.pass(1_000);
         assertEquals(await runsOf(b.store), ["orders/m/1 running manual"]);
       }
       await b.scheduler.start();
-      await b.host.pass(HOUR);
+      await b.machine.pass(HOUR);
       await b.scheduler.stop();
       const over = "orders/m/1 cancelled its process died before it wrote anything manual";
       assertEquals([began, await runsOf(b.store)], [[], [over]], dies);
@@ -140,12 +144,12 @@ testBoth(
       ],
     });
     await using b = await bench({ start: MORNING, recipes: [read], accountOf: () => "A" });
-    const dying = new TestHost(b.host.now());
-    void waiting(b, read, { host: dying });
+    const dying = new TestMachine(b.machine.now());
+    void waiting(b, read, { machine: dying });
     await b.store.run("update lease set until = 0");
     await dying.pass(1_000);
     await b.scheduler.start();
-    await b.host.pass(HOUR);
+    await b.machine.pass(HOUR);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [
       "look/m/1 cancelled its process died; to continue it: hsgate rerun look/m/1 manual",
@@ -155,7 +159,7 @@ testBoth(
         calendars: builtInCalendars,
         runKey: "look/m/1",
         fromStart: false,
-        now: b.host.now(),
+        now: b.machine.now(),
       }),
       true,
     );
@@ -170,12 +174,12 @@ testBoth(
 testBoth("a manual write whose process died during it waits for a person", async () => {
   const write = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
-  const dying = new TestHost(b.host.now());
-  void waiting(b, write, { host: dying });
+  const dying = new TestMachine(b.machine.now());
+  void waiting(b, write, { machine: dying });
   await b.store.run("update lease set until = 0");
   await dying.pass(1_000);
   await b.scheduler.start();
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   await b.scheduler.stop();
   assertEquals(await runsOf(b.store), ["orders/m/1 waiting_recovery manual"]);
 });
@@ -190,14 +194,14 @@ async function takenOver(inner: CompiledRecipe) {
     steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
   });
   const b = await bench({ start: "2025-12-22T01:59Z", recipes: [outer, inner] });
-  const dying = new TestHost(b.host.now());
-  await b.another("p0", { host: dying }).start();
+  const dying = new TestMachine(b.machine.now());
+  await b.another("p0", { machine: dying }).start();
   await dying.pass(2 * MINUTE);
   // The inner run's lease was renewed later than the outer run's.
-  await b.store.run("update run set lease_until = ? where recipe = 'inner'", b.host.now() + HOUR);
-  b.host.sleep(3 * MINUTE);
+  await b.store.run("update run set lease_until = ? where recipe = 'inner'", b.machine.now() + HOUR);
+  b.machine.sleep(3 * MINUTE);
   await b.scheduler.start();
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   await b.scheduler.stop();
   return b;
 }
@@ -264,7 +268,7 @@ testBoth("an inner run ends with its outer run, and no scheduler continues it", 
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [inner, outer] });
   await b.scheduler.start();
   // Its lease expires, and so does the lease of the inner run.
-  await b.host.pass(5 * MINUTE);
+  await b.machine.pass(5 * MINUTE);
   assertEquals([began, await runsOf(b.store)], [1, [
     "inner/m/outer/s1/2025-12-22T02:00:00Z/in cancelled stopped manual",
     "outer/s1/2025-12-22T02:00:00Z failed timeout live",
@@ -306,7 +310,7 @@ Deno.test(
     });
     await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [outer, inner] });
     await b.scheduler.start();
-    await b.host.pass(2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     await b.scheduler.stop();
     const keys = (await b.store.all<{ key: string; params: string }>(
       "select run_key as key, params from run where recipe = 'inner' order by started_at, rowid",
@@ -348,7 +352,7 @@ const open = (began: string[], given: Partial<CompiledRecipe> = {}) =>
   });
 
 const settled = async (b: Bench, runKey: string) =>
-  await resolveOutcome(b.store, { runKey, state: "failed", actor: "me", now: b.host.now() });
+  await resolveOutcome(b.store, { runKey, state: "failed", actor: "me", now: b.machine.now() });
 
 testBoth(
   "Scheduler skips slots while their recipe has an unresolved write, and does not release them later",
@@ -356,17 +360,17 @@ testBoth(
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
     await b.scheduler.start();
-    await b.host.pass(6 * MINUTE); // slots at 02:00, 02:02 and 02:04
+    await b.machine.pass(6 * MINUTE); // slots at 02:00, 02:02 and 02:04
     const skipped = (await findRun(b.store, "orders/s1/2025-12-22T02:02:00Z"))!; // it was listed
     assertStringIncludes(
-      await describeRun(b.store, skipped, { zone: "UTC", now: b.host.now() }),
+      await describeRun(b.store, skipped, { zone: "UTC", now: b.machine.now() }),
       'was skipped because the outcome of the writes of "orders/s1/2025-12-22T02:00:00Z" is unknown: check the ' +
         `account's orders, then run "hsgate resolve orders/s1/2025-12-22T02:00:00Z ok|failed"`,
     );
     assertEquals(await settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
-    await b.host.pass(50_000);
+    await b.machine.pass(50_000);
     assertEquals(began, ["02:00:00"]);
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     await b.scheduler.stop();
     assertEquals(began, ["02:00:00", "02:06:00"]);
     assertEquals(await runsOf(b.store), [
@@ -384,13 +388,13 @@ Deno.test(
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
     await b.scheduler.start();
-    await b.host.pass(6 * MINUTE);
+    await b.machine.pass(6 * MINUTE);
     assertEquals((await runsOf(b.store)).slice(1), [
       "orders/s1/2025-12-22T02:02:00Z skipped superseded live",
       "orders/s1/2025-12-22T02:04:00Z due held:recovery live",
     ]);
     await settled(b, "orders/s1/2025-12-22T02:00:00Z");
-    await b.host.pass(10_000);
+    await b.machine.pass(10_000);
     await b.scheduler.stop();
     assertEquals(began, ["02:00:00", "02:04:00"]);
   },
@@ -409,17 +413,17 @@ testBoth(
       const other = orders(began, { schedules: [every(2 * MINUTE)] });
       await using b = await bench({ start: "2025-12-22T01:58Z", recipes: [lost, other] });
       await b.scheduler.start();
-      await b.host.pass(90_000);
-      await b.host.pass(waitMs - 2 * MINUTE);
+      await b.machine.pass(90_000);
+      await b.machine.pass(waitMs - 2 * MINUTE);
       // Its schedule names no more slots from here on.
       await b.scheduler.reload([lost, { ...other, schedules: [{ ...close45, id: "s2" }] }]);
-      await b.host.pass(waitMs > 10 * MINUTE ? 7 * MINUTE : MINUTE);
+      await b.machine.pass(waitMs > 10 * MINUTE ? 7 * MINUTE : MINUTE);
       const waits = (await runsOf(b.store)).filter((line) =>
         line.startsWith("orders") && line.includes(" due ")
       );
       assertEquals(waits.length, last === "ok live" ? 1 : 0);
       await settled(b, "lost/s1/2025-12-22");
-      await b.host.pass(MINUTE);
+      await b.machine.pass(MINUTE);
       await b.scheduler.stop();
       assertEquals(began.length, last === "ok live" ? 1 : 0);
       assertStringIncludes((await runsOf(b.store)).at(-1)!, last);
@@ -433,12 +437,12 @@ testBoth("runLatestSlot() does not queue slots behind the recipe's own unresolve
   await using b = await bench({ start: "2025-12-22T02:00Z", recipes: [] });
   const options = { deps: depsOf(b), claimer: hand("A") };
   assertEquals((await runLatestSlot(write, options))?.outcome.state, "unknown");
-  b.host.jump(2 * MINUTE);
+  b.machine.jump(2 * MINUTE);
   assertEquals((await runLatestSlot(write, options))?.outcome, { state: "refused", reason: "recovery" });
   assertEquals(await runsOf(b.store), [
     "orders/s1/2025-12-22T02:00:00Z unknown write live",
     "orders/s1/2025-12-22T02:02:00Z skipped overlap live",
   ]);
-  await recoverExpired(b.store, b.host.now());
+  await recoverExpired(b.store, b.machine.now());
   assertEquals(began.length, 1);
 });

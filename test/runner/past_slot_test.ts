@@ -47,19 +47,19 @@ testBoth(
     });
     await b.scheduler.start();
     await b.scheduler.stop();
-    b.host.jump(90 * MINUTE);
+    b.machine.jump(90 * MINUTE);
     const evening = b.another("p2");
     await evening.start();
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     await evening.stop();
     assertEquals([await runsOf(b.store), read], [["eod/s1/2025-12-22 ok catchup"], [
       "2025-12-22 at 2025-12-22T09:30",
     ]]);
     // No scheduler runs from Monday night to Wednesday morning: Tuesday's report is no longer available.
-    b.host.jump(38 * HOUR);
+    b.machine.jump(38 * HOUR);
     const later = b.another("p3");
     await later.start();
-    await b.host.pass(HOUR);
+    await b.machine.pass(HOUR);
     await later.stop();
     assertEquals(await runsOf(b.store), [
       "eod/s1/2025-12-22 ok catchup",
@@ -89,14 +89,14 @@ testBoth(
     });
     await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
     await b.scheduler.start();
-    await b.host.pass(2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     assertEquals(read.length, 1);
     await b.scheduler.stop();
     isCut = false;
-    b.host.jump(12 * HOUR);
+    b.machine.jump(12 * HOUR);
     const next = b.another("p2");
     await next.start();
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     await next.stop();
     assertEquals(read, ["2025-12-22 at 2025-12-22T08:45"]);
     assertStringIncludes((await errorsOf(b)).at(-1)?.error ?? "", refusal("2025-12-22"));
@@ -111,7 +111,7 @@ testBoth(
   async () => {
     const eod = recipe({ steps: [reading([])] });
     await using b = await bench({ start: "2025-12-23T10:00Z", recipes: [eod] });
-    const now = b.host.now();
+    const now = b.machine.now();
     for (const refused of [planBackfill, backfill]) {
       await assertRejects(
         async () =>
@@ -164,17 +164,17 @@ testBoth("rerun() refuses to read as of now for a past day, unless the run keeps
   });
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
   await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   await b.scheduler.stop();
   assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 failed step live"]);
-  b.host.jump(2 * DAY);
+  b.machine.jump(2 * DAY);
   fails = false;
   const again = async (fromStart: boolean) =>
     await rerun(b.store, {
       calendars: builtInCalendars,
       runKey: "eod/s1/2025-12-22",
       fromStart,
-      now: b.host.now(),
+      now: b.machine.now(),
       recipe: eod,
     });
   await assertRejects(
@@ -189,7 +189,7 @@ testBoth("rerun() refuses to read as of now for a past day, unless the run keeps
         calendars: builtInCalendars,
         runKey: "eod/s1/2025-12-22",
         fromStart: false,
-        now: b.host.now(),
+        now: b.machine.now(),
         recipe: fresh,
       }),
     TypeError,
@@ -208,7 +208,7 @@ testBoth("approveRun() and resumeRecipe() do not run past slots that read presen
   await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [eod] });
   await b.scheduler.start();
   await b.scheduler.stop();
-  b.host.jump(2 * HOUR);
+  b.machine.jump(2 * HOUR);
   await b.scheduler.tick();
   assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 waiting_approval misfire live"]);
   const approve = async () =>
@@ -216,25 +216,25 @@ testBoth("approveRun() and resumeRecipe() do not run past slots that read presen
       calendars: builtInCalendars,
       runKey: "eod/s1/2025-12-22",
       actor: "me",
-      now: b.host.now(),
+      now: b.machine.now(),
       recipe: eod,
     });
-  b.host.jump(DAY);
+  b.machine.jump(DAY);
   await assertRejects(
     approve,
     TypeError,
     `Cannot approve "eod/s1/2025-12-22": step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
   );
-  b.host.jump(-DAY);
+  b.machine.jump(-DAY);
   assertEquals((await approve()).state, "due");
 
   const all = { ...eod, name: "all", misfire: { graceMs: MINUTE, action: "all", max: 10 } } as const;
   await using c = await bench({ start: "2025-12-22T08:00Z", recipes: [all] });
   await c.scheduler.tick();
-  await pauseRecipe(c.store, "all", { why: "a trial", now: c.host.now() });
-  c.host.jump(DAY + 2 * HOUR);
+  await pauseRecipe(c.store, "all", { why: "a trial", now: c.machine.now() });
+  c.machine.jump(DAY + 2 * HOUR);
   const left: string[] = [];
-  const now = c.host.now();
+  const now = c.machine.now();
   const caughtUp = await resumeRecipe(c.store, all, {
     calendars: builtInCalendars,
     now,
@@ -264,7 +264,7 @@ testBoth(
       deps: {
         calendars: () => builtInCalendars,
         store: b.store,
-        host: b.host,
+        machine: b.machine,
         out: "",
         redactor: b.redactor,
         client: () => Promise.reject(),
@@ -274,14 +274,14 @@ testBoth(
     };
     const sunday = await runManual(eod, { ...options, id: "1" });
     assertEquals([sunday.outcome.state, read], ["ok", ["2025-12-21 at 2025-12-21T10:00"]]);
-    const now = b.host.now();
+    const now = b.machine.now();
     const key = await addManualRun(b.store, eod, {
       calendars: builtInCalendars,
       id: "2",
       now,
       drawTraceId: () => "1",
     });
-    b.host.jump(DAY);
+    b.machine.jump(DAY);
     assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
   },
 );
@@ -305,7 +305,7 @@ testBoth("an inner recipe uses the day of the outer recipe, whatever its own cal
   });
   await using b = await bench({ start: "2025-12-19T05:30Z", recipes: [inner, outer] });
   await b.scheduler.start();
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   await b.scheduler.stop();
   assertEquals(seen, [[
     { date: "2025-12-18", zone: "America/New_York", calendar: "XNYS" },
@@ -337,7 +337,7 @@ testBoth(
       ],
     });
     await b.scheduler.start();
-    await b.host.pass(HOUR);
+    await b.machine.pass(HOUR);
     await b.scheduler.stop();
     assertEquals(
       (await b.store.all<{ line: string }>(

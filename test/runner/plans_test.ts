@@ -80,11 +80,11 @@ Deno.test("no statement of a tick, a run, why or runs reads the whole history", 
   ];
   await using b = await bench({ start: "2025-12-22T00:00:00Z", recipes, store });
   await b.scheduler.start();
-  await b.host.pass(DAY);
-  b.host.sleep(3 * DAY);
-  await b.host.pass(HOUR);
+  await b.machine.pass(DAY);
+  b.machine.sleep(3 * DAY);
+  await b.machine.pass(HOUR);
   await b.scheduler.stop();
-  const now = b.host.now();
+  const now = b.machine.now();
   await insertNotice(store, { dedupeKey: "k", channel: "c", body: "{}" }, now);
   await pauseRecipe(store, "eod", { why: "a test", now });
   const listing = { now, loadedAt: now, lookbackMs: DAY, drawTraceId: () => "t" };
@@ -151,7 +151,7 @@ async function countStatements(recipes: number): Promise<number[]> {
   });
   const counts: number[] = [];
   for (const passed of [0, MINUTE, HOUR, 2 * DAY]) {
-    await b.host.pass(passed);
+    await b.machine.pass(passed);
     const before = count;
     await b.scheduler.tick();
     counts.push(count - before);

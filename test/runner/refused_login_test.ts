@@ -69,7 +69,7 @@ const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, dr
 /** Lets real sockets work while virtual minutes pass. */
 async function pass(b: Bench, minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     for (let turn = 0; turn < 400 && b.scheduler.running.length > 0; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -87,7 +87,7 @@ Deno.test("a login rejected for now is reported and retried after growing waits,
       recipes: [asking({ notify })],
       client: () => Promise.resolve(client),
     });
-    const client = far.connect(() => b.host.monotonic());
+    const client = far.connect(() => b.machine.monotonic());
     await using _ = b;
     await b.scheduler.start();
     await pass(b, 2 * 60); // slots at 00:10, 00:20 and so on
@@ -137,7 +137,7 @@ Deno.test("a wrong password: only one login in total, by a scheduler, another pr
     client: () => Promise.resolve(client),
     passwordMarkOf,
   });
-  const client = far.connect(() => b.host.monotonic());
+  const client = far.connect(() => b.machine.monotonic());
   await using _ = b;
   await b.scheduler.start();
   await pass(b, 70);
@@ -159,7 +159,7 @@ Deno.test("a wrong password: only one login in total, by a scheduler, another pr
   const told = await why(b.store, eod, {
     calendars: builtInCalendars,
     date: "2025-12-22",
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   assertStringIncludes(told, 'the broker refused the password (found by run "ask/s1/2025-12-22T00:10:00Z")');
   await b.scheduler.stop();
@@ -167,12 +167,12 @@ Deno.test("a wrong password: only one login in total, by a scheduler, another pr
   // Each crontab start is a process of its own, with a new client.
   const start = async (password: string) => {
     await using store = await openSqlite(file);
-    await using fresh = far.connect(() => b.host.monotonic());
+    await using fresh = far.connect(() => b.machine.monotonic());
     const mark = markOf(password);
     const deps = {
       calendars: () => builtInCalendars,
       store,
-      host: b.host,
+      machine: b.machine,
       out: "",
       redactor: b.redactor,
       client: () => Promise.resolve(fresh),
@@ -188,7 +188,7 @@ Deno.test("a wrong password: only one login in total, by a scheduler, another pr
     return (await runLatestSlot(eod, { deps, claimer }))?.outcome;
   };
   for (let count = 0; count < 5; count++) {
-    b.host.jump(HOUR);
+    b.machine.jump(HOUR);
     assertEquals(await start("secret"), { state: "refused", reason: "password" });
   }
   assertEquals(far.logins(), 1);
@@ -203,7 +203,7 @@ Deno.test("a wrong password: only one login in total, by a scheduler, another pr
 
   // A changed password is tried automatically.
   far.state.refusal = undefined;
-  b.host.jump(HOUR);
+  b.machine.jump(HOUR);
   const another = ["other", "third"].find((each) => {
     const { salt, mark } = JSON.parse(data);
     return markPassword(each, salt) !== mark;
@@ -220,7 +220,7 @@ Deno.test("a person allows the login again by resuming the recipe that found it 
   const b: Bench = await bench({
     start: "2025-12-22T00:05Z",
     recipes: [asking(), eod],
-    client: () => Promise.resolve(client ??= far.connect(() => b.host.monotonic())),
+    client: () => Promise.resolve(client ??= far.connect(() => b.machine.monotonic())),
   });
   await using _ = b;
   await b.scheduler.start();
@@ -228,13 +228,17 @@ Deno.test("a person allows the login again by resuming the recipe that found it 
   assertEquals(far.logins(), 1);
   far.state.refusal = undefined;
   client = undefined;
-  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-  await resumeRecipe(b.store, eod, { calendars: builtInCalendars, ...listing(b.host.now()), catchUp: false });
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.machine.now() });
+  await resumeRecipe(b.store, eod, {
+    calendars: builtInCalendars,
+    ...listing(b.machine.now()),
+    catchUp: false,
+  });
   await pass(b, 60);
   assertEquals(far.logins(), 1);
   await resumeRecipe(b.store, asking(), {
     calendars: builtInCalendars,
-    ...listing(b.host.now()),
+    ...listing(b.machine.now()),
     catchUp: false,
   });
   await pass(b, 12);
@@ -251,7 +255,7 @@ Deno.test("a step that catches a rejected login does not hide it", async () => {
     recipes: [asking({ steps: [step({ run: (context) => askFunds(context).catch(() => "fine") })] })],
     client: () => Promise.resolve(client),
   });
-  const client = far.connect(() => b.host.monotonic());
+  const client = far.connect(() => b.machine.monotonic());
   await using _ = b;
   await b.scheduler.start();
   await pass(b, 40);

@@ -289,9 +289,9 @@ Deno.test("a scheduler prunes while it runs, and a slot whose run was removed do
     retention: { ...keep, runsDays: 30, logDays: 1 },
   });
   await b.scheduler.start();
-  await b.host.pass(DAY);
-  for (let n = 0; n < 40; n++) await addOld(b.store, `eod/${n}`, { days: 40 + n, now: b.host.now() });
-  await b.host.pass(2 * HOUR);
+  await b.machine.pass(DAY);
+  for (let n = 0; n < 40; n++) await addOld(b.store, `eod/${n}`, { days: 40 + n, now: b.machine.now() });
+  await b.machine.pass(2 * HOUR);
   await b.scheduler.stop();
   const left = await keys(b.store);
   assertEquals([left.length, left.includes("eod/39"), left.includes("eod/0")], [10, false, true]);
@@ -299,20 +299,20 @@ Deno.test("a scheduler prunes while it runs, and a slot whose run was removed do
   // A crontab line that starts the latest slot finds its run.
   const row = await addLatestSlot(b.store, daily, {
     calendars: builtInCalendars,
-    now: b.host.now(),
+    now: b.machine.now(),
     drawTraceId: () => "t",
   });
   assertEquals(row?.state, "ok");
   const past = await why(b.store, daily, {
     calendars: builtInCalendars,
     date: "2025-11-03",
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   assertStringIncludes(past, "the store has deleted old runs of this recipe, up to the slot of");
   const young = await why(b.store, daily, {
     calendars: builtInCalendars,
     date: "2025-12-19",
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   assert(!young.includes("removed"), young);
 });

@@ -20,7 +20,7 @@ Deno.test("executeRun() logs the messages and milestones of a step, without secr
   });
   await using b = await bench({ start: "2025-12-23T08:44Z", recipes: [recipe({ steps: [talker] })] });
   await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   await b.scheduler.stop();
   const lines = await logOf(b.store, "eod/s1/2025-12-23");
   assertEquals(lines.map(({ level, step, text }) => [level, step, text]), [
@@ -87,7 +87,7 @@ Deno.test("executeRun() fails a step whose file contains a secret, and does not 
   });
   await using b = await bench({ start: "2025-12-23T08:44Z", recipes: [recipe({ steps: [careless] })] });
   await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   await b.scheduler.stop();
   assertEquals(await runsOf(b.store), ["eod/s1/2025-12-23 failed step live"]);
   assertEquals(await b.store.all("select 1 from artifact"), []);

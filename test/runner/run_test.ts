@@ -17,7 +17,7 @@ import { at, bench, close45, DAY, HOUR, MINUTE, recipe, runsOf, step, temporaryF
 async function runSteps(steps: CompiledStep[], given: Parameters<typeof recipe>[0] = {}) {
   await using b = await bench({ start: "2025-12-24T04:44Z", recipes: [recipe({ steps, ...given })] });
   await b.scheduler.start();
-  await b.host.pass(30 * MINUTE);
+  await b.machine.pass(30 * MINUTE);
   await b.scheduler.stop();
   const rows = (await b.store.all<{ line: string }>(
     "select step_id || ' ' || attempt || ' ' || state || coalesce(' ' || error, '') as line from step_run order by started_at, step_id, attempt",
@@ -184,7 +184,7 @@ testBoth("runLatestSlot() runs the scheduler's run under the same key, and only 
   const deps = {
     calendars: () => builtInCalendars,
     store: b.store,
-    host: b.host,
+    machine: b.machine,
     out: "out",
     redactor: new Redactor(),
     client: () => Promise.reject(new TypeError("none")),
@@ -204,7 +204,7 @@ testBoth("runLatestSlot() runs the scheduler's run under the same key, and only 
   await b.scheduler.tick();
   await b.scheduler.drain();
   assertEquals(ran, 1);
-  b.host.jump(2 * DAY);
+  b.machine.jump(2 * DAY);
   const holiday = await runLatestSlot(eod, { deps, claimer });
   assertEquals(holiday, {
     runKey: "eod/s1/2025-12-25",
@@ -225,7 +225,7 @@ testBoth(
       ],
     });
     await using b = await bench({ start: "2025-12-31T12:00Z", recipes: [eod] });
-    const range = { from: "2025-12-22", to: "2025-12-26", now: b.host.now(), drawTraceId: () => "1" };
+    const range = { from: "2025-12-22", to: "2025-12-26", now: b.machine.now(), drawTraceId: () => "1" };
     assertEquals(await backfill(b.store, eod, { calendars: builtInCalendars, ...range, mode: "missing" }), [
       "eod/s1/2025-12-22",
       "eod/s1/2025-12-23",
@@ -253,7 +253,7 @@ testBoth(
         calendars: builtInCalendars,
         runKey: "eod/s1/2025-12-23",
         fromStart: true,
-        now: b.host.now(),
+        now: b.machine.now(),
       }),
       true,
     );
@@ -279,12 +279,12 @@ Deno.test("why() gives one true line for a day", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [eod] });
   const ask = async (date: string) =>
-    await why(b.store, eod, { calendars: builtInCalendars, date, now: b.host.now() });
+    await why(b.store, eod, { calendars: builtInCalendars, date, now: b.machine.now() });
   assertStringIncludes(await ask("2025-12-22"), "no scheduler has run with this schedule yet");
   await b.scheduler.start();
-  await b.host.pass(6 * HOUR);
+  await b.machine.pass(6 * HOUR);
   assertEquals(await ask("2025-12-23"), "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong");
-  await b.host.pass(3 * DAY);
+  await b.machine.pass(3 * DAY);
   await b.scheduler.stop();
   assertEquals(
     await ask("2025-12-22"),
@@ -296,7 +296,7 @@ Deno.test("why() gives one true line for a day", async () => {
   );
   assertEquals(await ask("2025-12-25"), "eod/s1/2025-12-25 was skipped because the exchange was closed");
   assertEquals(await ask("2025-12-27"), "nothing is to run: 2025-12-27 is a weekend");
-  b.host.jump(5 * DAY);
+  b.machine.jump(5 * DAY);
   assertStringIncludes(
     await ask("2025-12-29"),
     "no scheduler has run since 2025-12-26 14:00 Asia/Hong_Kong",
@@ -338,17 +338,17 @@ testBoth("notices are sent once, and retried when they fail", async () => {
   const bad = recipe({ notify, steps: [step({ run: () => Promise.reject(new Error("no")) })] });
   await using b = await bench({ start: "2025-12-23T08:44Z", recipes: [bad] });
   await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   assertEquals(sent, []);
   up = true;
-  await b.host.pass(2 * DAY / 48);
+  await b.machine.pass(2 * DAY / 48);
   await b.scheduler.stop();
   assertEquals(sent, [{
     outcome: { state: "failed", reason: "step", failedStep: "one", error: "no" },
     slot: "2025-12-23T08:45:00Z",
   }]);
   // Processes that share a store send it once; the row says that it was sent.
-  assertEquals(await deliverNotices(b.store, () => () => Promise.reject(new Error()), b.host), 0);
+  assertEquals(await deliverNotices(b.store, () => () => Promise.reject(new Error()), b.machine), 0);
 });
 
 Deno.test("pingUrl() identifies the run by an id computed from its key", async () => {

@@ -36,7 +36,7 @@ testBoth(
     const other = b.another("p2", { recipes: [renamed] });
     await b.scheduler.tick();
     await other.tick();
-    b.host.jump(60 * MINUTE); // 10:00
+    b.machine.jump(60 * MINUTE); // 10:00
     await other.tick();
     await b.scheduler.tick();
     await Promise.all([b.scheduler.drain(), other.drain()]);
@@ -48,7 +48,7 @@ testBoth(
     ]);
     // A line of a crontab that has read the old text is such a process as well, whoever comes first.
     assertEquals((await addLatestSlot(b.store, old, start("2025-08-15T02:01Z")))?.reason, "duplicate_slot");
-    b.host.jump(3 * DAY);
+    b.machine.jump(3 * DAY);
     assertEquals((await addLatestSlot(b.store, old, start("2025-08-18T02:00Z")))?.state, "due");
     await other.tick();
     assertEquals((await runsOf(b.store)).slice(2), [
@@ -89,16 +89,16 @@ testBoth("an edit that moves the slot of a finished session to a later time leav
   const late = recipe({ schedules: [afterClose("s1", 30)] });
   await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });
   await b.scheduler.start();
-  await b.host.pass(15 * MINUTE); // 16:15
+  await b.machine.pass(15 * MINUTE); // 16:15
   await b.scheduler.reload([late]);
-  await b.host.pass(30 * MINUTE); // 16:45
+  await b.machine.pass(30 * MINUTE); // 16:45
   await b.scheduler.stop();
   assertEquals(await runsOf(b.store), ["eod/s1/2025-08-15 ok live"]);
   assertEquals(await eventsOf(b.store, "key_taken"), [
     'eod/s1/2025-08-15 {"slot":"2025-08-15T08:30:00Z","by":"2025-08-15T08:10:00Z"}',
   ]);
   assertStringIncludes(
-    await why(b.store, late, { calendars: builtInCalendars, date: "2025-08-15", now: b.host.now() }),
+    await why(b.store, late, { calendars: builtInCalendars, date: "2025-08-15", now: b.machine.now() }),
     "nothing ran at 2025-08-15 16:30 Asia/Hong_Kong: the schedule was edited after the slot at 2025-08-15 " +
       "16:10 Asia/Hong_Kong had its run, and a session has only one run",
   );
@@ -113,9 +113,9 @@ Deno.test("one pass runs an instant once, and also when the first schedule's key
   const late = recipe({ schedules: [afterClose("a", 30), afterClose("b", 30), afterClose("c", 30)] });
   await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });
   await b.scheduler.start();
-  await b.host.pass(15 * MINUTE); // 16:15, the session of "a" has its run
+  await b.machine.pass(15 * MINUTE); // 16:15, the session of "a" has its run
   await b.scheduler.reload([late]);
-  b.host.sleep(3 * DAY + 30 * MINUTE); // two slots of each schedule are listed at once
+  b.machine.sleep(3 * DAY + 30 * MINUTE); // two slots of each schedule are listed at once
   await b.scheduler.tick();
   await b.scheduler.drain();
   assertEquals(await runsOf(b.store), [

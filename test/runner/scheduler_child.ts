@@ -13,7 +13,8 @@ import { gateway } from "../../lib/transports/gateway.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
 import { lines } from "./nothing_lost.ts";
-import { every, realHost, recipe, step } from "./support.ts";
+import { systemMachine } from "../../lib/time.ts";
+import { every, recipe, step } from "./support.ts";
 
 /** Options of the process, as JSON in its only argument. */
 export interface Job {
@@ -156,7 +157,7 @@ if (import.meta.main) {
   const scheduler = new Scheduler({
     calendars: () => builtInCalendars,
     store,
-    host: { ...realHost, now: () => look(Date.now()), random: draw },
+    machine: { ...systemMachine, now: () => look(Date.now()), random: draw },
     holder,
     recipes,
     out: folder,

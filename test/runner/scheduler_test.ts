@@ -5,6 +5,7 @@ import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { testBoth } from "./both_stores.ts";
+import { randomFrom } from "../../lib/time.ts";
 import {
   at,
   bench,
@@ -14,12 +15,11 @@ import {
   HOUR,
   iso,
   MINUTE,
-  numbers,
   orders,
   recipe,
   runsOf,
   step,
-  TestHost,
+  TestMachine,
 } from "./support.ts";
 
 const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
@@ -29,7 +29,7 @@ testBoth(
   async () => {
     await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [recipe()] });
     await b.scheduler.start();
-    await b.host.pass(6.5 * DAY);
+    await b.machine.pass(6.5 * DAY);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [
       "eod/s1/2025-12-23 ok live",
@@ -59,7 +59,7 @@ async function afterAWeekAway(policy: CompiledRecipe["misfire"], given: Partial<
   });
   await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [eod] });
   await b.scheduler.tick();
-  b.host.jump(at("2025-12-12T09:00Z") - b.host.now());
+  b.machine.jump(at("2025-12-12T09:00Z") - b.machine.now());
   await b.scheduler.tick();
   await b.scheduler.drain();
   return { order, rows: (await runsOf(b.store)).map((line) => line.replace("eod/s1/2025-12-", "")) };
@@ -106,7 +106,7 @@ testBoth(
       recipes: [recipe({ schedules: [every(HOUR)] })],
     });
     await b.scheduler.tick();
-    b.host.jump(20 * DAY);
+    b.machine.jump(20 * DAY);
     await b.scheduler.tick();
     assertEquals((await b.store.get<{ n: number }>("select count(*) as n from run"))!.n, 14 * 24);
     assertEquals(
@@ -122,9 +122,9 @@ Deno.test("Scheduler repeats nothing when the clock is set back, and records the
   const hourly = recipe({ schedules: [every(HOUR)], misfire: { graceMs: HOUR, action: "skip", max: 0 } });
   await using b = await bench({ start: "2025-01-01T00:30Z", recipes: [hourly] });
   await b.scheduler.start();
-  await b.host.pass(3 * HOUR);
-  b.host.jump(-2 * HOUR);
-  await b.host.pass(4 * HOUR);
+  await b.machine.pass(3 * HOUR);
+  b.machine.jump(-2 * HOUR);
+  await b.machine.pass(4 * HOUR);
   await b.scheduler.stop();
   assertEquals(
     await runsOf(b.store),
@@ -145,13 +145,13 @@ testBoth("F21: each run key runs once over both New York clock changes, sleep an
     ];
     await using b = await bench({ start: zone[0]!, recipes: [recipe({ schedules, overlap: "parallel" })] });
     await b.scheduler.start();
-    await b.host.pass(20 * HOUR);
-    b.host.sleep(9 * HOUR); // the machine sleeps during a run
-    await b.host.pass(10 * HOUR);
-    b.host.jump(HOUR);
-    await b.host.pass(10 * HOUR);
-    b.host.jump(-HOUR);
-    await b.host.pass(at(zone[1]!) - b.host.now());
+    await b.machine.pass(20 * HOUR);
+    b.machine.sleep(9 * HOUR); // the machine sleeps during a run
+    await b.machine.pass(10 * HOUR);
+    b.machine.jump(HOUR);
+    await b.machine.pass(10 * HOUR);
+    b.machine.jump(-HOUR);
+    await b.machine.pass(at(zone[1]!) - b.machine.now());
     await b.scheduler.stop();
     const ran = b.events.flatMap((event) => event.type === "run-ended" ? [event.runKey] : []);
     assertEquals(new Set(ran).size, ran.length, "none twice");
@@ -179,9 +179,9 @@ testBoth(
     const began: string[] = [];
     await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [orders(began)] });
     await b.scheduler.start();
-    await b.host.pass(12 * HOUR);
-    b.host.sleep(20 * HOUR); // past the slot of the half-day
-    await b.host.pass(4 * DAY);
+    await b.machine.pass(12 * HOUR);
+    b.machine.sleep(20 * HOUR); // past the slot of the half-day
+    await b.machine.pass(4 * DAY);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [
       "orders/s1/2025-12-23 ok live",
@@ -195,7 +195,7 @@ testBoth(
       recipes: [orders(began), recipe({ name: "read" })],
     });
     await beyond.scheduler.start();
-    await beyond.host.pass(4.5 * DAY);
+    await beyond.machine.pass(4.5 * DAY);
     await beyond.scheduler.stop();
     assertEquals(await runsOf(beyond.store), [
       "orders/s1/2027-12-31 ok live",
@@ -225,7 +225,7 @@ testBoth("F22: a write that the market rejects is not retried", async () => {
   });
   await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [refused] });
   await b.scheduler.start();
-  await b.host.pass(12 * HOUR);
+  await b.machine.pass(12 * HOUR);
   await b.scheduler.stop();
   assertEquals([tries, await runsOf(b.store)], [1, ["orders/s1/2025-12-23 failed step live"]]);
 });
@@ -245,14 +245,14 @@ testBoth(
     });
     await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang, recipe({ name: "read" })] });
     // The process dies: the time of its machine stands still. Another takes over once the lease has run out.
-    const dying = new TestHost(b.host.now());
-    await b.another("p0", { host: dying }).start();
+    const dying = new TestMachine(b.machine.now());
+    await b.another("p0", { machine: dying }).start();
     await dying.pass(2.1 * HOUR);
     assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 running live"]);
-    b.host.sleep(2.5 * HOUR);
+    b.machine.sleep(2.5 * HOUR);
     const second = b.another("p2");
     await second.start();
-    await b.host.pass(DAY);
+    await b.machine.pass(DAY);
     assertEquals(await runsOf(b.store), [
       "orders/s1/2025-12-22 waiting_recovery live",
       "read/s1/2025-12-22 ok live",
@@ -264,10 +264,10 @@ testBoth(
         runKey: "orders/s1/2025-12-22",
         state: "ok",
         actor: "a person",
-        now: b.host.now(),
+        now: b.machine.now(),
       }),
     );
-    await b.host.pass(DAY);
+    await b.machine.pass(DAY);
     await second.stop();
     assertEquals(began, ["orders/s1/2025-12-22#one", "orders/s1/2025-12-24#one"]);
   },
@@ -296,9 +296,9 @@ testBoth("F24: two schedulers share an account: one holds it, a stale hold is re
   const second = b.another("p2");
   await b.scheduler.start();
   await second.start();
-  await b.host.pass(45 * MINUTE + 30_000);
+  await b.machine.pass(45 * MINUTE + 30_000);
   assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["due", "due", "due"]);
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   await Promise.all([b.scheduler.stop(), second.stop()]);
   assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["ok", "ok", "ok"]);
   assertEquals(most, 1);
@@ -325,12 +325,12 @@ testBoth(
     });
     await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [long] });
     await b.scheduler.start();
-    await b.host.pass(2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     assertEquals(await b.scheduler.stop(), true);
     assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 due stopped live"]);
     const second = b.another("p2");
     await second.start();
-    await b.host.pass(MINUTE);
+    await b.machine.pass(MINUTE);
     await second.stop();
     assertEquals(done, ["first", "second 1 1", "second 2 1"]);
     assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok live"]);
@@ -350,9 +350,9 @@ testBoth("Scheduler.stop() lets a write end", async () => {
   });
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [slow] });
   await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   const stopped = b.scheduler.stop();
-  await b.host.pass(20_000);
+  await b.machine.pass(20_000);
   assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 running live"]);
   finish();
   assertEquals(await stopped, true);
@@ -370,14 +370,14 @@ testBoth("Scheduler resolves overlaps by the recipe's policy", async () => {
         run: ({ signal, slot }) =>
           new Promise((resolve, reject) => {
             if (slot !== "2025-01-01T00:10:00Z") return resolve(null);
-            b.host.setTimer(35 * MINUTE, () => resolve(null));
+            b.machine.setTimer(35 * MINUTE, () => resolve(null));
             signal.addEventListener("abort", () => reject(signal.reason));
           }),
       })],
     });
     const b = await bench({ start: "2025-01-01T00:05Z", recipes: [slow] });
     await b.scheduler.start();
-    await b.host.pass(44 * MINUTE);
+    await b.machine.pass(44 * MINUTE);
     await b.scheduler.stop();
     rows[overlap] = (await runsOf(b.store)).map((line) => line.replace(/^.*T00:(\d\d):00Z/, "$1"));
     await b[Symbol.asyncDispose]();
@@ -396,15 +396,15 @@ testBoth(
     for (const catchUp of [false, true]) {
       await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [recipe()] });
       await b.scheduler.start();
-      await b.host.pass(DAY);
-      await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-      await b.host.pass(2 * DAY);
+      await b.machine.pass(DAY);
+      await pauseRecipe(b.store, "eod", { why: "away", now: b.machine.now() });
+      await b.machine.pass(2 * DAY);
       await resumeRecipe(b.store, recipe(), {
         calendars: builtInCalendars,
-        ...listing(b.host.now()),
+        ...listing(b.machine.now()),
         catchUp,
       });
-      await b.host.pass(DAY);
+      await b.machine.pass(DAY);
       await b.scheduler.stop();
       const missed = catchUp ? "ok catchup" : "skipped paused live";
       assertEquals(await runsOf(b.store), [
@@ -425,12 +425,12 @@ testBoth(
       recipes: [recipe(), recipe({ name: "gone" })],
     });
     await b.scheduler.start();
-    await b.host.pass(DAY);
+    await b.machine.pass(DAY);
     const edited = recipe({ schedules: [{ ...close45, at: { anchor: "open", offsetMs: 0 } }] });
     await b.scheduler.reload([edited]);
-    await b.host.pass(DAY);
+    await b.machine.pass(DAY);
     await b.scheduler.reload([edited, recipe({ name: "gone" })]);
-    await b.host.pass(DAY);
+    await b.machine.pass(DAY);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [
       "eod/s1/2025-12-08 ok live",
@@ -446,7 +446,7 @@ testBoth(
     );
     // A process that read the recipes before the edit must not undo it.
     const stale = b.another("p2", { recipes: [recipe()] });
-    await b.store.run("update schedule set updated_at = ?", b.host.now() + 1);
+    await b.store.run("update schedule set updated_at = ?", b.machine.now() + 1);
     await stale.tick();
     assertEquals(
       (await b.store.get<{ spec: string }>("select spec from schedule where recipe = 'eod'"))!.spec,
@@ -459,7 +459,7 @@ testBoth("Scheduler runs an instant that two schedules name for the first of the
   const twice = recipe({ schedules: [close45, { ...close45, id: "s2", days: "last-session-of-week" }] });
   await using b = await bench({ start: "2025-12-11T00:00Z", recipes: [twice] });
   await b.scheduler.start();
-  await b.host.pass(2 * DAY);
+  await b.machine.pass(2 * DAY);
   await b.scheduler.stop();
   assertEquals(await runsOf(b.store), [
     "eod/s1/2025-12-11 ok live",
@@ -472,7 +472,7 @@ Deno.test(
   "Scheduler writes one row for each slot and never moves a watermark back, for random clock histories",
   async () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
-    const random = numbers(seed);
+    const random = randomFrom(seed);
     let rows = 0;
     for (let round = 0; round < 25; round++) {
       const schedules: CompiledSchedule[] = [
@@ -482,14 +482,14 @@ Deno.test(
       await using b = await bench({ start: "2026-10-31T12:00Z", recipes: [recipe({ schedules })] });
       const processes = [b.scheduler, b.another("p2"), b.another("p3")];
       for (const each of processes) await each.tick();
-      const first = b.host.now();
+      const first = b.machine.now();
       let [highest, watermark] = [first, first];
       for (let turn = 0; turn < 40; turn++) {
         const kind = random();
-        b.host.jump(
+        b.machine.jump(
           Math.floor((kind < 0.2 ? -random() * 5 : kind < 0.4 ? random() * 12 : random() * 0.5) * HOUR),
         );
-        highest = Math.max(highest, b.host.now());
+        highest = Math.max(highest, b.machine.now());
         await processes[Math.floor(random() * 3)]!.tick();
         const now = (await b.store.get<{ w: number }>("select min(watermark) as w from schedule"))!.w;
         assert(now >= watermark, `watermark went back, seed ${seed}`);
@@ -518,10 +518,10 @@ testBoth("a run that jitter delays begins on time, however rarely the scheduler 
   // A slot of a recipe that no process here can run stays due.
   const other = b.another("p2", { recipes: [recipe({ name: "other" })] });
   await other.tick();
-  b.host.jump(MINUTE);
+  b.machine.jump(MINUTE);
   await other.tick();
   await b.scheduler.start();
-  await b.host.pass(HOUR);
+  await b.machine.pass(HOUR);
   await b.scheduler.stop();
   const rows = await b.store.all<{ recipe: string; late: number | null }>(
     "select recipe, started_at - due_at as late from run order by slot_at",

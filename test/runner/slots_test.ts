@@ -3,7 +3,8 @@ import { assert, assertEquals } from "@std/assert";
 import { clockChangeSlots } from "../../lib/runner/schedule/schedule_checks.ts";
 import { latestSlot, nextSlots, slotsBetween } from "../../lib/runner/schedule/slots.ts";
 import type { CompiledSchedule } from "../../lib/recipes/compiled.ts";
-import { at, close45, DAY, every, HOUR, iso, MINUTE, numbers } from "./support.ts";
+import { randomFrom } from "../../lib/time.ts";
+import { at, close45, DAY, every, HOUR, iso, MINUTE } from "./support.ts";
 
 const cron = (pattern: string, timezone: string, onlyIn?: "XHKG" | "XNYS"): CompiledSchedule => ({
   id: "c",
@@ -171,7 +172,7 @@ const PATTERNS = ["*/7 * * * *", "30 1,2,14 * * *", "0 2 * * 1-5", "15 */3 * * *
 
 Deno.test("slotsBetween() returns the same slots however the time is split, for random schedules and zones", () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
-  const random = numbers(seed);
+  const random = randomFrom(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   let slots = 0;
   // Days with clock changes in some zone, so that splits fall into gaps and folds.

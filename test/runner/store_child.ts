@@ -47,7 +47,7 @@ if (import.meta.main) {
       })],
     }),
   ];
-  const { scheduler, host } = await bench({ start: "2025-12-22T01:30:00Z", recipes, store });
+  const { scheduler, machine } = await bench({ start: "2025-12-22T01:30:00Z", recipes, store });
   await scheduler.start();
-  await host.pass(3_600_000);
+  await machine.pass(3_600_000);
 }

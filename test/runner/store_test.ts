@@ -88,7 +88,7 @@ Deno.test("an older copy is rejected and one that contains every write is not, w
   const pass = async (store: Store, start: string) => {
     const b = await bench({ start, recipes, store });
     await b.scheduler.start();
-    await b.host.pass(DAY);
+    await b.machine.pass(DAY);
     await b.scheduler.stop();
   };
   for (const [day, backup] of [["2025-12-22", "older.db"], ["2025-12-23", "newest.db"]] as const) {
@@ -164,7 +164,7 @@ Deno.test("a write is not sent if its mark cannot be written, but reads continue
       store,
     });
     await b.scheduler.start();
-    await b.host.pass(DAY);
+    await b.machine.pass(DAY);
     await b.scheduler.stop();
     assertEquals(began.length, isBroken ? 0 : 1);
     assertEquals(await runsOf(store), [
@@ -194,7 +194,7 @@ Deno.test("the mark is on disk before the write is sent", async () => {
     store,
   });
   await b.scheduler.start();
-  await b.host.pass(2 * HOUR);
+  await b.machine.pass(2 * HOUR);
   await b.scheduler.stop();
   assertEquals(marks.length, 1);
   assertEquals(JSON.parse(marks[0]!).lastWrites, {
@@ -210,7 +210,7 @@ Deno.test("acceptLoss() continues without the lost data, and repeats no past wri
     const store = await openSqlite(path);
     await using b = await bench({ start, recipes: [orders(began)], store });
     await b.scheduler.start();
-    await b.host.pass(ms);
+    await b.machine.pass(ms);
     await b.scheduler.stop();
     return await runsOf(store);
   };

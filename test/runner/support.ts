@@ -5,7 +5,7 @@
  */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { setImmediate } from "node:timers";
-import type { Machine } from "../../lib/time.ts";
+import { type Machine, randomFrom } from "../../lib/time.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
@@ -29,18 +29,8 @@ export const DAY = 24 * HOUR;
 export const at = (text: string): number => Date.parse(text);
 export const iso = (ms: number): string => new Date(ms).toISOString().replace(".000Z", "Z");
 
-/** Returns random numbers from a seed (mulberry32). */
-export function numbers(seed: number): () => number {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
 /** A machine whose time stands still until a test moves it; timers fire as time passes them. */
-export class TestHost implements Machine {
+export class TestMachine implements Machine {
   #wall: number;
   #monotonic = 0;
   #ids = 0;
@@ -49,7 +39,7 @@ export class TestHost implements Machine {
 
   constructor(start: number, seed = 1) {
     this.#wall = start;
-    this.random = numbers(seed);
+    this.random = randomFrom(seed);
   }
 
   now(): number {
@@ -154,18 +144,6 @@ export async function withStores(opener: () => Promise<Store>, run: () => Promis
   }
 }
 
-/** The real machine. */
-export const realHost: Machine = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  random: Math.random,
-  id: () => crypto.randomUUID(),
-  setTimer(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
 export const close45: { id: string } & CalendarSchedule = {
   id: "s1",
   form: "calendar",
@@ -214,7 +192,7 @@ export const every = (everyMs: number, jitterMs = 0): CompiledSchedule => ({
 /** A scheduler on a virtual machine, with all its events. */
 export interface Bench extends AsyncDisposable {
   store: Store;
-  host: TestHost;
+  machine: TestMachine;
   scheduler: Scheduler;
   events: RunEvent[];
   told: SchedulerEvent[];
@@ -226,7 +204,7 @@ export interface Bench extends AsyncDisposable {
 export async function bench(
   { start, recipes, ...given }: { start: string; recipes: CompiledRecipe[] } & Partial<SchedulerOptions>,
 ): Promise<Bench> {
-  const host = new TestHost(at(start));
+  const machine = new TestMachine(at(start));
   const store = given.store ?? await openStore();
   const events: RunEvent[] = [];
   const told: SchedulerEvent[] = [];
@@ -235,7 +213,7 @@ export async function bench(
     new Scheduler({
       calendars: () => builtInCalendars,
       store,
-      host,
+      machine,
       holder,
       recipes,
       out: "out",
@@ -253,7 +231,7 @@ export async function bench(
     });
   return {
     store,
-    host,
+    machine,
     scheduler: make("p1"),
     events,
     told,

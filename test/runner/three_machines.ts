@@ -17,7 +17,8 @@ import { temporarySchema } from "../support/postgres.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { assertNothingLost, kill, lines } from "./nothing_lost.ts";
 import { countOrders, spawnScheduler } from "./scheduler_child.ts";
-import { every, numbers, recipe, temporaryFolder } from "./support.ts";
+import { randomFrom } from "../../lib/time.ts";
+import { every, recipe, temporaryFolder } from "./support.ts";
 
 /** How the machines are treated. */
 interface Trial {
@@ -40,7 +41,7 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
   const { seed, seconds, slotMs, killEveryMs, harmEveryMs, ...rest } = trial;
   // deno-lint-ignore no-console -- whoever sees a failure can repeat it
   console.log(`seed ${seed}`);
-  const random = numbers(seed);
+  const random = randomFrom(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!; // it is not empty
   using folder = temporaryFolder();
   await using broker = await simulated({ at: FRIDAY_MORNING });

@@ -21,11 +21,11 @@ import {
   orders,
   recipe,
   step,
-  TestHost,
+  TestMachine,
 } from "./support.ts";
 
 const ask = async (b: Bench, about: CompiledRecipe, date: string) =>
-  await why(b.store, about, { calendars: builtInCalendars, date, now: b.host.now() });
+  await why(b.store, about, { calendars: builtInCalendars, date, now: b.machine.now() });
 
 Deno.test("why() reports each schedule of a day, including one whose slot is in the future", async () => {
   const two = recipe({
@@ -33,13 +33,13 @@ Deno.test("why() reports each schedule of a day, including one whose slot is in 
   });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [two] });
   await b.scheduler.start();
-  await b.host.pass(3 * HOUR);
+  await b.machine.pass(3 * HOUR);
   assertEquals(
     await ask(b, two, "2025-12-22"),
     "eod/early/2025-12-22 ran and succeeded at 2025-12-22 09:30 Asia/Hong_Kong; " +
       'the next slot of "late" is at 2025-12-22 16:45 Asia/Hong_Kong',
   );
-  await b.host.pass(7 * HOUR);
+  await b.machine.pass(7 * HOUR);
   await b.scheduler.stop();
   assertEquals(
     await ask(b, two, "2025-12-22"),
@@ -53,7 +53,7 @@ Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose 
   const renamed = recipe({ schedules: [{ ...close45, id: "new" }] });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [old] });
   await b.scheduler.start();
-  await b.host.pass(DAY);
+  await b.machine.pass(DAY);
   const gone =
     'eod: the store has a schedule "old" that the recipe no longer has; a scheduler last listed it at ' +
     "2025-12-23T00:00:00Z";
@@ -63,7 +63,7 @@ Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose 
   ]);
   await b.scheduler.reload([renamed]);
   assertEquals(await storeNotes(b.store, builtInCalendars, [renamed]), [gone]);
-  await b.host.pass(DAY);
+  await b.machine.pass(DAY);
   await b.scheduler.stop();
   assertStringIncludes(await ask(b, renamed, "2025-12-22"), "eod/old/2025-12-22 ran and succeeded");
   assertStringIncludes(
@@ -73,7 +73,7 @@ Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose 
   const remembered = (await subjectOf(b.store, "eod"))!; // the store has seen it
   assertEquals(remembered.schedules.map(({ id }) => id), ["new", "old"]);
   assertStringIncludes(
-    await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.host.now() }),
+    await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.machine.now() }),
     "eod/new/2025-12-23 ran and succeeded",
   );
   assertEquals(await subjectOf(b.store, "none"), undefined);
@@ -83,16 +83,16 @@ Deno.test("why() reports a pause with its reason, and time without a scheduler",
   const eod = recipe({ misfire: { graceMs: 15 * MINUTE, action: "skip", max: 0 } });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod] });
   await b.scheduler.start();
-  await b.host.pass(HOUR);
-  await pauseRecipe(b.store, "eod", { why: "moving house", now: b.host.now() });
-  await b.host.pass(12 * HOUR);
+  await b.machine.pass(HOUR);
+  await pauseRecipe(b.store, "eod", { why: "moving house", now: b.machine.now() });
+  await b.machine.pass(12 * HOUR);
   assertEquals(
     await ask(b, eod, "2025-12-22"),
     "eod/s1/2025-12-22 was skipped because the recipe was paused (moving house)",
   );
   await b.store.run("update schedule set paused_reason = null");
-  b.host.sleep(DAY); // the machine sleeps from 21:00 to 21:00 of the next day
-  await b.host.pass(HOUR);
+  b.machine.sleep(DAY); // the machine sleeps from 21:00 to 21:00 of the next day
+  await b.machine.pass(HOUR);
   await b.scheduler.stop();
   assertEquals(
     await ask(b, eod, "2025-12-23"),
@@ -110,7 +110,7 @@ Deno.test("why() reports runs that were taken over, superseded, backfilled and r
   });
   await using b = await bench({ start: "2025-12-16T00:00Z", recipes: [eod] });
   await b.scheduler.tick();
-  b.host.jump(at("2025-12-18T09:00Z") - b.host.now());
+  b.machine.jump(at("2025-12-18T09:00Z") - b.machine.now());
   await b.scheduler.tick();
   await b.scheduler.drain();
   assertEquals(
@@ -127,12 +127,12 @@ Deno.test("why() reports runs that were taken over, superseded, backfilled and r
   );
   fail = false;
   const past = { from: "2025-12-17", to: "2025-12-17", mode: "missing" as const, drawTraceId: () => "1" };
-  await backfill(b.store, eod, { calendars: builtInCalendars, ...past, now: b.host.now() });
+  await backfill(b.store, eod, { calendars: builtInCalendars, ...past, now: b.machine.now() });
   await rerun(b.store, {
     calendars: builtInCalendars,
     runKey: "eod/s1/2025-12-18",
     fromStart: false,
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   await b.scheduler.drain();
   assertEquals(
@@ -158,11 +158,11 @@ Deno.test("why() reports a process that died during a read or a write, and what 
     steps: [step({ effect: "write", run })],
   });
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [read, write] });
-  const dying = new TestHost(b.host.now());
-  await b.another("p0", { host: dying }).start();
+  const dying = new TestMachine(b.machine.now());
+  await b.another("p0", { machine: dying }).start();
   await dying.pass(2 * MINUTE);
   hang = false;
-  b.host.sleep(10 * MINUTE);
+  b.machine.sleep(10 * MINUTE);
   assertEquals(
     await ask(b, read, "2025-12-22"),
     "read/s1/2025-12-22 was running; its process has not renewed its lease, which expired at 2025-12-22 16:46 Asia/Hong_Kong; " +
@@ -184,7 +184,7 @@ Deno.test("why() reports a process that died during a read or a write, and what 
     state: "ok",
     actor: "me",
     because: "it is filled",
-    now: b.host.now(),
+    now: b.machine.now(),
   });
   assertEquals(
     (await ask(b, write, "2025-12-22")).split("; the clock")[0],
@@ -204,7 +204,7 @@ Deno.test("why() counts the runs of a busy day and describes the first that did 
   });
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [beat] });
   await b.scheduler.start();
-  await b.host.pass(6 * HOUR);
+  await b.machine.pass(6 * HOUR);
   await b.scheduler.stop();
   assertEquals(
     await ask(b, beat, "2025-12-22"),
@@ -218,9 +218,9 @@ Deno.test("why() reports every gap of a day with its reason, its time and its nu
   const beat = recipe({ schedules: [every(MINUTE)], misfire: { graceMs: MINUTE, action: "skip", max: 0 } });
   await using b = await bench({ start: "2025-12-22T05:45:30Z", recipes: [beat] });
   await b.scheduler.start();
-  await b.host.pass(10 * MINUTE + 16_000);
+  await b.machine.pass(10 * MINUTE + 16_000);
   await b.scheduler.stop();
-  b.host.sleep(4 * MINUTE + 12_000);
+  b.machine.sleep(4 * MINUTE + 12_000);
   assertEquals(
     await ask(b, beat, "2025-12-22"),
     "10 runs: 10 ok; nothing ran from 2025-12-22 00:00 to 05:45 UTC (346 slots): the schedule was first seen at " +
@@ -265,7 +265,7 @@ Deno.test("why() for a future day reports a pause, a window that closes before t
   const late = orders([], { schedules: [close45] });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod, late] });
   await b.scheduler.tick();
-  await pauseRecipe(b.store, "eod", { why: "moving house", now: b.host.now() });
+  await pauseRecipe(b.store, "eod", { why: "moving house", now: b.machine.now() });
   assertEquals(
     await ask(b, eod, "2025-12-23"),
     "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong; the recipe is paused (moving house), so slots " +
@@ -278,7 +278,7 @@ Deno.test("why() for a future day reports a pause, a window that closes before t
   );
   const remembered = (await subjectOf(b.store, "orders"))!; // the store has seen it
   assertStringIncludes(
-    await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.host.now() }),
+    await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.machine.now() }),
     "16:45 Asia/Hong_Kong, if the recipe's file is back by then",
   );
 });
@@ -287,9 +287,9 @@ Deno.test("why() for a due run says which process had it, that no scheduler runs
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
   await b.scheduler.tick();
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   await b.scheduler.tick();
-  await b.host.pass(10 * MINUTE);
+  await b.machine.pass(10 * MINUTE);
   const due = "eod/s1/2025-12-22 has been due since 2025-12-22 16:45 Asia/Hong_Kong and has not begun: ";
   const nobody =
     "no scheduler has run since 2025-12-22 16:45 Asia/Hong_Kong; hsgate schedule runs it, or now: " +
@@ -297,9 +297,9 @@ Deno.test("why() for a due run says which process had it, that no scheduler runs
   assertEquals(await ask(b, eod, "2025-12-22"), `${due}${nobody}`);
   const key = "eod/s1/2025-12-22";
   const claimer = { holder: "dead", leaseMs: 30_000, accountOf: () => "default" };
-  await claimRun(b.store, eod, key, claimer, b.host.now());
-  await b.host.pass(MINUTE);
-  await recoverExpired(b.store, b.host.now());
+  await claimRun(b.store, eod, key, claimer, b.machine.now());
+  await b.machine.pass(MINUTE);
+  await recoverExpired(b.store, b.machine.now());
   assertEquals(
     await ask(b, eod, "2025-12-22"),
     `${due}the process that ran it died (found at 2025-12-22 16:56 Asia/Hong_Kong); ${nobody}`,
@@ -310,8 +310,8 @@ Deno.test("why() reports a pause once, and that a run was due before the pause",
   const beat = recipe({ schedules: [every(HOUR)] });
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [beat] });
   await b.scheduler.tick();
-  await b.host.pass(HOUR);
-  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
+  await b.machine.pass(HOUR);
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.machine.now() });
   const paused = "the recipe is paused (away), so slots are skipped until: hsgate resume eod";
   const before = "nothing ran at 2025-12-22 00:00 UTC: the schedule was first seen at 2025-12-22 00:30 UTC";
   assertEquals(
@@ -332,7 +332,7 @@ Deno.test("why() reports a pause once, and that a run was due before the pause",
 Deno.test("why() says why a run by hand was cancelled", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [eod] });
-  const now = b.host.now();
+  const now = b.machine.now();
   const key = await addManualRun(b.store, eod, {
     calendars: builtInCalendars,
     id: "1",

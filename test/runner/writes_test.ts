@@ -43,7 +43,7 @@ testBoth("a store that is not durable blocks writes but not reads, and is report
   const store = await openSqlite(":memory:", { doubt: "it is kept in memory" });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [orders(began), recipe()], store });
   await b.scheduler.start();
-  await b.host.pass(DAY);
+  await b.machine.pass(DAY);
   await b.scheduler.stop();
   assertEquals(began, []);
   assertEquals(await runsOf(store), [
@@ -63,13 +63,13 @@ testBoth("a clock behind the store blocks writes until it has caught up", async 
   await using b = await bench({ start: "2025-12-22T01:59:50Z", recipes: [orders(began)] });
   await b.scheduler.tick();
   // Another process whose clock was ahead has made a pass and listed the slot.
-  b.host.jump(MINUTE);
+  b.machine.jump(MINUTE);
   await b.scheduler.tick();
-  b.host.jump(-45_000);
+  b.machine.jump(-45_000);
   await b.scheduler.drain();
   assertEquals([began, (await heldOf(b.store)).length], [[], 1]);
   assertStringIncludes((await heldOf(b.store))[0]!, "the clock is behind the store");
-  b.host.jump(43_000); // a difference of two seconds is allowed
+  b.machine.jump(43_000); // a difference of two seconds is allowed
   await b.scheduler.drain();
   assertEquals(began, ["orders/s1/2025-12-22#one"]);
 });
@@ -91,13 +91,13 @@ Deno.test("a write step does not begin outside the window, though its run began 
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [slow] });
   await b.scheduler.start();
   readMs = 5 * HOUR + 49 * MINUTE; // until 15:49, a minute before the window closes
-  await b.host.pass(12 * HOUR);
+  await b.machine.pass(12 * HOUR);
   readMs = 5 * HOUR + 51 * MINUTE;
-  await b.host.pass(DAY);
+  await b.machine.pass(DAY);
   // Overnight: the window of the next day is open, but it is not the window of the slot.
-  b.host.jump(at("2025-12-29T00:00Z") - b.host.now());
+  b.machine.jump(at("2025-12-29T00:00Z") - b.machine.now());
   readMs = 24.5 * HOUR;
-  await b.host.pass(26.75 * HOUR);
+  await b.machine.pass(26.75 * HOUR);
   await b.scheduler.stop();
   assertEquals(began, ["orders/s1/2025-12-22#write"]);
   assertEquals((await runsOf(b.store)).filter((line) => !line.includes("holiday")), [
@@ -130,7 +130,7 @@ Deno.test("a write follows the actual session: half-days shorten its window", as
   });
   await using b = await bench({ start: "2025-12-23T12:00Z", recipes: [late] });
   await b.scheduler.start();
-  await b.host.pass(14 * HOUR);
+  await b.machine.pass(14 * HOUR);
   await b.scheduler.stop();
   assertEquals(began, ["2025-12-24T01:30:00.000Z"]);
   const deadline = (await b.store.get<{ at: number }>("select deadline_at as at from run"))!.at;
@@ -146,7 +146,7 @@ testBoth("two writes of one account never run at once, not even when a lease has
   });
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [hang, orders(began)] });
   await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
+  await b.machine.pass(2 * MINUTE);
   assertEquals(await runsOf(b.store), [
     "hang/s1/2025-12-22 running live",
     "orders/s1/2025-12-22 due held:account live",
@@ -168,7 +168,7 @@ testBoth("an unresolved write blocks other writes of the account until it is res
   });
   await using b = await bench({ start: "2025-12-22T01:00Z", recipes: [lost, orders(began)] });
   await b.scheduler.start();
-  await b.host.pass(62 * MINUTE);
+  await b.machine.pass(62 * MINUTE);
   assertEquals(await runsOf(b.store), [
     "lost/s1/2025-12-22 unknown write live",
     "orders/s1/2025-12-22 due held:recovery live",
@@ -176,12 +176,17 @@ testBoth("an unresolved write blocks other writes of the account until it is res
   assertEquals(await heldOf(b.store), [
     'orders/s1/2025-12-22 {"because":"recovery","by":"lost/s1/2025-12-22"}',
   ]);
-  const settle = { runKey: "lost/s1/2025-12-22", actor: "me", because: "none in the app", now: b.host.now() };
+  const settle = {
+    runKey: "lost/s1/2025-12-22",
+    actor: "me",
+    because: "none in the app",
+    now: b.machine.now(),
+  };
   await resolveOutcome(b.store, { ...settle, state: "unknown" });
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   assertEquals(began, [], "unknown keeps it closed");
   await resolveOutcome(b.store, { ...settle, state: "failed" });
-  await b.host.pass(MINUTE);
+  await b.machine.pass(MINUTE);
   await b.scheduler.stop();
   assertEquals(began, ["orders/s1/2025-12-22#one"]);
 });
@@ -190,7 +195,7 @@ testBoth("nothing repeats a write or makes a write for a past slot", async () =>
   const began: string[] = [];
   const write = orders(began);
   await using b = await bench({ start: "2025-12-22T03:00Z", recipes: [write] });
-  const start = { now: b.host.now(), drawTraceId: () => "1" };
+  const start = { now: b.machine.now(), drawTraceId: () => "1" };
   // Two manual runs have two keys, each within the window.
   const first = await addManualRun(b.store, write, { calendars: builtInCalendars, ...start, id: "1" });
   await addManualRun(b.store, write, { calendars: builtInCalendars, ...start, id: "2" });
@@ -218,7 +223,7 @@ testBoth("nothing repeats a write or makes a write for a past slot", async () =>
         calendars: builtInCalendars,
         runKey: first,
         fromStart: true,
-        now: b.host.now(),
+        now: b.machine.now(),
       }),
     TypeError,
     "never repeated",
@@ -258,7 +263,7 @@ testBoth("a recipe that was read-only when a slot was listed does not write for 
   const reads = recipe({ name: "orders", schedules: orders([]).schedules });
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [reads] });
   await b.scheduler.tick();
-  b.host.jump(2 * MINUTE);
+  b.machine.jump(2 * MINUTE);
   await b.scheduler.tick();
   assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 due live"]);
   const edited = b.another("p2", { recipes: [orders(began)] });
@@ -286,7 +291,7 @@ testBoth(
     await using b = await bench({ start: "2025-12-15T00:00Z", recipes: [asks] });
     await b.scheduler.tick();
     const decide = async (day: string, then: (runKey: string) => unknown) => {
-      b.host.jump(at(`${day}T03:00Z`) - b.host.now());
+      b.machine.jump(at(`${day}T03:00Z`) - b.machine.now());
       await b.scheduler.tick();
       await then(`orders/s1/${day}`);
       await b.scheduler.tick();
@@ -301,7 +306,7 @@ testBoth(
             calendars: builtInCalendars,
             runKey,
             actor: "me",
-            now: b.host.now(),
+            now: b.machine.now(),
             recipe: asks,
           }),
       ),
@@ -310,7 +315,7 @@ testBoth(
     assertEquals(
       await decide(
         "2025-12-16",
-        async (runKey) => await refuseRun(b.store, { runKey, actor: "me", now: b.host.now() }),
+        async (runKey) => await refuseRun(b.store, { runKey, actor: "me", now: b.machine.now() }),
       ),
       "orders/s1/2025-12-16 skipped not_approved live",
     );
@@ -328,7 +333,7 @@ testBoth(
     // Nobody answers: the window ends the question, and a scheduler writes it down.
     await decide("2025-12-18", () => {});
     assertEquals((await runsOf(b.store)).at(-1), "orders/s1/2025-12-18 waiting_approval misfire live");
-    b.host.jump(6 * HOUR);
+    b.machine.jump(6 * HOUR);
     await b.scheduler.tick();
     assertEquals((await runsOf(b.store)).at(-1), "orders/s1/2025-12-18 skipped deadline live");
     assertEquals(began, ["orders/s1/2025-12-15#one"]);
@@ -358,10 +363,10 @@ testBoth(
 testBoth("a slot that a crontab line starts respects a pause", async () => {
   await using b = await bench({ start: "2025-12-22T09:00Z", recipes: [recipe()] });
   await b.scheduler.tick();
-  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.machine.now() });
   const row = await addLatestSlot(b.store, recipe(), {
     calendars: builtInCalendars,
-    now: b.host.now(),
+    now: b.machine.now(),
     drawTraceId: () => "1",
   });
   assertEquals([row?.run_key, row?.state, row?.reason], ["eod/s1/2025-12-22", "skipped", "paused"]);

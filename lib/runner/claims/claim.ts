@@ -78,7 +78,7 @@ export async function endRun(
 
 /** Options of the keeper. */
 interface LeaseKeeperOptions {
-  host: Machine;
+  machine: Machine;
   everyMs: number;
   leaseMs: number;
   /** How long the run may take. */
@@ -100,9 +100,9 @@ export class LeaseKeeper {
 
   constructor(options: LeaseKeeperOptions) {
     this.#options = options;
-    const { host, timeoutMs, stop } = options;
-    this.#renewedAt = host.monotonic();
-    this.#cancelTimeout = host.setTimer(
+    const { machine, timeoutMs, stop } = options;
+    this.#renewedAt = machine.monotonic();
+    this.#cancelTimeout = machine.setTimer(
       timeoutMs,
       () => this.#halt(new Halt("timeout", `the run took more than ${timeoutMs} ms`)),
     );
@@ -163,29 +163,29 @@ export class LeaseKeeper {
   }
 
   #schedule(): void {
-    this.#cancelRenewal = this.#options.host.setTimer(this.#options.everyMs, async () => {
+    this.#cancelRenewal = this.#options.machine.setTimer(this.#options.everyMs, async () => {
       if (await this.#renew() && !this.#hasEnded) this.#schedule();
     });
   }
 
   async #renewNow(): Promise<void> {
-    const { host, renew } = this.#options;
+    const { machine, renew } = this.#options;
     // The lease counts from the request, because the answer may take long.
-    const askedAt = host.monotonic();
+    const askedAt = machine.monotonic();
     const { cancelAsked } = await renew();
     this.#renewedAt = askedAt;
     if (cancelAsked !== undefined) this.#halt(new Halt("cancelled", cancelAsked));
   }
 
   async #renew(): Promise<boolean> {
-    const { host, leaseMs } = this.#options;
+    const { machine, leaseMs } = this.#options;
     try {
       await this.#renewNow();
       return true;
     } catch (error) {
       if (this.#hasEnded) return false;
       // If the store is busy, the next renewal tries again while the lease lasts.
-      const isLost = error instanceof LeaseLostError || host.monotonic() - this.#renewedAt > leaseMs;
+      const isLost = error instanceof LeaseLostError || machine.monotonic() - this.#renewedAt > leaseMs;
       if (isLost) this.#lose(error);
       return !isLost;
     }

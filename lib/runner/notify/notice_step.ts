@@ -49,7 +49,7 @@ export async function noticeChannel(
       signal,
       log: (level, text) =>
         log.add({
-          at: deps.host.now(),
+          at: deps.machine.now(),
           level,
           step: `notify-${index + 1}`,
           text: deps.redactor.text(text),
@@ -77,9 +77,9 @@ interface NoticeSending {
 /** Runs the step of one channel. */
 export async function sendNotice(
   step: CompiledStep,
-  { host, calendars, redactor, out, client, secret }: Pick<
+  { machine, calendars, redactor, out, client, secret }: Pick<
     RunDeps,
-    "host" | "calendars" | "redactor" | "out" | "client" | "secret"
+    "machine" | "calendars" | "redactor" | "out" | "client" | "secret"
   >,
   { recipe, scope, outputs, outcome, index, place, signal, testText, log }: NoticeSending,
 ): Promise<void> {
@@ -87,7 +87,7 @@ export async function sendNotice(
   const key = `notify-${index}${place === 0 ? "" : `-${place}`}`;
   const context = stepContext(key, {
     scope: { ...scope, outputs, outcome },
-    deps: { machine: host, calendars, out, redactor, secret, client: () => client(recipe) },
+    deps: { machine, calendars, out, redactor, secret, client: () => client(recipe) },
     signal,
     log,
     runRecipe: () => Promise.reject(new TypeError("Cannot run a recipe to send a notice")),

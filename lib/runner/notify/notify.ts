@@ -130,7 +130,7 @@ export async function queueNotices(
 /** What sending notices needs. */
 interface DeliveryOptions {
   store: Store;
-  host: Pick<Machine, "now" | "setTimer">;
+  machine: Pick<Machine, "now" | "setTimer">;
   /** Returns the channel of a notice; `undefined` if this process does not know it and another one may. */
   channelOf(notice: Notice): Channel | undefined | Promise<Channel | undefined>;
   /** Removes secrets from a text. */
@@ -182,8 +182,8 @@ export class NoticeDelivery {
   }
 
   async #begin(): Promise<Promise<number>[]> {
-    const { store, host, channelOf } = this.#options;
-    const due = await dueNotices(store, host.now(), MOST_TAKEN);
+    const { store, machine, channelOf } = this.#options;
+    const due = await dueNotices(store, machine.now(), MOST_TAKEN);
     const groups = new Map<string, { row: StoredNotice; send: Channel }[]>();
     for (const row of due) {
       const key = groupOf(row);
@@ -210,24 +210,24 @@ export class NoticeDelivery {
 
   /** Tries once, unless another process is trying; returns whether it was sent. */
   async #try(row: StoredNotice, send: Channel): Promise<boolean> {
-    const { store, host } = this.#options;
+    const { store, machine } = this.#options;
     const { dedupe_key: key, tries } = row;
-    const nextTryAt = host.now() + Math.min(FIRST_WAIT_MS * 2 ** tries, MOST_WAIT_MS);
+    const nextTryAt = machine.now() + Math.min(FIRST_WAIT_MS * 2 ** tries, MOST_WAIT_MS);
     if (!await beginTry(store, row, nextTryAt)) return false;
     try {
-      await withinTime(host, row.channel, (signal) => send(noticeOf(row), signal));
+      await withinTime(machine, row.channel, (signal) => send(noticeOf(row), signal));
     } catch (error) {
       await this.#failed(row, error, nextTryAt);
       return false;
     }
-    await noteSent(store, key, host.now());
+    await noteSent(store, key, machine.now());
     this.#tell(row, { state: "sent" });
     return true;
   }
 
   async #failed(row: StoredNotice, cause: unknown, nextTryAt: number): Promise<void> {
-    const { store, host, redact = (text) => text } = this.#options;
-    const now = host.now();
+    const { store, machine, redact = (text) => text } = this.#options;
+    const now = machine.now();
     const isLast = row.tries + 1 >= MOST_TRIES;
     const error = redact(messageOf(cause)).slice(0, LONGEST_ERROR);
     await store.transaction(async () => {
@@ -275,14 +275,14 @@ export class NoticeDelivery {
  * @throws {Error} When the channel takes longer than 20 seconds.
  */
 export async function withinTime(
-  host: Pick<Machine, "setTimer">,
+  machine: Pick<Machine, "setTimer">,
   channel: string,
   send: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const limit = new AbortController();
   const late = Promise.withResolvers<never>();
   late.promise.catch(() => {});
-  const cancel = host.setTimer(CHANNEL_TIMEOUT_MS, () => {
+  const cancel = machine.setTimer(CHANNEL_TIMEOUT_MS, () => {
     const error = new Error(`Cannot notify by ${channel}: no answer within ${CHANNEL_TIMEOUT_MS / 1000} s`);
     // Rejects first, because the abort makes the channel fail with a different error.
     late.reject(error);
@@ -301,10 +301,10 @@ export async function withinTime(
 export async function deliverNotices(
   store: Store,
   channelOf: (notice: Notice) => Channel | undefined,
-  host: Pick<Machine, "now" | "setTimer">,
+  machine: Pick<Machine, "now" | "setTimer">,
   options: Pick<DeliveryOptions, "redact" | "onNotice"> = {},
 ): Promise<number> {
-  return await new NoticeDelivery({ store, channelOf, host, ...options }).deliver();
+  return await new NoticeDelivery({ store, channelOf, machine, ...options }).deliver();
 }
 
 const noticeOf = ({ dedupe_key: dedupeKey, channel, body, run_key }: StoredNotice): Notice => ({

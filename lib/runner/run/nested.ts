@@ -46,7 +46,7 @@ export async function runNested(
   if (found.class === "write") {
     throw new TypeError(`Cannot run recipe "${name}" as a step: it writes, so it needs its own slot`);
   }
-  const { store, host } = deps;
+  const { store, machine } = deps;
   const outer = await findRun(store, parent.runKey);
   const outerRecipe = recipes.get(outer?.recipe ?? "");
   if (outerRecipe !== undefined) checkTogether(outerRecipe, found);
@@ -57,7 +57,7 @@ export async function runNested(
   const { runKey, claim } = await underClaim(
     store,
     parent,
-    host.now(),
+    machine.now(),
     async () => await claimNested(recipe, { id, params, outer }, { ...deps, claimer }),
   );
   let state: string = claim as string; // unless it was claimed
@@ -67,7 +67,7 @@ export async function runNested(
     const ended = await executeRun(recipe, claim, innerDeps, AbortSignal.any([stop, parent.halt]));
     state = ended.state;
     // The inner run continues only together with the outer run.
-    if (state === "due") await cancelDue(store, runKey, "stopped", host.now());
+    if (state === "due") await cancelDue(store, runKey, "stopped", machine.now());
   }
   if (state !== "ok") {
     throw new BrokerError(`Cannot run recipe "${name}" as a step: it ended as "${state}"`, {
@@ -110,18 +110,18 @@ const isEmpty = (params: object) => Object.keys(params).length === 0;
 async function claimNested(
   recipe: CompiledRecipe,
   { id, params, outer }: { id: string; params: Readonly<Record<string, unknown>>; outer?: RunRow },
-  { store, host, calendars, claimer }:
-    & Pick<RunDeps, "store" | "host" | "calendars">
+  { store, machine, calendars, claimer }:
+    & Pick<RunDeps, "store" | "machine" | "calendars">
     & Pick<NestedOptions, "claimer">,
 ): Promise<{ runKey: string; claim: Claim | Refusal | RunState }> {
-  const now = host.now();
+  const now = machine.now();
   const runKey = await addManualRun(store, recipe, {
     id,
     params,
     // The inner run belongs to the day of the outer run, even if it runs later.
     ...outer !== undefined && { slotAt: outer.slot_at, businessDay: outer.business_day ?? undefined },
     now,
-    drawTraceId: () => drawTraceId(host),
+    drawTraceId: () => drawTraceId(machine),
     calendars: calendars(),
   });
   const row = (await findRun(store, runKey))!; // just written, if it was not there

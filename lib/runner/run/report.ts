@@ -46,7 +46,7 @@ export type BareRunEvent = RunEvent extends infer E ? E extends RunEvent ? Omit<
 /** What a report needs. */
 export interface ReportOptions {
   store: Store;
-  host: Pick<Machine, "now">;
+  machine: Pick<Machine, "now">;
   redactor: Redactor;
   /** Lines below this level are not kept in the store. @default "debug" */
   logLevel?: LogLevel;
@@ -72,9 +72,9 @@ export class RunReport {
 
   /** Runs the work of the run within its span. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    const { host, tracer = untraced } = this.#options;
+    const { machine, tracer = untraced } = this.#options;
     const { recipe, run_key: runKey, slot_at, kind, attempt, due_at, trace_id, span_id } = this.#row;
-    const lateMs = Math.max(0, host.now() - due_at);
+    const lateMs = Math.max(0, machine.now() - due_at);
     const about = { recipe, runKey, slot: showInstant(slot_at), kind, attempt, lateMs };
     const first = span_id === null ? undefined : { traceId: trace_id, spanId: span_id };
     return await tracer.run(about, first, async (span) => {
@@ -105,7 +105,7 @@ export class RunReport {
 
   /** Reports an event. A failed report does not fail the run. */
   tell(bare: BareRunEvent): void {
-    const { host, redactor, onEvent } = this.#options;
+    const { machine, redactor, onEvent } = this.#options;
     const { run_key: runKey, recipe } = this.#row;
     const spanId = (this.#stepSpan ?? this.#runSpan)?.ids?.spanId;
     const head = {
@@ -113,7 +113,7 @@ export class RunReport {
       recipe,
       traceId: this.#traceId,
       ...spanId !== undefined && { spanId },
-      at: host.now(),
+      at: machine.now(),
     };
     // The redactor changes texts, but not the shape.
     const event: RunEvent = { ...head, ...redactor.data(bare) as BareRunEvent };

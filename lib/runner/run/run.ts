@@ -86,18 +86,18 @@ class Execution {
     recipe: CompiledRecipe,
     { claim, row, deps, stop }: { claim: Claim; row: RunRow; deps: RunDeps; stop?: AbortSignal },
   ) {
-    const { host, out, redactor, secret, client, timeOf, runRecipe, store, within } = deps;
+    const { machine, out, redactor, secret, client, timeOf, runRecipe, store, within } = deps;
     this.#recipe = recipe;
     this.#claim = claim;
     this.#deps = deps;
     this.#row = row;
     this.#report = new RunReport(row, deps);
     this.#keeper = new LeaseKeeper({
-      host,
+      machine,
       everyMs: claim.leaseMs / 3,
       leaseMs: claim.leaseMs,
       timeoutMs: recipe.timeoutMs,
-      renew: async () => await onceMore(() => renewClaim(store, claim, host.now())),
+      renew: async () => await onceMore(() => renewClaim(store, claim, machine.now())),
       stop,
     });
     const now = timeOf?.(recipe);
@@ -109,7 +109,7 @@ class Execution {
         params: JSON.parse(row.params),
       }, within),
       deps: {
-        machine: host,
+        machine,
         calendars: deps.calendars,
         out,
         redactor,
@@ -141,14 +141,14 @@ class Execution {
   }
 
   async #execute(): Promise<RunOutcome> {
-    const { host, whenStopped = "due" } = this.#deps;
+    const { machine, whenStopped = "due" } = this.#deps;
     const { steps } = this.#recipe;
-    this.#startedAt = host.monotonic();
+    this.#startedAt = machine.monotonic();
     try {
       this.#report.tell({
         type: "run-started",
         attempt: this.#row.attempt,
-        lateMs: Math.max(0, host.now() - this.#row.due_at),
+        lateMs: Math.max(0, machine.now() - this.#row.due_at),
         steps: steps.map(({ id }) => id),
       });
       await this.#engine.run();
@@ -170,7 +170,7 @@ class Execution {
 
   /** Records the steps in the store, each row under the claim. */
   #recorder(): Recorder {
-    const { store, host } = this.#deps;
+    const { store, machine } = this.#deps;
     const { run_key: runKey, round } = this.#row;
     const claim = this.#claim;
     return {
@@ -178,23 +178,25 @@ class Execution {
       within: async ({ step: { id, uses, effect }, attempt }, work) =>
         await this.#report.step({ step: id, uses, effect, attempt }, work),
       begin: async (attempt) =>
-        await this.#whenFree(async () => await beginAttempt(store, claim, { ...attempt, round }, host.now())),
+        await this.#whenFree(async () =>
+          await beginAttempt(store, claim, { ...attempt, round }, machine.now())
+        ),
       end: async (attempt, end) => {
-        const now = host.now(); // when the step ended, however long the store takes
+        const now = machine.now(); // when the step ended, however long the store takes
         await this.#whenFree(async () =>
           await endAttempt(store, claim, { ...attempt, round }, { ...end, now })
         );
       },
       skip: async (attempt, reason) =>
         await this.#whenFree(async () =>
-          await skipStep(store, claim, { ...attempt, round }, reason, host.now())
+          await skipStep(store, claim, { ...attempt, round }, reason, machine.now())
         ),
       // From here on, the mark shows if the store loses this write.
       beforeWriteStep: async () => await store.mark(),
       // Before the write itself, so that a person knows where to look after a crash.
       beforeSend: async ({ id: step }, { operation, lists }) => {
         try {
-          await onceMore(() => store.event(host.now(), WRITE_SENT, { step, operation, lists }, runKey));
+          await onceMore(() => store.event(machine.now(), WRITE_SENT, { step, operation, lists }, runKey));
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
           throw new WriteWithheldError(`Cannot write now: the store could not keep it first (${reason})`, {
@@ -204,7 +206,7 @@ class Execution {
         }
       },
       artifact: async ({ id: step }, file) => {
-        const recorded = await recordArtifact(store, claim, file, host.now());
+        const recorded = await recordArtifact(store, claim, file, machine.now());
         this.#report.tell({ type: "artifact", step, dataset: file.dataset, path: file.path, ...recorded });
       },
     };
@@ -227,9 +229,9 @@ class Execution {
 
   /** Checks again what was checked when the run began, because earlier reads may have taken long. */
   async #whyNoWrite(): Promise<string | undefined> {
-    const { store, host } = this.#deps;
-    const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, host.now());
-    const unsafe = outside === undefined ? await whyNoWrites(store, host.now()) : undefined;
+    const { store, machine } = this.#deps;
+    const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, machine.now());
+    const unsafe = outside === undefined ? await whyNoWrites(store, machine.now()) : undefined;
     if (outside !== undefined) this.#withheld = "window";
     else if (unsafe !== undefined) this.#withheld = "unsafe";
     return outside ?? unsafe;
@@ -246,14 +248,14 @@ class Execution {
       } catch (error) {
         if (!isPassing(error)) throw error;
       }
-      await wait(this.#deps.host, ASK_STORE_MS, this.#keeper.lost);
+      await wait(this.#deps.machine, ASK_STORE_MS, this.#keeper.lost);
     }
   }
 
   async #end({ state, reason }: RunOutcome): Promise<RunOutcome> {
     if (state === "lost") return this.#lost();
-    const { store, host, onEnd } = this.#deps;
-    const now = host.now();
+    const { store, machine, onEnd } = this.#deps;
+    const now = machine.now();
     const warnings = await store.transaction(async () => {
       await endRun(store, this.#claim, { state, reason, now });
       if (this.#takenOver) await this.#holdLogin(now);
@@ -289,7 +291,7 @@ class Execution {
 
   /** Blocks a refused login for every process of the store; returns a warning. */
   async #noteRefusedLogin(state: RunOutcome["state"], now: number): Promise<string | undefined> {
-    const { store, host, passwordMarkOf } = this.#deps;
+    const { store, machine, passwordMarkOf } = this.#deps;
     const account = this.#row.account ?? "default";
     const error = this.#loginRefusal;
     if (error === undefined) {
@@ -298,7 +300,7 @@ class Execution {
     }
     const runKey = this.#row.run_key;
     const markOf = (salt: string) => passwordMarkOf?.(this.#recipe, salt);
-    const told = await holdRefusedLogin(store, error, { account, runKey, now, salt: host.id(), markOf });
+    const told = await holdRefusedLogin(store, error, { account, runKey, now, salt: machine.id(), markOf });
     if (told !== undefined && error instanceof LoginRefusedError && error.reason === "password") {
       const { name, schedules } = this.#recipe;
       await pauseRecipe(store, name, { why: PASSWORD_REFUSED, now, schedules });
@@ -330,7 +332,7 @@ class Execution {
   }
 
   #ended(outcome: RunOutcome): RunOutcome {
-    const tookMs = this.#deps.host.monotonic() - this.#startedAt;
+    const tookMs = this.#deps.machine.monotonic() - this.#startedAt;
     this.#report.tell({ type: "run-ended", ...outcome, tookMs });
     return outcome;
   }

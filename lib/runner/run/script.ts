@@ -53,15 +53,15 @@ export async function runKey(
   key: string,
   options: ScriptOptions,
 ): Promise<ScriptResult> {
-  const { store, host } = options.deps;
+  const { store, machine } = options.deps;
   const result = await begin(recipe, key, options);
   const { state, reason } = result.outcome;
   const row = await findRun(store, key);
   if (row === undefined || !isOwned(row)) return result;
   const isOurs = row.holder === null || row.holder === options.claimer.holder;
-  if (state === "refused" && isOurs) await cancelDue(store, key, reason, host.now());
+  if (state === "refused" && isOurs) await cancelDue(store, key, reason, machine.now());
   if (state !== "due") return result;
-  await cancelDue(store, key, "stopped", host.now());
+  await cancelDue(store, key, "stopped", machine.now());
   return { ...result, outcome: { state: "cancelled", reason: "stopped" } };
 }
 
@@ -70,15 +70,15 @@ async function begin(
   key: string,
   { deps, claimer, patienceMs = 0, stop, onWait }: ScriptOptions,
 ): Promise<ScriptResult> {
-  const { store, host } = deps;
+  const { store, machine } = deps;
   const { holder, leaseMs } = claimer;
   let until: number | undefined;
   let givenUpAt: number | undefined;
   let told: Refusal | undefined;
   for (;;) {
-    const isOwn = await ownRun(store, { runKey: key, holder, until: host.now() + leaseMs });
-    await recoverExpired(store, host.now());
-    const claim = await claimRun(store, recipe, key, claimer, host.now());
+    const isOwn = await ownRun(store, { runKey: key, holder, until: machine.now() + leaseMs });
+    await recoverExpired(store, machine.now());
+    const claim = await claimRun(store, recipe, key, claimer, machine.now());
     if (typeof claim !== "string") {
       const outcome = await executeRun(recipe, claim, deps, stop)
         .catch(async (error) => await throwOpen(store, { recipe, key, error }));
@@ -89,24 +89,24 @@ async function begin(
       const outcome = outcomeOf(row);
       return { runKey: key, ran: false, outcome, ...told !== undefined && { meanwhile: true } };
     }
-    const earlyMs = claim === "not-due" && row !== undefined ? row.due_at - host.now() : 0;
+    const earlyMs = claim === "not-due" && row !== undefined ? row.due_at - machine.now() : 0;
     // Bounds the wait even if the wall clock stops or is set back again and again.
-    givenUpAt ??= host.monotonic() + Math.max(0, earlyMs) + LONGEST_WAIT_MS + patienceMs;
-    if (earlyMs <= 0) until ??= host.monotonic() + patienceMs;
+    givenUpAt ??= machine.monotonic() + Math.max(0, earlyMs) + LONGEST_WAIT_MS + patienceMs;
+    if (earlyMs <= 0) until ??= machine.monotonic() + patienceMs;
     if (
       stop?.aborted || needsPerson.includes(claim) ||
-      host.monotonic() >= Math.min(until ?? Infinity, givenUpAt)
+      machine.monotonic() >= Math.min(until ?? Infinity, givenUpAt)
     ) {
       return { runKey: key, ran: false, outcome: { state: "refused", reason: claim } };
     }
     const waitMs = earlyMs > 0 ? earlyMs : ASK_MS;
     if (told !== claim) {
-      const untilAt = host.now() + (earlyMs > 0 ? earlyMs : until! - host.monotonic()); // set where it is not early
+      const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic()); // set where it is not early
       await onWait?.({ runKey: key, untilAt, reason: told = claim });
     }
     // Waits at most a minute, because the clock may be set; less for an owned run, because it must be renewed.
     const longest = isOwn ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;
-    await wait(host, Math.min(waitMs, longest), stop).catch(() => {});
+    await wait(machine, Math.min(waitMs, longest), stop).catch(() => {});
   }
 }
 
@@ -138,10 +138,10 @@ export async function runLatestSlot(
   recipe: CompiledRecipe,
   options: ScriptOptions & { forceDeadline?: boolean },
 ): Promise<ScriptResult | undefined> {
-  const { store, host } = options.deps;
+  const { store, machine } = options.deps;
   const row = await addLatestSlot(store, recipe, {
-    now: host.now(),
-    drawTraceId: () => drawTraceId(host),
+    now: machine.now(),
+    drawTraceId: () => drawTraceId(machine),
     calendars: options.deps.calendars(),
     forceDeadline: options.forceDeadline,
   });
@@ -150,7 +150,7 @@ export async function runLatestSlot(
   if (result.outcome.state === "refused" && recipe.class === "write") {
     // Slots must not queue up behind a block that a person has to resolve.
     const recipes = new Map([[recipe.name, recipe]]);
-    await store.transaction(async () => await decideOverlaps(store, recipes, host.now()));
+    await store.transaction(async () => await decideOverlaps(store, recipes, machine.now()));
   }
   return result;
 }
@@ -166,16 +166,16 @@ export async function runManual(
     deadlineAt?: number;
   },
 ): Promise<ScriptResult> {
-  const { store, host } = options.deps;
+  const { store, machine } = options.deps;
   const { holder, leaseMs } = options.claimer;
-  const now = host.now();
+  const now = machine.now();
   const key = await store.transaction(async () => {
     const runKey = await addManualRun(store, recipe, {
       id,
       params,
       deadlineAt,
       now,
-      drawTraceId: () => drawTraceId(host),
+      drawTraceId: () => drawTraceId(machine),
       calendars: options.deps.calendars(),
     });
     await ownRun(store, { runKey, holder, until: now + leaseMs });

@@ -15,7 +15,7 @@ type PingKind = "start" | "success" | "fail";
 
 /** What pinging needs. */
 interface PingerOptions {
-  host: Machine;
+  machine: Machine;
   /** Posts, and resolves to the status of the answer. */
   post(url: string, signal: AbortSignal): Promise<number>;
   /** Returns the address of a recipe's check; `undefined` if it has none. */
@@ -107,17 +107,17 @@ export class Pinger {
       const kind = kindOfSkip[event.reason];
       if (kind !== undefined) this.#pingFor(event.recipe, kind, event.runKey);
     }
-    const { aliveUrl, host } = this.#options;
+    const { aliveUrl, machine } = this.#options;
     if (event.type !== "tick" || aliveUrl === undefined) return;
-    if (host.monotonic() - this.#aliveAt < ALIVE_EVERY_MS) return;
-    this.#aliveAt = host.monotonic();
+    if (machine.monotonic() - this.#aliveAt < ALIVE_EVERY_MS) return;
+    this.#aliveAt = machine.monotonic();
     this.#enqueue({ check: "", urlOf: () => Promise.resolve(aliveUrl), kind: "success" });
   };
 
   /** Resolves when every ping is sent or given up, or when the time is over; sends nothing afterwards. */
   async end(timeoutMs = 5_000): Promise<void> {
     const timer = new AbortController();
-    const over = wait(this.#options.host, timeoutMs, timer.signal).catch(() => {});
+    const over = wait(this.#options.machine, timeoutMs, timer.signal).catch(() => {});
     await Promise.race([Promise.all(this.#open), over]);
     timer.abort();
     this.#stop.abort();
@@ -166,11 +166,11 @@ export class Pinger {
 
   /** Sends a ping, with up to two retries; returns why it was not delivered, or `undefined` if it was. */
   async #send(address: string): Promise<string | undefined> {
-    const { post, host } = this.#options;
+    const { post, machine } = this.#options;
     let why = "the program is ending";
     for (let tries = 0; !this.#stop.signal.aborted; tries++) {
       const timeout = new AbortController();
-      const cancel = host.setTimer(TIMEOUT_MS, () => timeout.abort());
+      const cancel = machine.setTimer(TIMEOUT_MS, () => timeout.abort());
       try {
         const status = await post(address, AbortSignal.any([timeout.signal, this.#stop.signal]));
         if (status >= 200 && status < 300) return undefined;
@@ -184,7 +184,7 @@ export class Pinger {
       }
       const waitMs = WAITS_MS[tries];
       if (waitMs === undefined) return why;
-      await wait(host, waitMs, this.#stop.signal).catch(() => {});
+      await wait(machine, waitMs, this.#stop.signal).catch(() => {});
     }
     return why;
   }

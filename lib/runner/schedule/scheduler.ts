@@ -104,12 +104,12 @@ export class Scheduler implements AsyncDisposable {
   #failing: { reason: string; toldAt: number } | undefined;
 
   constructor(given: SchedulerOptions) {
-    const host = withSharedClock(given.host, given.store);
+    const machine = withSharedClock(given.machine, given.store);
     // Keeps the given object if possible: its members may change while the scheduler runs, for example `pollMs`.
-    const options: SchedulerOptions = host === given.host ? given : { ...given, host };
+    const options: SchedulerOptions = machine === given.machine ? given : { ...given, machine };
     this.#options = options;
-    this.#set = new RecipeSet(options.recipes, options.host.now());
-    this.#clock = new ClockWatch(options.host);
+    this.#set = new RecipeSet(options.recipes, options.machine.now());
+    this.#clock = new ClockWatch(options.machine);
     const { retention = defaultRetention } = options;
     this.#pruner = retention === "everything" ? undefined : new Pruner(options.store, retention, {
       limit: PRUNE_AT_A_TIME,
@@ -118,7 +118,7 @@ export class Scheduler implements AsyncDisposable {
       ...options,
       recipes: () => this.#set.recipes,
       stop: this.#stop.signal,
-      onNotice: async (event) => await this.#tell({ type: "notice", at: options.host.now(), ...event }),
+      onNotice: async (event) => await this.#tell({ type: "notice", at: options.machine.now(), ...event }),
     });
   }
 
@@ -139,17 +139,17 @@ export class Scheduler implements AsyncDisposable {
   }
 
   async #tick({ full }: { full: boolean }): Promise<void> {
-    const { store, host, lookbackMs = 14 * DAY_MS, served } = this.#options;
-    const began = host.monotonic();
+    const { store, machine, lookbackMs = 14 * DAY_MS, served } = this.#options;
+    const began = machine.monotonic();
     const jump = this.#clock.look();
-    const now = host.now();
+    const now = machine.now();
     if (jump !== undefined) await this.#tell({ type: "clock-jump", at: now, byMs: jump });
     const whole = full || jump !== undefined;
     const listing: ListingOptions = {
       now,
       loadedAt: this.#set.loadedAt,
       lookbackMs,
-      drawTraceId: () => drawTraceId(host),
+      drawTraceId: () => drawTraceId(machine),
       calendars: this.#options.calendars(),
     };
     const { missing, listed, skipped, asked, recovered } = await store.transaction(async () => {
@@ -177,14 +177,14 @@ export class Scheduler implements AsyncDisposable {
     });
     for (const recipe of missing) await this.#tell({ type: "recipe-missing", at: now, recipe });
     if (whole) {
-      this.#fullAt = host.monotonic();
+      this.#fullAt = machine.monotonic();
       await this.#prune(now);
     }
     await this.#tell(
       ...skipped.map((each) => ({ type: "skipped", at: now, ...each }) as const),
       ...asked.map((runKey) => ({ type: "asked", at: now, runKey }) as const),
       ...recovered.map((each) => ({ type: "recovered", at: now, ...each }) as const),
-      { type: "tick", at: now, listed: listed.length, tookMs: host.monotonic() - began, full: whole },
+      { type: "tick", at: now, listed: listed.length, tookMs: machine.monotonic() - began, full: whole },
     );
   }
 
@@ -200,8 +200,8 @@ export class Scheduler implements AsyncDisposable {
 
   async #reload(recipes: readonly CompiledRecipe[]): Promise<void> {
     await this.#tick({ full: true });
-    const { store, host, served } = this.#options;
-    const now = host.now();
+    const { store, machine, served } = this.#options;
+    const now = machine.now();
     const missing = await store.transaction(async () => {
       const missing = await this.#set.swap(store, recipes, { served, now });
       if (served !== undefined) await noteFreshFiles(store, this.#set.recipes, served);
@@ -214,11 +214,11 @@ export class Scheduler implements AsyncDisposable {
   /** Deletes some batches of old rows; when no old row is left, tries again after an hour. */
   async #prune(now: number): Promise<void> {
     if (this.#pruner === undefined) return;
-    const { host } = this.#options;
-    if (host.monotonic() < this.#pruneAt) return;
+    const { machine } = this.#options;
+    if (machine.monotonic() < this.#pruneAt) return;
     for (let parts = 0; parts < PRUNE_PARTS && !this.#stop.signal.aborted; parts++) {
       if ((await this.#pruner.part(now)).hasMore) continue;
-      this.#pruneAt = host.monotonic() + PRUNE_EVERY_MS;
+      this.#pruneAt = machine.monotonic() + PRUNE_EVERY_MS;
       return;
     }
   }
@@ -250,7 +250,7 @@ export class Scheduler implements AsyncDisposable {
       .then(() => Promise.all([...this.#running.values(), this.#runner.end()])).then(() => true);
     let cancel: () => void = () => {};
     const late = new Promise<boolean>((resolve) => {
-      cancel = this.#options.host.setTimer(timeoutMs, () => resolve(false));
+      cancel = this.#options.machine.setTimer(timeoutMs, () => resolve(false));
     });
     try {
       return await Promise.race([ended, late]);
@@ -277,10 +277,10 @@ export class Scheduler implements AsyncDisposable {
   async #takeTurn(): Promise<void> {
     this.#cancelTimer();
     if (!this.#started) return;
-    const { host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
+    const { machine, tickMs = 60_000, pollMs = 1_000 } = this.#options;
     let waitMs = pollMs;
     try {
-      await this.#tick({ full: this.#mustLookAtAll || host.monotonic() - this.#fullAt >= tickMs });
+      await this.#tick({ full: this.#mustLookAtAll || machine.monotonic() - this.#fullAt >= tickMs });
       this.#mustLookAtAll = false;
       await this.#claim();
       this.#deliver();
@@ -292,7 +292,7 @@ export class Scheduler implements AsyncDisposable {
       this.#mustLookAtAll = true;
       await this.#tellError(error);
     }
-    if (this.#started) this.#cancelTimer = host.setTimer(waitMs, () => void this.#turn());
+    if (this.#started) this.#cancelTimer = machine.setTimer(waitMs, () => void this.#turn());
   }
 
   /** Runs work after all work that was queued before it. */
@@ -304,18 +304,18 @@ export class Scheduler implements AsyncDisposable {
 
   /** Reports why a pass failed, the same reason at most once a minute. */
   async #tellError(error: unknown): Promise<void> {
-    const { host } = this.#options;
+    const { machine } = this.#options;
     const reason = error instanceof Error ? error.message : String(error);
-    const now = host.monotonic();
+    const now = machine.monotonic();
     if (this.#failing?.reason === reason && now - this.#failing.toldAt < ERROR_AGAIN_MS) return;
     this.#failing = { reason, toldAt: now };
-    await this.#tell({ type: "error", at: host.now(), error });
+    await this.#tell({ type: "error", at: machine.now(), error });
   }
 
   async #untilNext(): Promise<number> {
-    const { store, host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
-    const now = host.now();
-    let next = this.#fullAt - host.monotonic() + now + tickMs;
+    const { store, machine, tickMs = 60_000, pollMs = 1_000 } = this.#options;
+    const now = machine.now();
+    let next = this.#fullAt - machine.monotonic() + now + tickMs;
     for (const cursor of this.#set.cursors) {
       next = Math.min(next, cursor.next > now ? cursor.next : now + pollMs);
     }
@@ -329,9 +329,9 @@ export class Scheduler implements AsyncDisposable {
   }
 
   async #claim(): Promise<void> {
-    const { store, host, maxRuns = 4 } = this.#options;
+    const { store, machine, maxRuns = 4 } = this.#options;
     while (this.#running.size < maxRuns && !this.#stop.signal.aborted) {
-      const now = host.now();
+      const now = machine.now();
       const onBlocked = async (held: BlockedRun) => await this.#tell({ type: "held", at: now, ...held });
       const claim = await claimNext(store, this.#set.recipes, { ...this.#runner.claimer, onBlocked }, now);
       if (claim === undefined) return;
@@ -341,7 +341,7 @@ export class Scheduler implements AsyncDisposable {
 
   #begin({ recipe, ...claim }: Claimed): void {
     const work = executeRun(recipe, claim, this.#runner.deps, this.#stop.signal)
-      .catch(async (error) => await this.#tell({ type: "error", at: this.#options.host.now(), error }))
+      .catch(async (error) => await this.#tell({ type: "error", at: this.#options.machine.now(), error }))
       .finally(() => {
         this.#running.delete(claim.runKey);
         if (this.#started) void this.#turn();
@@ -352,7 +352,7 @@ export class Scheduler implements AsyncDisposable {
   /** Sends the due notices in the background. */
   #deliver(): void {
     this.deliver().catch(async (error) =>
-      await this.#tell({ type: "error", at: this.#options.host.now(), error })
+      await this.#tell({ type: "error", at: this.#options.machine.now(), error })
     );
   }
 
@@ -363,16 +363,16 @@ export class Scheduler implements AsyncDisposable {
 
   /** Asks the order journal for the outcomes of interrupted writes, one request at a time for each run. */
   async #settle(): Promise<void> {
-    const { store, host, recover } = this.#options;
+    const { store, machine, recover } = this.#options;
     if (recover === undefined) return;
     for (const runKey of await runsToRecover(store)) {
       if (this.#settling.has(runKey)) continue;
       this.#settling.add(runKey);
       recover(runKey).then(async (state) => {
         if (state !== undefined) {
-          await resolveOutcome(store, { runKey, state, actor: "journal", now: host.now() });
+          await resolveOutcome(store, { runKey, state, actor: "journal", now: machine.now() });
         }
-      }).catch(async (error) => await this.#tell({ type: "error", at: host.now(), error }))
+      }).catch(async (error) => await this.#tell({ type: "error", at: machine.now(), error }))
         .finally(() => this.#settling.delete(runKey));
     }
   }
@@ -407,17 +407,17 @@ const CLOCK_TOLERANCE_MS = 30_000;
  * Detects jumps of the wall clock by comparing it with the monotonic clock. A machine may sleep, or its clock may be set.
  */
 class ClockWatch {
-  readonly #host: Pick<Machine, "now" | "monotonic">;
+  readonly #machine: Pick<Machine, "now" | "monotonic">;
   #last: { wall: number; monotonic: number };
 
-  constructor(host: Pick<Machine, "now" | "monotonic">) {
-    this.#host = host;
-    this.#last = { wall: host.now(), monotonic: host.monotonic() };
+  constructor(machine: Pick<Machine, "now" | "monotonic">) {
+    this.#machine = machine;
+    this.#last = { wall: machine.now(), monotonic: machine.monotonic() };
   }
 
   /** Returns by how many milliseconds the wall clock jumped since the last check; `undefined` if it did not. */
   look(): number | undefined {
-    const [wall, monotonic] = [this.#host.now(), this.#host.monotonic()];
+    const [wall, monotonic] = [this.#machine.now(), this.#machine.monotonic()];
     const drift = wall - this.#last.wall - (monotonic - this.#last.monotonic);
     const back = wall < this.#last.wall;
     this.#last = { wall, monotonic };

@@ -42,7 +42,7 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
   await using connections = await Connections.open(flags, host);
   const redactor = redactorOf(connections);
   const deps = commandDeps({ connections, host, recipes: [recipe], redactor });
-  const { host: machine } = deps;
+  const { machine } = deps;
   const id = machine.id();
   const send = async ({ on, channel, index, place }: typeof channels[number]): Promise<Tried> => {
     const about = { notice: index + 1, on, channel: channel.name, fallback: channel.isFallback };

@@ -33,7 +33,7 @@ interface CommandDepsOptions {
 type CommandDeps = Required<
   Pick<
     RunnerOptions,
-    | "host"
+    | "machine"
     | "calendars"
     | "out"
     | "redactor"
@@ -58,7 +58,7 @@ export function commandDeps(
 ): CommandDeps {
   const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel } } = connections;
   return {
-    host: runnerHost({ now }),
+    machine: runnerMachine({ now }),
     calendars: () => calendarsOf(host),
     out,
     redactor,
@@ -99,7 +99,7 @@ export function learnSettings(redactor: Redactor, settings: Settings): void {
 }
 
 /** Returns the machine (clock, timers, random numbers) for the runner. */
-export function runnerHost(host: Pick<Host, "now">): Machine {
+export function runnerMachine(host: Pick<Host, "now">): Machine {
   return { ...systemMachine, now: () => host.now(), id: () => ulid(host.now()) };
 }
 

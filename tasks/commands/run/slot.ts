@@ -133,7 +133,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       const deadlineAt = typeof window === "object" ? window.until : undefined;
       return await runManual(asked, {
         ...options,
-        id: common.host.id(),
+        id: common.machine.id(),
         params,
         ...deadlineAt !== undefined && { deadlineAt },
       });

@@ -64,7 +64,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   const ends: string[] = [];
   await using observers = await observe({
     settings,
-    host: deps.host,
+    machine: deps.machine,
     redactor,
     recipeOf: (name) => current.find((recipe) => recipe.name === name),
     secret: (name) => secret(name),

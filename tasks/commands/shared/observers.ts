@@ -19,7 +19,7 @@ import { learnSettings } from "../run/deps.ts";
 /** Options of the observers. */
 interface ObserversOptions {
   settings: Settings;
-  host: Machine;
+  machine: Machine;
   redactor: Redactor;
   /** Returns the current recipe of a name. */
   recipeOf(name: string): Pick<CompiledRecipe, "ping"> | undefined;
@@ -40,10 +40,10 @@ interface Observers extends AsyncDisposable {
 
 /** Returns the observers; adds every secret of the settings to the redactor. */
 export async function observe(options: ObserversOptions): Promise<Observers> {
-  const { settings, host, redactor, recipeOf, secret, log, note } = options;
+  const { settings, machine, redactor, recipeOf, secret, log, note } = options;
   learnSettings(redactor, settings);
   const pinger = new Pinger({
-    host,
+    machine,
     redactor,
     post: (url, signal) => postQuietly(url, { signal }),
     async urlOf(name) {
