@@ -1,5 +1,6 @@
 /**
- * Runs a scheduler in its own process, which is killed at the n-th reading of its clock, or from outside.
+ * Runs a scheduler in its own process, which is killed at the n-th reading of its clock, or from outside. Otherwise it
+ * ends when every slot up to the end is done. The end is an instant in a file of its folder; see {@linkcode writeEnd}.
  *
  * @module
  */
@@ -28,18 +29,21 @@ export interface Job {
   leaseMs?: number;
   /** How long the database may take to answer. */
   answerMs?: number;
-  /** How long a step takes before `until`. @default 40 ms */
+  /** How long a step takes before the end. @default 40 ms */
   stepMs?: number;
   /** The broker that each write step places one order at; see {@linkcode orderOf}. @default none */
   broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };
-  /**
-   * Ends when this has passed, epoch milliseconds, or the folder has a file `end`, and nothing is left to do.
-   *
-   * @default when the file is there
-   */
-  until?: number;
   /** The process kills itself at this reading of the clock. */
   killAt?: number;
+}
+
+/** Sets the end to now, and returns it. */
+export function writeEnd(folder: string): number {
+  const end = Date.now();
+  // Whole at once: a process may read it at any moment.
+  Deno.writeTextFileSync(`${folder}/end.new`, `${end}\n`);
+  Deno.renameSync(`${folder}/end.new`, `${folder}/end`);
+  return end;
 }
 
 /** The order of a slot: its price names the slot, so that the broker's list of orders shows what was written. */
@@ -93,7 +97,6 @@ if (import.meta.main) {
     folder,
     url,
     holder,
-    until = Infinity,
     killAt,
     slotMs = 100,
     leaseMs = 600,
@@ -108,9 +111,9 @@ if (import.meta.main) {
     if (++looks === killAt) Deno.kill(Deno.pid, "SIGKILL");
     return value;
   };
-  const isOver = () => Date.now() >= until || lines(`${folder}/end`).length > 0;
-  // Long enough that a kill often falls into a step; at the end short, so that an end comes.
-  const pause = () => new Promise((resolve) => setTimeout(resolve, isOver() ? 1 : stepMs));
+  const endOf = () => lines(`${folder}/end`)[0];
+  // Long enough that a kill often falls into a step; short at the end, which has only leftovers to do.
+  const pause = () => new Promise((resolve) => setTimeout(resolve, endOf() === undefined ? stepMs : 1));
   // A trace id takes 31 draws; one point within the transaction that needs it is enough.
   let draws = 0;
   const draw = () => ++draws % 31 === 0 ? look(Math.random()) : Math.random();
@@ -182,9 +185,14 @@ if (import.meta.main) {
     },
   });
   await scheduler.start();
-  const open = "select count(*) as n from run where state in ('due', 'running', 'waiting_recovery')";
-  while (!isOver() || (await patient(() => store.get<{ n: number }>(open)))!.n > 0) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  // Slots keep coming after the end; they are not waited for, or a slow machine would never catch up.
+  const isDone = async () => {
+    const end = endOf();
+    if (end === undefined) return false;
+    const left = "select (select count(*) from schedule where watermark < ?) + (select count(*) from run " +
+      "where slot_at <= ? and state in ('due', 'running', 'waiting_recovery')) as n";
+    return (await patient(() => store.get<{ n: number }>(left, Number(end), Number(end))))!.n === 0;
+  };
+  while (!await isDone()) await new Promise((resolve) => setTimeout(resolve, 50));
   await scheduler.stop();
 }
