@@ -89,7 +89,7 @@ Deno.test("inspect and the store say which kind of file they refuse", async () =
     const { code, err } = await spawned(words, { cwd: dir.path });
     assertEquals(code === 0 || err.includes("--allow"), false, err);
     if (words[0] !== "schedule") {
-      assertStringIncludes(err, 'Cannot use the store "hsgate.db": it is no regular file');
+      assertStringIncludes(err, 'Cannot use the store "hsgate.db": it is not a regular file');
     }
   }
 });
