@@ -101,7 +101,9 @@ export class Subscriptions {
           await this.#senders.subscribe(topic, securities, signal);
         }
       } catch (error) {
-        await this.#takeBack(fresh.map(({ entry }) => entry).filter(({ topic }) => tried.includes(topic)));
+        await this.#cancelFailed(
+          fresh.map(({ entry }) => entry).filter(({ topic }) => tried.includes(topic)),
+        );
         throw error;
       }
       for (const { key, entry } of wanted) {
@@ -168,7 +170,7 @@ export class Subscriptions {
    * Cancels subscriptions that failed. The gateway may have accepted them; the cancellation may fail without
    * harm.
    */
-  async #takeBack(entries: Entry[]): Promise<void> {
+  async #cancelFailed(entries: Entry[]): Promise<void> {
     for (const [topic, securities] of byTopic(entries)) {
       await this.#senders.unsubscribe(topic, securities).catch(() => {});
     }

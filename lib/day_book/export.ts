@@ -114,7 +114,7 @@ class Export {
   #day: string | undefined;
   #hasAskedClock = false;
   /** Why the account may not be the one that the folder belongs to. */
-  #doubt: string | undefined;
+  #unconfirmedOwner: string | undefined;
 
   constructor(client: Client, options: DayBookOptions) {
     const { accounts = accountNames, formats = formatNames, wire = false } = options;
@@ -163,7 +163,7 @@ class Export {
   async #run(exportFolder: ExportFolder): Promise<void> {
     const { from, to, out, owner, now } = this.#options;
     const [client, settings, signal] = [this.#client, this.#settings, this.#signal];
-    this.#doubt = await checkOwner({
+    this.#unconfirmedOwner = await checkOwner({
       client,
       exportFolder,
       settings,
@@ -262,7 +262,7 @@ class Export {
       markets: at,
       settings: this.#settings,
       clock: this.#clock,
-      doubt: this.#doubt,
+      unconfirmedOwner: this.#unconfirmedOwner,
       ...reading,
       ...known,
       onStage: this.#onStage(day),

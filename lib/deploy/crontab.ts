@@ -77,9 +77,9 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
     "DENO_NO_UPDATE_CHECK=1",
     ...options.denoDir === undefined ? [] : [`DENO_DIR=${options.denoDir}`],
   ];
-  const warning = options.doubt === undefined
+  const warning = options.storeRisk === undefined
     ? []
-    : [`# WARNING: ${options.store} may not last: ${options.doubt}.`];
+    : [`# WARNING: ${options.store} may not last: ${options.storeRisk}.`];
   const text = [[head, ...warning].join("\n"), variables.join("\n"), ...blocks].join("\n\n");
   return {
     files: [{ name: "hsgate.crontab", text: `${text}\n` }],

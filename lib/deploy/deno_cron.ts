@@ -65,10 +65,10 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
 
 function programOf(
   recipes: readonly CompiledRecipe[],
-  { tickModule, timeline, dir, store, config, denoFlags, doubt, fileOf }: DenoCronOptions,
+  { tickModule, timeline, dir, store, config, denoFlags, storeRisk, fileOf }: DenoCronOptions,
   writers: readonly string[],
 ): string {
-  const warning = doubt === undefined ? "" : `\n * WARNING: the store may not last: ${doubt}.\n *`;
+  const warning = storeRisk === undefined ? "" : `\n * WARNING: the store may not last: ${storeRisk}.\n *`;
   const note = writers.length === 0 ? "" : `
  * It trades (${
     writers.join(", ")

@@ -33,7 +33,7 @@ export interface DeployOptions {
   /** Folder of Deno's cache, if it is not the default one. */
   denoDir?: string;
   /** Why the store may not outlive the process; the files contain it as a warning. */
-  doubt?: string;
+  storeRisk?: string;
 }
 
 /** A file to write. */

@@ -193,9 +193,9 @@ function quoted(text: string): string {
 }
 
 function common(options: SystemdOptions): string {
-  const { dir, store, denoDir, forUser, runAs, doubt } = options;
+  const { dir, store, denoDir, forUser, runAs, storeRisk } = options;
   const writable = [...new Set([dir, dataFolder(options), ...denoDir === undefined ? [] : [denoDir]])];
-  const warning = doubt === undefined ? "" : `# WARNING: ${store} may not last: ${doubt}.\n`;
+  const warning = storeRisk === undefined ? "" : `# WARNING: ${store} may not last: ${storeRisk}.\n`;
   return `${warning}WorkingDirectory=${dir.replaceAll("%", "%%")}
 KillSignal=SIGTERM
 KillMode=mixed

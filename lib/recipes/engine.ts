@@ -225,7 +225,7 @@ export class StepEngine {
     if (earlier?.state === "ok" && (!step.fresh || effect === "write")) {
       this.outputs[id] = JSON.parse(earlier.output ?? "null");
       this.states.set(id, "ok");
-      return this.#tell({ type: "step-reused", step: id });
+      return this.#emit({ type: "step-reused", step: id });
     }
     if (effect === "write" && earlier !== undefined) {
       // An attempt was interrupted or failed: a write step never begins a second time.
@@ -246,10 +246,10 @@ export class StepEngine {
     if ("skip" in turn) {
       await recorder.skip(attempt, turn.skip);
       this.states.set(id, "skipped");
-      return this.#tell({ type: "step-ended", step: id, state: "skipped", tookMs: 0, reason: turn.skip });
+      return this.#emit({ type: "step-ended", step: id, state: "skipped", tookMs: 0, reason: turn.skip });
     }
     this.states.set(id, turn.state);
-    this.#tell({ type: "step-planned", step: id, ...turn });
+    this.#emit({ type: "step-planned", step: id, ...turn });
   }
 
   async #decide(step: CompiledStep, index: number): Promise<Turn> {
@@ -301,7 +301,7 @@ export class StepEngine {
       if (count >= most || halt.aborted || !isWorthRetrying(failure.error)) return;
       const waitMs = Math.min((step.retry?.waitMs ?? 0) * 2 ** (count - 1), MOST_WAIT_MS);
       const error = this.#describe(failure.error);
-      this.#tell({ type: "step-retry", step: step.id, attempt: attempt.attempt, waitMs, error });
+      this.#emit({ type: "step-retry", step: step.id, attempt: attempt.attempt, waitMs, error });
       // A halt while waiting ends the step as its last attempt did.
       if (!await wait(machine, waitMs, halt).then(() => true, () => false)) return;
     }
@@ -316,7 +316,7 @@ export class StepEngine {
     const began = machine.monotonic();
     const guard = this.#guardFor(step);
     await recorder.begin(attempt);
-    this.#tell({ type: "step-started", step: id, uses, effect, attempt: attempt.attempt });
+    this.#emit({ type: "step-started", step: id, uses, effect, attempt: attempt.attempt });
     let end: AttemptEnd & { errorName?: string };
     let failure: { error: unknown } | undefined;
     try {
@@ -362,7 +362,7 @@ export class StepEngine {
     const { id } = attempt.step;
     this.states.set(id, end.state);
     await this.#options.recorder.end(attempt, end);
-    this.#tell({
+    this.#emit({
       type: "step-ended",
       step: id,
       state: end.state,
@@ -447,8 +447,8 @@ export class StepEngine {
       signal,
       guard,
       ...mode.isDry && { keepWithin: true },
-      log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
-      progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),
+      log: (level, message, data) => this.#emit({ type: "log", step: step.id, level, message, data }),
+      progress: (event) => this.#emit({ type: "step-progress", step: step.id, ...event }),
       artifact: async (file) => {
         redactor.checkFile(file.path);
         const businessDay = file.businessDay ?? scope.day.date;
@@ -467,7 +467,7 @@ export class StepEngine {
     return this.#options.deps.redactor.text(error instanceof Error ? error.message : String(error));
   }
 
-  #tell(event: StepEvent): void {
+  #emit(event: StepEvent): void {
     this.#options.onEvent?.(event);
   }
 }

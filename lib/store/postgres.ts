@@ -88,7 +88,7 @@ export class PostgresStore extends Store {
   readonly #connectMs: number;
   readonly #settleMs: number;
   readonly #machine: Pick<Machine, "now" | "monotonic">;
-  #doubt: string | undefined;
+  #risk: string | undefined;
   #client: Client | undefined;
   /** The PostgreSQL text of each statement, and its name on the server. */
   readonly #statements = new Map<string, { name: string; text: string }>();
@@ -122,8 +122,8 @@ export class PostgresStore extends Store {
     this.#machine = machine;
   }
 
-  get doubt(): string | undefined {
-    return this.#doubt;
+  get risk(): string | undefined {
+    return this.#risk;
   }
 
   get clockFault(): string | undefined {
@@ -386,7 +386,7 @@ export class PostgresStore extends Store {
     };
     if (Number(found?.version) < LEAST_VERSION) throw refuse("PostgreSQL 15 or later is needed");
     if (found?.standby === 1) throw refuse("the server is a standby, which accepts no writes");
-    this.#doubt = found?.fsync === "on" ? undefined : "the server runs with fsync = off";
+    this.#risk = found?.fsync === "on" ? undefined : "the server runs with fsync = off";
     return client;
   }
 

@@ -30,7 +30,7 @@ const TOLD_MS = 1_000;
 /** Options of a file store. */
 export interface SqliteOptions {
   /** Why the file may not survive the process; the runner then sends no write to the broker. */
-  doubt?: string;
+  risk?: string;
   /**
    * What to do with the mark file: `check` rejects a store that is older than its mark, and keeps the mark up to date;
    * `leave` neither reads nor writes it, and is for copies; `replace` does not read it, and writes it when
@@ -50,7 +50,7 @@ export interface SqliteOptions {
 /** Opens or creates a file; `:memory:` is a temporary store. */
 export async function openSqlite(path: string, options: SqliteOptions = {}): Promise<SqliteStore> {
   const {
-    doubt,
+    risk,
     mark = "check",
     drawId = () => crypto.randomUUID(),
     waitMs = 5_000,
@@ -67,7 +67,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   if (isFile && !sizeOf(path)) makeFile(path);
   const db = new DatabaseSync(path, { timeout: Math.min(TURN_MS, openMs, waitMs) });
   try {
-    const store = new SqliteStore(db, { name: path, doubt, isMarked, waitMs: openMs, onBusy });
+    const store = new SqliteStore(db, { name: path, risk, isMarked, waitMs: openMs, onBusy });
     await store.prepare(drawId, known);
     if (isChecked && JSON.stringify(known) !== JSON.stringify(await store.ownMark())) await store.mark();
     store.waitMs = waitMs;
@@ -81,7 +81,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
 /** An open store in a file. */
 export class SqliteStore extends Store {
   readonly name: string;
-  readonly doubt: string | undefined;
+  readonly risk: string | undefined;
   /** How long to wait for another process that has locked the store. */
   waitMs: number;
   readonly #db: DatabaseSync;
@@ -92,9 +92,9 @@ export class SqliteStore extends Store {
 
   constructor(
     db: DatabaseSync,
-    { name, doubt, isMarked, waitMs, onBusy }: {
+    { name, risk, isMarked, waitMs, onBusy }: {
       name: string;
-      doubt?: string;
+      risk?: string;
       isMarked: boolean;
       waitMs: number;
       onBusy(mostMs: number): void;
@@ -103,7 +103,7 @@ export class SqliteStore extends Store {
     super();
     this.#db = db;
     this.name = name;
-    this.doubt = doubt;
+    this.risk = risk;
     this.waitMs = waitMs;
     this.#isMarked = isMarked;
     this.#onBusy = onBusy;

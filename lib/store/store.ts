@@ -36,7 +36,7 @@ export abstract class Store implements AsyncDisposable {
   /** Name for messages: the path, or the URL without the password. */
   abstract readonly name: string;
   /** Why it may lose committed data; the runner then sends no write to the broker. */
-  abstract readonly doubt: string | undefined;
+  abstract readonly risk: string | undefined;
   /** Why this machine's clock differs too much from the shared clock; the runner then sends no write. */
   abstract readonly clockFault: string | undefined;
 

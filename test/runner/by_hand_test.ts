@@ -5,7 +5,7 @@ import { type Claimer, claimRun } from "../../lib/runner/claims/claims.ts";
 import { recoverExpired } from "../../lib/runner/claims/recovery.ts";
 import { pauseRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { RunDeps } from "../../lib/runner/deps.ts";
-import { runKey, runManual } from "../../lib/runner/run/script.ts";
+import { runByKey, runManual } from "../../lib/runner/run/script.ts";
 import { unresponsiveSince } from "../../lib/runner/explain/advice.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
@@ -110,7 +110,7 @@ testBoth(
       Date.parse("2025-12-22T02:00:30Z"),
     );
     assertEquals(await rerun(b.store, about()), true);
-    const { outcome } = await runKey(eod, key, { deps: depsOf(b), claimer });
+    const { outcome } = await runByKey(eod, key, { deps: depsOf(b), claimer });
     assertEquals([outcome.state, done], ["ok", ["b"]]);
   },
 );
@@ -130,7 +130,7 @@ testBoth("rerun() repeats every step of a fromStart run whose process died", asy
     await rerun(b.store, { calendars: builtInCalendars, runKey: key, fromStart: true, now: b.machine.now() }),
     true,
   );
-  await runKey(eod, key, { deps: depsOf(b), claimer });
+  await runByKey(eod, key, { deps: depsOf(b), claimer });
   assertEquals(done, ["a"]);
 });
 

@@ -2,7 +2,13 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { testBoth } from "./both_stores.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { claimRun } from "../../lib/runner/claims/claims.ts";
-import { type Claim, endRun, LeaseLostError, renewClaim, underClaim } from "../../lib/runner/claims/claim.ts";
+import {
+  type Claim,
+  claimedTransaction,
+  endRun,
+  LeaseLostError,
+  renewClaim,
+} from "../../lib/runner/claims/claim.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
@@ -36,8 +42,8 @@ testBoth(
   "under a claim whose run was taken over nothing is written, though the same process has it again",
   async () => {
     const ways: Record<string, (store: Store, claim: Claim, now: number) => Promise<unknown>> = {
-      underClaim: async (store, claim, now) =>
-        await underClaim(store, claim, now, async () => await store.event(now, "written", {})),
+      claimedTransaction: async (store, claim, now) =>
+        await claimedTransaction(store, claim, now, async () => await store.event(now, "written", {})),
       renewClaim: async (store, claim, now) => await renewClaim(store, claim, now),
       endRun: async (store, claim, now) => await endRun(store, claim, { state: "ok", now }),
       beginAttempt: async (store, claim, now) =>

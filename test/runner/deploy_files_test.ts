@@ -512,7 +512,7 @@ Deno.test("no value can add a line, end a comment or continue a setting in a dep
         "/a\u2028b",
       ]
     ) {
-      for (const option of ["dir", "store", "program", "deno", "denoDir", "doubt"] as const) {
+      for (const option of ["dir", "store", "program", "deno", "denoDir", "storeRisk"] as const) {
         assertThrows(() => write([eod], { [option]: bad }), TypeError, `Cannot deploy: the ${option} is`);
       }
       assertThrows(() => write([eod], { denoFlags: ["-A", bad] }), TypeError, "denoFlags");

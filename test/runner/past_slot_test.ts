@@ -3,7 +3,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { approveRun, pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import { backfill, planBackfill, rerun } from "../../lib/runner/schedule/backfill.ts";
-import { runKey, runManual } from "../../lib/runner/run/script.ts";
+import { runByKey, runManual } from "../../lib/runner/run/script.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { asOfNowOf, refusePast } from "../../lib/recipes/as_of_now.ts";
 import type { CompiledStep, StepContext } from "../../lib/recipes/compiled.ts";
@@ -282,7 +282,7 @@ testBoth(
       drawTraceId: () => "1",
     });
     b.machine.jump(DAY);
-    assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
+    assertEquals((await runByKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
   },
 );
 

@@ -40,7 +40,7 @@ Deno.test("storeRiskOf() detects memory, temporary folders, container layers and
 
 testBoth("a store that is not durable blocks writes but not reads, and is reported once", async () => {
   const began: string[] = [];
-  const store = await openSqlite(":memory:", { doubt: "it is kept in memory" });
+  const store = await openSqlite(":memory:", { risk: "it is kept in memory" });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [orders(began), recipe()], store });
   await b.scheduler.start();
   await b.machine.pass(DAY);

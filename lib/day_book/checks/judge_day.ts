@@ -32,7 +32,7 @@ export interface DayParts extends DayReading {
    */
   clock: BrokerClock;
   /** Why the account may not be the one that the folder belongs to; if set, no day becomes final. */
-  doubt: string | undefined;
+  unconfirmedOwner: string | undefined;
   /** Checks between the lists, as {@linkcode checksBetween} makes them. */
   between: readonly Between[];
   /** Differences between the readings of the day. */
@@ -54,7 +54,8 @@ const rowChecks: readonly RowCheck[] = ["fees", "amounts", "values"];
 
 /** Decides whether a day is final, and why not. */
 export async function judgeDay(options: DayParts): Promise<Judgement> {
-  const { markets, parts, others, notRead, between, contradictions, clock, doubt, confirmEmpty } = options;
+  const { markets, parts, others, notRead, between, contradictions, clock, unconfirmedOwner, confirmEmpty } =
+    options;
   const checks = [
     ...parts.flatMap(checksOfRows),
     ...between.map(({ record }) => record),
@@ -66,7 +67,14 @@ export async function judgeDay(options: DayParts): Promise<Judgement> {
     const { market } = day;
     const of = <T extends { market: DayBookMarket }>(all: readonly T[]) =>
       all.filter((each) => each.market === market);
-    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead), clock, doubt };
+    const facts = {
+      day,
+      parts: of(parts),
+      others: of(others),
+      notRead: of(notRead),
+      clock,
+      unconfirmedOwner,
+    };
     let record = marketRecord({ ...facts, checks: of(checks) });
     if (record.status === "final" && needsEvidence(record)) {
       const { result, detail, findings } = await confirmEmpty(

@@ -74,7 +74,7 @@ export async function checkOwner(options: OwnerOptions): Promise<string | undefi
   // A user who names an account for a folder without a name confirms that the folder is this account's.
   const isNamed = given.name !== undefined && had.name === undefined;
   const isKnown = isNamed || kinds.some((kind) => had[kind] !== undefined && had[kind] === given[kind]);
-  const { recognized, doubt } = await rejectOtherAccount(options, isKnown);
+  const { recognized, unconfirmedOwner } = await rejectOtherAccount(options, isKnown);
   // An account can get a new key; then its orders show that it is the same account.
   if (differs("developerKey") && !recognized) {
     throw other(
@@ -86,13 +86,13 @@ export async function checkOwner(options: OwnerOptions): Promise<string | undefi
   if (kinds.some((kind) => given[kind] !== undefined && given[kind] !== had[kind])) {
     writeDigests(exportFolder, { ...had, ...given });
   }
-  return doubt;
+  return unconfirmedOwner;
 }
 
 /** Whether the account shows the folder's orders, and if not, why that is uncertain. */
 interface Recognition {
   recognized: boolean;
-  doubt?: string;
+  unconfirmedOwner?: string;
 }
 
 /** Throws if the account shows other orders than the folder contains. */
@@ -124,7 +124,10 @@ async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Prom
   const found = await firstRow(options);
   // This account has no rows to write here, but its empty days could be written.
   if (found === undefined) {
-    return { recognized: false, doubt: `the broker shows ${none}, so it may be another account: ${instead}` };
+    return {
+      recognized: false,
+      unconfirmedOwner: `the broker shows ${none}, so it may be another account: ${instead}`,
+    };
   }
   throw other(exportFolder, `the broker shows ${found.list} of ${found.day} and ${none}`, `or ${instead}`);
 }

@@ -36,7 +36,7 @@ interface PlaceOptions extends DayReading {
   /** Knows the broker's time. */
   clock: BrokerClock;
   /** Why the account may not be the one that the folder belongs to; if set, no day becomes final. */
-  doubt: string | undefined;
+  unconfirmedOwner: string | undefined;
   contradictions: DifferenceFile;
   before: KeptDay | undefined;
   /** Readings that contradict the day. */

@@ -165,7 +165,7 @@ interface MarketFacts {
   notRead: readonly NotRead[];
   clock: BrokerClock;
   /** Why the account may not be the one that the folder belongs to. */
-  doubt: string | undefined;
+  unconfirmedOwner: string | undefined;
   checks: readonly CheckRecord[];
 }
 
@@ -177,11 +177,11 @@ const QUOTED_BEFORE =
   "no answer carried the broker's time, and its newest quote does not show that the session is over";
 
 /** Returns the reasons why a market's day can still change; an empty list means that it is final. */
-function provisionalReasons({ day, parts, notRead, clock, doubt, checks }: MarketFacts): string[] {
+function provisionalReasons({ day, parts, notRead, clock, unconfirmedOwner, checks }: MarketFacts): string[] {
   if (!day.hasBegun) return ["the day has not begun in this market"];
   const reasons: string[] = [];
   if (!day.isOver) reasons.push("the session is not over");
-  if (doubt !== undefined) reasons.push(doubt);
+  if (unconfirmedOwner !== undefined) reasons.push(unconfirmedOwner);
   if (clock.wrong !== undefined) {
     reasons.push("the clocks of this machine and of the broker differ by more than a minute");
   } else if (day.isOver && !isOverForSure(day, clock)) {

@@ -47,7 +47,7 @@ export type Draft = Omit<Summary, "standing" | "contradicts"> & { differencesFou
 /** Writes all files of a day except the summary into its folder, and removes the files of the parts. */
 export async function draftDay(options: DayParts, judgement: Judgement, folder: string): Promise<Draft> {
   const { found: around, ...judged } = judgement;
-  const { day, parts, others, notRead, settings, between, contradictions, clock, doubt } = options;
+  const { day, parts, others, notRead, settings, between, contradictions, clock, unconfirmedOwner } = options;
   const lists = listsFor(settings).filter((list) =>
     !notRead.some((each) => each.list === list) || parts.some(({ spec }) => spec.list === list)
   );
@@ -83,7 +83,7 @@ export async function draftDay(options: DayParts, judgement: Judgement, folder: 
   names.push("columns.json");
 
   const incomplete = [
-    ...doubt === undefined ? [] : [doubt],
+    ...unconfirmedOwner === undefined ? [] : [unconfirmedOwner],
     ...notRead.map(({ market, list, reason }) => `${market}: ${list} were not read: ${reason}`),
     ...parts.flatMap(({ market, spec: { list }, unproven }) =>
       unproven === undefined ? [] : `${market}: ${list} may be incomplete: ${unproven}`

@@ -27,7 +27,7 @@ export class LeaseLostError extends BrokerError {
 }
 
 /** Runs work in one transaction, if the claim is still valid. @throws {LeaseLostError} When the claim is lost. */
-export async function underClaim<T>(
+export async function claimedTransaction<T>(
   store: Store,
   claim: Claim,
   now: number,
@@ -69,7 +69,7 @@ export async function endRun(
   claim: Claim,
   { state, reason, now }: { state: RunState; reason?: string; now: number },
 ): Promise<void> {
-  await underClaim(store, claim, now, async () => {
+  await claimedTransaction(store, claim, now, async () => {
     await closeRun(store, claim.runKey, { state, reason, now });
     if (claim.mutex !== undefined) await releaseLease(store, claim.mutex, `${claim.holder} ${claim.runKey}`);
     await store.event(now, state === "due" ? "released" : "ended", { state, reason }, claim.runKey);

@@ -17,7 +17,7 @@ import {
   duePage,
   findRun,
   isCatchingUp,
-  isOwned,
+  isStarterOnly,
   nextDue,
   noteBlocked,
   runningOf,
@@ -46,8 +46,8 @@ export interface BlockedRun extends Block {
   runKey: string;
 }
 
-/** Why a run could not be claimed now; `owned` when it belongs to another process. */
-export type Refusal = "not-due" | "overlap" | "deadline" | "owned" | BlockReason;
+/** Why a run could not be claimed now; `reserved` if only another process may run it. */
+export type Refusal = "not-due" | "overlap" | "deadline" | "reserved" | BlockReason;
 
 /** Due runs that are read at a time; nearly always one of the first can be claimed. */
 const PAGE = 50;
@@ -95,7 +95,7 @@ export async function claimRun(
   return await store.transaction(async () => {
     const row = await findRun(store, runKey);
     if (row?.state !== "due" || row.due_at > now) return "not-due";
-    if (isOwned(row) && row.holder !== null && row.holder !== claimer.holder) return "owned";
+    if (isStarterOnly(row) && row.holder !== null && row.holder !== claimer.holder) return "reserved";
     return await tryClaim(store, recipe, row, claimer, now);
   });
 }
@@ -186,7 +186,7 @@ const TOLERANCE_MS = 2_000;
 
 /** Returns why no write may be sent to the broker now; `undefined` if it may. This never blocks reads. */
 export async function whyNoWrites(store: Store, now: number): Promise<string | undefined> {
-  if (store.doubt !== undefined) return `the store is not durable: ${store.doubt}`;
+  if (store.risk !== undefined) return `the store is not durable: ${store.risk}`;
   if (store.clockFault !== undefined) return store.clockFault;
   // The watermark is the time of the last pass of any scheduler, and never goes back.
   const seen = await lastLook(store);

@@ -10,7 +10,7 @@ import type { Store } from "../../store/store.ts";
 import { pauseOf } from "../queries/schedules.ts";
 import {
   expiredRuns,
-  isOwned,
+  isStarterOnly,
   resolveRun,
   type RunRow,
   type RunState,
@@ -39,7 +39,11 @@ export async function recoverExpired(
 /** Takes one run from its process, and returns its new state. Within a transaction. */
 export async function recoverRun(store: Store, row: RunRow, now: number): Promise<RunState> {
   const { run_key: runKey, holder, account, fence } = row;
-  const state = await hasBegunWrite(store, runKey) ? "waiting_recovery" : isOwned(row) ? "cancelled" : "due";
+  const state = await hasBegunWrite(store, runKey)
+    ? "waiting_recovery"
+    : isStarterOnly(row)
+    ? "cancelled"
+    : "due";
   await takeFromHolder(store, runKey, {
     state,
     reason: state === "cancelled" ? whyOver(row) : row.reason,

@@ -6,7 +6,7 @@
  */
 import { eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
-import { type Block, isOwned, isUnresolved, type RunRow } from "../queries/runs.ts";
+import { type Block, isStarterOnly, isUnresolved, type RunRow } from "../queries/runs.ts";
 import { hasBegunWrite, unresolvedSteps } from "../queries/steps.ts";
 import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
@@ -103,7 +103,7 @@ export function unresponsiveSince({ state, lease_until: until }: RunRow, now: nu
 export async function unresponsiveAdvice(store: Store, row: RunRow): Promise<string[]> {
   const key = row.run_key;
   if (row.class !== "write") {
-    return isOwned(row)
+    return isStarterOnly(row)
       ? [
         `no scheduler takes over a run that was started by hand; to continue it: hsgate rerun ${
           shellHint(key)
@@ -118,7 +118,7 @@ export async function unresponsiveAdvice(store: Store, row: RunRow): Promise<str
     ];
   }
   return [
-    isOwned(row)
+    isStarterOnly(row)
       ? `it had written nothing, and no process continues it; to start a new run: hsgate run ${
         shellHint(row.recipe)
       } --manual`

@@ -7,7 +7,14 @@ import { lastLook } from "../queries/schedules.ts";
 import { failureText } from "../queries/steps.ts";
 import { eventsOf, pauseBefore } from "../queries/events.ts";
 import type { Store } from "../../store/store.ts";
-import { blockReasonOf, isOwned, newerRun, type RunKind, type RunRow, sameSlotRun } from "../queries/runs.ts";
+import {
+  blockReasonOf,
+  isStarterOnly,
+  newerRun,
+  type RunKind,
+  type RunRow,
+  sameSlotRun,
+} from "../queries/runs.ts";
 import {
   describeBlock,
   lastBlock,
@@ -248,7 +255,7 @@ async function whySkipped(store: Store, row: RunRow, { notes, zone }: About): Pr
 /** Returns why no process has begun a due run, and what to type. Most often no scheduler is running. */
 async function whyNobody(store: Store, row: RunRow, about: About): Promise<string[]> {
   const left = whoLeft(about);
-  if (isOwned(row)) {
+  if (isStarterOnly(row)) {
     if (row.holder !== null) return ["the process that started it is waiting to begin it"];
     const again = row.class === "write"
       ? `run ${shellHint(row.recipe)} --manual`

@@ -221,7 +221,7 @@ export class NoticeDelivery {
       return false;
     }
     await noteSent(store, key, machine.now());
-    this.#tell(row, { state: "sent" });
+    this.#emit(row, { state: "sent" });
     return true;
   }
 
@@ -239,7 +239,7 @@ export class NoticeDelivery {
       }, row.run_key ?? undefined);
       await this.#queueFallbacks(row, now);
     });
-    this.#tell(row, isLast ? { state: "given-up", error } : { state: "failed", error, nextTryAt });
+    this.#emit(row, isLast ? { state: "given-up", error } : { state: "failed", error, nextTryAt });
   }
 
   async #queueFallbacks({ body, dedupe_key, run_key }: StoredNotice, now: number): Promise<void> {
@@ -256,7 +256,7 @@ export class NoticeDelivery {
     }
   }
 
-  #tell(row: StoredNotice, how: Pick<NoticeEvent, "state" | "error" | "nextTryAt">): void {
+  #emit(row: StoredNotice, how: Pick<NoticeEvent, "state" | "error" | "nextTryAt">): void {
     const { run, notice = 0 } = bodyOf(row.body);
     this.#options.onNotice?.({
       runKey: row.run_key ?? run?.runKey ?? "",

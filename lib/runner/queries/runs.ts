@@ -40,7 +40,7 @@ export type RunState =
 export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
 
 /** Kinds of runs that only the process that started them may run; for SQL. */
-const ownedKinds = "('manual', 'dry')";
+const starterOnlyKinds = "('manual', 'dry')";
 
 /** Kinds of runs that a scheduler starts; for SQL. */
 const scheduledKinds = "('live', 'catchup')";
@@ -112,7 +112,7 @@ export interface NewRun {
 }
 
 /** Returns whether only the process that started a run may run it. */
-export const isOwned = ({ kind }: Pick<RunRow, "kind">): boolean => kind === "manual" || kind === "dry";
+export const isStarterOnly = ({ kind }: Pick<RunRow, "kind">): boolean => kind === "manual" || kind === "dry";
 
 /** Returns whether the outcome of a run's writes is unknown. */
 export function isUnresolved({ class: kind, state }: Pick<RunRow, "class" | "state">): boolean {
@@ -382,7 +382,7 @@ export async function duePage(
 ): Promise<ClaimableRun[]> {
   // SQLite prepares a statement again each time that its limit is a value.
   return await store.all(
-    `select run_key, recipe, kind, class, due_at, deadline_at from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}
+    `select run_key, recipe, kind, class, due_at, deadline_at from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}
       and (due_at, run_key) > (?, ?) order by due_at, run_key limit ${most}`,
     now,
     after.due_at,
@@ -396,8 +396,8 @@ export async function nextDue(
   now: number,
 ): Promise<{ isAnyDue: boolean; laterAt: number | undefined }> {
   const row = await store.get<{ held: number; later: number | null }>(
-    `select exists (select 1 from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}) as held,
-      (select due_at from run where state = 'due' and due_at > ? and kind not in ${ownedKinds}
+    `select exists (select 1 from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}) as held,
+      (select due_at from run where state = 'due' and due_at > ? and kind not in ${starterOnlyKinds}
         order by due_at limit 1) as later`,
     now,
     now,
@@ -413,15 +413,15 @@ export async function firstLeaseEnd(store: Store): Promise<number | undefined> {
 }
 
 /**
- * Gives this process ownership of a due manual run until an instant, or extends it. Returns whether this process owns the
- * run. A run that has just been created or made due again has no owner yet.
+ * Reserves a due manual run for this process until an instant, or extends the reservation. Returns whether this process
+ * has it. A run that has just been created or made due again is not reserved.
  */
-export async function ownRun(
+export async function reserveRun(
   store: Store,
   { runKey, holder, until }: { runKey: string; holder: string; until: number },
 ): Promise<boolean> {
   return await store.run(
-    `update run set holder = ?, lease_until = ? where run_key = ? and state = 'due' and kind in ${ownedKinds}
+    `update run set holder = ?, lease_until = ? where run_key = ? and state = 'due' and kind in ${starterOnlyKinds}
       and (holder is null or holder = ?)`,
     holder,
     until,
@@ -514,7 +514,7 @@ export async function closeRun(
 export async function expiredRuns(store: Store, now: number): Promise<RunRow[]> {
   return await store.all(
     `select * from run where lease_until < ? and (state = 'running'
-      or (state = 'due' and kind in ${ownedKinds}))`,
+      or (state = 'due' and kind in ${starterOnlyKinds}))`,
     now,
   );
 }

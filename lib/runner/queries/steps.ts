@@ -5,7 +5,7 @@
  * @module
  */
 import type { CompiledStep } from "../../recipes/compiled.ts";
-import { type Claim, underClaim } from "../claims/claim.ts";
+import { type Claim, claimedTransaction } from "../claims/claim.ts";
 import type { Store } from "../../store/store.ts";
 import type { StepState } from "../../recipes/engine.ts";
 import { stepKeyOf } from "../../recipes/step_context.ts";
@@ -57,7 +57,7 @@ export async function beginAttempt(
   { step, round, attempt }: Attempt,
   now: number,
 ): Promise<void> {
-  await underClaim(store, claim, now, async () => {
+  await claimedTransaction(store, claim, now, async () => {
     await store.run(
       `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
         values (?, ?, ?, ?, ?, ?, 'begun', ?)`,
@@ -98,7 +98,7 @@ export async function endAttempt(
   { step, round, attempt }: Attempt,
   { state, output, error, now }: { state: StepState; output?: string; error?: string; now: number },
 ): Promise<void> {
-  await underClaim(store, claim, now, async () => {
+  await claimedTransaction(store, claim, now, async () => {
     await store.run(
       `update step_run set state = ?, output = ?, error = ?, finished_at = ?
         where run_key = ? and step_id = ? and round = ? and attempt = ?`,
@@ -122,7 +122,7 @@ export async function skipStep(
   reason: string,
   now: number,
 ): Promise<void> {
-  await underClaim(store, claim, now, async () => {
+  await claimedTransaction(store, claim, now, async () => {
     await store.run(
       `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, error, started_at, finished_at)
         values (?, ?, ?, ?, ?, ?, 'skipped', ?, ?, ?) on conflict do nothing`,
@@ -156,7 +156,7 @@ export async function recordArtifact(
   file: ArtifactFile,
   now: number,
 ): Promise<{ revision: number; isNew: boolean }> {
-  return await underClaim(store, claim, now, async () => {
+  return await claimedTransaction(store, claim, now, async () => {
     const last = await store.get<{ revision: number; sha256: string }>(
       `select revision, sha256 from artifact where dataset = ? and business_day = ? and uri = ?
         order by revision desc limit 1`,

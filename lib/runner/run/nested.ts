@@ -8,7 +8,7 @@ import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { checkTogether } from "../../recipes/engine.ts";
 import { type Claimer, claimRun, mutexOf, type Refusal } from "../claims/claims.ts";
-import { type CallingStep, type Claim, underClaim } from "../claims/claim.ts";
+import { type CallingStep, type Claim, claimedTransaction } from "../claims/claim.ts";
 import { recoverRun } from "../claims/recovery.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
 import type { Recipes } from "../schedule/misfire_policy.ts";
@@ -54,7 +54,7 @@ export async function runNested(
   const isHeld = parent.mutex !== undefined && parent.mutex === mutexOf(claimer.accountOf(found));
   const recipe = isHeld ? { ...found, needsAccount: false } : found;
   const id = nestedId(parent, { name, params, round: outer?.round ?? 0 });
-  const { runKey, claim } = await underClaim(
+  const { runKey, claim } = await claimedTransaction(
     store,
     parent,
     machine.now(),

@@ -104,7 +104,7 @@ export class RunReport {
   }
 
   /** Reports an event. A failed report does not fail the run. */
-  tell(bare: BareRunEvent): void {
+  emit(bare: BareRunEvent): void {
     const { machine, redactor, onEvent } = this.#options;
     const { run_key: runKey, recipe } = this.#row;
     const spanId = (this.#stepSpan ?? this.#runSpan)?.ids?.spanId;

@@ -145,7 +145,7 @@ class Execution {
     const { steps } = this.#recipe;
     this.#startedAt = machine.monotonic();
     try {
-      this.#report.tell({
+      this.#report.emit({
         type: "run-started",
         attempt: this.#row.attempt,
         lateMs: Math.max(0, machine.now() - this.#row.due_at),
@@ -207,16 +207,16 @@ class Execution {
       },
       artifact: async ({ id: step }, file) => {
         const recorded = await recordArtifact(store, claim, file, machine.now());
-        this.#report.tell({ type: "artifact", step, dataset: file.dataset, path: file.path, ...recorded });
+        this.#report.emit({ type: "artifact", step, dataset: file.dataset, path: file.path, ...recorded });
       },
     };
   }
 
   #tellStep(event: StepEvent): void {
     if (event.type === "step-planned") return; // only in dry runs
-    if (event.type !== "step-ended") return this.#report.tell(event);
+    if (event.type !== "step-ended") return this.#report.emit(event);
     const { thrown: _, output: __, ...ended } = event;
-    this.#report.tell(ended);
+    this.#report.emit(ended);
   }
 
   /** Checks right before each write is sent, because a process that was suspended may have lost its run. */
@@ -272,13 +272,13 @@ class Execution {
       return found;
     });
     if (this.#takenOver) {
-      this.#report.tell({
+      this.#report.emit({
         type: "warning",
         message: `${LOGIN_TAKEN_OVER}: no requests go out until you run: hsgate resume ${this.#recipe.name}`,
       });
     }
     for (const message of warnings) {
-      if (message !== undefined) this.#report.tell({ type: "warning", message });
+      if (message !== undefined) this.#report.emit({ type: "warning", message });
     }
     return this.#ended({ state, reason });
   }
@@ -322,7 +322,7 @@ class Execution {
     const sent = guards.filter(([, guard]) => guard.sent.length > 0)
       .map(([step, guard]) => `step "${step}" had sent ${tellSent(guard.sent)}`);
     const lists = new Set(guards.flatMap(([, { sent: writes }]) => writes.flatMap((write) => write.lists)));
-    this.#report.tell({
+    this.#report.emit({
       type: "warning",
       message: `lost the lease to another process; ${
         sent.length > 0 ? `before that, ${sent.join("; ")}` : "this run sent nothing"
@@ -333,7 +333,7 @@ class Execution {
 
   #ended(outcome: RunOutcome): RunOutcome {
     const tookMs = this.#deps.machine.monotonic() - this.#startedAt;
-    this.#report.tell({ type: "run-ended", ...outcome, tookMs });
+    this.#report.emit({ type: "run-ended", ...outcome, tookMs });
     return outcome;
   }
 }

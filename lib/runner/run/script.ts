@@ -8,7 +8,7 @@ import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type Claimer, claimRun, type Refusal } from "../claims/claims.ts";
 import { recoverExpired } from "../claims/recovery.ts";
 import { hasBegunWrite } from "../queries/steps.ts";
-import { cancelDue, findRun, isOwned, ownRun, type RunRow } from "../queries/runs.ts";
+import { cancelDue, findRun, isStarterOnly, reserveRun, type RunRow } from "../queries/runs.ts";
 import { wait } from "../../time.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
 import { decideOverlaps } from "../schedule/misfire_policy.ts";
@@ -48,7 +48,7 @@ const LONGEST_WAIT_MS = 60_000;
  * Runs a run by its key. Waits if jitter or a window delays the run; does nothing if another process runs it. A manual run
  * that cannot begin or is stopped is cancelled, and no process runs it later.
  */
-export async function runKey(
+export async function runByKey(
   recipe: CompiledRecipe,
   key: string,
   options: ScriptOptions,
@@ -57,7 +57,7 @@ export async function runKey(
   const result = await begin(recipe, key, options);
   const { state, reason } = result.outcome;
   const row = await findRun(store, key);
-  if (row === undefined || !isOwned(row)) return result;
+  if (row === undefined || !isStarterOnly(row)) return result;
   const isOurs = row.holder === null || row.holder === options.claimer.holder;
   if (state === "refused" && isOurs) await cancelDue(store, key, reason, machine.now());
   if (state !== "due") return result;
@@ -76,7 +76,7 @@ async function begin(
   let givenUpAt: number | undefined;
   let told: Refusal | undefined;
   for (;;) {
-    const isOwn = await ownRun(store, { runKey: key, holder, until: machine.now() + leaseMs });
+    const isReserved = await reserveRun(store, { runKey: key, holder, until: machine.now() + leaseMs });
     await recoverExpired(store, machine.now());
     const claim = await claimRun(store, recipe, key, claimer, machine.now());
     if (typeof claim !== "string") {
@@ -104,8 +104,8 @@ async function begin(
       const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic()); // set where it is not early
       await onWait?.({ runKey: key, untilAt, reason: told = claim });
     }
-    // Waits at most a minute, because the clock may be set; less for an owned run, because it must be renewed.
-    const longest = isOwn ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;
+    // Waits at most a minute, because the clock may be set; less for a reserved run: the reservation must be renewed.
+    const longest = isReserved ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;
     await wait(machine, Math.min(waitMs, longest), stop).catch(() => {});
   }
 }
@@ -146,7 +146,7 @@ export async function runLatestSlot(
     forceDeadline: options.forceDeadline,
   });
   if (row === undefined) return undefined;
-  const result = await runKey(recipe, row.run_key, options);
+  const result = await runByKey(recipe, row.run_key, options);
   if (result.outcome.state === "refused" && recipe.class === "write") {
     // Slots must not queue up behind a block that a person has to resolve.
     const recipes = new Map([[recipe.name, recipe]]);
@@ -178,9 +178,9 @@ export async function runManual(
       drawTraceId: () => drawTraceId(machine),
       calendars: options.deps.calendars(),
     });
-    await ownRun(store, { runKey, holder, until: now + leaseMs });
+    await reserveRun(store, { runKey, holder, until: now + leaseMs });
     return runKey;
   });
   const deps: RunDeps = { ...options.deps, whenStopped: "cancelled" };
-  return await runKey(recipe, key, { ...options, deps });
+  return await runByKey(recipe, key, { ...options, deps });
 }

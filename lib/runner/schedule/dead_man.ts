@@ -140,7 +140,7 @@ export class Pinger {
       if (this.#stop.signal.aborted || taken !== line.isDown) return;
       line.isDown = !taken;
       const whose = check === "" ? "the scheduler" : `"${check}"`;
-      this.#tell(
+      this.#reportTrouble(
         taken ? `pings for ${whose} are delivered again` : `cannot deliver pings for ${whose}: ${why}`,
       );
     }).finally(() => this.#open.delete(work));
@@ -189,7 +189,7 @@ export class Pinger {
     return why;
   }
 
-  #tell(text: string): void {
+  #reportTrouble(text: string): void {
     this.#options.onTrouble?.(this.#options.redactor.text(text));
   }
 }

@@ -118,7 +118,7 @@ export class Scheduler implements AsyncDisposable {
       ...options,
       recipes: () => this.#set.recipes,
       stop: this.#stop.signal,
-      onNotice: async (event) => await this.#tell({ type: "notice", at: options.machine.now(), ...event }),
+      onNotice: async (event) => await this.#emit({ type: "notice", at: options.machine.now(), ...event }),
     });
   }
 
@@ -143,7 +143,7 @@ export class Scheduler implements AsyncDisposable {
     const began = machine.monotonic();
     const jump = this.#clock.look();
     const now = machine.now();
-    if (jump !== undefined) await this.#tell({ type: "clock-jump", at: now, byMs: jump });
+    if (jump !== undefined) await this.#emit({ type: "clock-jump", at: now, byMs: jump });
     const whole = full || jump !== undefined;
     const listing: ListingOptions = {
       now,
@@ -175,12 +175,12 @@ export class Scheduler implements AsyncDisposable {
       await this.#runner.queueNotices([...reported.map(({ runKey }) => runKey), ...decided.asked], now);
       return { missing, listed, skipped, asked: decided.asked, recovered };
     });
-    for (const recipe of missing) await this.#tell({ type: "recipe-missing", at: now, recipe });
+    for (const recipe of missing) await this.#emit({ type: "recipe-missing", at: now, recipe });
     if (whole) {
       this.#fullAt = machine.monotonic();
       await this.#prune(now);
     }
-    await this.#tell(
+    await this.#emit(
       ...skipped.map((each) => ({ type: "skipped", at: now, ...each }) as const),
       ...asked.map((runKey) => ({ type: "asked", at: now, runKey }) as const),
       ...recovered.map((each) => ({ type: "recovered", at: now, ...each }) as const),
@@ -207,8 +207,8 @@ export class Scheduler implements AsyncDisposable {
       if (served !== undefined) await noteFreshFiles(store, this.#set.recipes, served);
       return missing;
     });
-    for (const recipe of missing) await this.#tell({ type: "recipe-missing", at: now, recipe });
-    await this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
+    for (const recipe of missing) await this.#emit({ type: "recipe-missing", at: now, recipe });
+    await this.#emit({ type: "reloaded", at: now, recipes: recipes.length });
   }
 
   /** Deletes some batches of old rows; when no old row is left, tries again after an hour. */
@@ -309,7 +309,7 @@ export class Scheduler implements AsyncDisposable {
     const now = machine.monotonic();
     if (this.#failing?.reason === reason && now - this.#failing.toldAt < ERROR_AGAIN_MS) return;
     this.#failing = { reason, toldAt: now };
-    await this.#tell({ type: "error", at: machine.now(), error });
+    await this.#emit({ type: "error", at: machine.now(), error });
   }
 
   async #untilNext(): Promise<number> {
@@ -332,7 +332,7 @@ export class Scheduler implements AsyncDisposable {
     const { store, machine, maxRuns = 4 } = this.#options;
     while (this.#running.size < maxRuns && !this.#stop.signal.aborted) {
       const now = machine.now();
-      const onBlocked = async (held: BlockedRun) => await this.#tell({ type: "held", at: now, ...held });
+      const onBlocked = async (held: BlockedRun) => await this.#emit({ type: "held", at: now, ...held });
       const claim = await claimNext(store, this.#set.recipes, { ...this.#runner.claimer, onBlocked }, now);
       if (claim === undefined) return;
       this.#begin(claim);
@@ -341,7 +341,7 @@ export class Scheduler implements AsyncDisposable {
 
   #begin({ recipe, ...claim }: Claimed): void {
     const work = executeRun(recipe, claim, this.#runner.deps, this.#stop.signal)
-      .catch(async (error) => await this.#tell({ type: "error", at: this.#options.machine.now(), error }))
+      .catch(async (error) => await this.#emit({ type: "error", at: this.#options.machine.now(), error }))
       .finally(() => {
         this.#running.delete(claim.runKey);
         if (this.#started) void this.#turn();
@@ -352,7 +352,7 @@ export class Scheduler implements AsyncDisposable {
   /** Sends the due notices in the background. */
   #deliver(): void {
     this.deliver().catch(async (error) =>
-      await this.#tell({ type: "error", at: this.#options.machine.now(), error })
+      await this.#emit({ type: "error", at: this.#options.machine.now(), error })
     );
   }
 
@@ -372,12 +372,12 @@ export class Scheduler implements AsyncDisposable {
         if (state !== undefined) {
           await resolveOutcome(store, { runKey, state, actor: "journal", now: machine.now() });
         }
-      }).catch(async (error) => await this.#tell({ type: "error", at: machine.now(), error }))
+      }).catch(async (error) => await this.#emit({ type: "error", at: machine.now(), error }))
         .finally(() => this.#settling.delete(runKey));
     }
   }
 
-  async #tell(...events: SchedulerEvent[]): Promise<void> {
+  async #emit(...events: SchedulerEvent[]): Promise<void> {
     const { store, onSchedulerEvent } = this.#options;
     if (onSchedulerEvent === undefined) return;
     const isTraced = (event: SchedulerEvent) => event.traceId !== undefined;

@@ -103,15 +103,15 @@ export class Channel {
   }
 
   /** Reports a state. */
-  tell(phase: DirectState["phase"], details: Partial<DirectState> = {}): void {
+  reportPhase(phase: DirectState["phase"], details: Partial<DirectState> = {}): void {
     const { name, feed, machine } = this.#options;
-    feed.tell({ type: "state", channel: name, phase, at: machine.now(), ...details });
+    feed.emit({ type: "state", channel: name, phase, at: machine.now(), ...details });
   }
 
   /** Reports again that it is ready, because the trade login or the heartbeat has changed. */
   tellReady(): void {
     const { tradeLogin } = this.#options;
-    this.tell("ready", {
+    this.reportPhase("ready", {
       ...this.#link !== undefined && { heartbeatMs: this.#link.heartbeatMs },
       ...tradeLogin !== undefined && { tradeLogin: tradeLogin() },
     });
@@ -122,7 +122,7 @@ export class Channel {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;
     for (const link of this.#links) link.fail(error);
-    if (this.#started) this.tell("stopped", { error });
+    if (this.#started) this.reportPhase("stopped", { error });
   }
 
   /** Allows another attempt because a person asked for it. */
@@ -143,7 +143,7 @@ export class Channel {
     for (const link of links) link.close();
     await this.#opening?.catch(() => {});
     await Promise.all(links.map(({ ended }) => ended));
-    if (this.#started) this.tell("closed");
+    if (this.#started) this.reportPhase("closed");
   }
 
   async #open(): Promise<Link> {
@@ -178,14 +178,14 @@ export class Channel {
     const { name, session, machine, link: options, complete, feed } = this.#options;
     const servers = await session.servers(token);
     this.#closing.signal.throwIfAborted();
-    this.tell("connecting");
+    this.reportPhase("connecting");
     const peer = name === "trade" ? "the trade server" : "the market server";
     const handlers: LinkHandlers = {
-      onConnected: () => this.tell("initializing"),
+      onConnected: () => this.reportPhase("initializing"),
       onLife: () => this.#listener.onLife?.(),
       onPush: (body) => this.#listener.onPush?.(body),
       onFault: (error) => {
-        feed.tell({ type: "fault", channel: name, at: machine.now(), error });
+        feed.emit({ type: "fault", channel: name, at: machine.now(), error });
         if (error instanceof DisplacedError) this.#options.onDisplaced(error);
       },
     };
@@ -233,8 +233,8 @@ export class Channel {
     if (this.#stopped !== undefined || !(error instanceof BrokerError)) return;
     if (error instanceof DisplacedError) return this.#options.onDisplaced(error);
     if (isKeyFault(error)) return this.stop(error);
-    if (isRefusedForGood(error)) return this.tell("stopped", { error });
-    this.tell("lost", { error });
+    if (isRefusedForGood(error)) return this.reportPhase("stopped", { error });
+    this.reportPhase("lost", { error });
     this.#plan(error);
   }
 
@@ -246,7 +246,7 @@ export class Channel {
     const loginMs = error instanceof LoginRefusedError ? error.retryInMs ?? 0 : 0;
     const waitMs = Math.max(pauseMs, loginMs);
     this.#mayOpenAt = machine.monotonic() + waitMs;
-    this.tell("waiting", { attempt: this.#failures, waitMs, error });
+    this.reportPhase("waiting", { attempt: this.#failures, waitMs, error });
   }
 
   /** Reopens a lost connection without a request, because pushes and the trade login depend on it. */
@@ -255,7 +255,7 @@ export class Channel {
     if (this.#link !== link) return;
     this.#link = undefined;
     if (this.#stopped !== undefined) return;
-    this.tell("lost", { error });
+    this.reportPhase("lost", { error });
     const { name, reconnect } = this.#options;
     // The platform allows one trade connection per account, and any number of market connections.
     this.#hangUps = link.isHungUp && name === "trade" ? this.#hangUps + 1 : 0;

@@ -307,7 +307,7 @@ class Direct implements DirectTransport {
   /** Reports the platform login for both connections; an open connection stays open. */
   #tellLogin(): void {
     for (const channel of [this.#trade, this.#quote]) {
-      if (channel?.isStarted) channel.tell("platform-login");
+      if (channel?.isStarted) channel.reportPhase("platform-login");
     }
   }
 
@@ -409,7 +409,7 @@ class Direct implements DirectTransport {
 
   async #completeTrade(link: Link, token: Token): Promise<void> {
     if (!this.#tradeLogin.isWanted) return;
-    this.#trade?.tell("trade-login");
+    this.#trade?.reportPhase("trade-login");
     try {
       await this.#tradeLogin.ensure(link, token);
     } catch (error) {

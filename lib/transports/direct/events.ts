@@ -108,7 +108,7 @@ export class EventFeed {
     return this.#latest.get(channel);
   }
 
-  tell(event: DirectEvent): void {
+  emit(event: DirectEvent): void {
     if (event.type === "state") this.#latest.set(event.channel, event);
     for (const reader of this.#readers) reader.push(event);
   }

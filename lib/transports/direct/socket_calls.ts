@@ -124,7 +124,7 @@ export class SocketCalls {
     }
     const { feed, now } = this.#options;
     const channel = operation.group === "hq" ? "quote" : "trade";
-    feed.tell({ type: "late-answer", channel, at: now(), ...late });
+    feed.emit({ type: "late-answer", channel, at: now(), ...late });
     onLateAnswer?.(late);
   }
 }

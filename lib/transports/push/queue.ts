@@ -36,13 +36,13 @@ export interface PushQueueStats {
 }
 
 /** What the queue may do with a waiting event: keep it, drop it at the limit, or replace it. */
-type Care = "keep" | "bound" | "conflate";
+type OverflowPolicy = "keep" | "bound" | "conflate";
 
 /**
  * Returns the overflow policy of an event. Ticks and unreadable pushes are numerous and useless when late, so
  * they may be dropped; all others are kept or conflated.
  */
-function careOf(event: TransportEvent): Care {
+function overflowPolicyOf(event: TransportEvent): OverflowPolicy {
   switch (event.type) {
     case "tick":
       return "bound";
@@ -128,14 +128,14 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
       waiting.resolve({ value: event, done: false });
       return;
     }
-    const care = careOf(event);
-    if (care === "bound") {
+    const policy = overflowPolicyOf(event);
+    if (policy === "bound") {
       if (this.#bounded >= this.#maxTicks) {
         this.#countDropped(event);
         return;
       }
       this.#bounded++;
-    } else if (care === "conflate") {
+    } else if (policy === "conflate") {
       // Once an index exists it is kept up to date, also below the limit: an older value must not follow a
       // newer one.
       if (this.#latest !== undefined || this.#items.length - this.#head >= this.#conflateAbove) {
@@ -192,7 +192,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     const event = this.#items[this.#head]!;
     this.#items[this.#head++] = undefined;
     if (event.type === "order") this.#orders--;
-    else if (this.#bounded > 0 && careOf(event) === "bound") this.#bounded--;
+    else if (this.#bounded > 0 && overflowPolicyOf(event) === "bound") this.#bounded--;
     if (this.#head === this.#items.length) {
       this.#latest = undefined;
       this.#shift();
@@ -233,7 +233,9 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
       // The items from the head on have not been read.
       const event = this.#items[index]!;
       // As in `push`: only the broker's pushes are conflated.
-      if (careOf(event) === "conflate") latest.set(conflationKey(event as PushEvent), this.#base + index);
+      if (overflowPolicyOf(event) === "conflate") {
+        latest.set(conflationKey(event as PushEvent), this.#base + index);
+      }
     }
     return latest;
   }

@@ -289,9 +289,9 @@ class SourcePushStream implements PushStream {
     if (isOther) this.#ofOthers++;
     this.#guard.remember(notify, hash, !isOther && (event.type === "order" || isUnreadOrder(event)));
     const offMs = this.#guard.offTime(event.sentAt);
-    if (offMs === undefined) return this.#tell(event);
+    if (offMs === undefined) return this.#emit(event);
     this.#offTime++;
-    this.#tell({ ...event, offMs });
+    this.#emit({ ...event, offMs });
     if (event.type === "order") this.#suspect(offMs);
   }
 
@@ -307,7 +307,7 @@ class SourcePushStream implements PushStream {
     const reason = `the time of a push is ${minutes} minutes ${offMs < 0 ? "behind" : "ahead of"} ${clock}`;
     const gap: GapEvent = { type: "gap", from: to - Math.abs(offMs), to, reason };
     this.#options.onGap?.(gap);
-    this.#tell(gap);
+    this.#emit(gap);
   }
 
   /** Restores the subscriptions after a break, then reports the connection as connected. */
@@ -343,7 +343,7 @@ class SourcePushStream implements PushStream {
       };
       this.#gap = undefined;
       this.#options.onGap?.(gap);
-      this.#tell(gap);
+      this.#emit(gap);
     }
     this.#connections++;
     this.#setState("connected");
@@ -368,10 +368,10 @@ class SourcePushStream implements PushStream {
       this.#connected.promise.catch(() => {});
     }
     this.#state = state;
-    this.#tell({ type: "connection", state, ...details });
+    this.#emit({ type: "connection", state, ...details });
   }
 
-  #tell(event: TransportEvent): void {
+  #emit(event: TransportEvent): void {
     for (const reader of this.#readers) reader.push(event);
   }
 

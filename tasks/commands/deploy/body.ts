@@ -43,7 +43,9 @@ export async function run({ args, flags, host }: DeployInput): Promise<number> {
   const options = await optionsOf(to, { flags, host });
   checkStore(recipes, options);
   if (to === "kubernetes") checkInImage(recipes, options);
-  if (options.doubt !== undefined) host.note(`hsgate: warning: the store may not last: ${options.doubt}`);
+  if (options.storeRisk !== undefined) {
+    host.note(`hsgate: warning: the store may not last: ${options.storeRisk}`);
+  }
   const deployment = deploymentOf(to, recipes, { options, flags });
   const { files } = deployment;
   if (flags.out !== undefined) await write(files, { folder: flags.out, force: flags.force ?? false });
@@ -95,7 +97,7 @@ async function optionsOf(
     : (await loadSettingsOf(flags, host)).settings.store ?? "hsgate.db";
   const store = storeOf(flags.store ?? usual, dir);
   const program = absolute(flags.program ?? (inCluster ? `${dir}/tasks/hsgate.ts` : programPath()), here);
-  const doubt = doubtOf(store, host);
+  const storeRisk = storeRiskAt(store, host);
   const config = await configOf(flags, { host, dir, inCluster });
   const denoDir = inCluster ? undefined : host.env("DENO_DIR");
   return {
@@ -110,7 +112,7 @@ async function optionsOf(
     now: host.now(),
     ...config !== undefined && { config },
     ...denoDir !== undefined && { denoDir },
-    ...doubt !== undefined && { doubt },
+    ...storeRisk !== undefined && { storeRisk },
   };
 }
 
@@ -145,7 +147,7 @@ async function configOf(
  * Checks only the path of a file. The kind of its volume is known only when the runner opens the store, which then
  * rejects writes.
  */
-function doubtOf(store: string, host: Pick<Host, "env">): string | undefined {
+function storeRiskAt(store: string, host: Pick<Host, "env">): string | undefined {
   if (isPostgresUrl(store)) return undefined;
   const own = host.env("TMPDIR");
   const temporary = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm", ...own === undefined ? [] : [own]];
@@ -153,13 +155,13 @@ function doubtOf(store: string, host: Pick<Host, "env">): string | undefined {
 }
 
 /** Rejects a store that may be lost: a start that does not know of an earlier one would trade twice. */
-function checkStore(recipes: readonly CompiledRecipe[], { store, doubt }: DeployOptions): void {
-  if (doubt === undefined) return;
+function checkStore(recipes: readonly CompiledRecipe[], { store, storeRisk }: DeployOptions): void {
+  if (storeRisk === undefined) return;
   const writer = recipes.find(({ class: kind }) => kind === "write");
   if (writer === undefined && store !== ":memory:") return;
   const what = writer === undefined ? "recipes" : `"${writer.name}", which trades,`;
   throw new UsageError(
-    `Cannot deploy ${what} with the store "${store}": ${doubt}; name one that lasts with --store`,
+    `Cannot deploy ${what} with the store "${store}": ${storeRisk}; name one that lasts with --store`,
   );
 }
 

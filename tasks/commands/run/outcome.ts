@@ -42,7 +42,7 @@ async function inTheWay(
     const holder = await accountHolder(store, connections.accountOf(recipe), now);
     return holder === undefined ? "the trade login" : `run "${holder}", which uses the trade login`;
   }
-  if (reason === "owned") return "the process that started it";
+  if (reason === "reserved") return "the process that started it";
   if (reason === "not-due") return "the time at which it is due";
   if (reason !== "overlap") return reason;
   const other = await runningOf(store, recipe.name);

@@ -5,7 +5,7 @@
  */
 import type { Store } from "../../../lib/store/store.ts";
 import type { RunEvent } from "../../../lib/runner/run/report.ts";
-import { runKey, type ScriptResult } from "../../../lib/runner/run/script.ts";
+import { runByKey, type ScriptResult } from "../../../lib/runner/run/script.ts";
 import { Runner } from "../../../lib/runner/runner.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
@@ -68,7 +68,7 @@ export class RunQueue implements AsyncDisposable {
   /** Runs a due run, or waits for the process that already runs it. */
   async run(key: string): Promise<ScriptResult> {
     const { deps, claimer, stop } = this.#runner;
-    return await runKey(this.#recipe, key, { deps, claimer, stop, patienceMs: PATIENCE_MS });
+    return await runByKey(this.#recipe, key, { deps, claimer, stop, patienceMs: PATIENCE_MS });
   }
 
   /** Sends due notices, and warns of each that was not sent. */

@@ -90,9 +90,9 @@ export async function openStore(
   const path = mustExist ? await storeThere(flags, host) : named;
   const { isNew } = await checkedStore(path, flags, host);
   // A command for an existing store does not write to the broker, so the location does not matter.
-  const doubt = mustExist ? undefined : await doubtOf(path, flags, host);
+  const risk = mustExist ? undefined : await riskOf(path, flags, host);
   const options: SqliteOptions = {
-    ...doubt !== undefined && !doubt.survivesProcess && { doubt: doubt.why },
+    ...risk !== undefined && !risk.survivesProcess && { risk: risk.why },
     openMs: WAIT_MS,
     waitMs: isScheduler ? SCHEDULER_WAIT_MS : WAIT_MS,
     onBusy: (mostMs) =>
@@ -172,27 +172,27 @@ export async function recordStore(path: string, flags: StoreFlags, host: Host): 
 
 /** Warns before recipes that write run with a store that may be lost. */
 export async function warnOfPlace(
-  { name: path, doubt }: Store,
+  { name: path, risk }: Store,
   recipes: readonly Pick<CompiledRecipe, "name" | "class">[],
   { flags, host }: { flags: StoreFlags; host: Host },
 ): Promise<void> {
   const writing = recipes.find(({ class: kind }) => kind === "write");
   if (writing === undefined) return;
-  const why = doubt ?? (isPostgresUrl(path) ? undefined : (await doubtOf(path, flags, host))?.why);
+  const why = risk ?? (isPostgresUrl(path) ? undefined : (await riskOf(path, flags, host))?.why);
   if (why === undefined) return;
-  const what = doubt === undefined ? "writes, so it needs a durable store" : "will not run: it writes";
+  const what = risk === undefined ? "writes, so it needs a durable store" : "will not run: it writes";
   host.note(`hsgate: warning: "${writing.name}" ${what}: the store "${path}" may be lost: ${why}`);
 }
 
 /** Returns why writes must not rely on a store at this path; `undefined` if they may, or the setting `volatileStore` allows it. */
-async function doubtOf(path: string, flags: StoreFlags, host: Host): Promise<StoreRisk | undefined> {
+async function riskOf(path: string, flags: StoreFlags, host: Host): Promise<StoreRisk | undefined> {
   const temporary = ["/tmp", host.env("TMPDIR"), host.env("TEMP"), host.env("TMP")].flatMap((folder) =>
     folder === undefined ? [] : [folder, resolved(folder)]
   );
   const place = path === ":memory:" ? path : resolved(path);
-  const doubt = storeRiskOf(place, { fileSystem: await fileSystemOf(place), temporary });
-  if (doubt === undefined) return undefined;
-  return (await loadSettingsOf(flags, host)).settings.volatileStore === "allow" ? undefined : doubt;
+  const risk = storeRiskOf(place, { fileSystem: await fileSystemOf(place), temporary });
+  if (risk === undefined) return undefined;
+  return (await loadSettingsOf(flags, host)).settings.volatileStore === "allow" ? undefined : risk;
 }
 
 /** Returns the path with links resolved; for a missing file, resolves its folder. */

@@ -7,7 +7,7 @@ import { takeLease } from "../../lib/runner/queries/leases.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import type { RunDeps } from "../../lib/runner/deps.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
-import { runKey, runLatestSlot, runManual } from "../../lib/runner/run/script.ts";
+import { runByKey, runLatestSlot, runManual } from "../../lib/runner/run/script.ts";
 import { describeRun } from "../../lib/runner/explain/why_run.ts";
 import type { CompiledRecipe, StepContext } from "../../lib/recipes/compiled.ts";
 import { testBoth } from "./both_stores.ts";
@@ -72,11 +72,11 @@ testBoth("Scheduler leaves a waiting manual run to the process that started it",
   await b.machine.pass(2 * MINUTE);
   assertEquals([began, await runsOf(b.store)], [[], ["orders/m/1 due held:account manual"]]);
   // Another process may not run it either, even by its key.
-  const other = await runKey(write, "orders/m/1", {
+  const other = await runByKey(write, "orders/m/1", {
     deps: depsOf(b),
     claimer: { ...hand("A"), holder: "other" },
   });
-  assertEquals([other.ran, other.outcome], [false, { state: "refused", reason: "owned" }]);
+  assertEquals([other.ran, other.outcome], [false, { state: "refused", reason: "reserved" }]);
   await b.store.run("update lease set until = 0");
   await b.machine.pass(MINUTE);
   assertEquals((await result).outcome.state, "ok");
@@ -163,7 +163,7 @@ testBoth(
       }),
       true,
     );
-    const { outcome } = await runKey(read, "look/m/1", {
+    const { outcome } = await runByKey(read, "look/m/1", {
       deps: depsOf(b),
       claimer: hand("A"),
     });
