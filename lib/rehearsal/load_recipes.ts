@@ -3,19 +3,20 @@
  *
  * @module
  */
+import type { Calendars } from "../calendars/mod.ts";
 import { recipesOfFolder } from "../recipes/recipe_files.ts";
 import { type CompiledRecipe, loadRecipe } from "../recipes/mod.ts";
 
 /** Loads recipes as of an instant, Unix milliseconds. Compiled recipes are returned as they are. */
 export async function loadRecipes(
   given: string | URL | readonly (string | URL | CompiledRecipe)[],
-  at: number,
+  { at, calendars }: { at: number; calendars: Calendars },
 ): Promise<CompiledRecipe[]> {
   const list = typeof given === "string" || given instanceof URL ? await filesOf(pathOf(given)) : given;
   const recipes: CompiledRecipe[] = [];
   for (const each of list) {
     const isFile = typeof each === "string" || each instanceof URL;
-    recipes.push(isFile ? await loadRecipe(pathOf(each), { now: () => at }) : each);
+    recipes.push(isFile ? await loadRecipe(pathOf(each), { now: () => at, calendars }) : each);
   }
   if (recipes.length === 0) throw new TypeError("Cannot rehearse: there are no recipes");
   return recipes;

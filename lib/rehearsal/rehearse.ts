@@ -84,7 +84,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
   if (from < FIRST_DATE) {
     throw new RangeError(`Cannot rehearse from ${from}: the simulator has prices since ${FIRST_DATE}`);
   }
-  const recipes = await loadRecipes(options.recipes, span.from);
+  const recipes = await loadRecipes(options.recipes, { at: span.from, calendars });
   const names = recipes.map(({ name }) => name);
   const planned = "text" in outages
     ? readOutages(outages.text, outages.fileName, { recipes: names, ...span })

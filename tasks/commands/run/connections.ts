@@ -9,6 +9,7 @@ import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
 import { markPassword } from "../../../lib/runner/claims/login_holds.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -224,7 +225,11 @@ export class Connections implements AsyncDisposable {
       import("../../../lib/simulator/gateway/mod.ts"),
       import("../../../lib/client/connect.ts"),
     ]);
-    const gateway = await startGateway({ seed: connection.seed, clock: this.#clockOf(connection) });
+    const gateway = await startGateway({
+      seed: connection.seed,
+      clock: this.#clockOf(connection),
+      calendars: calendarsOf(this.#host),
+    });
     const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, clock } = gateway.info;
     this.#tell(
       `connected to a simulated broker (seed ${connection.seed}, at ${clock}); nothing reaches a real one`,

@@ -14,6 +14,7 @@ import {
 import { replaceFile } from "../../../lib/private_files.ts";
 import { readRegularTextSync } from "../../../lib/regular_files.ts";
 import { RecipeError } from "../../../lib/recipes/mod.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
@@ -46,6 +47,7 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
       from,
       to,
       seed,
+      calendars: calendarsOf(host),
       onProgress,
       signal: host.signal,
       ...outages !== undefined && { outages },

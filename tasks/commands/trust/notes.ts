@@ -7,6 +7,7 @@ import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { TrustError } from "../../../lib/runner/run/trust_file.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
@@ -23,7 +24,8 @@ export async function tellUntrusted(store: Store, host: Host): Promise<void> {
       const path = await Deno.realPath(file).catch(() => undefined);
       if (path === undefined || !records.has(path) || await trust.isUnchanged(path)) continue;
       const { loadRecipes } = await import("../shared/recipe_files.ts");
-      const { untrusted } = await loadRecipes([file], { host: { env: host.env, note() {} }, now: host.now });
+      const quiet = { env: host.env, calendars: calendarsOf(host), note() {} };
+      const { untrusted } = await loadRecipes([file], { host: quiet, now: host.now });
       if (!untrusted.has(file)) continue;
       // A recipe that no longer compiles does not run anywhere.
       const kept = await trust.trustedVersion(path, { now: host.now }).catch((error) => {
