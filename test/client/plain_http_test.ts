@@ -85,7 +85,7 @@ Deno.test("another gateway that a recipe names gets no password, even if the set
   const secrets = { HSGATE_TRADE_PASSWORD: PASSWORD, HSGATE_TRADE_PASSWORD_KEY: KEY };
   for (const more of [[], ["--store", `${dir.path}/l.db`]]) {
     const { err, out } = await run("r.yaml", secrets, more);
-    assertStringIncludes(out + err, "belongs to http://127.0.0.1:11111: it is not sent");
+    assertStringIncludes(out + err, "belongs to http://127.0.0.1:11111: hsgate does not send it");
   }
   assert(elsewhere.got.length > 0);
   assertEquals(elsewhere.got.filter((each) => each.includes(ENCRYPTED) || /login/i.test(each)), []);
