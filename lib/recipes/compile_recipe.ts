@@ -18,7 +18,7 @@ import type {
 } from "./compiled.ts";
 import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
 import { fileUrl, MOST_BYTES } from "./recipe_files.ts";
-import type { CodeFiles } from "./own_steps/own_code.ts";
+import type { CodeFiles } from "./own_steps/code_files.ts";
 import { sha256 } from "../sha256.ts";
 import { notifyWays } from "./kinds/notify.ts";
 import { readSpan } from "./written_times.ts";

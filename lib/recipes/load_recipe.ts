@@ -7,7 +7,7 @@ import { BrokerError } from "../errors.ts";
 import { type CompileOptions, compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe, KnownRecipe } from "./compiled.ts";
 import { fileUrl, MOST_BYTES, readText, recipesOfFolder } from "./recipe_files.ts";
-import { checkWrittenImports, OwnStepError } from "./own_steps/own_code.ts";
+import { checkWrittenImports, OwnStepError } from "./own_steps/code_files.ts";
 import { readRegular } from "../regular_files.ts";
 import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
 

@@ -13,7 +13,7 @@ import { callOperation } from "./call_operation.ts";
 import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
 import type { StepKind } from "./kinds/kind.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
-import { checkWrittenImports, type CodeFiles, OwnStepError } from "./own_steps/own_code.ts";
+import { checkWrittenImports, type CodeFiles, OwnStepError } from "./own_steps/code_files.ts";
 import type { OwnStep } from "./own_steps/own_step.ts";
 import type { StepDescription } from "./own_steps/step_messages.ts";
 import { paramFault } from "./recipe_params.ts";

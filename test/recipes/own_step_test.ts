@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { checkWrittenImports, codeLimits, OwnStepError } from "../../lib/recipes/own_steps/own_code.ts";
+import { checkWrittenImports, codeLimits, OwnStepError } from "../../lib/recipes/own_steps/code_files.ts";
 import { describeOwnStep, readExport } from "../../lib/recipes/own_steps/own_step.ts";
 import { loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
 import { temporaryFolder } from "../day_book/simulated.ts";

@@ -15,9 +15,9 @@ import {
   findCode,
   OwnStepError,
   refuseCode,
-  startCode,
   STOPPED,
-} from "./own_code.ts";
+} from "./code_files.ts";
+import { startCode } from "./code_process.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./step_messages.ts";
 import { isParamType, paramTypes } from "../recipe_params.ts";
 

@@ -8,7 +8,7 @@
  */
 import { fileUrl, MOST_BYTES, readText } from "../../recipes/recipe_files.ts";
 import { sha256 } from "../../sha256.ts";
-import { codeOfCopies, digestOfCode, findCode, keepCode } from "../../recipes/own_steps/own_code.ts";
+import { codeOfCopies, digestOfCode, findCode, keepCode } from "../../recipes/own_steps/code_files.ts";
 import { type Power, powerKey, powersOf, powerText } from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
 import { loadFile } from "../../recipes/load_recipe.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { BrokerError } from "../../errors.ts";
-import type { KeptCode } from "../../recipes/own_steps/own_code.ts";
+import type { KeptCode } from "../../recipes/own_steps/code_files.ts";
 import { readOwned } from "../../owned_files.ts";
 import { openLock, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 

@@ -1,0 +1,272 @@
+/**
+ * Runs the code of custom steps and TypeScript recipes in a process of its own.
+ *
+ * Its memory and output are limited. It ends with every process that it has started, even if the program that started it
+ * was killed.
+ *
+ * @module
+ */
+import type { StepPermissions } from "../compiled.ts";
+import { type CodeFiles, codeLimits, refuseCode } from "./code_files.ts";
+import { configFlags, environment, LOCKED_PACKAGES, ownFolder, toolkit } from "./code_folder.ts";
+import { linesOf } from "./lines.ts";
+import { list, MAKE_CACHE, stepCache } from "./step_cache.ts";
+
+/** Lines that are kept to explain why a process ended. */
+const KEPT_LINES = 200;
+/** Environment variable that marks the process and everything that it starts. */
+const MARKER = "HSGATE_STEP";
+/** How long the output of an ended process is still read if another process keeps it open. */
+const DRAIN_MS = 1_000;
+
+/** A process that runs code. */
+interface CodeProcess extends AsyncDisposable {
+  /** Lines with the message mark; all other lines count as printed output. */
+  messages: AsyncIterable<string>;
+  send(line: string): void;
+  /** Returns why it ended, from its output. */
+  reason(): Promise<string>;
+}
+
+/** Options of a process. */
+interface CodeOptions {
+  /** Code files; the process loads no other files. */
+  code: CodeFiles;
+  permissions: StepPermissions;
+  /** The module to start. */
+  main: string;
+  /** Mark at the beginning of each message. */
+  mark: string;
+  /** Aborting it ends the process and everything that it has started. */
+  signal?: AbortSignal;
+  /** CPU seconds over all cores. @default unlimited */
+  cpuSeconds?: number;
+  /** Called with the printed output, up to ten thousand lines. @default ignored */
+  onPrinted?: (line: string) => void;
+}
+
+/**
+ * Starts a process for the code of a file. Disposal ends its whole process group.
+ *
+ * @throws {OwnStepError} If it does not start.
+ */
+export async function startCode(file: URL, options: CodeOptions): Promise<CodeProcess> {
+  const { signal, mark, onPrinted = () => {} } = options;
+  const folder = await ownFolder(options.code);
+  const id = crypto.randomUUID();
+  let child: Deno.ChildProcess;
+  try {
+    child = await spawn(file, { folder: folder.path, id }, options);
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw refuseCode(file, `its process does not start: ${error instanceof Error ? error.message : error}`);
+  }
+  const kill = () => endGroup(child);
+  signal?.addEventListener("abort", kill);
+  if (signal?.aborted) kill(); // aborted during the start
+  const printer = new Printer(onPrinted);
+  const drained = new AbortController();
+  const printed = (async () => {
+    for await (
+      const { text, isCut } of linesOf(child.stderr, { most: () => codeLimits.line, signal: drained.signal })
+    ) {
+      printer.take(text, isCut);
+    }
+  })();
+  // A process that left the group may keep the output open; the wait for it is short.
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const ended = child.status.then(async () => {
+    kill();
+    timer = setTimeout(() => drained.abort(), DRAIN_MS);
+    await printed;
+  });
+  const messages = messagesOf(child.stdout, { file, mark, printer, signal: drained.signal });
+  const writer = child.stdin.getWriter();
+  return {
+    messages,
+    send: (line) => void writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => {}),
+    async reason() {
+      await ended;
+      // Earlier output is not a reason.
+      return (await child.status).success
+        ? "it ended its own process before it had returned, as Deno.exit() does"
+        : printer.reason();
+    },
+    async [Symbol.asyncDispose]() {
+      signal?.removeEventListener("abort", kill);
+      kill();
+      await writer.close().catch(() => {});
+      await ended;
+      clearTimeout(timer);
+      await messages.return();
+      await child.stdout.cancel().catch(() => {}); // fails if a reader has begun to read it
+      // A process without permission to run programs has started none.
+      if ((options.permissions.run ?? []).length > 0) endMarked(id);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Ends a process and its group, which contains everything that it has started. */
+function endGroup(child: Deno.ChildProcess): void {
+  for (const end of [() => Deno.kill(-child.pid, "SIGKILL"), () => child.kill("SIGKILL")]) {
+    try {
+      end();
+    } catch {
+      // The process has ended, or the system has no groups; the process itself is ended next.
+    }
+  }
+}
+
+/** Ends processes that have left the group, by the mark in their environment; only Linux shows it. */
+function endMarked(id: string): void {
+  if (Deno.build.os !== "linux") return;
+  const own = `\0${MARKER}=${id}\0`;
+  const findMarked = () =>
+    Array.from(Deno.readDirSync("/proc")).map(({ name }) => Number(name)).filter((pid) => {
+      if (!Number.isInteger(pid)) return false;
+      try {
+        const bytes = Deno.readFileSync(`/proc/${pid}/environ`);
+        return `\0${new TextDecoder().decode(bytes)}\0`.includes(own);
+      } catch {
+        return false; // it has ended, or belongs to another user
+      }
+    });
+  try {
+    // Repeats, because a process that is starting another one may end before the new one is visible.
+    for (let rounds = 10; rounds > 0; rounds--) {
+      const marked = findMarked();
+      if (marked.length === 0) return;
+      for (const pid of marked) endProcess(pid);
+    }
+  } catch {
+    // Without permission to read this folder, these processes stay.
+  }
+}
+
+function endProcess(pid: number): void {
+  try {
+    Deno.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended in the meantime.
+  }
+}
+
+/**
+ * Starts the code's process with its limits, and next to it a shell that checks every second whether the program that
+ * started it still runs. If the program was killed, the shell ends the code and everything that it has started, and
+ * removes its folder. On Linux the shell checks the parent of the code's process, because a process id may be reused.
+ */
+const SHELL = `folder=$4 real=$6 analysis=$7 linked=$8
+${MAKE_CACHE}
+ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/null
+(
+  exec </dev/null >/dev/null 2>&1
+  while if read -r _ _ _ parent _ <"/proc/$$/stat"; then [ "$parent" = "$3" ]; else kill -0 "$3"; fi; do
+    sleep 1 || exit
+  done
+  rm -rf "$4"
+  read -r self _ </proc/self/stat
+  for file in $(grep -ls "${MARKER}=$5" /proc/[0-9]*/environ); do
+    pid=\${file#/proc/}
+    pid=\${pid%/environ}
+    [ "$pid" = "$self" ] || kill -s KILL "$pid"
+  done
+  kill -s KILL -- "-$$"
+) &
+shift 8
+exec "$@"`;
+
+async function spawn(
+  file: URL,
+  { folder, id }: { folder: string; id: string },
+  { permissions, main, cpuSeconds = 0 }: CodeOptions,
+): Promise<Deno.ChildProcess> {
+  await Deno.writeTextFile(`${folder}/main.ts`, main);
+  const { heapMiB, memoryMiB } = codeLimits;
+  const isLocal = toolkit.protocol === "file:";
+  const words = [
+    Deno.execPath(),
+    "run",
+    "--quiet",
+    "--no-prompt",
+    "--no-check",
+    "--cached-only",
+    // Packages other than the toolkit's do not load, even if they are in Deno's cache.
+    ...isLocal ? ["--no-remote", `--lock=${folder}/${LOCKED_PACKAGES}`, "--frozen"] : ["--no-lock"],
+    `--v8-flags=--max-old-space-size=${heapMiB}`,
+    ...configFlags(folder),
+    ...Object.entries(permissions).filter(([, names]) => names.length > 0)
+      .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
+    `${folder}/main.ts`,
+  ];
+  // Buffers are not part of the JavaScript heap, so the system has to limit them.
+  const shell = "/bin/sh";
+  const hasShell = await Deno.stat(shell).then(() => true, () => false);
+  const env = { ...environment(permissions), [MARKER]: id };
+  const bounds = [memoryMiB * 1024, cpuSeconds, Deno.pid, folder, id].map(String);
+  const cache = hasShell ? await stepCache({ toolkit, environment: environment({}) }) : undefined;
+  const [command, ...args] = cache === undefined
+    ? words
+    : [shell, "-c", SHELL, "hsgate", ...bounds, cache.real, cache.analysis, list(cache.linked), ...words];
+  return new Deno.Command(command!, {
+    args,
+    cwd: new URL(".", file),
+    clearEnv: true,
+    env: cache === undefined ? env : { ...env, DENO_DIR: `${folder}/cache` },
+    detached: true, // its own process group
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+/** Printed output of code: a limited part is passed on, and a little is kept to explain why it ended. */
+class Printer {
+  readonly #onPrinted: (line: string) => void;
+  readonly #kept: string[] = [];
+  #lines = 0;
+  #size = 0;
+
+  constructor(onPrinted: (line: string) => void) {
+    this.#onPrinted = onPrinted;
+  }
+
+  take(line: string, isCut: boolean): void {
+    const text = `${line.trimEnd()}${isCut ? " … (cut: the line is longer)" : ""}`;
+    if (text === "") return;
+    if (this.#kept.length < KEPT_LINES) this.#kept.push(text);
+    if (this.#lines > codeLimits.lines) return;
+    this.#size += text.length;
+    this.#lines = this.#size > codeLimits.printed ? codeLimits.lines + 1 : this.#lines + 1;
+    this.#onPrinted(
+      this.#lines > codeLimits.lines ? "it prints more than is logged: the rest is left out" : text,
+    );
+  }
+
+  reason(): string {
+    if (this.#kept.some((line) => /JavaScript out of memory|Array buffer allocation failed/.test(line))) {
+      const { heapMiB, memoryMiB } = codeLimits;
+      return `it ran out of memory: it may have ${heapMiB} MiB of values, and ${memoryMiB} MiB in all`;
+    }
+    return (this.#kept.find((line) => /error/i.test(line)) ?? this.#kept[0] ?? "it ended without an answer")
+      .trim()
+      .replace(/^error: /, "");
+  }
+}
+
+/** Reads messages; other output on stdout counts as printed. */
+async function* messagesOf(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { file, mark, printer, signal }: { file: URL; mark: string; printer: Printer; signal: AbortSignal },
+): AsyncGenerator<string, void, void> {
+  // The first chunk of a line may end inside the mark.
+  const most = (start: string) =>
+    start.startsWith(mark) || mark.startsWith(start) ? codeLimits.message : codeLimits.line;
+  for await (const { text, isCut } of linesOf(stream, { most, signal })) {
+    if (!text.startsWith(mark)) printer.take(text, isCut);
+    else if (isCut) {
+      throw refuseCode(file, `it answers with more than ${codeLimits.message / 1024 / 1024} MiB`);
+    } else yield text.slice(mark.length);
+  }
+}
