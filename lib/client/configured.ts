@@ -8,7 +8,7 @@ import { readOwned } from "../owned_files.ts";
 import type { Client } from "./client.ts";
 import { connect } from "./connect.ts";
 import { connectOptionsOf } from "./connect_options.ts";
-import { loadSettings } from "./settings.ts";
+import { loadSettings } from "./load_settings.ts";
 
 /** Where {@linkcode connectConfigured} reads settings. */
 export interface ConfiguredOptions {

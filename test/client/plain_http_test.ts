@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { connect } from "../../lib/client/connect.ts";
-import { loadSettings } from "../../lib/client/settings.ts";
+import { loadSettings } from "../../lib/client/load_settings.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { isOpenToOthers } from "../../lib/loopback.ts";
 import { allowPlainPosts, postQuietly } from "../../lib/transports/net/quiet_post.ts";

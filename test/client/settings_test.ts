@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { directOptionsOf } from "../../lib/client/connect_options.ts";
-import { loadSettings, type SettingsSources } from "../../lib/client/settings.ts";
+import { loadSettings, type SettingsSources } from "../../lib/client/load_settings.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 
 const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";

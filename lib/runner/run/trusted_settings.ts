@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type AskedSettings, askedSettings, type SettingsSources } from "../../client/settings.ts";
+import { type AskedSettings, askedSettings, type SettingsSources } from "../../client/load_settings.ts";
 import { isInside } from "../../confined_paths.ts";
 import { sha256 } from "../../sha256.ts";
 import type { SettingsRecord, Standing, TrustFile } from "./trust_file.ts";

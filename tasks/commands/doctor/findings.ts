@@ -6,7 +6,8 @@
 import { askQuoteTime, type BrokerClock, describeDifference } from "../../../lib/client/broker_clock.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import type { GatewayConfig } from "../../../lib/client/config_xml.ts";
-import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
+import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
 import {
   BrokerError,
   DisplacedError,

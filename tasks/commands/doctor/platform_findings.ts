@@ -4,7 +4,8 @@
  * @module
  */
 import { missingForDirect } from "../../../lib/client/connect_options.ts";
-import { type LoadedSettings, type Settings, settingVariable } from "../../../lib/client/settings.ts";
+import { type LoadedSettings } from "../../../lib/client/load_settings.ts";
+import { type Settings, settingVariable } from "../../../lib/client/settings.ts";
 import { mayBeProxied } from "../../../lib/loopback.ts";
 import { postOnce } from "../../../lib/transports/net/post_once.ts";
 import { describeHolder } from "../../../lib/transports/direct/lease.ts";

@@ -5,7 +5,8 @@
  */
 import { type Client, createClient } from "../../../lib/client/client.ts";
 import { directOptionsOf } from "../../../lib/client/connect_options.ts";
-import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
+import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
 import { markPassword } from "../../../lib/runner/claims/login_holds.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";

@@ -9,10 +9,9 @@ import {
   askedSettings,
   type LoadedSettings,
   loadSettings,
-  secretsOf,
   type SettingPower,
-  type Settings,
-} from "../../../lib/client/settings.ts";
+} from "../../../lib/client/load_settings.ts";
+import { secretsOf, type Settings } from "../../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../../lib/errors.ts";
 import { allowPlainPosts } from "../../../lib/transports/net/quiet_post.ts";
 import type { Standing } from "../../../lib/runner/run/trust_file.ts";

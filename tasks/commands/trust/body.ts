@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type AskedSettings, askedSettings } from "../../../lib/client/settings.ts";
+import { type AskedSettings, askedSettings } from "../../../lib/client/load_settings.ts";
 import { readOwned } from "../../../lib/owned_files.ts";
 import { offerTrust, Trust, type TrustOffer } from "../../../lib/runner/run/trust.ts";
 import {

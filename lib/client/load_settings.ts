@@ -1,0 +1,292 @@
+/**
+ * Loads the settings of programs: from flags, then the environment, then a file.
+ *
+ * @module
+ */
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import { isOpenToOthers } from "../loopback.ts";
+import { trustedText } from "../owned_files.ts";
+import { shellHint } from "../shell_words.ts";
+import { nearest } from "./nearest.ts";
+import {
+  isHttpUrl,
+  type SecretName,
+  type SettingName,
+  settingNames,
+  type Settings,
+  settingTable,
+} from "./settings.ts";
+
+/** A file's text, and its permission bits if the system has them. */
+interface SettingsFile {
+  text: string;
+  mode: number | null;
+  /** Why others could have written it; absent if only its owner could. */
+  distrusted?: string;
+}
+
+/** A MAC address that no manufacturer uses. */
+const SIMULATED_DEVICE = "02-00-00-00-00-01";
+
+/** Sources of settings. */
+export interface SettingsSources {
+  /** Values of flags; no flag sets a secret. */
+  flags?: Partial<Record<Exclude<SettingName, SecretName>, string>>;
+  /** An environment variable. */
+  env: (name: string) => string | undefined;
+  /** Reads a file; resolves to `undefined` if it does not exist. */
+  readFile: (path: string) => Promise<SettingsFile | undefined>;
+  /** Settings file, YAML or JSON; without it no file is read. */
+  path?: string;
+  /** Whether the file must exist. @default false */
+  required?: boolean;
+}
+
+/** The content of a settings file. */
+export interface AskedSettings {
+  path: string;
+  text: string;
+  /** The text of each member. */
+  members: Readonly<Record<string, string>>;
+  /** Its members that have an effect, in the order of the table. */
+  powers: readonly SettingPower[];
+  /** Files in which it says a setting is stored. */
+  files: readonly string[];
+}
+
+/** A member of a settings file that has an effect. */
+export interface SettingPower {
+  /** The member, such as `gatewayUrl` or `mobileFile`. */
+  name: string;
+  /** Its value; hidden for a secret. */
+  value: string;
+  /** Description of what the author of the file can do with it. */
+  power: string;
+}
+
+/** Settings with their sources. */
+export interface LoadedSettings {
+  settings: Settings;
+  /** Source of each setting, such as `HSGATE_GATEWAY_URL`, `hsgate.yaml` or `default`; absent if it is not set. */
+  origins: Partial<Record<SettingName, string>>;
+  /** The file that was read. */
+  file?: string;
+  /** Warnings for the user. */
+  warnings: string[];
+}
+
+interface Given {
+  text: string;
+  origin: string;
+}
+
+/**
+ * Loads settings. One error lists everything that is wrong, and no message contains a secret.
+ *
+ * @throws {InvalidParamsError} If a value is invalid, a file is missing or unreadable, or a key is misspelt.
+ * @throws {TypeError} If others could have written the settings file, or a separate file of one setting.
+ */
+export async function loadSettings(sources: SettingsSources): Promise<LoadedSettings> {
+  const loader = new Loader(sources);
+  const file = await loader.readSettingsFile();
+  const values: Partial<Record<SettingName, string>> = {};
+  const origins: LoadedSettings["origins"] = {};
+  for (const name of settingNames) {
+    const given = loader.fromFlag(name) ?? await loader.fromEnvironment(name) ??
+      await loader.fromFile(name, file);
+    const { accepts, expected, secret, fallback } = settingTable[name];
+    if (given !== undefined && !accepts(given.text)) {
+      // An address may contain a password.
+      const hidden = secret === true || /[@?]/.test(given.text);
+      loader.wrong(`${name} (${given.origin})`, hidden ? "[hidden]" : given.text, expected);
+    }
+    const { text, origin } = given ?? { text: fallback, origin: "default" };
+    if (text !== undefined) [values[name], origins[name]] = [text, origin];
+  }
+  const { pingUrl, plainHttp } = values;
+  if (
+    plainHttp !== "allow" && pingUrl !== undefined && isHttpUrl(pingUrl) && isOpenToOthers(new URL(pingUrl))
+  ) {
+    loader.wrong(
+      `pingUrl (${origins.pingUrl})`,
+      "[hidden]",
+      'an https address, or the setting plainHttp "allow"',
+    );
+  }
+  loader.throwIssues();
+  return {
+    // Those with a fallback are there, and all have been checked against the table, which says what they hold.
+    settings: {
+      ...values,
+      timeoutMs: Number(values.timeoutMs),
+      pushIdleMs: Number(values.pushIdleMs),
+      keepRunsDays: Number(values.keepRunsDays),
+      keepRecipeRuns: Number(values.keepRecipeRuns),
+      keepLogDays: Number(values.keepLogDays),
+      keepLogLines: Number(values.keepLogLines),
+    } as Settings,
+    origins,
+    ...file !== undefined && sources.path !== undefined && { file: sources.path },
+    warnings: loader.warnings,
+  };
+}
+
+/**
+ * Reads a settings file without applying it. Does not read the files that it names.
+ *
+ * @returns `undefined` if there is no such file.
+ * @throws {InvalidParamsError} If it is not YAML or JSON.
+ * @throws {TypeError} If others could have written it.
+ */
+export async function askedSettings(
+  path: string,
+  readFile: SettingsSources["readFile"],
+): Promise<AskedSettings | undefined> {
+  const file = await readFile(path);
+  if (file === undefined) return undefined;
+  const text = trustedText(path, file);
+  const loader = new Loader({ path, readFile, env: () => undefined });
+  const content = await loader.parse(path, text);
+  loader.throwIssues();
+  const members = Object.fromEntries(
+    Object.entries(content).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+  const powers = settingNames.flatMap((name) => {
+    const { power, secret } = settingTable[name];
+    if (power === undefined) return [];
+    const shown = (value: string) => secret === true || value.includes("@") ? hidden(value) : value;
+    const own = settingTable[name].file ? [name, `${name}File`] : [name];
+    return own.filter((member) => member in content).map((member) => {
+      const [isFile, value = "[not one value]"] = [member !== name, members[member]];
+      return {
+        name: member,
+        value: isFile ? value : shown(value),
+        power: isFile ? `reads this file: ${power}` : power,
+      };
+    });
+  });
+  const files = settingNames.flatMap((name) => settingTable[name].file ? members[`${name}File`] ?? [] : []);
+  return { path, text, members, powers, files };
+}
+
+/** Hides a secret. If it is an address, the host stays visible, because it shows who is contacted. */
+function hidden(value: string): string {
+  return isHttpUrl(value) ? `${new URL(value).origin}/[hidden]` : "[hidden]";
+}
+
+class Loader {
+  readonly issues: Issue[] = [];
+  readonly warnings: string[] = [];
+  readonly #sources: SettingsSources;
+
+  constructor(sources: SettingsSources) {
+    this.#sources = sources;
+  }
+
+  wrong(where: string, value: unknown, expected: string): void {
+    this.issues.push({ path: [where], value, expected });
+  }
+
+  throwIssues(): void {
+    if (this.issues.length === 0) return;
+    throw new InvalidParamsError("read the settings", this.issues, { code: "settings" });
+  }
+
+  fromFlag(name: SettingName): Given | undefined {
+    const flags: Readonly<Record<string, string | undefined>> = this.#sources.flags ?? {};
+    const text = settingTable[name].secret ? undefined : flags[name];
+    return text === undefined ? undefined : { text, origin: "flag" };
+  }
+
+  async fromEnvironment(name: SettingName): Promise<Given | undefined> {
+    const { env, file } = settingTable[name];
+    const text = this.#sources.env(env);
+    const path = file ? this.#sources.env(`${env}_FILE`) : undefined;
+    if (text !== undefined && path !== undefined) this.wrong(`${env}_FILE`, path, `nothing beside ${env}`);
+    if (text !== undefined) return { text, origin: env };
+    return path === undefined ? undefined : await this.#fromOwnFile(name, path, `${env}_FILE`);
+  }
+
+  async fromFile(
+    name: SettingName,
+    file: Readonly<Record<string, string>> | undefined,
+  ): Promise<Given | undefined> {
+    const [text, path] = [file?.[name], file?.[`${name}File`]];
+    if (text !== undefined && path !== undefined) this.wrong(`${name}File`, path, `nothing beside ${name}`);
+    if (text !== undefined) return { text, origin: this.#sources.path ?? "" };
+    return path === undefined ? undefined : await this.#fromOwnFile(name, path, `${name}File`);
+  }
+
+  /** Reads a file that contains only one setting; ignores the line end. */
+  async #fromOwnFile(name: SettingName, path: string, origin: string): Promise<Given | undefined> {
+    const file = await this.#sources.readFile(path);
+    if (file === undefined) {
+      this.wrong(origin, path, "a file that exists");
+      return undefined;
+    }
+    if (settingTable[name].secret) this.#warnIfOpen(path, file.mode);
+    return { text: trustedText(path, file).replace(/\r?\n$/, ""), origin };
+  }
+
+  #warnIfOpen(path: string, mode: number | null): void {
+    if (mode === null || (mode & 0o077) === 0) return;
+    this.warnings.push(`"${path}" holds a secret and others can read it; run: chmod 600 ${shellHint(path)}`);
+  }
+
+  /** Reads the texts of the known keys in the settings file. */
+  async readSettingsFile(): Promise<Record<string, string> | undefined> {
+    const { path, required, readFile } = this.#sources;
+    if (path === undefined) return undefined;
+    const file = await readFile(path);
+    if (file === undefined) {
+      if (required) this.wrong("the settings file", path, "a file that exists");
+      return undefined;
+    }
+    const content = await this.parse(path, trustedText(path, file));
+    const secrets = settingNames.filter((name) => settingTable[name].secret);
+    const inFiles = settingNames.filter((name) => settingTable[name].file);
+    const known = [...settingNames, ...inFiles.map((name) => `${name}File`)];
+    // The simulator's `--info` file is also a settings file, and has further members.
+    const isSimulators = "seed" in content && "clock" in content;
+    const out: Record<string, string> = {};
+    for (const [key, value] of Object.entries(content)) {
+      if (!known.includes(key) && isSimulators) continue;
+      if (known.includes(key)) {
+        if (typeof value === "string") out[key] = value;
+        else this.wrong(`${key} (${path})`, "[not one value]", "one value");
+        continue;
+      }
+      // A similar key is a typo, and using the default instead would be a surprise. Other keys only cause a warning.
+      const meant = nearest(key, known) ??
+        (key.length > 2 ? known.find((each) => isPart(key, each)) : undefined);
+      if (meant !== undefined) this.wrong(path, key, `the setting "${meant}"`);
+      else this.warnings.push(`"${path}" has "${key}", which is no setting; there are ${known.join(", ")}`);
+    }
+    if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
+    // The simulator checks the device only if configured.
+    return isSimulators ? { deviceId: SIMULATED_DEVICE, ...out } : out;
+  }
+
+  /** Parses a settings file; adds its faults to `issues`. */
+  async parse(path: string, text: string): Promise<object> {
+    const { parse } = await import("@std/yaml");
+    let content: unknown;
+    try {
+      // Every value stays text, so a numeric password keeps its zeros.
+      content = parse(text, { schema: "failsafe" }) ?? {};
+    } catch (error) {
+      // The parser's own message quotes the file, which may contain a secret.
+      const place = error instanceof Error ? /at line \d+, column \d+/.exec(error.message)?.[0] : undefined;
+      const twice = error instanceof Error && error.message.includes("duplicated key")
+        ? "a key stands there twice "
+        : "";
+      this.wrong(path, `${twice}${place ?? "something else"}`, "YAML or JSON");
+      return {};
+    }
+    if (typeof content === "object" && !Array.isArray(content) && content !== null) return content;
+    this.wrong(path, "something else", "lines such as gatewayUrl: http://127.0.0.1:11111");
+    return {};
+  }
+}
+
+const isPart = (key: string, name: string) => name.toLowerCase().includes(key.toLowerCase());
