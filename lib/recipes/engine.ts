@@ -4,24 +4,18 @@
  *
  * @module
  */
-import {
-  BrokerError,
-  DisplacedError,
-  InvalidParamsError,
-  LoginRefusedError,
-  UnmappedError,
-} from "../errors.ts";
+import { BrokerError } from "../errors.ts";
 import { wait } from "../time.ts";
-import { PastSlotError } from "./as_of_now.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepEffect } from "./compiled.ts";
-import {
-  ENDED_UNTOLD,
-  mayHaveHappened,
-  refusingGuard,
-  type SentWrite,
-  WriteGuard,
-} from "./guarded_client.ts";
+import { refusingGuard, type SentWrite, WriteGuard } from "./guarded_client.ts";
 import { type RunScope, stepContext, type StepDeps } from "./step_context.ts";
+import {
+  isWorthRetrying,
+  mayHaveWritten,
+  REPORTED_PROBLEM,
+  reportsProblem,
+  withinTimeLimit,
+} from "./step_end.ts";
 
 /** How a step ended. */
 export type StepState = "ok" | "failed" | "skipped" | "unknown";
@@ -180,7 +174,8 @@ export interface EngineOptions {
 /** States in which a step does not keep the steps that need it from running. */
 const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open", "not-done"]);
 
-const REPORTED_PROBLEM = 'the step reported a problem: its output has "ok": false';
+/** Longest wait between two attempts. */
+const MOST_WAIT_MS = 5 * 60_000;
 
 /** What is done with a step whose turn has come. */
 type Turn =
@@ -393,47 +388,20 @@ export class StepEngine {
     return guard;
   }
 
-  /**
-   * Does the work of a step within its time limit. Does not wait for a read that ignores its signal. Stop and cancel
-   * never interrupt a write. On its timeout or a lost run, a write gets a grace period to report its outcome.
-   */
+  /** Does the work of a step within its time limit. */
   async #runOnce(
     attempt: StepAttempt,
     guard: WriteGuard,
     work: (context: StepContext) => Promise<unknown>,
   ): Promise<unknown> {
-    const { machine } = this.#options.deps;
-    const { id, timeoutMs, effect } = attempt.step;
-    const timer = new AbortController();
-    const isWrite = effect === "write";
-    const cancel = timeoutMs === undefined ? undefined : machine.setTimer(timeoutMs, () => {
-      timer.abort(
-        new StepTimeoutError(`Cannot finish step "${id}": it took more than ${timeoutMs} ms`, {
-          code: "timeout",
-        }),
-      );
-    });
+    const { halt, deps: { machine } } = this.#options;
+    const { step } = attempt;
     // A write that waits between its orders is woken only by its timeout and a lost run, like its signal.
-    const signal = AbortSignal.any([timer.signal, isWrite ? this.#lost : this.#options.halt]);
-    const done = new AbortController();
-    const givenUp = new Promise<never>((_resolve, reject) => {
-      const giveUp = () => {
-        if (!isWrite) return reject(signal.reason);
-        wait(machine, WRITE_GRACE_MS, done.signal).then(() => reject(signal.reason), () => {});
-      };
-      signal.addEventListener("abort", giveUp, { once: true });
-      done.signal.addEventListener("abort", () => signal.removeEventListener("abort", giveUp), {
-        once: true,
-      });
+    const stop = step.effect === "write" ? this.#lost : halt;
+    return await withinTimeLimit(machine, step, {
+      stop,
+      work: (signal) => work(this.#context(attempt, guard, signal)),
     });
-    try {
-      signal.throwIfAborted();
-      const context = this.#context(attempt, guard, signal);
-      return await Promise.race([Promise.resolve().then(() => work(context)), givenUp]);
-    } finally {
-      cancel?.();
-      done.abort();
-    }
   }
 
   #context({ step, attempt }: StepAttempt, guard: WriteGuard, signal: AbortSignal): StepContext {
@@ -472,10 +440,6 @@ export class StepEngine {
   }
 }
 
-function reportsProblem(output: unknown): boolean {
-  return typeof output === "object" && output !== null && "ok" in output && output.ok === false;
-}
-
 /**
  * Keeps simulated and real recipes apart: neither may run the other as a step, because the outputs would mix.
  *
@@ -489,44 +453,4 @@ export function checkTogether(outer: CompiledRecipe, inner: CompiledRecipe): voi
     `Cannot run recipe "${inner.name}" as a step of "${outer.name}": "${meant.name}" is meant for the simulator ` +
       `and "${other.name}" is not`,
   );
-}
-
-/** Longest wait between two attempts. */
-const MOST_WAIT_MS = 5 * 60_000;
-/** How long a write step that must stop may take to report its outcome. */
-const WRITE_GRACE_MS = 10_000;
-
-/** A step exceeded its time limit. */
-class StepTimeoutError extends BrokerError {
-  override readonly name: string = "StepTimeoutError";
-}
-
-/** Returns whether another attempt could succeed. */
-function isWorthRetrying(error: unknown): boolean {
-  return !(error instanceof Halt || error instanceof InvalidParamsError || error instanceof UnmappedError ||
-    error instanceof DisplacedError || error instanceof LoginRefusedError || error instanceof PastSlotError);
-}
-
-/**
- * Returns whether the outcome of a failed write step is unknown: one of its writes is unresolved, it timed out, or its
- * process ended after a write without reporting how far it came.
- */
-function mayHaveWritten(error: unknown, guard: WriteGuard): boolean {
-  if (guard.isOpen || mayHaveHappened(error) || error instanceof StepTimeoutError) return true;
-  const hasSent = guard.sent.some(({ outcome }) => outcome !== "refused");
-  return hasSent && error instanceof BrokerError && error.code === ENDED_UNTOLD;
-}
-
-/** `stopped`: the process ends; `cancelled`: a person or a newer run asked for it; `timeout`: it took too long; `lost`: the lease is lost. */
-export type HaltKind = "stopped" | "cancelled" | "timeout" | "lost";
-
-/** Why a run must end early. It is the reason of the aborted signal. */
-export class Halt extends Error {
-  override readonly name = "AbortError";
-  readonly kind: HaltKind;
-
-  constructor(kind: HaltKind, why: string) {
-    super(`Cannot continue the run: ${why}`);
-    this.kind = kind;
-  }
 }

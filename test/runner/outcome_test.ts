@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { Halt, type HaltKind, type StepState } from "../../lib/recipes/engine.ts";
+import { Halt, type HaltKind } from "../../lib/recipes/step_end.ts";
+import { type StepState } from "../../lib/recipes/engine.ts";
 import { type Ending, outcomeOf } from "../../lib/runner/run/run.ts";
 import type { StepEffect } from "../../lib/recipes/compiled.ts";
 

@@ -8,7 +8,8 @@ import { releaseLease, renewLease } from "../queries/leases.ts";
 import { BrokerError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
 import { closeRun, isHeldBy, renewRun, type RunHolder, type RunState } from "../queries/runs.ts";
-import { Halt, type StepCall } from "../../recipes/engine.ts";
+import { Halt } from "../../recipes/step_end.ts";
+import { type StepCall } from "../../recipes/engine.ts";
 import type { Store } from "../../store/store.ts";
 
 /** A run that this process holds. */

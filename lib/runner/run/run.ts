@@ -6,8 +6,8 @@
  */
 import { BrokerError, DisplacedError, LoginRefusedError } from "../../errors.ts";
 import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
+import { type Halt } from "../../recipes/step_end.ts";
 import {
-  type Halt,
   modes,
   type PlannedState,
   type Recorder,
