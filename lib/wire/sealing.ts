@@ -136,10 +136,17 @@ export class Sealing implements Disposable {
       }
       return { body: this.#decryptUnsigned(body, cipher), signature: "none" };
     }
-    for (const candidate of this.#decrypt(body, cipher)) {
-      if (verifyBody(candidate, signature, this.#options.publicKey)) {
-        return { body: candidate, signature: "ok" };
-      }
+    const { publicKey } = this.#options;
+    let candidates: Uint8Array[];
+    try {
+      candidates = this.#decrypt(body, cipher);
+    } catch (error) {
+      // Takes the time of a verification, so that the time does not say which of the two failed.
+      if (cipher === "rsa") verifyBody(EMPTY, signature, publicKey);
+      throw error;
+    }
+    for (const candidate of candidates) {
+      if (verifyBody(candidate, signature, publicKey)) return { body: candidate, signature: "ok" };
     }
     throw wireError(
       "signature-bad",

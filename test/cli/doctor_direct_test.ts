@@ -364,17 +364,19 @@ Deno.test("doctor says that the developer key is not the registered one, and end
   );
 });
 
-Deno.test("doctor says that answers over a socket are signed with another key, and ends with 2", async () => {
-  await using at = await world();
-  at.platform.faults.arm({ kind: "wrong-signature", operation: "platform.openConnection" });
-  const found = await doctor(at.env);
-  assertEquals(at.platform.faults.struck("wrong-signature"), 1);
-  assertEquals([found.code, statesOf(found)["market data"]], [2, "failed"]);
-  assertStringIncludes(
-    found.of("market data"),
-    "the keys cannot decrypt or verify the platform's answer (signature-bad: ",
-  );
-  assertStringIncludes(found.of("market data"), "The platform key is wrong");
+Deno.test("doctor says the same of every unreadable first answer, and ends with 2", async () => {
+  const said = new Set<string>();
+  for (const kind of ["wrong-signature", "not-json"] as const) {
+    await using at = await world();
+    at.platform.faults.arm({ kind, operation: "platform.openConnection" });
+    const found = await doctor(at.env);
+    assertEquals(at.platform.faults.struck(kind), 1, kind);
+    assertEquals([found.code, statesOf(found)["market data"]], [2, "failed"], kind);
+    said.add(found.of("market data"));
+  }
+  assertEquals(said.size, 1);
+  assertStringIncludes([...said][0]!, "the first answer of the connection is unreadable");
+  assertStringIncludes([...said][0]!, "test and production have different keys");
 });
 
 Deno.test("doctor says that the account was taken over by another login", async () => {

@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { encryptSegments } from "../../lib/wire/cipher.ts";
 import { type Envelopes, loadEnvelopes, type Request, type Response } from "../../lib/wire/envelope.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
-import { exportPrivateKey, exportPublicKey, generateKeyPair } from "../../lib/wire/keys.ts";
+import { exportPrivateKey, exportPublicKey, generateKeyPair, type PublicKey } from "../../lib/wire/keys.ts";
 import { type PlainFrame, Sealing } from "../../lib/wire/sealing.ts";
 import type { DirectOptions } from "../../lib/transports/direct/mod.ts";
 
@@ -47,6 +47,8 @@ export interface FarEndOptions {
   afterInit?: Uint8Array;
   /** Text of the answer to the first request. */
   initText?: string;
+  /** Sent in place of the answer to the first request; `undefined` for the proper answer. */
+  insteadOfInit?(developer: PublicKey): Uint8Array | undefined;
   /** The platform signs with a key of its own that the client does not know. */
   signsStrangely?: boolean;
   /** Tokens are encrypted for somebody else. */
@@ -160,7 +162,9 @@ async function serve(
           const encryptedKey = Buffer.from(SESSION_KEY).toString("base64");
           const told: Told = ["InitConnectResp", { encryptedKey, heartbeatIntervalSec: 30 }];
           const text = options.initText ?? "";
-          await send(seal(request, { told, text }), options.afterInit ?? new Uint8Array(0));
+          const proper = seal(request, { told, text });
+          const first = options.insteadOfInit?.(developer.publicKey) ?? proper;
+          await send(first, options.afterInit ?? new Uint8Array(0));
           reading.useSessionKey(SESSION_KEY);
           writing.useSessionKey(SESSION_KEY);
         } else if (request.type === 14) {

@@ -3,8 +3,11 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
 import { Heartbeat } from "../../lib/transports/direct/heartbeat.ts";
 import type { Machine } from "../../lib/time.ts";
-import { ProtocolError, TransportError } from "../../lib/errors.ts";
-import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
+import { BrokerError, ProtocolError, TransportError } from "../../lib/errors.ts";
+import { encryptSegments } from "../../lib/wire/cipher.ts";
+import { encodeFrame } from "../../lib/wire/framing.ts";
+import type { PublicKey } from "../../lib/wire/keys.ts";
+import { type DirectFarEnd, directFarEnd, type FarCall, type FarEndOptions } from "./direct_far_end.ts";
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Waits until something holds, for at most five seconds. */
@@ -127,7 +130,90 @@ Deno.test("a connection that is opened again and again gathers no listeners", as
   assert(left <= 2, `${left} listeners left`);
 });
 
-Deno.test("a wrong key is tried once: one login, one connection", async () => {
+/** First answers that anybody on the network can send: they know both public keys, and no private one. */
+const forged: Record<string, (developer: PublicKey) => Uint8Array> = {
+  "no valid padding": () => firstAnswer(filled(128, 1)),
+  "valid padding, wrong signature": (key) => firstAnswer(encryptSegments(filled(40, 5), key)),
+  "no body": () => firstAnswer(new Uint8Array(0)),
+  "too many segments": () => firstAnswer(filled(17 * 128, 1)),
+  "half a segment": () => firstAnswer(filled(64, 1)),
+  "no signature": (key) => firstAnswer(encryptSegments(filled(40, 5), key), new Uint8Array(128)),
+};
+const filled = (length: number, value: number) => new Uint8Array(length).fill(value);
+const firstAnswer = (body: Uint8Array, signature = filled(128, 9)) =>
+  encodeFrame({ type: "response", serial: 0, signature }, body);
+
+/** Runs until the connection is stopped, and returns everything that a caller and the network see. */
+async function seenWith(insteadOfInit: FarEndOptions["insteadOfInit"], calls: number) {
+  await using farEnd = await directFarEnd({ onCall: answerReads, ...insteadOfInit && { insteadOfInit } });
+  await using client = await connect({ direct: farEnd.options, retry: { attempts: 1 } });
+  const phases: string[] = [];
+  const reading = (async () => {
+    for await (const event of client.transport.events()) {
+      if (event.type === "state" && event.channel === "trade") phases.push(event.phase);
+    }
+  })();
+  const errors: string[] = [];
+  for (let call = 0; call < calls; call++) {
+    await maxBuy(client).then(() => errors.push("fine"), (error) => errors.push(`${error.code}: ${error}`));
+  }
+  const { phase } = client.transport.state("trade");
+  await client.close();
+  await reading;
+  const logins = farEnd.posted.filter((path) => path === "/hs/v2/login").length;
+  return { errors, phases, phase, opened: farEnd.opened.length, logins };
+}
+
+Deno.test("an unreadable first answer is told and retried alike, whatever is wrong with it", async () => {
+  const [first, ...others] = Object.entries(forged);
+  const seen = await seenWith(first![1], 8);
+  for (const [name, forge] of others) assertEquals(await seenWith(forge, 8), seen, name);
+  assertEquals(seen.errors.slice(0, 4).map((text) => text.split(":")[0]), Array(4).fill("first-answer"));
+  // The fifth in a row: a key must be wrong, so no further connection is made.
+  assertEquals(seen.errors.slice(4).map((text) => text.split(":")[0]), Array(4).fill("platform-key"));
+  assert(seen.errors[4]!.includes("check the platform key and the developer key"), seen.errors[4]);
+  assertEquals([seen.opened, seen.logins, seen.phase], [5, 1, "stopped"]);
+});
+
+Deno.test("up to four injected first answers stop nothing, and after a right one no number of them does", async () => {
+  for (const [name, forge] of Object.entries(forged)) {
+    let count = 0;
+    const { errors, opened } = await seenWith((key) => ++count <= 4 ? forge(key) : undefined, 6);
+    assertEquals(
+      errors.map((text) => text.split(":")[0]),
+      [...Array(4).fill("first-answer"), "fine", "fine"],
+      name,
+    );
+    assertEquals(opened, 5, name);
+  }
+  let opened = 0;
+  await using farEnd = await directFarEnd({
+    onCall: answerReads,
+    hangsUp: (kind) => kind === "quote",
+    insteadOfInit: (key) => ++opened > 1 && opened <= 12 ? forged["no body"]!(key) : undefined,
+  });
+  await using client = await connectTo(farEnd, { heartbeatMs: 10 });
+  await quote(client).catch((error) => assert(error instanceof TransportError));
+  await soon(() => opened >= 13);
+  assert(opened >= 13, `${opened} connections`);
+  assert(client.transport.state("quote").phase !== "stopped");
+});
+
+Deno.test("account.login() tries a connection again that a wrong key has stopped", async () => {
+  let isForged = true;
+  await using farEnd = await directFarEnd({
+    onCall: answerReads,
+    insteadOfInit: (key) => isForged ? forged["no body"]!(key) : undefined,
+  });
+  await using client = await connectTo(farEnd);
+  for (let call = 0; call < 5; call++) await assertRejects(() => maxBuy(client), BrokerError);
+  assertEquals(client.transport.state("trade").phase, "stopped");
+  isForged = false;
+  await client.account.login({ password: "trade-secret" });
+  assertEquals(await maxBuy(client), { quantity: "700" });
+});
+
+Deno.test("a wrong key ends in a clear error after one login and at most five connections", async () => {
   const order = {
     market: "hk",
     symbol: "00700.HK",
@@ -138,11 +224,11 @@ Deno.test("a wrong key is tried once: one login, one connection", async () => {
   } as const;
   const cases = [
     { strange: { encryptsStrangely: true }, code: "token", opened: [] },
-    { strange: { signsStrangely: true }, code: "platform-key", opened: ["trade"] },
+    { strange: { signsStrangely: true }, code: "platform-key", opened: Array(5).fill("trade") },
   ];
   for (const { strange, code, opened } of cases) {
     await using farEnd = await directFarEnd({ onCall: answerReads, ...strange });
-    await using client = await connect({ direct: farEnd.options, retry: { attempts: 3, waitMs: 5 } });
+    await using client = await connect({ direct: farEnd.options, retry: { attempts: 5, waitMs: 5 } });
     assertEquals((await assertRejects(() => maxBuy(client), ProtocolError)).code, code);
     assertEquals((await assertRejects(() => maxBuy(client), ProtocolError)).code, code);
     // Of an order it is certain that nothing was sent.

@@ -19,8 +19,8 @@ import { type Machine, orAborted, waitUnlessAborted } from "../../time.ts";
 import type { PushHandlers, PushLine, PushSource } from "../push/connection.ts";
 import { backoffMs, HourlyLimit, longestPause, type ReconnectOptions } from "../push/reconnect.ts";
 import type { ChannelName, DirectState, EventFeed, TradeLoginState } from "./events.ts";
-import { type Link, type LinkHandlers, type LinkOptions, openLink } from "./link.ts";
-import { isKeyFault, type PlatformSession, type Token } from "./platform_session.ts";
+import { FIRST_ANSWER_CODE, type Link, type LinkHandlers, type LinkOptions, openLink } from "./link.ts";
+import { isKeyFault, MOST_UNREADABLE, type PlatformSession, type Token } from "./platform_session.ts";
 
 /** Options of {@linkcode Channel}. */
 export interface ChannelOptions {
@@ -62,8 +62,6 @@ export class Channel {
   /** The error that stopped it permanently. */
   #stopped: BrokerError | undefined;
   #started = false;
-  /** Whether a first answer had a valid signature, so the platform's key is the right one. */
-  #isKeyRight = false;
   readonly #links = new Set<Link>();
   readonly #limit: HourlyLimit;
 
@@ -203,9 +201,9 @@ export class Channel {
     } catch (error) {
       // The next attempt queries the server addresses again.
       if (error instanceof TransportError) session.forgetServers();
-      throw this.#isKeyRight ? error : asKeyFault(name, error);
+      throw isUnreadableFirst(error) && session.firstAnswerFailed() ? keyFault(name, error) : error;
     }
-    this.#isKeyRight = true;
+    session.firstAnswerRead();
     session.touch(token);
     this.#links.add(link);
     const readyAt = machine.monotonic();
@@ -301,14 +299,15 @@ function hungUp(cause: BrokerError): DisplacedError {
   );
 }
 
-/**
- * Returns a key error for a first answer with a wrong signature. Once the key was valid, it is a damaged
- * message.
- */
-function asKeyFault(name: ChannelName, cause: unknown): unknown {
-  if (!(cause instanceof ProtocolError) || cause.code !== "signature-bad") return cause;
+function isUnreadableFirst(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && error.code === FIRST_ANSWER_CODE;
+}
+
+function keyFault(name: ChannelName, cause: ProtocolError): ProtocolError {
   return new ProtocolError(
-    `Cannot open the ${name} connection: its first answer is not signed with this platform key`,
+    `Cannot open the ${name} connection: ${MOST_UNREADABLE} first answers in a row were unreadable; check the ` +
+      "platform key and the developer key (test and production have different platform keys); if both are " +
+      "right, somebody is changing the connection; account.login() tries again",
     { code: "platform-key", transport: "direct", cause },
   );
 }

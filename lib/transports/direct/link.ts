@@ -54,6 +54,8 @@ export interface LinkOptions {
 const DEFAULT_HEARTBEAT_MS = 90_000;
 /** Number of bytes of a long answer that count as a sign of life. */
 const PART_BYTES = 4096;
+/** Code of the error for a first answer that cannot be decrypted, verified or decoded. */
+export const FIRST_ANSWER_CODE = "first-answer";
 const LAST_SERIAL = 0xffff_ffff;
 /** Number of requests that are signed and written at once; each takes a third of a millisecond to sign. */
 const BATCH = 8;
@@ -63,7 +65,8 @@ const BATCH = 8;
  *
  * @throws {TransportError} If there is no connection, or it broke at once.
  * @throws {RejectedError} If the platform rejects the request, for example because the token has expired.
- * @throws {ProtocolError} If the answer is invalid, for example because of wrong keys.
+ * @throws {ProtocolError} If the answer is invalid; with code `first-answer` if it is unreadable, for example
+ * because of wrong keys.
  */
 export async function openLink(options: LinkOptions): Promise<Link> {
   const { address, connectTimeoutMs: timeoutMs, signal, handlers } = options;
@@ -200,6 +203,7 @@ export class Link {
     this.#initId = machine.id();
     this.#calls.issue(this.#initId);
     this.#onInit = (response) => {
+      this.#onInit = undefined; // a second answer under RSA is not even decrypted
       // Set the key synchronously: it must be there before the next frame is read.
       try {
         const { key, heartbeatMs } = readInit(context, response, envelopes.messages);
@@ -288,11 +292,29 @@ export class Link {
         new ProtocolError("Cannot accept a request: only the platform answers requests", { code: "request" }),
       );
     }
+    if (serial === 0 && frame.type === "response") return this.#answer(this.#openFirst(frame));
     const { body } = this.#sealing.open(frame);
     // Only a decrypted push is proven to be the platform's.
     if (frame.type === "push" && serial !== 0) this.#hasSealedPush = true;
     if (frame.type === "push") return this.#options.handlers.onPush?.(body);
     this.#answer(this.#options.envelopes.decodeResponse(body));
+  }
+
+  /**
+   * Decrypts, verifies and decodes the first answer. Every failure gives the same error: whoever changes the
+   * answer on its way must not learn whether its RSA padding was valid.
+   */
+  #openFirst(frame: Frame): Response {
+    try {
+      return this.#options.envelopes.decodeResponse(this.#sealing.open(frame).body);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      throw new ProtocolError(
+        `Cannot read the first answer of ${this.#options.peer}: it was damaged or changed on its way, ` +
+          "or the platform key or the developer key is wrong",
+        { code: FIRST_ANSWER_CODE, transport: "direct" },
+      );
+    }
   }
 
   #answer(response: Response): void {

@@ -58,6 +58,12 @@ interface PlatformSessionOptions {
 /** A token is no longer used this long before it expires, because the request needs time to arrive. */
 const MARGIN_MS = 30_000;
 
+/**
+ * Number of unreadable first answers in a row after which a key is assumed to be wrong. A single one proves
+ * nothing: anybody on the network can inject it.
+ */
+export const MOST_UNREADABLE = 5;
+
 /** Returns whether an error means that a key of ours is wrong. A retry would fail the same way. */
 export function isKeyFault(error: unknown): boolean {
   return error instanceof ProtocolError && (error.code === "token" || error.code === "platform-key");
@@ -77,6 +83,8 @@ export class PlatformSession {
   #pending: Promise<Token> | undefined;
   #servers: { generation: number; servers: Promise<Servers> } | undefined;
   readonly #refusals: LoginRefusals;
+  /** Number of unreadable first answers in a row; `undefined` once one was readable, so the keys are right. */
+  #unreadable: number | undefined = 0;
 
   constructor(options: PlatformSessionOptions) {
     this.#options = options;
@@ -137,9 +145,23 @@ export class PlatformSession {
     this.#token = undefined;
   }
 
+  /**
+   * Counts an unreadable first answer of a connection, and returns whether a key must be wrong: several in a
+   * row were unreadable, and never one was readable.
+   */
+  firstAnswerFailed(): boolean {
+    return this.#unreadable !== undefined && ++this.#unreadable >= MOST_UNREADABLE;
+  }
+
+  /** Records a readable first answer: the keys are right. */
+  firstAnswerRead(): void {
+    this.#unreadable = undefined;
+  }
+
   /** Allows another attempt because a person asked for it. */
   allowAgain(): void {
     this.#refusals.allowAgain();
+    if (this.#unreadable !== undefined) this.#unreadable = 0;
   }
 
   /** Resolves to the server addresses; queries them once per token. */

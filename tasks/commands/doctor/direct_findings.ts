@@ -18,6 +18,7 @@ import {
 } from "../../../lib/errors.ts";
 import type { Result } from "../../../lib/operations/operation.ts";
 import { platform } from "../../../lib/operations/platform.ts";
+import { FIRST_ANSWER_CODE } from "../../../lib/transports/direct/link.ts";
 import { addressOf } from "../../../lib/transports/net/address.ts";
 import { failed, type Finding, ok, type Patience, portFinding, warning } from "./findings.ts";
 
@@ -121,12 +122,13 @@ function explain(check: string, error: BrokerError): Finding {
     const [reason, advice] = refusal(root);
     return failed(check, `the platform rejects the login: ${reason}${code}${words}`, advice, 6);
   }
-  if (/^signature-|^cipher-segment$/.test(root.code ?? "")) {
+  if (root.code === FIRST_ANSWER_CODE) {
     return failed(
       check,
-      `the keys cannot decrypt or verify the platform's answer (${root.code}: ${root.message})`,
-      "The platform key is wrong: test and production have different keys. Copy it again from the developer " +
-        "page. If the key is right, somebody is intercepting the connection: do not trade",
+      "the first answer of the connection is unreadable: a key is wrong, or it was changed on its way",
+      "Run doctor again. If it says the same, check the platform key: test and production have different keys. " +
+        "Copy it again from the developer page, and register the developer key that you use. If both keys are " +
+        "right, somebody is changing the connection: do not trade",
       2,
     );
   }
