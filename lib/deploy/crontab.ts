@@ -107,7 +107,8 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
     ? [`--env-file=${environmentFile(options)}`]
     : [];
   const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
-  const run = `cd ${shellLine([dir])} && ${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
+  // A new log is readable by its owner only, as the files of the program itself are.
+  const run = `umask 077; cd ${shellLine([dir])} && ${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
     `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;
   const firings = recipeFirings(recipe, options).map(inWholeMinutes);
   const lines = [...Map.groupBy(firings, ({ zone }) => zone)].map(([zone, group]) => {

@@ -310,14 +310,14 @@ containers:
   - name: hsgate
     image: ${JSON.stringify(options.image)}
     workingDir: ${JSON.stringify(options.dir)}
-    command: [${JSON.stringify(program)}]
+    command: [${literal(program)}]
     args:
-${args.map((word) => `      - ${JSON.stringify(word)}`).join("\n")}
+${args.map((word) => `      - ${literal(word)}`).join("\n")}
     env:
       - name: HOME
-        value: ${JSON.stringify(data)}
+        value: ${literal(data)}
       - name: HSGATE_TRUST_FILE
-        value: ${JSON.stringify(trustFile(options))}
+        value: ${literal(trustFile(options))}
 ${
     isShared
       ? `      - name: HSGATE_STORE
@@ -360,6 +360,12 @@ volumes:
   const space = " ".repeat(indent);
   return lines.replace(/^(?=.)/gm, space);
 }
+
+/**
+ * Returns a word of a command, or the value of a variable. Kubernetes would replace `$(NAME)` in it, also with a value of
+ * the Secret, and writes `$` for `$$`.
+ */
+const literal = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
 
 /** A cron pattern and its time zone. */
 interface ZonedCron {

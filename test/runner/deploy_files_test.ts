@@ -55,7 +55,7 @@ const run = "/usr/bin/deno run --allow-net --allow-read /opt/hsgate/tasks/hsgate
 
 Deno.test("crontab() checks the exchange's time with date, so that the line works in any time zone of the machine", () => {
   const [timed, reboot, ...more] = linesOf(crontab([eod], options).files[0]!.text);
-  const command = `cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
+  const command = `umask 077; cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
     `--if-new --wait 900 >>/srv/store/hsgate.log 2>&1 || echo "hsgate: eod ended with $?, see "/srv/store/hsgate.log`;
   assertEquals(
     timed,
@@ -66,7 +66,7 @@ Deno.test("crontab() checks the exchange's time with date, so that the line work
 
 Deno.test("crontab() does not catch up a recipe that writes, and says which files must stay", () => {
   const { text } = crontab([trader], options).files[0]!;
-  assertEquals(linesOf(text).map((line) => line.split(" cd ")[0]), [
+  assertEquals(linesOf(text).map((line) => line.split(" umask 077; cd ")[0]), [
     `*/15 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-1145|[1-5]-1545)`,
   ]);
   assertStringIncludes(text, "# It trades. Its store must be durable");
@@ -108,6 +108,30 @@ Deno.test("crontab() writes a condition that is true in a shell only at the time
   const script = times.map((time) => `case ${time} in ${gate}) echo ${time};; esac`).join("\n");
   const { stdout } = await new Deno.Command("/bin/sh", { args: ["-c", script] }).output();
   assertEquals(new TextDecoder().decode(stdout), "1-1245\n5-1645\n");
+});
+
+Deno.test({
+  name: "crontab() writes lines whose log and files only their owner can read, whatever the umask of cron",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    using folder = temporaryFolder();
+    const dir = folder.path;
+    // Stands for Deno: creates a file without naming a mode, and prints a line for the log.
+    await Deno.writeTextFile(`${dir}/deno`, "#!/bin/sh\ntouch made\necho ran\n", { mode: 0o700 });
+    const paths = { dir, deno: `${dir}/deno`, store: `${dir}/hsgate.db` };
+    for (const line of linesOf(crontab([eod], { ...options, ...paths }).files[0]!.text)) {
+      const command = line.replace(/^(@reboot|\S+ \* \* \* \*) /, "").replaceAll("\\%", "%")
+        .replace(/^case .* in \S+\)/, "case now in now)").replace("sleep 60;", "");
+      const script = `umask 000; ${command}`;
+      const { stdout } = await new Deno.Command("/bin/sh", { args: ["-c", script], cwd: "/" }).output();
+      assertEquals(new TextDecoder().decode(stdout), "", "nothing for cron's mail");
+      for (const name of ["hsgate.log", "made"]) {
+        const { mode } = await Deno.stat(`${dir}/${name}`);
+        assertEquals((mode! & 0o777).toString(8), "600", `${name} of ${line}`);
+        await Deno.remove(`${dir}/${name}`);
+      }
+    }
+  },
 });
 
 Deno.test("crontab() rejects a line that Debian's cron would cut, and a period that cron cannot express", () => {
@@ -341,6 +365,52 @@ Deno.test("kubernetes() writes several jobs for several minutes, and one replica
     spec.jobTemplate.spec.template.metadata.labels["hsgate/recipe"],
   ]);
   assertEquals(labels, ["eod", "eod", "eod", "eod"]);
+});
+
+/**
+ * Returns what Kubernetes makes of a text in `command`, `args` and the values of `env`, as its documentation of
+ * Container says: `$$` becomes `$`, and `$(NAME)` becomes the variable's value if there is one.
+ */
+function expanded(text: string, env: Readonly<Record<string, string>>): string {
+  return text.replace(/\$\$|\$\(([^)]*)\)/g, (found, name: string | undefined) => {
+    if (name === undefined) return "$";
+    return env[name] ?? found;
+  });
+}
+
+Deno.test("kubernetes() writes paths that Kubernetes does not expand to the values of the Secret", () => {
+  const env = { HSGATE_TRADE_PASSWORD: "Tr4de-Pa55", HOME: "/data" };
+  for (const name of ["x$(HSGATE_TRADE_PASSWORD)", "x$$(HSGATE_TRADE_PASSWORD)", "$", "a$$b", "$(HOME)$"]) {
+    const dir = `/srv/${name}`;
+    const hostile = {
+      dir,
+      deno: `${dir}/deno`,
+      program: `${dir}/hsgate.ts`,
+      store: `${dir}/hsgate.db`,
+      config: `${dir}/hsgate.yaml`,
+      denoFlags: [`--allow-read=${dir}`],
+      fileOf: () => `${dir}/r.yaml`,
+    };
+    for (const as of ["jobs", "scheduler"] as const) {
+      const { files } = kubernetes([eod], { ...options, ...hostile, image: "i", as });
+      const pods = documents(files[0]!.text).flatMap(({ spec }) =>
+        spec.template?.spec ?? spec.jobTemplate?.spec.template.spec ?? []
+      );
+      assertEquals(pods.length, 1);
+      const { command, args, env: variables, workingDir } = pods[0].containers[0];
+      const seen = [...command, ...args].map((word: string) => expanded(word, env));
+      for (const word of [hostile.deno, hostile.program, hostile.store, hostile.config, `${dir}/r.yaml`]) {
+        assertEquals(seen.filter((each) => each === word), [word], `${as} ${name}`);
+      }
+      assertEquals(seen.filter((each) => each === hostile.denoFlags[0]).length, 1);
+      assertEquals(seen.slice(-3), ["--out", dir, "--json"]);
+      const values = Object.fromEntries(
+        variables.map((each: { name: string; value?: string }) => [each.name, expanded(each.value ?? "", env)]),
+      );
+      assertEquals([values.HOME, values.HSGATE_TRUST_FILE], [dir, `${dir}/trust.json`]);
+      assertEquals(workingDir, dir, "Kubernetes expands nothing there");
+    }
+  }
 });
 
 Deno.test("kubernetes() with a database writes two schedulers that take its URL from the Secret", () => {
