@@ -3,8 +3,9 @@
  *
  * @module
  */
+import { shellHint } from "./shell_words.ts";
 
-/** Mode of a new file. Existing files keep their mode. */
+/** Mode of a new file. {@linkcode makePrivate} gives an existing file the same access. */
 export const PRIVATE_FILE = 0o600;
 /** Mode of a new folder. */
 export const PRIVATE_FOLDER = 0o700;
@@ -22,6 +23,29 @@ function openNew(path: string, mode: number = PRIVATE_FILE): Deno.FsFile {
   }
   Deno.removeSync(path);
   return Deno.openSync(path, options);
+}
+
+/**
+ * Takes all access to an existing file from everybody but its owner, before new data is written to it. Does nothing if
+ * there is no such file.
+ *
+ * @throws {TypeError} When others have access, and this user may not change that.
+ */
+export function makePrivate(path: string): void {
+  const OTHERS = 0o077;
+  let mode: number | null;
+  try {
+    mode = Deno.statSync(path).mode; // null on Windows
+    if (mode !== null && (mode & OTHERS) !== 0) Deno.chmodSync(path, mode & ~OTHERS & 0o777);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return;
+    if (!(error instanceof Deno.errors.PermissionDenied)) throw error;
+    throw new TypeError(
+      `Cannot write "${path}": other users have access to it, and this user may not change that; let its owner ` +
+        `run: chmod go-rwx ${shellHint(path)}`,
+      { cause: error },
+    );
+  }
 }
 
 /**

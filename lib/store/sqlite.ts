@@ -4,7 +4,7 @@
  * @module
  */
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { isLink, PRIVATE_FILE } from "../private_files.ts";
+import { isLink, makePrivate, PRIVATE_FILE } from "../private_files.ts";
 import { isBusy } from "./store_error.ts";
 import {
   type LastWrite,
@@ -64,7 +64,11 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   const known = isChecked ? readMark(path) : undefined;
   const cutOff = isChecked ? whyCutOff(path, known) : undefined;
   if (cutOff !== undefined) throw lostStore(path, cutOff, known !== undefined);
-  if (isFile && !sizeOf(path)) makeFile(path);
+  if (isFile) {
+    if (!sizeOf(path)) makeFile(path);
+    // Before it is opened, because SQLite gives its own files the mode of the store.
+    for (const each of [path, `${path}-wal`, `${path}-shm`]) makePrivate(each);
+  }
   const db = new DatabaseSync(path, { timeout: Math.min(TURN_MS, openMs, waitMs) });
   try {
     const store = new SqliteStore(db, { name: path, risk, isMarked, waitMs: openMs, onBusy });

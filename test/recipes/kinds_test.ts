@@ -140,7 +140,12 @@ Deno.test("watch records pushes for some time, one file for each kind", async ()
     sleep: () => new Promise<void>((resolve) => ends = resolve),
   }, noted);
   const file = `${folder.path}/pushes/2025-08-15/quote.jsonl`;
-  const linesIn = () => Deno.readTextFile(file).then((text) => text.trim().split("\n"), () => []);
+  // An earlier recording whose file anybody may read and write.
+  await Deno.mkdir(`${folder.path}/pushes/2025-08-15`, { recursive: true });
+  await Deno.writeTextFile(file, "");
+  if (Deno.build.os !== "windows") await Deno.chmod(file, 0o666);
+  const linesIn = () =>
+    Deno.readTextFile(file).then((text) => text.split("\n").filter((line) => line !== ""));
   while ((await linesIn()).length < 3) {
     broker.clock.advance(5_000);
     broker.simulator.round();
@@ -152,6 +157,7 @@ Deno.test("watch records pushes for some time, one file for each kind", async ()
   assertEquals([result.ok, result.day, result.files, result.counts], [true, "2025-08-15", [file], {
     quote: lines.length,
   }]);
+  if (Deno.build.os !== "windows") assertEquals((await Deno.stat(file)).mode! & 0o777, 0o600);
   const { security, quote } = JSON.parse(lines[0]!);
   assertEquals([security.symbol, typeof quote.lastPrice], ["00700.HK", "string"]);
   assertEquals(noted.artifacts.map(({ dataset, businessDay }) => [dataset, businessDay]), [[

@@ -55,7 +55,8 @@ const run = "/usr/bin/deno run --allow-net --allow-read /opt/hsgate/tasks/hsgate
 
 Deno.test("crontab() checks the exchange's time with date, so that the line works in any time zone of the machine", () => {
   const [timed, reboot, ...more] = linesOf(crontab([eod], options).files[0]!.text);
-  const command = `umask 077; cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
+  const command =
+    `umask 077; cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
     `--if-new --wait 900 >>/srv/store/hsgate.log 2>&1 || echo "hsgate: eod ended with $?, see "/srv/store/hsgate.log`;
   assertEquals(
     timed,
@@ -405,7 +406,9 @@ Deno.test("kubernetes() writes paths that Kubernetes does not expand to the valu
       assertEquals(seen.filter((each) => each === hostile.denoFlags[0]).length, 1);
       assertEquals(seen.slice(-3), ["--out", dir, "--json"]);
       const values = Object.fromEntries(
-        variables.map((each: { name: string; value?: string }) => [each.name, expanded(each.value ?? "", env)]),
+        variables.map((
+          each: { name: string; value?: string },
+        ) => [each.name, expanded(each.value ?? "", env)]),
       );
       assertEquals([values.HOME, values.HSGATE_TRUST_FILE], [dir, `${dir}/trust.json`]);
       assertEquals(workingDir, dir, "Kubernetes expands nothing there");

@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
+import { temporaryFolder } from "../runner/support.ts";
 import { testBoth } from "../support/stores.ts";
 
 const add = (store: Store, name: string, until = 0) =>
@@ -200,3 +202,32 @@ testBoth(
     );
   },
 );
+
+Deno.test({
+  name: "openSqlite() takes access to an existing store, and to SQLite's files beside it, from other users",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    using folder = temporaryFolder();
+    const path = `${folder.path}/hsgate.db`;
+    // Another process that has the store open keeps the files beside it in use.
+    await using other = await openSqlite(path);
+    await add(other, "a");
+    const modes = () =>
+      ["", "-wal", "-shm", ".mark"].map((end) => (Deno.statSync(path + end).mode! & 0o777).toString(8));
+    assertEquals(modes(), ["600", "600", "600", "600"]);
+    for (const end of ["", "-wal", "-shm"]) Deno.chmodSync(path + end, 0o666);
+    const again = await openSqlite(path);
+    await add(again, "b");
+    assertEquals([modes(), await names(other)], [["600", "600", "600", "600"], ["a", "b"]]);
+    await again[Symbol.asyncDispose]();
+    // An empty file that somebody has made before the store.
+    const empty = `${folder.path}/empty.db`;
+    Deno.writeTextFileSync(empty, "", { mode: 0o666 });
+    Deno.chmodSync(empty, 0o666);
+    await using store = await openSqlite(empty);
+    await add(store, "c");
+    for (const end of ["", "-wal", "-shm"]) {
+      assertEquals(Deno.statSync(empty + end).mode! & 0o777, 0o600, end);
+    }
+  },
+});

@@ -4,7 +4,7 @@
  * @module
  */
 import type { SecurityType } from "../../dictionaries/security_type.ts";
-import { exists, PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
+import { exists, makePrivate, PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
 import { needRegular } from "../../regular_files.ts";
 import * as z from "zod";
 import { PushTopic } from "../../dictionaries/push.ts";
@@ -194,7 +194,10 @@ class PushFiles {
     if (file === undefined) {
       const path = this.pathOf(type);
       await Deno.mkdir(path.replace(/\/?[^/]*$/, ""), { recursive: true, mode: PRIVATE_FOLDER });
-      if (exists(path)) needRegular(path, await Deno.stat(path));
+      if (exists(path)) {
+        needRegular(path, await Deno.stat(path));
+        makePrivate(path);
+      }
       file = await Deno.open(path, { append: true, create: true, mode: PRIVATE_FILE });
       this.#open.set(type, { file, path });
     }
