@@ -23,7 +23,8 @@ export interface PushServerOptions {
 export class PushServer {
   readonly #listener: Deno.TcpListener;
   readonly #options: PushServerOptions;
-  readonly #readers = new Set<FrameWriter>();
+  /** The connected readers, with the number of pushes sent to each. */
+  readonly #readers = new Map<FrameWriter, number>();
   /** Connections that close after the bytes that they were given. */
   readonly #ending = new Set<FrameWriter>();
   readonly #tasks = new Tasks();
@@ -47,6 +48,11 @@ export class PushServer {
     return this.#readers.size;
   }
 
+  /** How many pushes were sent to the readers that are connected, in all. */
+  get sent(): number {
+    return this.#readers.values().reduce((sum, sent) => sum + sent, 0);
+  }
+
   /** How many readers were disconnected because they were too slow. */
   get cutOff(): number {
     return this.#cutOff;
@@ -60,11 +66,12 @@ export class PushServer {
   send(body: Uint8Array, cutAfter?: number): void {
     this.#serial += 1;
     const frame = encodeFrame({ type: "push", serial: this.#serial }, body);
-    for (const reader of this.#readers) {
-      if (!reader.send(frame.subarray(0, cutAfter))) this.#cutOff += 1;
+    for (const [reader, sent] of this.#readers) {
+      if (reader.send(frame.subarray(0, cutAfter))) this.#readers.set(reader, sent + 1);
+      else this.#cutOff += 1;
     }
     if (cutAfter === undefined) return;
-    for (const reader of this.#readers) {
+    for (const reader of this.#readers.keys()) {
       reader.end();
       this.#ending.add(reader);
     }
@@ -73,21 +80,21 @@ export class PushServer {
 
   /** Closes every connection at once; the port stays open. */
   disconnect(): void {
-    for (const reader of this.#readers) reader.close();
+    for (const reader of this.#readers.keys()) reader.close();
     this.#readers.clear();
   }
 
   /** Closes the port and every connection; resolves when nothing runs any more. */
   async close(): Promise<void> {
     this.#listener.close();
-    for (const reader of [...this.#readers, ...this.#ending]) reader.close();
+    for (const reader of [...this.#readers.keys(), ...this.#ending]) reader.close();
     await this.#tasks.ended();
   }
 
   async #accept(): Promise<void> {
     for await (const conn of acceptAll(this.#listener)) {
       const reader = new FrameWriter(conn, this.#options.bufferLimit);
-      this.#readers.add(reader);
+      this.#readers.set(reader, 0);
       this.#tasks.add(
         Promise.all([reader.done, discardInput(conn, reader)]).then(() => {
           this.#readers.delete(reader);

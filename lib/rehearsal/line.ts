@@ -7,6 +7,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { lost } from "../transports/outcome.ts";
 import type { PushHooks, PushStream } from "../transports/push/stream.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
+import { CountedStream } from "./counted_stream.ts";
 import type { Work } from "./turn.ts";
 
 /** How long a call waits for its answer. The same as in the gateway transport. */
@@ -25,7 +26,7 @@ interface LineOptions {
   /** Called after an answer arrived and before the caller gets it. Never resolves if the process has died. */
   onAnswer(): Promise<void>;
   /** Called for each new push stream. */
-  onStream(stream: PushStream): void;
+  onStream(stream: CountedStream): void;
   /** Called for each call that was really sent. */
   track(call: Promise<unknown>): void;
 }
@@ -60,7 +61,7 @@ export class Line implements Transport {
     const { transport, work, isOn, onStream } = this.#options;
     return work.call(async () => {
       // The gateway transport supports pushes; in the interface they are optional.
-      const stream = await transport.openPushes!(hooks);
+      const stream = new CountedStream(await transport.openPushes!(hooks), work);
       if (isOn()) await stream.connected().catch(() => {}); // the stream's own events report the failure
       onStream(stream);
       return stream;

@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 import { Redactor } from "../redact.ts";
 import { Scheduler, type SchedulerEvent } from "../runner/schedule/scheduler.ts";
 import type { CompiledRecipe, CompiledStep, StepContext } from "../recipes/compiled.ts";
-import type { PushStream } from "../transports/push/stream.ts";
+import type { CountedStream } from "./counted_stream.ts";
 import { Line } from "./line.ts";
 import type { GatewaySwitch } from "./simulated_gateway.ts";
 import { simulatedRecipe, type StepRunner, type UnsentMessage } from "./simulated_recipe.ts";
@@ -42,6 +42,9 @@ interface ProcessOptions {
 /** Longest wait for push streams to notice a change. A broken stream reconnects after one or two seconds. */
 const NOTICE_MS = 15_000;
 const LOOK_MS = 5;
+/** Longest wait for the pushes that the gateway sent. They usually take a millisecond. */
+const ARRIVAL_MS = 60_000;
+const ARRIVAL_LOOK_MS = 1;
 
 const forever = () => new Promise<never>(() => {});
 
@@ -55,7 +58,7 @@ export class RehearsedProcess implements StepRunner {
   readonly #died = Promise.withResolvers<void>();
   /** Calls in progress. */
   readonly #calls = new Set<Promise<unknown>>();
-  #streams: PushStream[] = [];
+  #streams: CountedStream[] = [];
   #isDoomed = false;
 
   constructor(options: ProcessOptions) {
@@ -121,10 +124,40 @@ export class RehearsedProcess implements StepRunner {
     return this.#turn.isFree || (!this.isAlive && this.#calls.size === 0 && this.#clients.size === 0);
   }
 
+  /** Whether every push that the gateway sent has arrived and was handled. */
+  get hasTakenPushes(): boolean {
+    return this.#streams.length === 0 || (this.#havePushesArrived && !this.#isHandlingPushes);
+  }
+
+  get #havePushesArrived(): boolean {
+    const { pushConnections, pushesSent } = this.#options.broker;
+    // A connection works for the client before the gateway has accepted it and pushes to it.
+    const connected = this.#streams.filter(({ state }) => state === "connected").length;
+    const received = this.#streams.reduce((sum, { received }) => sum + received, 0);
+    return connected <= pushConnections && received === pushesSent;
+  }
+
+  get #isHandlingPushes(): boolean {
+    return this.#streams.some(({ isHandling }) => isHandling);
+  }
+
+  /** Resolves when every push that the gateway sent has arrived and was handled. This takes real time. */
+  async takePushes(): Promise<void> {
+    for (let left = ARRIVAL_MS; left > 0 && !this.hasTakenPushes; left -= ARRIVAL_LOOK_MS) {
+      await wait(systemMachine, ARRIVAL_LOOK_MS);
+      this.#streams = this.#streams.filter(({ state }) => state !== "closed");
+    }
+    if (this.#streams.length > 0 && !this.#havePushesArrived) {
+      throw new Error("Cannot rehearse: pushes did not arrive over loopback");
+    }
+    // A step may wait for something that only virtual time brings.
+    for (const stream of this.#streams) stream.giveUp();
+  }
+
   /** Resolves when all push streams have noticed that the gateway is on or off. This takes real time. */
   async noticed(isOn: boolean): Promise<void> {
     this.#streams = this.#streams.filter(({ state }) => state !== "closed");
-    const isAware = ({ state }: PushStream) => state === "closed" || (state === "connected") === isOn;
+    const isAware = ({ state }: CountedStream) => state === "closed" || (state === "connected") === isOn;
     for (let left = NOTICE_MS; left > 0 && !this.#streams.every(isAware); left -= LOOK_MS) {
       await wait(systemMachine, LOOK_MS);
     }

@@ -49,6 +49,11 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#open?.state().pushConnections ?? 0;
   }
 
+  /** Number of pushes sent over the open push connections. */
+  get pushesSent(): number {
+    return this.#open?.state().pushesSent ?? 0;
+  }
+
   /** Starts the gateway, at its previous address if it had one. No login is active. */
   async on(): Promise<void> {
     if (this.#open !== undefined) return;

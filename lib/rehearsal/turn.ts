@@ -51,12 +51,18 @@ export class Turn {
 export class Work {
   readonly #turn: Turn;
   #sleepers = 0;
+  #waits = 0;
   #calls = 0;
   #hasTurn = false;
   #taking: Promise<void> | undefined;
 
   constructor(turn: Turn) {
     this.#turn = turn;
+  }
+
+  /** How often the step has begun to wait. */
+  get waits(): number {
+    return this.#waits;
   }
 
   /** Does all the work of the step. */
@@ -74,6 +80,7 @@ export class Work {
   /** Waits for something that needs virtual time to pass or another step to work. */
   async idle<T>(wait: () => Promise<T>): Promise<T> {
     this.#sleepers++;
+    this.#waits++;
     await this.#adjust();
     try {
       return await wait();

@@ -74,6 +74,8 @@ interface GatewayState {
   /** Number of subscriptions. */
   subscriptions: number;
   pushConnections: number;
+  /** Number of pushes sent over these connections, in all. */
+  pushesSent: number;
   /** Number of push readers that were disconnected because they were too slow. */
   pushConnectionsCutOff: number;
   /** Number of calls that the broker has executed. */
@@ -186,6 +188,7 @@ export async function openGateway(
     orderPushes: subscriptions.orderPushes,
     subscriptions: subscriptions.size,
     pushConnections: pushEndpoint.connections,
+    pushesSent: pushEndpoint.sent,
     pushConnectionsCutOff: pushEndpoint.cutOff,
     callsTaken: operationEndpoint.taken,
     faults: { armed: faults.armed, struck: faults.counts },

@@ -44,6 +44,11 @@ export class PushEndpoint {
     return this.#server.connections;
   }
 
+  /** How many pushes were sent to the readers that are connected, in all. */
+  get sent(): number {
+    return this.#server.sent;
+  }
+
   /** How many readers were disconnected because they were too slow. */
   get cutOff(): number {
     return this.#server.cutOff;
