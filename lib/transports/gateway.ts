@@ -7,7 +7,14 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { isLoopback, isOpenToOthers, mayBeProxied, PLAIN_HTTP_HINT } from "../loopback.ts";
 import { type Address, addressOf } from "./net/address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
-import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./net/post_once.ts";
+import {
+  NotConnectedError,
+  PLAIN_ANSWER,
+  type PostAnswer,
+  postOnce,
+  readText,
+  TooLargeError,
+} from "./net/post_once.ts";
 import { type CallContext, lost, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
@@ -218,7 +225,7 @@ async function fetchText(
   signal: AbortSignal,
   maxBytes: number,
 ): Promise<PostAnswer> {
-  const headers = { "content-type": "application/json" };
+  const headers = { "content-type": "application/json", ...PLAIN_ANSWER };
   const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
   const date = response.headers.get("date");
   return { status: response.status, text: await readText(response, maxBytes), ...date !== null && { date } };
@@ -226,22 +233,4 @@ async function fetchText(
 
 function lastPart(reason: string): string {
   return reason.slice(reason.lastIndexOf(": ") + 1).trim();
-}
-
-async function readText(response: Response, most: number): Promise<string> {
-  const length = response.headers.get("content-length");
-  if (length !== null) {
-    if (Number(length) <= most) return await response.text();
-    await response.body?.cancel();
-    throw new TooLargeError(most);
-  }
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > most) throw new TooLargeError(most);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

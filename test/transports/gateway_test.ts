@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import {
   BrokerError,
@@ -15,6 +16,7 @@ import {
   TransportError,
   UnmappedError,
 } from "../../mod.ts";
+import { readText, TooLargeError } from "../../lib/transports/net/post_once.ts";
 import { account } from "../../lib/operations/account.ts";
 import { type Arrived, farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
 import { waitUntil } from "../support/waits.ts";
@@ -286,6 +288,31 @@ Deno.test("an answer above the size limit is not read, announced or not", async 
       );
     }, { maxAnswerBytes: 1_000 });
   }
+});
+
+Deno.test("an answer that is small as gzip and huge unpacked is not unpacked beyond the size limit", async () => {
+  const answer = JSON.stringify({ ok: true, err: "", data: {} });
+  const packed = new Uint8Array(gzipSync(answer + " ".repeat(40_000_000)));
+  assert(packed.length < 1_000_000, `${packed.length} bytes`);
+  const asked: (string | null)[] = [];
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    await request.text();
+    asked.push(request.headers.get("accept-encoding"));
+    // The first call goes over our own connection, which never unpacks anything.
+    return asked.length === 1
+      ? Response.json({ ok: true, err: "", data: {} })
+      : new Response(packed, { headers: { "content-encoding": "gzip" } });
+  });
+  await using client = await connect({ gateway: { url: `http://127.0.0.1:${server.addr.port}` } });
+  await client.account.funds({ market: "hk" });
+  await assertRejects(() => client.account.funds({ market: "hk" }), ProtocolError, "it is not JSON");
+  assertEquals(asked, [null, "identity"]);
+});
+
+Deno.test("readText() counts unpacked bytes, whatever length a compressed answer has", async () => {
+  const headers = { "content-encoding": "gzip", "content-length": "10" };
+  await assertRejects(() => readText(new Response("x".repeat(101), { headers }), 100), TooLargeError);
+  assertEquals(await readText(new Response("x".repeat(100), { headers }), 100), "x".repeat(100));
 });
 
 /** How an answer of many bytes is sent: its body is made of pieces, by its length, its chunks or the end. */

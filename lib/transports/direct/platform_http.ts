@@ -9,7 +9,7 @@ import { InvalidParamsError } from "../../errors.ts";
 import { mayBeProxied } from "../../loopback.ts";
 import { isTracing } from "../net/quiet_post.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
-import { NotConnectedError, type PostAnswer, postOnce } from "../net/post_once.ts";
+import { NotConnectedError, PLAIN_ANSWER, type PostAnswer, postOnce, readText } from "../net/post_once.ts";
 import { platformUrl } from "./options.ts";
 
 /** Options of {@linkcode PlatformHttp}. */
@@ -106,13 +106,14 @@ export class PlatformHttp implements Disposable {
     }
     const response = await fetch(url, {
       method: "POST",
-      ...this.#asQuery ? {} : { body, headers: { "content-type": FORM } },
+      headers: { ...this.#asQuery ? {} : { "content-type": FORM }, ...PLAIN_ANSWER },
+      ...this.#asQuery ? {} : { body },
       // Following a redirect would send the password to the address in it.
       redirect: "manual",
       signal,
       ...this.#client !== undefined && { client: this.#client },
     });
-    return { status: response.status, text: await readText(response) };
+    return { status: response.status, text: await readText(response, MOST_BYTES) };
   }
 
   [Symbol.dispose](): void {
@@ -143,18 +144,6 @@ function hiderOf(form: URLSearchParams): (text: string) => string {
       /\?[^\s)]*/g,
       `?${HIDDEN}`,
     );
-}
-
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MOST_BYTES) throw new Error(`more than ${MOST_BYTES} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 function httpError(context: CallContext, status: number): unknown {

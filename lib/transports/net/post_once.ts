@@ -126,6 +126,32 @@ async function readAnswer(
   return reader.answer();
 }
 
+/** Headers of a `fetch` that ask for an answer without compression: a small one can unpack to gigabytes. */
+export const PLAIN_ANSWER = { "accept-encoding": "identity" };
+
+/**
+ * Reads the answer of a `fetch` as text.
+ *
+ * @throws {TooLargeError} If it has more than `most` bytes. A compressed answer is counted unpacked.
+ */
+export async function readText(response: Response, most: number): Promise<string> {
+  const length = response.headers.get("content-length");
+  if (length !== null && !response.headers.has("content-encoding")) {
+    if (Number(length) <= most) return await response.text();
+    await response.body?.cancel();
+    throw new TooLargeError(most);
+  }
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > most) throw new TooLargeError(most);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
 /** Longest head of an answer. */
 const MOST_HEAD_BYTES = 65_536;
 
