@@ -2,8 +2,8 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { TrustFile } from "../../lib/runner/run/trust_file.ts";
-import { trustStore } from "../../lib/runner/run/trusted_stores.ts";
+import { TrustFile } from "../../lib/runner/trust/trust_file.ts";
+import { trustStore } from "../../lib/runner/trust/trusted_stores.ts";
 import { folder, spawned } from "./support.ts";
 
 const isWindows = Deno.build.os === "windows";

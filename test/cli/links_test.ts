@@ -4,7 +4,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { backupStore } from "../../lib/runner/queries/store_care.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { emptyLocalFile } from "../../lib/calendars/local_file.ts";
-import { TrustFile } from "../../lib/runner/run/trust_file.ts";
+import { TrustFile } from "../../lib/runner/trust/trust_file.ts";
 import { takeLease } from "../../lib/transports/direct/lease.ts";
 import { writeCalendars } from "../../tasks/commands/shared/local_calendars.ts";
 import { cli } from "./runner_support.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { TrustFile } from "../../lib/runner/run/trust_file.ts";
+import { TrustFile } from "../../lib/runner/trust/trust_file.ts";
 import { hasProgram } from "../support/programs.ts";
 import { cli, envOf, folder, simulate, spawned, start, trustAll, trustEnv } from "./support.ts";
 

@@ -10,7 +10,7 @@ import { calendarOf } from "../../../lib/recipes/step_context.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { isOpenToOthers } from "../../../lib/loopback.ts";
-import { Trust } from "../../../lib/runner/run/trust.ts";
+import { Trust } from "../../../lib/runner/trust/trust.ts";
 import { checkRecipes, type CheckReport, type FileReport, powersOf } from "../../../lib/recipes/mod.ts";
 import type { CheckInput } from "../check.ts";
 import type { Host } from "../../terminal/host.ts";

@@ -15,7 +15,7 @@ import {
   systemd,
 } from "../../../lib/deploy/mod.ts";
 import { PRIVATE_FOLDER, replaceFile } from "../../../lib/private_files.ts";
-import { FOUND_SETTINGS } from "../../../lib/runner/run/trusted_settings.ts";
+import { FOUND_SETTINGS } from "../../../lib/runner/trust/trusted_files.ts";
 import { StoreError } from "../../../lib/store/store_error.ts";
 import { storeRiskOf } from "../../../lib/store/place.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";

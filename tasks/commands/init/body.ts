@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { TrustError } from "../../../lib/runner/run/trust_file.ts";
+import { TrustError } from "../../../lib/runner/trust/trust_file.ts";
 import { wrap } from "../../terminal/help.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { InitInput } from "../init.ts";

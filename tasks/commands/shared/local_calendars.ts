@@ -11,7 +11,7 @@ import { readOwned, trustedText } from "../../../lib/owned_files.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
-import type { Standing } from "../../../lib/runner/run/trust_file.ts";
+import type { Standing } from "../../../lib/runner/trust/trust_file.ts";
 
 /** Largest size of the file, bytes; many years of every market need far less. */
 export const MOST_BYTES = 16 * 1024 * 1024;
@@ -50,7 +50,7 @@ async function placeBeside(flags: Shared, host: Host): Promise<CalendarsPlace> {
 async function placeIn(set: string | undefined, flags: Shared, host: Host): Promise<CalendarsPlace> {
   if (set === undefined) return { path: FILE, isFound: true };
   if ((flags.config ?? host.env("HSGATE_CONFIG")) !== undefined) return { path: set, isFound: false };
-  const { placeOf } = await import("../../../lib/runner/run/trusted_settings.ts");
+  const { placeOf } = await import("../../../lib/runner/trust/trusted_files.ts");
   return { path: set, isFound: isInside(await Deno.realPath("."), await placeOf(set)) };
 }
 
@@ -79,10 +79,10 @@ export async function lookAtCalendars(
 ): Promise<CalendarFile | undefined> {
   if (!exists(path)) return undefined;
   const refuse = async (why: string) => {
-    const { TrustError } = await import("../../../lib/runner/run/trust_file.ts");
+    const { TrustError } = await import("../../../lib/runner/trust/trust_file.ts");
     return new TrustError(`Cannot use "${path}" of this folder: ${why}`, { code: "untrusted" });
   };
-  const { isLinkOut } = await import("../../../lib/runner/run/trusted_settings.ts");
+  const { isLinkOut } = await import("../../../lib/runner/trust/trusted_files.ts");
   if (isFound && await isLinkOut(path)) {
     throw await refuse(
       "it is a link to a file outside the folder; if that file is yours, name it with HSGATE_CALENDARS",
@@ -95,8 +95,8 @@ export async function lookAtCalendars(
   const calendars = { path, text, file: await readLocalFile(text, path) };
   if (!isFound) return { ...calendars, standing: "plain" };
   const [{ judgeCalendars }, { TrustFile }] = await Promise.all([
-    import("../../../lib/runner/run/trusted_calendars.ts"),
-    import("../../../lib/runner/run/trust_file.ts"),
+    import("../../../lib/runner/trust/trusted_files.ts"),
+    import("../../../lib/runner/trust/trust_file.ts"),
   ]);
   const standing = await judgeCalendars(path, text, TrustFile.of(host.env));
   if (standing === "trusted") return { ...calendars, standing };
@@ -146,7 +146,7 @@ export async function takeUpTrustedCalendars(
 ): Promise<RefusedCalendars | undefined> {
   const place = await placeBeside(flags, host);
   const { path } = place;
-  const { TrustError } = await import("../../../lib/runner/run/trust_file.ts");
+  const { TrustError } = await import("../../../lib/runner/trust/trust_file.ts");
   let found: CalendarFile | undefined;
   try {
     found = await lookAtCalendars(place, host);
@@ -176,8 +176,8 @@ export async function writeCalendars(
   replaceFile(path, text);
   if (isFound) {
     const [{ trustCalendars }, { TrustFile }] = await Promise.all([
-      import("../../../lib/runner/run/trusted_calendars.ts"),
-      import("../../../lib/runner/run/trust_file.ts"),
+      import("../../../lib/runner/trust/trusted_files.ts"),
+      import("../../../lib/runner/trust/trust_file.ts"),
     ]);
     await trustCalendars(TrustFile.of(host.env), { path, text, at: host.now() });
   }

@@ -14,7 +14,7 @@ import {
   UnreadCodeError,
 } from "../../../lib/recipes/mod.ts";
 import { BrokerError } from "../../../lib/errors.ts";
-import { type Judgement, Trust, untrustedText } from "../../../lib/runner/run/trust.ts";
+import { type Judgement, Trust, untrustedText } from "../../../lib/runner/trust/trust.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { loadFile, mayHaveName } from "../../../lib/recipes/load_recipe.ts";
 import { recipesOfFolder } from "../../../lib/recipes/recipe_files.ts";

@@ -6,7 +6,7 @@
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { fileOfRecipe } from "../../../lib/runner/queries/schedules.ts";
 import type { Store } from "../../../lib/store/store.ts";
-import { Trust } from "../../../lib/runner/run/trust.ts";
+import { Trust } from "../../../lib/runner/trust/trust.ts";
 import { checkRecipes, type CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { issueLines, recipeInFolder, recipeNamed } from "./recipe_files.ts";

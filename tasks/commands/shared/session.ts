@@ -14,7 +14,7 @@ import {
 import { secretsOf, type Settings } from "../../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../../lib/errors.ts";
 import { allowPlainPosts } from "../../../lib/transports/net/quiet_post.ts";
-import type { Standing } from "../../../lib/runner/run/trust_file.ts";
+import type { Standing } from "../../../lib/runner/trust/trust_file.ts";
 import type { DirectOptions } from "../../../lib/transports/direct/mod.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
@@ -106,8 +106,8 @@ export async function foundSettings(
 ): Promise<FoundSettings | undefined> {
   if ((config ?? host.env("HSGATE_CONFIG")) !== undefined) return undefined;
   const [{ FOUND_SETTINGS: path, judgeSettings, isLinkOut }, { TrustError, TrustFile }] = await Promise.all([
-    import("../../../lib/runner/run/trusted_settings.ts"),
-    import("../../../lib/runner/run/trust_file.ts"),
+    import("../../../lib/runner/trust/trusted_files.ts"),
+    import("../../../lib/runner/trust/trust_file.ts"),
   ]);
   const refused = (
     why: string,

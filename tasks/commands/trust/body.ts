@@ -5,16 +5,16 @@
  */
 import { type AskedSettings, askedSettings } from "../../../lib/client/load_settings.ts";
 import { readOwned } from "../../../lib/owned_files.ts";
-import { offerTrust, Trust, type TrustOffer } from "../../../lib/runner/run/trust.ts";
+import { offerTrust, Trust, type TrustOffer } from "../../../lib/runner/trust/trust.ts";
 import {
   distrust,
   FOUND_SETTINGS,
   isLinkOut,
   isUnchanged,
+  trustCalendars,
   trustSettings,
-} from "../../../lib/runner/run/trusted_settings.ts";
-import { isSameStore, trustStore } from "../../../lib/runner/run/trusted_stores.ts";
-import { trustCalendars } from "../../../lib/runner/run/trusted_calendars.ts";
+} from "../../../lib/runner/trust/trusted_files.ts";
+import { isSameStore, trustStore } from "../../../lib/runner/trust/trusted_stores.ts";
 import { type Power, powerText, RecipeError } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

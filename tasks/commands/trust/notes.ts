@@ -6,7 +6,7 @@
 import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { BrokerError } from "../../../lib/errors.ts";
-import { TrustError } from "../../../lib/runner/run/trust_file.ts";
+import { TrustError } from "../../../lib/runner/trust/trust_file.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
@@ -16,7 +16,7 @@ import { shellHint } from "../../../lib/shell_words.ts";
 export async function tellUntrusted(store: Store, host: Host): Promise<void> {
   const files = await servedFiles(store);
   if (files.length === 0) return;
-  const { Trust } = await import("../../../lib/runner/run/trust.ts"); // loads the compiler only here
+  const { Trust } = await import("../../../lib/runner/trust/trust.ts"); // loads the compiler only here
   try {
     const trust = Trust.of(host.env);
     const records = await trust.records();

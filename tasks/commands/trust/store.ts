@@ -6,8 +6,8 @@
 import { queuedNotices } from "../../../lib/runner/queries/notices.ts";
 import { unfinishedRuns } from "../../../lib/runner/queries/runs.ts";
 import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
-import { distrustOfStore } from "../../../lib/runner/run/trusted_stores.ts";
-import { isLinkOut } from "../../../lib/runner/run/trusted_settings.ts";
+import { distrustOfStore } from "../../../lib/runner/trust/trusted_stores.ts";
+import { isLinkOut } from "../../../lib/runner/trust/trusted_files.ts";
 import { exists } from "../../../lib/private_files.ts";
 import { sizeOf } from "../../../lib/store/mark.ts";
 import { damageIn, storeIdIn } from "../../../lib/store/read_only.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks which settings files may be used. A file that a program only finds in its working folder counts only in the
- * version that was trusted.
+ * Checks which settings and calendar files may be used. A file that a program only finds in its working folder counts
+ * only in the version that was trusted, or that this user wrote with a command.
  *
  * @module
  */
@@ -41,6 +41,24 @@ export async function trustSettings(
   const [place, digest] = [await placeOf(asked.path), await digestOf(asked, readFile)];
   await trust.change(({ settings }) => {
     settings.set(place, { sha256: digest, trustedAt: new Date(at).toISOString() });
+  });
+}
+
+/** Judges the text of a calendar file. @throws {TrustError} If the record cannot be trusted. */
+export async function judgeCalendars(path: string, text: string, trust: TrustFile): Promise<Standing> {
+  const record = (await trust.read()).calendars.get(await placeOf(path));
+  if (record === undefined) return "unknown";
+  return record.sha256 === await sha256(text) ? "trusted" : "changed";
+}
+
+/** Records the text of a calendar file. @throws {TrustError} If the record cannot be written. */
+export async function trustCalendars(
+  trust: TrustFile,
+  { path, text, at }: { path: string; text: string; at: number },
+): Promise<void> {
+  const [place, digest] = [await placeOf(path), await sha256(text)];
+  await trust.change(({ calendars }) => {
+    calendars.set(place, { sha256: digest, trustedAt: new Date(at).toISOString() });
   });
 }
 

@@ -11,7 +11,7 @@ import { damageOf } from "../../store/store_error.ts";
 import { markPath, sizeOf } from "../../store/mark.ts";
 import { BESIDE_STORE, storeIdIn } from "../../store/read_only.ts";
 import { TrustError, type TrustFile } from "./trust_file.ts";
-import { isLinkOut, placeOf } from "./trusted_settings.ts";
+import { isLinkOut, placeOf } from "./trusted_files.ts";
 
 /** Returns why others could have written a store or the files next to it, and what to do. Opens none of them. */
 export async function distrustOfStore(path: string): Promise<string | undefined> {
