@@ -5,7 +5,7 @@
  * @module
  */
 import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
-import { countRuns } from "../runner/queries/runs.ts";
+import { countRuns } from "../runner/queries/run_lookups.ts";
 import { setImmediate } from "node:timers";
 import { catalogue } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { allScheduledRuns } from "../runner/queries/runs.ts";
+import { allScheduledRuns } from "../runner/queries/run_lookups.ts";
 import { unusualAttempts } from "../runner/queries/steps.ts";
 import { type Calendars, calendarZone, type Mic } from "../calendars/mod.ts";
 import { clockChangeSlots } from "../runner/schedule/schedule_checks.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { releaseLease, takeLease } from "../../lib/runner/queries/leases.ts";
+import { releaseLease, takeLease } from "../../lib/runner/queries/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";

@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
-import { leaseHolder, takeLease } from "../../lib/runner/queries/leases.ts";
+import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
+import { leaseHolder, takeLease } from "../../lib/runner/queries/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { checkTogether } from "../../lib/recipes/engine.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";

@@ -1,8 +1,7 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";
-import { type Claimer, claimRun } from "../../lib/runner/claims/claims.ts";
-import { recoverExpired } from "../../lib/runner/claims/recovery.ts";
+import { type Claimer, claimRun, recoverExpired } from "../../lib/runner/claims/claims.ts";
 import { pauseRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { RunDeps } from "../../lib/runner/deps.ts";
 import { runByKey, runManual } from "../../lib/runner/run/script.ts";

@@ -1,7 +1,7 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { testBoth } from "./both_stores.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { claimRun } from "../../lib/runner/claims/claims.ts";
+import { claimRun, recoverExpired } from "../../lib/runner/claims/claims.ts";
 import {
   type Claim,
   claimedTransaction,
@@ -12,7 +12,6 @@ import {
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
-import { recoverExpired } from "../../lib/runner/claims/recovery.ts";
 import { executeRun } from "../../lib/runner/run/run.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";

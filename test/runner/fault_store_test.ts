@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 import { unresolvedWriteAdvice } from "../../lib/runner/explain/advice.ts";
-import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
 import { verifyStore, verifyStoreFile } from "../../lib/runner/queries/store_care.ts";
 import type { SchedulerEvent } from "../../lib/runner/schedule/scheduler.ts";

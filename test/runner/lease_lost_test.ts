@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { orders as orderOperations } from "../../lib/operations/orders.ts";
-import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import type { RunEvent } from "../../lib/runner/run/report.ts";

@@ -4,7 +4,7 @@ import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { SqlValue, Store } from "../../lib/store/store.ts";
 import { insertNotice } from "../../lib/runner/queries/notices.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
-import { latestRuns } from "../../lib/runner/queries/runs.ts";
+import { latestRuns } from "../../lib/runner/queries/run_lookups.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import { testBoth } from "./both_stores.ts";

@@ -1,6 +1,6 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";

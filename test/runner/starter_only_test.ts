@@ -1,9 +1,8 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";
-import type { Claimer } from "../../lib/runner/claims/claims.ts";
-import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
-import { takeLease } from "../../lib/runner/queries/leases.ts";
+import { type Claimer, recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
+import { takeLease } from "../../lib/runner/queries/claims.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import type { RunDeps } from "../../lib/runner/deps.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";

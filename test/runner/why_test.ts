@@ -1,8 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { backfill, rerun } from "../../lib/runner/schedule/backfill.ts";
-import { claimRun } from "../../lib/runner/claims/claims.ts";
-import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { claimRun, recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { storeNotes } from "../../lib/runner/explain/store_notes.ts";
 import { pauseRecipe } from "../../lib/runner/claims/decisions.ts";
 import { cancelDue } from "../../lib/runner/queries/runs.ts";

@@ -2,7 +2,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { approveRun, pauseRecipe, refuseRun, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";
-import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";

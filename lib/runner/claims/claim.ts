@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { releaseLease, renewLease } from "../queries/leases.ts";
+import { closeRun, isHeldBy, releaseLease, renewLease, renewRun, type RunHolder } from "../queries/claims.ts";
 import { BrokerError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
-import { closeRun, isHeldBy, renewRun, type RunHolder, type RunState } from "../queries/runs.ts";
+import { type RunState } from "../queries/runs.ts";
 import { Halt } from "../../recipes/step_end.ts";
 import { type StepCall } from "../../recipes/engine.ts";
 import type { Store } from "../../store/store.ts";

@@ -8,15 +8,8 @@ import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts
 import { releaseLogin } from "./login_holds.ts";
 import { pauseSchedules, resumeSchedules } from "../queries/schedules.ts";
 import { lastPauseAt } from "../queries/events.ts";
-import {
-  dueKeysOf,
-  findRun,
-  makeApprovedDue,
-  reopenRun,
-  type RunRow,
-  skippedAsPaused,
-  skipRun,
-} from "../queries/runs.ts";
+import { dueKeysOf, findRun, makeApprovedDue, reopenRun, type RunRow, skipRun } from "../queries/runs.ts";
+import { skippedAsPaused } from "../queries/run_lookups.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
 import { beginSchedules, type ListingOptions, listSchedules } from "../schedule/listing.ts";
 import { whyPastSlot } from "../schedule/past_slot.ts";

@@ -8,7 +8,7 @@
  * @module
  */
 import { lastEventData } from "../queries/events.ts";
-import { endHold, endLoginHolds, findHold, setFirstHold, setHold } from "../queries/leases.ts";
+import { endHold, endLoginHolds, findHold, setFirstHold, setHold } from "../queries/claims.ts";
 import { BusyError, LoginRefusedError } from "../../errors.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";

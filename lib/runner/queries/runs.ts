@@ -40,7 +40,7 @@ export type RunState =
 export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
 
 /** Kinds of runs that only the process that started them may run; for SQL. */
-const starterOnlyKinds = "('manual', 'dry')";
+export const starterOnlyKinds = "('manual', 'dry')";
 
 /** Kinds of runs that a scheduler starts; for SQL. */
 const scheduledKinds = "('live', 'catchup')";
@@ -195,40 +195,6 @@ export async function findRuns(store: Store, runKeys: readonly string[]): Promis
   );
 }
 
-/** Returns the keys that begin with a text, newest slot first, up to a limit. */
-export async function keysBeginning(store: Store, prefix: string, most: number): Promise<string[]> {
-  return (await store.all<{ run_key: string }>(
-    "select run_key from run where run_key >= ? and run_key < ? order by slot_at desc, run_key limit ?",
-    prefix,
-    // Keys are compared byte by byte, and no character sorts after this one.
-    `${prefix}\u{10ffff}`,
-    most,
-  )).map(({ run_key }) => run_key);
-}
-
-/** Returns the newest runs, of one recipe or of all, newest slot first. */
-export async function latestRuns(
-  store: Store,
-  { recipe, states, limit }: { recipe?: string; states: readonly RunState[]; limit: number },
-): Promise<RunRow[]> {
-  // One query for each state, because each reads only the needed rows from an index in order.
-  const rows = (await Array.fromAsync(states, async (state) =>
-    recipe === undefined
-      ? await store.all<RunRow>(
-        "select * from run where state = ? order by slot_at desc, run_key limit ?",
-        state,
-        limit,
-      )
-      : await store.all<RunRow>(
-        "select * from run where recipe = ? and state = ? order by slot_at desc, run_key limit ?",
-        recipe,
-        state,
-        limit,
-      ))).flat();
-  const byKey = (a: RunRow, b: RunRow) => a.run_key < b.run_key ? -1 : a.run_key > b.run_key ? 1 : 0;
-  return rows.sort((a, b) => b.slot_at - a.slot_at || byKey(a, b)).slice(0, limit);
-}
-
 /** Skips runs that have not begun, and returns the keys of those that were still waiting. Within a transaction. */
 export async function skipRuns(
   store: Store,
@@ -364,232 +330,6 @@ export async function reopenRun(
   return reopened;
 }
 
-/** A run that is due, as far as claiming it needs it. */
-export type ClaimableRun = Pick<RunRow, "run_key" | "recipe" | "kind" | "class" | "due_at" | "deadline_at">;
-
-/**
- * Returns runs that are due and that any scheduler may begin, longest due first, at most so many.
- *
- * @param after The last run of the previous page.
- */
-export async function duePage(
-  store: Store,
-  { now, most, after = { due_at: Number.MIN_SAFE_INTEGER, run_key: "" } }: {
-    now: number;
-    most: number;
-    after?: Pick<RunRow, "due_at" | "run_key">;
-  },
-): Promise<ClaimableRun[]> {
-  // SQLite prepares a statement again each time that its limit is a value.
-  return await store.all(
-    `select run_key, recipe, kind, class, due_at, deadline_at from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}
-      and (due_at, run_key) > (?, ?) order by due_at, run_key limit ${most}`,
-    now,
-    after.due_at,
-    after.run_key,
-  );
-}
-
-/** Returns when a scheduler has to check again: whether a run is due now, and when the next one is due. */
-export async function nextDue(
-  store: Store,
-  now: number,
-): Promise<{ isAnyDue: boolean; laterAt: number | undefined }> {
-  const row = await store.get<{ held: number; later: number | null }>(
-    `select exists (select 1 from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}) as held,
-      (select due_at from run where state = 'due' and due_at > ? and kind not in ${starterOnlyKinds}
-        order by due_at limit 1) as later`,
-    now,
-    now,
-  );
-  return { isAnyDue: row?.held === 1, laterAt: row?.later ?? undefined };
-}
-
-/** Returns when the first lease of a running run expires; `undefined` if no run is running. */
-export async function firstLeaseEnd(store: Store): Promise<number | undefined> {
-  return (await store.get<{ at: number | null }>(
-    "select min(lease_until) as at from run where state = 'running'",
-  ))?.at ?? undefined;
-}
-
-/**
- * Reserves a due manual run for this process until an instant, or extends the reservation. Returns whether this process
- * has it. A run that has just been created or made due again is not reserved.
- */
-export async function reserveRun(
-  store: Store,
-  { runKey, holder, until }: { runKey: string; holder: string; until: number },
-): Promise<boolean> {
-  return await store.run(
-    `update run set holder = ?, lease_until = ? where run_key = ? and state = 'due' and kind in ${starterOnlyKinds}
-      and (holder is null or holder = ?)`,
-    holder,
-    until,
-    runKey,
-    holder,
-  ) === 1;
-}
-
-/** Who holds a run. */
-export interface RunHolder {
-  runKey: string;
-  holder: string;
-  fence: number;
-}
-
-/** Begins a due run, and returns its fence; `undefined` if it is no longer due. */
-export async function beginRun(
-  store: Store,
-  { runKey, holder, account, until, recipeSha, now }: {
-    runKey: string;
-    holder: string;
-    account: string;
-    until: number;
-    recipeSha: string;
-    now: number;
-  },
-): Promise<number | undefined> {
-  return (await store.get<{ fence: number }>(
-    `update run set state = 'running', holder = ?, account = ?, lease_until = ?, fence = fence + 1,
-      attempt = attempt + 1, recipe_sha = ?, started_at = coalesce(started_at, ?), reason = null
-      where run_key = ? and state = 'due' returning fence`,
-    holder,
-    account,
-    until,
-    recipeSha,
-    now,
-    runKey,
-  ))?.fence;
-}
-
-/** Returns whether the holder still has the run. */
-export async function isHeldBy(
-  store: Store,
-  { runKey, holder, fence }: RunHolder,
-  now: number,
-): Promise<boolean> {
-  return await store.get(
-    `select 1 as there from run where run_key = ? and holder = ? and fence = ? and state = 'running'
-      and lease_until >= ?`,
-    runKey,
-    holder,
-    fence,
-    now,
-  ) !== undefined;
-}
-
-/** Extends the lease of a run. Returns whether a cancel was requested; `undefined` if another process has the run. */
-export async function renewRun(
-  store: Store,
-  { runKey, holder, fence }: RunHolder,
-  until: number,
-): Promise<{ cancel_asked: string | null } | undefined> {
-  return await store.get(
-    `update run set lease_until = ? where run_key = ? and holder = ? and fence = ? and state = 'running'
-      returning cancel_asked`,
-    until,
-    runKey,
-    holder,
-    fence,
-  );
-}
-
-/** Records how a run ended, or that it is due again. */
-export async function closeRun(
-  store: Store,
-  runKey: string,
-  { state, reason, now }: { state: RunState; reason?: string; now: number },
-): Promise<void> {
-  await store.run(
-    `update run set state = ?, reason = ?, holder = null, lease_until = null, cancel_asked = null,
-      finished_at = ? where run_key = ?`,
-    state,
-    reason,
-    state === "due" || state === "waiting_recovery" ? undefined : now,
-    runKey,
-  );
-}
-
-/** Returns runs whose lease has expired. */
-export async function expiredRuns(store: Store, now: number): Promise<RunRow[]> {
-  return await store.all(
-    `select * from run where lease_until < ? and (state = 'running'
-      or (state = 'due' and kind in ${starterOnlyKinds}))`,
-    now,
-  );
-}
-
-/** Takes a run from its holder. */
-export async function takeFromHolder(
-  store: Store,
-  runKey: string,
-  { state, reason, finishedAt }: { state: RunState; reason: string | null; finishedAt: number | null },
-): Promise<void> {
-  await store.run(
-    `update run set state = ?, reason = ?, finished_at = ?, holder = null, lease_until = null, cancel_asked = null
-      where run_key = ?`,
-    state,
-    reason,
-    finishedAt,
-    runKey,
-  );
-}
-
-/** Records the outcome of a run's unresolved writes; returns whether they were unresolved. */
-export async function resolveRun(
-  store: Store,
-  runKey: string,
-  state: RunState,
-  now: number,
-): Promise<boolean> {
-  return await store.run(
-    `update run set state = ?, reason = 'resolved', finished_at = ? where run_key = ?
-      and state in ('waiting_recovery', 'unknown')`,
-    state,
-    now,
-    runKey,
-  ) === 1;
-}
-
-/** Returns the runs whose outcome the order journal may know. */
-export async function runsToRecover(store: Store): Promise<string[]> {
-  return (await store.all<{ run_key: string }>("select run_key from run where state = 'waiting_recovery'"))
-    .map(({ run_key }) => run_key);
-}
-
-/** Returns a run of a recipe that is running. */
-export async function runningOf(store: Store, recipe: string): Promise<string | undefined> {
-  return (await store.get<{ run_key: string }>(
-    "select run_key from run where recipe = ? and state = 'running' limit 1",
-    recipe,
-  ))?.run_key;
-}
-
-/** Returns whether a catch-up or backfill run of a recipe is running. */
-export async function isCatchingUp(store: Store, recipe: string): Promise<boolean> {
-  return await store.get(
-    `select 1 as there from run where recipe = ? and state = 'running' and kind in ('catchup', 'backfill') limit 1`,
-    recipe,
-  ) !== undefined;
-}
-
-/** Returns the run whose writes on the account are unresolved. */
-export async function unresolvedOn(store: Store, account: string): Promise<string | undefined> {
-  return (await store.get<{ run_key: string }>(
-    `select run_key from run where class = 'write' and state in ('waiting_recovery', 'unknown')
-      and account = ? order by slot_at limit 1`,
-    account,
-  ))?.run_key;
-}
-
-/** Returns the run that is writing on an account. */
-export async function writingOn(store: Store, account: string): Promise<string | undefined> {
-  return (await store.get<{ run_key: string }>(
-    "select run_key from run where class = 'write' and state = 'running' and account = ? limit 1",
-    account,
-  ))?.run_key;
-}
-
 /** A run that is due, as far as decisions about it need it. */
 export type DueRun = Pick<
   RunRow,
@@ -703,22 +443,6 @@ export async function askToCancel(store: Store, recipe: string, why: string): Pr
   );
 }
 
-/** Returns the newest runs of a recipe that were skipped as paused since an instant, newest slot first. */
-export async function skippedAsPaused(
-  store: Store,
-  recipe: string,
-  since: number,
-  most: number,
-): Promise<RunRow[]> {
-  return await store.all(
-    `select * from run where recipe = ? and state = 'skipped' and reason = 'paused'
-      and finished_at >= ? order by slot_at desc limit ?`,
-    recipe,
-    since,
-    most,
-  );
-}
-
 /** Records the trace of a run, and its first span. */
 export async function setTrace(
   store: Store,
@@ -727,6 +451,9 @@ export async function setTrace(
 ): Promise<void> {
   await store.run("update run set trace_id = ?, span_id = ? where run_key = ?", traceId, spanId, runKey);
 }
+
+/** Reasons of skipped slots that another schedule of the recipe may name again. */
+const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] satisfies SkipReason[];
 
 /**
  * Returns whether another schedule of the recipe has a run for the same instant. Asks the store, even if the recipe has
@@ -738,9 +465,6 @@ export async function isNamedTwice(
 ): Promise<boolean> {
   return (await namersOf(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
 }
-
-/** Reasons of skipped slots that another schedule of the recipe may name again. */
-const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] satisfies SkipReason[];
 
 /** Returns whether a slot that is listed counts when another schedule of the recipe names the same instant. */
 export const isNamed = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
@@ -765,112 +489,4 @@ export async function namersOf(
 /** Returns which keys have a row. */
 export async function keysTaken(store: Store, runKeys: readonly string[]): Promise<Set<string>> {
   return new Set((await tracesOf(store, runKeys)).keys());
-}
-
-/** Returns another run of a recipe for the same instant. */
-export async function sameSlotRun(
-  store: Store,
-  { recipe, slot_at, run_key }: Pick<RunRow, "recipe" | "slot_at" | "run_key">,
-): Promise<string | undefined> {
-  return (await store.get<{ run_key: string }>(
-    "select run_key from run where recipe = ? and slot_at = ? and run_key <> ? limit 1",
-    recipe,
-    slot_at,
-    run_key,
-  ))?.run_key;
-}
-
-/** Returns the next run of the same schedule that was not skipped. */
-export async function newerRun(
-  store: Store,
-  { recipe, schedule_id, slot_at }: Pick<RunRow, "recipe" | "schedule_id" | "slot_at">,
-): Promise<string | undefined> {
-  return (await store.get<{ run_key: string }>(
-    `select run_key from run where recipe = ? and schedule_id = ? and slot_at > ? and state <> 'skipped'
-      order by slot_at limit 1`,
-    recipe,
-    schedule_id,
-    slot_at,
-  ))?.run_key;
-}
-
-/** Returns the runs of a recipe that belong to a session, or whose slot lies between two instants, oldest slot first. */
-export async function runsOfDay(
-  store: Store,
-  recipe: string,
-  { date, from, until }: { date: string; from: number; until: number },
-): Promise<RunRow[]> {
-  return await store.all(
-    `select * from run where recipe = ? and business_day = ?
-      union select * from run where recipe = ? and slot_at between ? and ? order by slot_at, run_key`,
-    recipe,
-    date,
-    recipe,
-    from,
-    until,
-  );
-}
-
-/** Returns the class of a recipe's newest run; `undefined` if the recipe has none. */
-export async function lastClass(store: Store, recipe: string): Promise<RecipeClass | undefined> {
-  return (await store.get<{ class: RecipeClass }>(
-    "select class from run where recipe = ? order by slot_at desc limit 1",
-    recipe,
-  ))?.class;
-}
-
-/** Returns how long the newest runs of a schedule took, newest first; only runs that a scheduler started on time. */
-export async function durationsOf(
-  store: Store,
-  recipe: string,
-  scheduleId: string,
-  most: number,
-): Promise<{ slot_at: number; took: number }[]> {
-  return await store.all(
-    `select slot_at, finished_at - started_at as took from run where recipe = ? and schedule_id = ?
-      and kind = 'live' and state in ('ok', 'failed') and started_at is not null
-      order by slot_at desc limit ${most}`,
-    recipe,
-    scheduleId,
-  );
-}
-
-/** Returns whether a recipe has a run. */
-export async function hasRun(store: Store, recipe: string): Promise<boolean> {
-  return await store.get("select 1 as there from run where recipe = ? limit 1", recipe) !== undefined;
-}
-
-/** Returns the recipes that have runs, by name. Reads one index entry for each recipe, however many runs it has. */
-export async function recipesWithRuns(store: Store): Promise<string[]> {
-  const names: string[] = [];
-  for (let last: string | null | undefined = "";;) {
-    last = (await store.get<{ recipe: string | null }>(
-      "select min(recipe) as recipe from run where recipe > ?",
-      last,
-    ))
-      ?.recipe;
-    if (last === null || last === undefined) return names;
-    names.push(last);
-  }
-}
-
-/** Returns every run of a schedule, oldest slot first. */
-export async function allScheduledRuns(store: Store): Promise<RunRow[]> {
-  return await store.all("select * from run where schedule_id <> '' order by slot_at, run_key");
-}
-
-/** Counts the runs. */
-export async function countRuns(store: Store): Promise<number> {
-  return (await store.get<{ count: number }>("select count(*) as count from run"))?.count ?? 0;
-}
-
-/** Returns the runs that are due, in progress or waiting, and how many of their steps have succeeded. */
-export async function unfinishedRuns(
-  store: Store,
-): Promise<{ run: string; state: RunState; steps: number }[]> {
-  return await store.all(
-    `select run_key as run, state, (select count(*) from step_run
-        where step_run.run_key = run.run_key and step_run.state = 'ok') as steps
-      from run where state in ('due', 'running', 'waiting_approval', 'waiting_recovery') order by slot_at, run_key`,
-  );
 }

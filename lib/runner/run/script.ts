@@ -5,10 +5,10 @@
  */
 import { OutcomeUnknownError } from "../../errors.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
-import { type Claimer, claimRun, type Refusal } from "../claims/claims.ts";
-import { recoverExpired } from "../claims/recovery.ts";
+import { type Claimer, claimRun, recoverExpired, type Refusal } from "../claims/claims.ts";
 import { hasBegunWrite } from "../queries/steps.ts";
-import { cancelDue, findRun, isStarterOnly, reserveRun, type RunRow } from "../queries/runs.ts";
+import { cancelDue, findRun, isStarterOnly, type RunRow } from "../queries/runs.ts";
+import { reserveRun } from "../queries/claims.ts";
 import { wait } from "../../time.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
 import { decideOverlaps } from "../schedule/misfire_policy.ts";

@@ -6,7 +6,7 @@
  */
 import type { Calendars } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import { recoverExpired } from "../claims/recovery.ts";
+import { recoverExpired } from "../claims/claims.ts";
 import type { Store } from "../../store/store.ts";
 import { addDays, dateAt, tradingDay } from "../../calendars/trading_days.ts";
 import { whyPastSlot } from "./past_slot.ts";

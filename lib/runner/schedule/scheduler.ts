@@ -7,8 +7,7 @@
  */
 import { withSharedClock } from "../../store/store.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
-import { type BlockedRun, claimNext } from "../claims/claims.ts";
-import { recoverExpired, resolveOutcome } from "../claims/recovery.ts";
+import { type BlockedRun, claimNext, recoverExpired, resolveOutcome } from "../claims/claims.ts";
 import {
   noteFiles,
   noteFreshFiles,
@@ -26,14 +25,8 @@ import { Runner, type RunnerOptions } from "../runner.ts";
 import { executeRun, type RunOutcome } from "../run/run.ts";
 import { defaultRetention, Pruner, type Retention } from "../queries/retention.ts";
 import { allSchedules } from "../queries/schedules.ts";
-import {
-  firstLeaseEnd,
-  type NewRun,
-  nextDue,
-  runsToRecover,
-  type SkipReason,
-  tracesOf,
-} from "../queries/runs.ts";
+import { type NewRun, type SkipReason, tracesOf } from "../queries/runs.ts";
+import { firstLeaseEnd, nextDue, runsToRecover } from "../queries/claims.ts";
 
 /** What a scheduler needs; times in milliseconds. */
 export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop" | "onNotice"> {

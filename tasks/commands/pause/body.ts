@@ -4,7 +4,7 @@
  * @module
  */
 import { calendarsOf } from "../../terminal/arguments.ts";
-import { hasLoginHold } from "../../../lib/runner/queries/leases.ts";
+import { hasLoginHold } from "../../../lib/runner/queries/claims.ts";
 import { drawTraceId } from "../../../lib/runner/schedule/plan_run.ts";
 import { hasSchedule, pausedSchedules, pauseOf } from "../../../lib/runner/queries/schedules.ts";
 import { pauseRecipe, resumeRecipe } from "../../../lib/runner/claims/decisions.ts";

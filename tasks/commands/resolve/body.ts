@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { recoverExpired, resolveOutcome } from "../../../lib/runner/claims/recovery.ts";
+import { recoverExpired, resolveOutcome } from "../../../lib/runner/claims/claims.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ResolveInput } from "../resolve.ts";
 import { actorOf, runOf } from "../shared/decide.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { runningOf, unresolvedOn } from "../../../lib/runner/queries/runs.ts";
+import { runningOf, unresolvedOn } from "../../../lib/runner/queries/claims.ts";
 import { accountHolder, type Refusal } from "../../../lib/runner/claims/claims.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import type { ScriptResult } from "../../../lib/runner/run/script.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Store } from "../../../lib/store/store.ts";
-import { findRun, keysBeginning, type RunRow } from "../../../lib/runner/queries/runs.ts";
+import { findRun, type RunRow } from "../../../lib/runner/queries/runs.ts";
+import { keysBeginning } from "../../../lib/runner/queries/run_lookups.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 

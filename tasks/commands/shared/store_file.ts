@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { recipesWithRuns } from "../../../lib/runner/queries/runs.ts";
+import { recipesWithRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { scheduledRecipes } from "../../../lib/runner/queries/schedules.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { openSqlite, type SqliteOptions } from "../../../lib/store/sqlite.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { queuedNotices } from "../../../lib/runner/queries/notices.ts";
-import { unfinishedRuns } from "../../../lib/runner/queries/runs.ts";
+import { unfinishedRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
 import { distrustOfStore } from "../../../lib/runner/trust/trusted_stores.ts";
 import { isLinkOut } from "../../../lib/runner/trust/trusted_files.ts";
