@@ -291,7 +291,7 @@ Deno.test("an answer above the size limit is not read, announced or not", async 
 });
 
 Deno.test("an answer that is small as gzip and huge unpacked is not unpacked beyond the size limit", async () => {
-  const answer = JSON.stringify({ ok: true, err: "", data: {} });
+  const answer = JSON.stringify({ ok: true, err: "", data: { assetBalance: "1" } });
   const packed = new Uint8Array(gzipSync(answer + " ".repeat(40_000_000)));
   assert(packed.length < 1_000_000, `${packed.length} bytes`);
   const asked: (string | null)[] = [];
@@ -300,7 +300,7 @@ Deno.test("an answer that is small as gzip and huge unpacked is not unpacked bey
     asked.push(request.headers.get("accept-encoding"));
     // The first call goes over our own connection, which never unpacks anything.
     return asked.length === 1
-      ? Response.json({ ok: true, err: "", data: {} })
+      ? new Response(answer)
       : new Response(packed, { headers: { "content-encoding": "gzip" } });
   });
   await using client = await connect({ gateway: { url: `http://127.0.0.1:${server.addr.port}` } });
