@@ -331,3 +331,29 @@ Deno.test("calendar update rejects an invalid calendar with reasons and lines, a
   assertEquals(folder.code, 2);
   assertStringIncludes(folder.err, "it is a folder: expected a regular file");
 });
+
+Deno.test("run uses overridden days, with and without a store, for steps and for its simulated broker", async () => {
+  // With the built-in calendar, the step would wait until an instant that has passed, and succeed.
+  const recipe = `name: look
+connect: { simulator: { seed: 1, at: "2026-11-20T16:30:00+08:00" } }
+steps:
+  - { id: wait, uses: wait-for, with: { session: { calendar: XHKG, moment: close } } }
+  - { id: go, uses: account.funds, with: { market: hk } }
+`;
+  await using place = await calendars({ "look.yaml": recipe });
+  const file = place.path.replace("days.json", "look.yaml");
+  const store = ["--store", place.path.replace("days.json", "s.db"), "--manual"];
+  const now = () => Date.parse("2026-11-20T08:30:00Z");
+  const run = (more: string[]) =>
+    cli(["run", file, ...more], { env: { HSGATE_CALENDARS: place.path }, now, fromDisk: true });
+  for (const more of [[], store]) {
+    const before = await run(more);
+    assertEquals(before.code, 0, before.err);
+  }
+  await place.run("calendar", "set", "XHKG", "2026-11-20", "closed", "--because", "a black rainstorm");
+  for (const more of [[], store]) {
+    const { code, out, err } = await run(more);
+    assertEquals(code, 1, more.join(" "));
+    assertStringIncludes(out + err, "close of XHKG: 2026-11-20 is closed");
+  }
+});

@@ -10,7 +10,6 @@ import type { Settings } from "../../../lib/client/settings.ts";
 import { markPassword } from "../../../lib/runner/claims/login_holds.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
-import { calendarsOf } from "../../terminal/arguments.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -222,9 +221,10 @@ export class Connections implements AsyncDisposable {
   }
 
   async #simulate(connection: Extract<Connection, { to: "simulator" }>): Promise<Connected> {
-    const [{ startGateway }, { connect }] = await Promise.all([
+    const [{ startGateway }, { connect }, { calendarsOf }] = await Promise.all([
       import("../../../lib/simulator/gateway/mod.ts"),
       import("../../../lib/client/connect.ts"),
+      import("../../terminal/arguments.ts"),
     ]);
     const gateway = await startGateway({
       seed: connection.seed,

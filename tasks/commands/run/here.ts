@@ -83,6 +83,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         show.line(redactor.json({ at: new Date(now()).toISOString(), run, ...about, ...line }));
       take({ type: "run-started", run, recipe: each.name, steps: each.steps });
       const result = await runRecipe(each, {
+        calendars: calendarsOf(host),
         client: await connections.of(each),
         now,
         slot,
