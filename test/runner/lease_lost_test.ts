@@ -2,6 +2,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { orders as orderOperations } from "../../lib/operations/orders.ts";
 import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
+import { isPassing } from "../../lib/store/store_error.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import type { RunEvent } from "../../lib/runner/run/report.ts";
 import type { StepContext } from "../../lib/recipes/compiled.ts";
@@ -44,6 +45,18 @@ async function loseLease({ machine, store }: Bench): Promise<void> {
   assertEquals((await recoverExpired(store, machine.now())).map(({ state }) => state), ["waiting_recovery"]);
   const [runKey] = (await runsOf(store))[0]!.split(" ");
   assert(await resolveOutcome(store, { runKey: runKey!, state: "failed", actor: "me", now: machine.now() }));
+}
+
+/** Returns whether a process is in a transaction that locks the store. */
+async function isLocked(path: string): Promise<boolean> {
+  try {
+    await using store = await openSqlite(path, { waitMs: 0 });
+    await store.transaction(() => Promise.resolve());
+    return false;
+  } catch (error) {
+    if (isPassing(error)) return true;
+    throw error;
+  }
 }
 
 testBoth("a step that lost its lease during sleep sends no second order", async () => {
@@ -152,10 +165,12 @@ Deno.test("a custom step in a process that was suspended and resumed sends no se
   const before = await countOf(broker);
   await Deno.writeTextFile(
     `${folder.path}/buy_step.ts`,
-    `export default { effect: "write", async run(_, { call }) {
+    `export default { effect: "write", permissions: { read: ["."] }, async run(_, { call, log }) {
       const order = ${JSON.stringify(order)};
       await call("orders.place", order);
-      await new Promise((done) => setTimeout(done, 1_000));
+      log("info", "placed");
+      const mayGoOn = () => Deno.stat("${folder.path}/go").then(() => true, () => false);
+      while (!await mayGoOn()) await new Promise((done) => setTimeout(done, 20));
       try { await call("orders.place", order); } catch { await call("orders.place", order); }
     } };\n`,
   );
@@ -168,10 +183,23 @@ Deno.test("a custom step in a process that was suspended and resumed sends no se
     tradePassword: tradePassword!,
     tradePasswordKey: tradePasswordKey!,
   });
-  const output = child.output();
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-  for (let left = 60_000; await countOf(broker) === before && left > 0; left -= 20) await pause(20);
+  const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  const read = async () => {
+    const { value, done } = await output.read();
+    text += value ?? "";
+    return !done;
+  };
+  while (!text.includes('"placed"')) assert(await read(), text);
   child.kill("SIGSTOP");
+  // A process that is suspended within a transaction keeps the store locked: it is suspended again a little later.
+  while (await isLocked(path)) {
+    child.kill("SIGCONT");
+    await pause(20);
+    child.kill("SIGSTOP");
+  }
+  await Deno.writeTextFile(`${folder.path}/go`, "");
   await pause(1_500); // longer than the lease; the step has requested its second order
   {
     await using store = await openSqlite(path);
@@ -182,8 +210,9 @@ Deno.test("a custom step in a process that was suspended and resumed sends no se
     );
   }
   child.kill("SIGCONT");
-  const lines = new TextDecoder().decode((await output).stdout).trim().split("\n");
-  const events: RunEvent[] = lines.map((line) => JSON.parse(line));
+  while (await read());
+  await child.status;
+  const events: RunEvent[] = text.trim().split("\n").map((line) => JSON.parse(line));
   assertEquals(endOf(events), ["lost write"]);
   assertStringIncludes(warningsOf(events)[0]!, 'before that, step "one" had sent orders.place (done)');
   assertEquals(await countOf(broker), before + 1);
