@@ -16,6 +16,7 @@ const expected: Record<string, RegExp[]> = {
   fees: [/^2025-08-1\d (buy|sell) \d+ AAPL at \d+/m, /^fees \d+\.\d\d USD$/m],
   order: [/^order \d+ is placed$/m, /^00700\.HK filled 100 \d+/m],
   direct: [/^assets \d+\.\d\d HKD over direct$/m],
+  book: [/^2025-08-11 provisional\n(2025-08-1\d provisional\n){4}$/],
 };
 
 Deno.test("README contains the scripts that these tests run", () => {
@@ -71,6 +72,33 @@ for (const { name, text, flags } of scripts) {
     assert(!output.includes(tradePassword));
   });
 }
+
+Deno.test('README\'s two export lines read the file of --info, and its command "call" then logs in', async () => {
+  await using simulator = await startSimulator({
+    seed: 1,
+    clock: new ShiftedClock(Date.parse("2025-08-15T10:00:00+08:00")),
+    days: 5,
+  });
+  const lines = readme.split("\n");
+  const exports = lines.filter((line) => line.startsWith("export HSGATE_"));
+  assertEquals(exports.length, 2);
+  const [, command = ""] = /^\| `(call [^`]*)`/m.exec(readme) ?? [];
+  const folder = await Deno.makeTempDir({ prefix: "hsgate-readme-" });
+  await Deno.writeTextFile(`${folder}/sim.json`, JSON.stringify(simulator.info));
+  const { code, stdout, stderr } = await new Deno.Command("/bin/sh", {
+    args: ["-c", [...exports, `"$DENO" run --no-prompt -A "$HSGATE" ${command} --json`].join("\n")],
+    cwd: folder,
+    env: {
+      DENO: Deno.execPath(),
+      HSGATE: new URL("tasks/hsgate.ts", root).pathname,
+      HSGATE_GATEWAY_URL: simulator.info.gatewayUrl,
+      NO_COLOR: "1",
+    },
+  }).output();
+  await Deno.remove(folder, { recursive: true });
+  assertEquals([code, new TextDecoder().decode(stderr)], [0, ""]);
+  assertEquals(JSON.parse(new TextDecoder().decode(stdout)), []);
+});
 
 Deno.test("README begins with exactly these two commands", () => {
   assertStringIncludes(readme, "npx -y deno@2.9.6 task demo");
