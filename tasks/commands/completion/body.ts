@@ -21,10 +21,13 @@ export function run({ args: [shell = ""], host }: CompletionInput): Promise<numb
   return Promise.resolve(0);
 }
 
+/** Without this, Deno would ask its server for a newer version of itself. */
+const noUpdateCheck = ["env", "DENO_NO_UPDATE_CHECK=1"];
+
 /** Returns the command line of this installation. A task of the current folder could come from somebody else. */
 function callLine(): string {
   const program = programPath();
-  return shellLine([Deno.execPath(), "run", "--quiet", ...denoFlags(program), program]);
+  return shellLine([...noUpdateCheck, Deno.execPath(), "run", "--quiet", ...denoFlags(program), program]);
 }
 
 /** Returns the command line of completion; its process may only read the current folder. */
@@ -32,7 +35,7 @@ function askLine(): string {
   const program = programPath();
   const [, ...config] = denoFlags(program).slice(denoFlags(program).indexOf("--config") - 1);
   const words = [
-    ...["env", "DENO_NO_UPDATE_CHECK=1"],
+    ...noUpdateCheck,
     Deno.execPath(),
     "run",
     "--quiet",
