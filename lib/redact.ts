@@ -22,28 +22,79 @@ const LEAST_DIGITS = 6;
 const LEAST_WITHIN_WORDS = 6;
 /** Each line of a multi-line secret that is at least this long is also removed separately. */
 const LEAST_LINE = 16;
+/** A text or a number in JSON; after a text, the colon that makes it the name of a member. */
+const JSON_VALUE = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g;
+/** A name that hsgate itself may write: a password that is the same word must not change it. */
+const MEMBER_NAME = /^[a-z]+$/i;
 /** A number of up to this many digits can be in a table of figures by chance. */
 const MOST_CHANCE_DIGITS = 9;
 
 /** An address up to the password of its user: `postgres://user:`. A path has only one slash after the scheme. */
 const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
 /** A password in a connection text: `password=…`. */
-const PASSWORD_SETTING = /(password(?:=| = ))(?:'[^']*'|[^\s"'&]+)/gi;
+const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&]+)/gi;
+
+/** The place of a password in a text. */
+interface Span {
+  /** Where the address or setting begins. */
+  from: number;
+  start: number;
+  end: number;
+}
+
+/** Returns the place of the password of an address in a word: it goes on to the last `@`, if nobody encoded it. */
+function addressPassword(word: string): Span | undefined {
+  const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
+  const before = end < 0 ? null : BEFORE_PASSWORD.exec(word);
+  if (before === null) return undefined;
+  const start = before.index + before[0].length;
+  return start < end ? { from: before.index, start, end } : undefined;
+}
 
 /**
- * Returns the text without the passwords of addresses, whoever wrote them: `postgres://user:[secret]@host`. A password
- * goes on to the last `@` of its word, because it may contain `/`, `?` and `@` if somebody forgot to encode it.
+ * Returns the text of an error or a note without the passwords of addresses: `postgres://user:[secret]@host`.
+ *
+ * Not for JSON and not for data: a text of the broker can look like the beginning of a password, and what follows it
+ * would be lost.
  */
 export function withoutCredentials(text: string): string {
   const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`);
   if (!/@|%40/.test(hidden)) return hidden;
   // Word by word, so that the time grows with the length only.
   return hidden.replace(/[^\s"]+/g, (word) => {
-    const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
-    const before = end < 0 ? null : BEFORE_PASSWORD.exec(word);
-    const start = before === null ? end : before.index + before[0].length;
+    const { start, end } = addressPassword(word) ?? { start: 0, end: 0 };
     return start < end ? `${word.slice(0, start)}${REPLACED}${word.slice(end)}` : word;
   });
+}
+
+/**
+ * Returns the passwords in an argument, a setting or a path that a person wrote, to be removed by their value. A
+ * password that is too short to be removed comes with the part of the address before it.
+ */
+export function credentialsIn(given: string): string[] {
+  const found = [given, ...given.split(/[\s"]+/)].flatMap((word) => {
+    const settings = [...word.matchAll(PASSWORD_SETTING)].map(({ index, 0: whole, 1: name = "" }) => ({
+      from: index,
+      start: index + name.length,
+      end: index + whole.length,
+    }));
+    return [...settings, addressPassword(word) ?? []].flat().flatMap(({ from, start, end }) => {
+      const password = word.slice(start, end);
+      return [password, decoded(password)].map((each) =>
+        canBeRedacted(each) ? each : word.slice(from, start) + each
+      );
+    });
+  });
+  return [...new Set(found)];
+}
+
+/** Returns the text without its percent signs, or the same text if they encode nothing. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 const isDigits = (text: string) => /^\d+$/.test(text);
@@ -102,6 +153,20 @@ export class Redactor {
     return this.#certain === undefined ? text : text.replace(this.#certain, REPLACED);
   }
 
+  /**
+   * Returns JSON without secrets. Changes only the content of its texts and numbers, so that it stays JSON of the same
+   * shape: nothing that a text contains can begin or end a member.
+   */
+  jsonText(json: string, remove: (text: string) => string = (text) => this.text(text)): string {
+    if (this.#pattern === undefined) return json;
+    return json.replace(JSON_VALUE, (token, quoted: string | undefined, colon = "") => {
+      const text: string = quoted === undefined ? token : JSON.parse(quoted);
+      if (colon !== "" && MEMBER_NAME.test(text)) return token;
+      const hidden = remove(text);
+      return hidden === text ? token : JSON.stringify(hidden) + colon;
+    });
+  }
+
   /** Returns a copy of plain data without secrets, in its keys, texts and numbers. */
   data(value: unknown): unknown {
     if (this.#pattern === undefined) return value;
@@ -114,6 +179,11 @@ export class Redactor {
     return Object.fromEntries(
       Object.entries(value).map(([key, member]) => [this.text(key), this.data(member)]),
     );
+  }
+
+  /** Returns the message of an error without secrets and without passwords of addresses. */
+  reason(error: unknown): string {
+    return this.text(withoutCredentials(error instanceof Error ? error.message : String(error)));
   }
 
   /** Removes secrets from an error before it is shown, and from its causes. */

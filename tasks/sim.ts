@@ -61,10 +61,9 @@ Example: during trading hours, on free ports, with quotes four times a second
 /** A flag that cannot be used. */
 class FlagError extends Error {}
 
+const out = (text: string) => console.log(shownText(text));
 /** Errors repeat flags as they were given, and a mistyped one may be an address with a password. */
-const shown = (text: string) => shownText(withoutCredentials(text));
-const out = (text: string) => console.log(shown(text));
-const note = (text: string) => console.error(shown(text));
+const note = (text: string) => console.error(shownText(withoutCredentials(text)));
 
 const FLAGS = [
   "http-port",

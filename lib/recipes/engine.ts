@@ -432,7 +432,7 @@ export class StepEngine {
   }
 
   #describe(error: unknown): string {
-    return this.#options.deps.redactor.text(error instanceof Error ? error.message : String(error));
+    return this.#options.deps.redactor.reason(error);
   }
 
   #emit(event: StepEvent): void {

@@ -70,7 +70,7 @@ export class Runner {
       machine,
       channelOf: async (notice) =>
         channels?.[notice.channel] ?? await noticeChannel(options.recipes(), this.deps, notice),
-      redact: (text) => redactor.text(text),
+      redact: (text) => redactor.reason(text),
       onNotice,
     });
   }

@@ -36,7 +36,8 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     }
     command = found[0]!;
     // Text printed from here on may come from the broker.
-    host = (await import("../terminal/shown_host.ts")).shownHost(world, { figures: command.figures ?? true });
+    const { shownHost } = await import("../terminal/shown_host.ts");
+    host = shownHost(world, { figures: command.figures ?? true, words });
     const rest = asked.slice(command.name.split(" ").length);
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
     const [{ parse }, body] = await Promise.all([import("../terminal/parse.ts"), command.body()]);
@@ -53,7 +54,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     return await body({ ...parsed, host });
   } catch (error) {
     const { report } = await import("../terminal/error_report.ts");
-    if (host === world) host = (await import("../terminal/shown_host.ts")).shownHost(world);
+    if (host === world) host = (await import("../terminal/shown_host.ts")).shownHost(world, { words });
     report(error, command, host);
     return exitCodeOf(error);
   }

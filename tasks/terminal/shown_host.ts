@@ -3,29 +3,44 @@
  *
  * @module
  */
-import { Redactor, withoutCredentials } from "../../lib/redact.ts";
+import { credentialsIn, Redactor, withoutCredentials } from "../../lib/redact.ts";
 import { shownJson, shownText } from "../../lib/shown_text.ts";
 import type { Host } from "./host.ts";
 import { COLOR_CODE } from "./print.ts";
 
 /**
- * Returns a host that prints no foreign control characters, no secret that {@linkcode Host.hide} names, and no password of
- * an address. Errors repeat wrong arguments, settings and paths, and each may be an address with a password.
+ * Returns a host that prints no foreign control characters, no secret that {@linkcode Host.hide} names, and no password
+ * of an address in its command line and environment. In JSON it changes only the content of texts and numbers.
  *
  * @param figures Whether the command prints figures, which can contain a short numeric password by chance. Then stdout
  * hides only secrets that cannot appear by chance.
+ * @param words The command line. Each word may be an address with a password, also in the wrong place.
  */
-export function shownHost(host: Host, { figures = true }: { figures?: boolean } = {}): Host {
+export function shownHost(
+  host: Host,
+  { figures = true, words = [] }: { figures?: boolean; words?: readonly string[] } = {},
+): Host {
   const redactor = new Redactor();
-  const shown = (text: string) => cleaned(withoutCredentials(text), host.color);
-  const out = (text: string) => shown(figures ? redactor.certainText(text) : redactor.text(text));
-  const note = (text: string) => shown(redactor.text(text));
+  const learn = (given: string) => credentialsIn(given).forEach((secret) => redactor.add(secret));
+  words.forEach(learn);
+  const any = (text: string) => redactor.text(text);
+  const certain = (text: string) => redactor.certainText(text);
+  const shown = (text: string, remove: typeof any, more: typeof any = (each) => each) =>
+    isJson(text) ? shownJson(redactor.jsonText(text, remove)) : cleaned(more(remove(text)), host.color);
+  const out = (text: string) => shown(text, figures ? certain : any);
+  // Errors and notes may repeat a part of an address, or an address of a file.
+  const note = (text: string) => shown(text, any, withoutCredentials);
   // Copy descriptors, not values: reading the property `signal` would install the signal handlers.
   const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(host));
   const { errTerminal } = host;
   return Object.assign(
     copy,
     {
+      env(name) {
+        const value = host.env(name);
+        if (value !== undefined) learn(value);
+        return value;
+      },
       out: (line) => host.out(out(line)),
       note: (line) => host.note(note(line)),
       draw: (codes, text = "") => host.draw(codes, out(text)),
@@ -42,9 +57,19 @@ export function shownHost(host: Host, { figures = true }: { figures?: boolean } 
   );
 }
 
-/** Returns the text without foreign control characters. Keeps colours of `paint`; in JSON, escapes every character instead. */
+/** Returns whether a whole line or text is a JSON object or list. */
+function isJson(text: string): boolean {
+  if (!/^[{[]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the text without foreign control characters. Keeps colours of `paint`. */
 function cleaned(text: string, color: boolean): string {
-  if (/^[{[]/.test(text)) return shownJson(text);
   if (!color) return shownText(text);
   const codes = text.match(COLOR_CODE) ?? [];
   return text.split(COLOR_CODE).map((part, index) => shownText(part) + (codes[index] ?? "")).join("");

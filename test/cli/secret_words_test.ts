@@ -79,6 +79,7 @@ Deno.test("log lines of a process that traces pass the same check as every other
   try {
     const host = shownHost(
       { out: (line: string) => void lines.push(line), color: false } as Partial<Host> as Host,
+      { words: ["runs", "--store", "postgres://u:hunter2@h"] },
     );
     host.hide?.("Tr4de-pass");
     logTarget(host).out("\x1b[2J Tr4de-pass postgres://u:hunter2@h");

@@ -10,6 +10,7 @@ import { calendarOf } from "../../../lib/recipes/step_context.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { isOpenToOthers } from "../../../lib/loopback.ts";
+import { withoutCredentials } from "../../../lib/redact.ts";
 import { Trust } from "../../../lib/runner/trust/trust.ts";
 import { checkRecipes, type CheckReport, type FileReport, powersOf } from "../../../lib/recipes/mod.ts";
 import type { CheckInput } from "../check.ts";
@@ -63,14 +64,14 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
     const files = report.files.map((file) => dataOf(calendarsOf(host), file, standings.get(file.path)));
     const found = settings === undefined ? {} : { settings: settingsData(settings) };
     const refused = calendars === undefined ? {} : { calendars: calendarsData(calendars) };
-    host.out(JSON.stringify({ ok, warnings, files, ...found, ...refused }));
+    host.out(JSON.stringify({ ok, warnings: warnings.map(withoutCredentials), files, ...found, ...refused }));
     return ok ? 0 : 2;
   }
   if (settings?.refused !== undefined) showSettings(settings, host);
   if (calendars !== undefined) showCalendars(calendars, host);
   for (const file of report.files) if (file.issues.length === 0) show(file, host, standings.get(file.path));
   // Mistakes are printed last, where the user looks first.
-  for (const line of issueLines(report)) host.out(paint(host, "red", plain(line)));
+  for (const line of issueLines(report)) host.out(paint(host, "red", plain(withoutCredentials(line))));
   for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
   host.note(`hsgate: ${verdict(report.files)}`);
   return ok ? 0 : 2;
@@ -170,7 +171,12 @@ function dataOf(
     ...recipe !== undefined && { name: recipe.name, class: recipe.class },
     ...known && { trust: untrusted?.judgement.standing ?? (isPlain ? "plain" : "trusted") },
     powers: powerData(powers),
-    issues: issues.map(({ line, column, path, message }) => ({ line, column, path, message })),
+    issues: issues.map(({ line, column, path, message }) => ({
+      line,
+      column,
+      path,
+      message: withoutCredentials(message),
+    })),
     next: recipe === undefined ? [] : next.map((slot) => shownSlot(calendars, recipe, slot)),
     clockChanges: clockChanges.map(({ scheduleId, kind, wall, zone, runsAt }) => ({
       schedule: scheduleId,

@@ -65,11 +65,7 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
         }));
       return { ...about, sent: true };
     } catch (error) {
-      return {
-        ...about,
-        sent: false,
-        error: redactor.text(error instanceof Error ? error.message : String(error)),
-      };
+      return { ...about, sent: false, error: redactor.reason(error) };
     }
   };
   const tried = await Promise.all(channels.map(send));

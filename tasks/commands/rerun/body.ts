@@ -36,7 +36,10 @@ export async function run({ args: [given = ""], flags, host }: RerunInput): Prom
     );
   }
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now, toRun: true });
-  const log = eventLogger({ out: host.note, color: host.color }, { json: false, redact: (text) => text });
+  const log = eventLogger({ out: host.note, color: host.color }, {
+    json: false,
+    reason: (error) => error instanceof Error ? error.message : String(error),
+  });
   await using queue = await RunQueue.open(recipe, { flags, host, store, onEvent: log });
   const opened = await rerun(store, {
     runKey: key,

@@ -20,7 +20,8 @@ type AnyEvent = RunEvent | SchedulerEvent;
 interface LogOptions {
   /** Write one JSON object for each event. */
   json: boolean;
-  redact: (text: string) => string;
+  /** Returns the message of an error without secrets. */
+  reason: (error: unknown) => string;
   /** Lowest level that is written. @default "debug" */
   least?: LogLevel;
   /** Time zone for a terminal. @default UTC, with the full date */
@@ -35,7 +36,7 @@ const WIDEST_KEY = 48;
 /** Writes events as log lines. The redactor has already removed secrets from them, except from errors. */
 export function eventLogger(
   host: Pick<Host, "out" | "color">,
-  { json, redact, least = "debug", zone }: LogOptions,
+  { json, reason, least = "debug", zone }: LogOptions,
 ): (event: AnyEvent) => void {
   const progressAt = new Map<string, number>();
   const isNews = (event: AnyEvent) => {
@@ -60,14 +61,12 @@ export function eventLogger(
       for (const line of told) lines.write(event, plain(`${step}: ${line}`), undefined);
     }
     const [text, color] = event.type === "error"
-      ? [`error: ${redact(messageOf(event.error))}`, "red" as const]
+      ? [`error: ${reason(event.error)}`, "red" as const]
       : textOf(event);
     if (json) host.out(JSON.stringify(dataOf(event, text)));
     else lines.write(event, plain(text), color);
   };
 }
-
-const messageOf = (error: unknown) => error instanceof Error ? error.message : String(error);
 
 function dataOf(event: AnyEvent, message: string) {
   const { at, type, ...rest } = event;

@@ -78,7 +78,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     connections.tellWith((line) => show.line(said(line)));
     const log = eventLogger({ out: show.line, color: false }, {
       json: !isPlain,
-      redact: (text) => redactor.text(text),
+      reason: (error) => redactor.reason(error),
     });
     await using observers = await observe({
       settings: connections.settings,

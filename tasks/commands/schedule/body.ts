@@ -57,7 +57,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   });
   const log = eventLogger(target, {
     json,
-    redact: (text) => redactor.text(text),
+    reason: (error) => redactor.reason(error),
     least: settings.logLevel,
     ...host.isTerminal && { zone },
   });
