@@ -1,10 +1,10 @@
 /** Tests that no text of the broker changes the shape or another value of what a command prints as JSON or as cells. */
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { shownLine } from "../../lib/shown_text.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
-import { push, quotePush, startPushFarEnd } from "../support/push_far_end.ts";
+import { push, startPushFarEnd } from "../support/push_far_end.ts";
 import { cli, folder, KEY } from "./support.ts";
 
 const PASSWORD = 'Tr4de"pa\\ss';
