@@ -14,8 +14,8 @@ export const PRIVATE_FOLDER = 0o700;
  * Creates a file and opens it for writing. First removes an existing file or link of that name, which a crash may have
  * left, so that it never writes through a link.
  */
-function openNew(path: string, mode: number = PRIVATE_FILE): Deno.FsFile {
-  const options = { write: true, createNew: true, mode };
+function openNew(path: string): Deno.FsFile {
+  const options = { write: true, createNew: true, mode: PRIVATE_FILE };
   try {
     return Deno.openSync(path, options);
   } catch (error) {
@@ -84,14 +84,10 @@ function needLockFile(path: string, { isFile, isSymlink }: Deno.FileInfo): void 
  * Replaces or creates a file durably: after a crash, either the old file or the new one is complete. If the path is a
  * link, replaces the link and leaves its target unchanged. After an error the old file is unchanged.
  */
-export function replaceFile(
-  path: string,
-  content: string | Uint8Array,
-  mode: number = PRIVATE_FILE,
-): void {
+export function replaceFile(path: string, content: string | Uint8Array): void {
   const unfinished = `${path}.part`;
   try {
-    using out = openNew(unfinished, mode);
+    using out = openNew(unfinished);
     const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
     for (let done = 0; done < bytes.length;) done += out.writeSync(bytes.subarray(done));
     out.syncSync();

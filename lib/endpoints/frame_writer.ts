@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { joinBytes } from "../bytes.ts";
 import { closeQuietly, isGone, writeAll } from "./connections.ts";
 import { systemMachine, wait } from "../time.ts";
 
@@ -102,19 +103,8 @@ export class FrameWriter {
       batch.push(next.bytes);
       length += next.bytes.length;
     }
-    return batch.length === 1 ? batch[0]! : joinBytes(batch);
+    return joinBytes(batch);
   }
-}
-
-/** Puts bytes one after the other. */
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 async function writePieces(conn: Deno.TcpConn, bytes: Uint8Array, length: number): Promise<void> {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { joinBytes } from "../bytes.ts";
 
 /** One whole request. */
 export interface HttpRequest {
@@ -118,7 +119,7 @@ export class HttpInput {
   }
 
   async #readChunks(): Promise<Uint8Array<ArrayBuffer>> {
-    const chunks: Uint8Array[] = [];
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
     let total = 0;
     while (true) {
       const size = (await this.#readLine()).split(";")[0]!.trim();
@@ -131,13 +132,7 @@ export class HttpInput {
       if (await this.#readLine() !== "") throw new HttpProblem(400, "a wrong chunk");
     }
     while (await this.#readLine() !== "") { /* trailers are not needed */ }
-    const body = new Uint8Array(total);
-    let at = 0;
-    for (const chunk of chunks) {
-      body.set(chunk, at);
-      at += chunk.length;
-    }
-    return body;
+    return joinBytes(chunks);
   }
 
   async #readLine(): Promise<string> {

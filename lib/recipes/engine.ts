@@ -30,7 +30,7 @@ export type PlannedState =
   | "not-done";
 
 /** What a run may do. */
-export interface RunMode {
+interface RunMode {
   /** Whether steps that write or leave files are only planned. */
   isDry: boolean;
   /** Whether a failed step ends the run with its error. If not, the steps that do not need it still run. */
@@ -50,7 +50,7 @@ export const modes = {
 } as const satisfies Record<string, RunMode>;
 
 /** One attempt at a step. */
-export interface StepAttempt {
+interface StepAttempt {
   step: CompiledStep;
   /** From 1. */
   attempt: number;
@@ -65,7 +65,7 @@ export interface EarlierAttempt {
 }
 
 /** How an attempt ended. */
-export interface AttemptEnd {
+interface AttemptEnd {
   state: StepState;
   /** JSON, without secrets. */
   output?: string;
@@ -106,7 +106,7 @@ export const noRecorder: Recorder = {
 };
 
 /** Decides whether the run may write now. */
-export interface WriteConditions {
+interface WriteConditions {
   /** Returns why a step that writes is skipped; `undefined` if it runs. */
   whyNot(): Promise<string | undefined>;
   /** Called right before each write. Throws if it must not be sent. */
@@ -151,7 +151,7 @@ export interface StepCall {
 }
 
 /** What a run is made of. */
-export interface EngineOptions {
+interface EngineOptions {
   scope: RunScope;
   deps: StepDeps;
   mode: RunMode;

@@ -11,7 +11,7 @@ import { assertThrows as rawAssertThrows } from "deno-std/assert/throws.js";
 
 /** Class of an error, abstract ones included. */
 // deno-lint-ignore no-explicit-any -- a constructor type has to accept every parameter list
-export type ErrorClass<E extends Error> = abstract new (...args: any[]) => E;
+type ErrorClass<E extends Error> = abstract new (...args: any[]) => E;
 
 /** Fails unless the value is truthy. */
 export const assert: (value: unknown, message?: string) => asserts value = rawAssert;

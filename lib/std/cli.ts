@@ -6,7 +6,7 @@
 import { parseArgs as rawParseArgs } from "deno-std/cli/parse_args.js";
 
 /** Options of {@linkcode parseArgs}. */
-export interface ParseArgsOptions {
+interface ParseArgsOptions {
   /** Flags that take a text. */
   string?: readonly string[];
   /** Flags that take no value. */
@@ -22,7 +22,7 @@ export interface ParseArgsOptions {
 }
 
 /** Flags by name, and the positional arguments under `_`. */
-export type ParsedArgs = { _: (string | number)[] } & Record<string, unknown>;
+type ParsedArgs = { _: (string | number)[] } & Record<string, unknown>;
 
 /** Splits command-line arguments into flags and positional arguments. */
 export const parseArgs: (args: string[], options?: ParseArgsOptions) => ParsedArgs = rawParseArgs;

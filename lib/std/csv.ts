@@ -12,7 +12,7 @@ export interface ParseOptions {
 }
 
 /** Overloads of the CSV reader. */
-export interface Parse {
+interface Parse {
   (input: string): string[][];
   (input: string, options: ParseOptions & { skipFirstRow: true }): Record<string, string>[];
 }

@@ -5,7 +5,7 @@
  */
 
 /** Advice for the user, in the words of the command that needs the file. */
-export interface AccessWords {
+interface AccessWords {
   /** How to name another place. */
   other: string;
   /** How to name a file instead of a folder. */

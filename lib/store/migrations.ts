@@ -83,7 +83,7 @@ export const migrations: readonly (readonly string[])[] = [
 ];
 
 /** How to adapt the migrations to a database. */
-export interface MigrateOptions {
+interface MigrateOptions {
   /** Returns whether a table exists. */
   has(table: string): Promise<boolean>;
   /** Adapts a `create table` or `create index` statement to the database. */

@@ -7,7 +7,7 @@
 import { BrokerError } from "../errors.ts";
 
 /** Meaning of the `code` of a {@linkcode StoreError}. */
-export type StoreErrorCode =
+type StoreErrorCode =
   /** Another process has kept the store locked for too long; the operation may be tried again. */
   | "busy"
   /** The store cannot be reached, or the connection was lost; the transaction is rolled back. */

@@ -10,7 +10,7 @@ import type { StepPermissions } from "../compiled.ts";
 import { type CodeFiles, codeLimits, refuseCode } from "./code_files.ts";
 import { configFlags, environment, LOCKED_PACKAGES, ownFolder, toolkit } from "./code_folder.ts";
 import { linesOf } from "./lines.ts";
-import { list, MAKE_CACHE, stepCache } from "./step_cache.ts";
+import { list, MAKE_CACHE, runWords, stepCache } from "./step_cache.ts";
 
 /** Lines that are kept to explain why a process ended. */
 const KEPT_LINES = 200;
@@ -186,12 +186,7 @@ async function spawn(
   const { heapMiB, memoryMiB } = codeLimits;
   const isLocal = toolkit.protocol === "file:";
   const words = [
-    Deno.execPath(),
-    "run",
-    "--quiet",
-    "--no-prompt",
-    "--no-check",
-    "--cached-only",
+    ...runWords(),
     // Packages other than the toolkit's do not load, even if they are in Deno's cache.
     ...isLocal ? ["--no-remote", `--lock=${folder}/${LOCKED_PACKAGES}`, "--frozen"] : ["--no-lock"],
     `--v8-flags=--max-old-space-size=${heapMiB}`,

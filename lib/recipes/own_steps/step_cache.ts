@@ -8,8 +8,13 @@
  */
 import { sha256 } from "../../sha256.ts";
 
+/** Returns the words that start Deno for code: it asks nothing, checks no types and downloads nothing. */
+export function runWords(): string[] {
+  return [Deno.execPath(), "run", "--quiet", "--no-prompt", "--no-check", "--cached-only"];
+}
+
 /** Location of Deno's cache, and the parts that a process needs. */
-export interface StepCache {
+interface StepCache {
   /** The folder that Deno itself uses. */
   real: string;
   /** Its folders that a process reads: packages and the toolkit's compiled modules. The new cache links to them. */
@@ -74,15 +79,7 @@ async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions)
       ? ["--config", decodeURIComponent(new URL("deno.json", toolkit).pathname)]
       : ["--no-config"];
     const module = new URL("lib/recipes/mod.ts", toolkit).href;
-    const words = [
-      Deno.execPath(),
-      "run",
-      "--quiet",
-      "--no-prompt",
-      "--no-check",
-      "--cached-only",
-      "--no-lock",
-    ];
+    const words = [...runWords(), "--no-lock"];
     const script =
       `folder=$1 real=$2 analysis=/dev/null linked=$3\n${MAKE_CACHE}\nshift 3\n"$@" && exec "$@"`;
     // V8 keeps its compiled code in the second run.

@@ -38,7 +38,7 @@ export interface Pruned {
 }
 
 /** Result of one batch. */
-export interface PrunedPart extends Pruned {
+interface PrunedPart extends Pruned {
   /** Whether there may be more to remove now. */
   hasMore: boolean;
 }

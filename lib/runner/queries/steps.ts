@@ -12,7 +12,7 @@ import { stepKeyOf } from "../../recipes/step_context.ts";
 import { findRun } from "./runs.ts";
 
 /** An attempt at a step as the store holds it. */
-export interface StepRow {
+interface StepRow {
   run_key: string;
   step_id: string;
   round: number;
@@ -41,7 +41,7 @@ export async function lastAttempts(
 }
 
 /** One attempt at a step. */
-export interface Attempt {
+interface Attempt {
   step: Pick<CompiledStep, "id" | "effect">;
   round: number;
   attempt: number;

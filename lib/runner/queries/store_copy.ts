@@ -26,7 +26,7 @@ const tables: readonly (readonly [table: string, ...key: string[]])[] = [
 const PART = 200;
 
 /** Result for one table. */
-export interface CopiedTable {
+interface CopiedTable {
   table: string;
   rows: number;
   /** SHA-256 of all values, in key order; the same in both stores. */

@@ -40,7 +40,7 @@ export type RunEvent =
   );
 
 /** An event without the fields that all events have. */
-export type BareRunEvent = RunEvent extends infer E ? E extends RunEvent ? Omit<E, keyof RunEventHead> : never
+type BareRunEvent = RunEvent extends infer E ? E extends RunEvent ? Omit<E, keyof RunEventHead> : never
   : never;
 
 /** What a report needs. */

@@ -10,7 +10,8 @@ import { encodeHeader, HEADER_LENGTH } from "../../wire/header.ts";
 import { BLOCK_LENGTH, pad, type Padding } from "../../wire/padding.ts";
 import { type Opened, type PlainFrame, Sealing, type SealingOptions, signBody } from "../../wire/sealing.ts";
 import type { Fault, FaultKind, FaultPush, Faults } from "../endpoints/faults.ts";
-import { FrameWriter, joinBytes } from "../../endpoints/frame_writer.ts";
+import { joinBytes } from "../../bytes.ts";
+import { FrameWriter } from "../../endpoints/frame_writer.ts";
 
 /** Options of {@linkcode FrameSender}. */
 interface FrameSenderOptions {
@@ -186,7 +187,7 @@ export class FrameSender implements Disposable {
     clearTimeout(this.#timer);
     const frames = frame === undefined ? this.#held : [...this.#held, frame];
     this.#held = [];
-    this.#writer.send(frames.length === 1 ? frames[0]! : joinBytes(frames));
+    this.#writer.send(joinBytes(frames));
   }
 }
 

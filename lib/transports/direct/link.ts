@@ -5,6 +5,7 @@
  * @see API document 4.8, 6.2
  * @module
  */
+import { joinBytes } from "../../bytes.ts";
 import { type BrokerError, DisplacedError, ProtocolError, TransportError } from "../../errors.ts";
 import { platform } from "../../operations/platform.ts";
 import type { Envelopes, Response } from "../../wire/envelope.ts";
@@ -397,7 +398,7 @@ export class Link {
   async #writeAll(): Promise<void> {
     try {
       while (this.#failure === undefined && (this.#urgent.length > 0 || this.#calls.hasUnsent)) {
-        const bytes = joined([...this.#urgent.splice(0), ...this.#sealBatch()]);
+        const bytes = joinBytes([...this.#urgent.splice(0), ...this.#sealBatch()]);
         for (let at = 0; at < bytes.length;) at += await this.#connection.write(bytes.subarray(at));
         this.#heartbeat.sent();
       }
@@ -443,15 +444,4 @@ export class Link {
       return undefined;
     }
   }
-}
-
-function joined(frames: Uint8Array[]): Uint8Array {
-  if (frames.length === 1) return frames[0]!;
-  const bytes = new Uint8Array(frames.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const frame of frames) {
-    bytes.set(frame, at);
-    at += frame.length;
-  }
-  return bytes;
 }

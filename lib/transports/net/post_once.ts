@@ -278,6 +278,7 @@ class AnswerReader {
   }
 }
 
+/** Like `joinBytes` of lib/bytes.ts, which would be one more file for every call to load. */
 function join(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const [first = new Uint8Array(0), ...others] = parts.filter(({ length }) => length > 0);
   if (others.length === 0) return first;

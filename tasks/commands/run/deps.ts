@@ -99,7 +99,7 @@ export function learnSettings(redactor: Redactor, settings: Settings): void {
 }
 
 /** Returns the machine (clock, timers, random numbers) for the runner. */
-export function runnerMachine(host: Pick<Host, "now">): Machine {
+function runnerMachine(host: Pick<Host, "now">): Machine {
   return { ...systemMachine, now: () => host.now(), id: () => ulid(host.now()) };
 }
 
