@@ -123,10 +123,11 @@ export class SqliteStore extends Store {
     }
     const older = known === undefined ? undefined : whyOlder(known, await this.ownMark());
     if (older !== undefined) throw lostStore(this.name, older, true);
-    // This setting must come before the first table: it lets the file give back space.
     for (
       const each of [
-        "auto_vacuum = incremental",
+        // Must come before the first table: it lets the file give back space. It writes, and a reader must not wait for
+        // the lock of a writer.
+        ...tables.length === 0 ? ["auto_vacuum = incremental"] : [],
         "journal_mode = wal",
         "synchronous = full",
         "foreign_keys = on",
