@@ -560,9 +560,13 @@ Deno.test("run --wait says which run it waits for, ends with 4, and leaves no ma
     'was not run: it waited for run "other/main/2025-08-15", which uses the trade login',
   );
   const stop = new AbortController();
-  const waiting = runIn(dir.path, [...words, "--wait", "60"], envOf(gateway), stop.signal);
-  setTimeout(() => stop.abort(), 300);
-  const stopped = await waiting;
+  const recipe = `${dir.path}/r.yaml`;
+  const stopped = await cli(["run", recipe, ...words.slice(1), "--wait", "60"], {
+    env: envOf(gateway),
+    files: { [recipe]: await Deno.readTextFile(recipe) },
+    signal: stop.signal,
+    onNote: (line) => line.startsWith("hsgate: waiting up to 60 s") && stop.abort(),
+  });
   assertEquals(stopped.code, 130);
   assertStringIncludes(stopped.out, "was not run: the wait was cancelled");
   assertEquals((await rowsOf(file)).map(({ state, reason }) => [state, reason]), [

@@ -66,6 +66,8 @@ export interface World {
   now?: () => number;
   /** Called for each line on stdout, and for each drawing of a display. */
   onLine?: (line: string) => void;
+  /** Called with each line that goes to stderr. */
+  onNote?: (line: string) => void;
 }
 
 /** Result of a run of the command line. */
@@ -88,7 +90,7 @@ export async function trustAll(...paths: readonly string[]): Promise<void> {
 
 /** Runs a command line in this process. */
 export async function cli(words: readonly string[], world: World = {}): Promise<Outcome> {
-  const { stdin, files = {}, answer, columns, signal, now, onLine } = world;
+  const { stdin, files = {}, answer, columns, signal, now, onLine, onNote } = world;
   const env: Record<string, string> = { ...trustEnv, ...world.env };
   const outcome = { code: -1, out: "", err: "" };
   const host: Host = {
@@ -97,7 +99,10 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
       outcome.out += `${line}\n`;
       onLine?.(line);
     },
-    note: (line) => outcome.err += `${line}\n`,
+    note: (line) => {
+      outcome.err += `${line}\n`;
+      onNote?.(line);
+    },
     draw: (codes, text = "") => {
       outcome.out += codes + text;
       onLine?.(text);
