@@ -121,7 +121,7 @@ Deno.test("an event loop that is blocked for three intervals keeps the link when
 
 Deno.test("an event loop that is blocked for longer than the platform waits: a clean new beginning", async () => {
   // Long enough for the new login on a busy machine, which is a silence too.
-  await using child = await startFaultChild({ silenceLimitMs: 2000 });
+  await using child = await startFaultChild({ silenceLimitMs: 5000 });
   await using client = await connectDirect(child.info, { heartbeatMs: 100, keepLoginMs: false });
   const events = client.watch();
   await until(events, isConnected);
@@ -131,7 +131,7 @@ Deno.test("an event loop that is blocked for longer than the platform waits: a c
   (async () => {
     for await (const { phase, channel } of states) if (channel === "trade") phases.push(phase);
   })();
-  block(3000);
+  block(6000);
   const after = await until(events, isConnected);
   assert(after.some(({ type }) => type === "gap"));
   const { platform } = await child.state();
