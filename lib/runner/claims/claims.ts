@@ -5,12 +5,15 @@
  */
 import {
   beginRun,
+  type Block,
+  type BlockReason,
   type ClaimableRun,
   duePage,
   expiredRuns,
   isCatchingUp,
   leaseHolder,
   nextDue,
+  noteBlocked,
   releaseLease,
   resolveRun,
   runningOf,
@@ -21,16 +24,7 @@ import {
 } from "../queries/claims.ts";
 import { hasBegunWrite, resolveSteps } from "../queries/steps.ts";
 import { lastLook, pauseOf } from "../queries/schedules.ts";
-import {
-  type Block,
-  type BlockReason,
-  findRun,
-  isStarterOnly,
-  noteBlocked,
-  type RunRow,
-  type RunState,
-  skipRun,
-} from "../queries/runs.ts";
+import { findRun, isStarterOnly, type RunRow, type RunState, skipRun } from "../queries/runs.ts";
 import { shellHint } from "../../shell_words.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { asksBroker, refusedLoginOn, takenOverBy } from "./login_holds.ts";

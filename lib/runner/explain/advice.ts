@@ -6,7 +6,8 @@
  */
 import { eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
-import { type Block, isStarterOnly, isUnresolved, type RunRow } from "../queries/runs.ts";
+import { isStarterOnly, isUnresolved, type RunRow } from "../queries/runs.ts";
+import { type Block } from "../queries/claims.ts";
 import { hasBegunWrite, unresolvedSteps } from "../queries/steps.ts";
 import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";

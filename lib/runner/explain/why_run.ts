@@ -7,7 +7,8 @@ import { lastLook } from "../queries/schedules.ts";
 import { failureText } from "../queries/steps.ts";
 import { eventsOf, pauseBefore } from "../queries/events.ts";
 import type { Store } from "../../store/store.ts";
-import { blockReasonOf, isStarterOnly, type RunKind, type RunRow } from "../queries/runs.ts";
+import { isStarterOnly, type RunKind, type RunRow } from "../queries/runs.ts";
+import { blockReasonOf } from "../queries/claims.ts";
 import { newerRun, sameSlotRun } from "../queries/run_lookups.ts";
 import {
   describeBlock,

@@ -1,9 +1,10 @@
 /**
- * Reads and writes who has what: the claims of runs, and leases by name. A lease has one holder until it expires; the
+ * Reads and writes who has what: the claims of runs, why a run may not be claimed, and leases by name. A lease has one holder until it expires; the
  * fence number distinguishes holders.
  *
  * @module
  */
+import { hasEvent } from "./events.ts";
 import type { Store } from "../../store/store.ts";
 import { type RunRow, type RunState, starterOnlyKinds } from "./runs.ts";
 
@@ -231,6 +232,41 @@ export async function writingOn(store: Store, account: string): Promise<string |
     "select run_key from run where class = 'write' and state = 'running' and account = ? limit 1",
     account,
   ))?.run_key;
+}
+
+/** Why a due run is blocked. */
+export type BlockReason = "recovery" | "account" | "unsafe" | "displaced" | "password" | "login";
+
+/** What blocks a run. */
+export interface Block {
+  because: BlockReason;
+  /** The run, or the circumstance. */
+  by?: string;
+}
+
+/**
+ * Records that a due run is blocked, once for each cause; returns whether the cause is new. `why` reads the record after
+ * the run was skipped.
+ */
+export async function noteBlocked(
+  store: Store,
+  { runKey, because, by, now }: Block & { runKey: string; now: number },
+): Promise<boolean> {
+  const data = { because, ...by !== undefined && { by } };
+  if (await hasEvent(store, runKey, "held", data)) return false;
+  await store.run(
+    "update run set reason = ? where run_key = ? and state = 'due'",
+    `held:${because}`,
+    runKey,
+  );
+  await store.event(now, "held", data, runKey);
+  return true;
+}
+
+/** Returns the block reason of a due run; `undefined` if no block was found. */
+export function blockReasonOf(reason: string | null): BlockReason | undefined {
+  // Written by `noteBlocked`.
+  return reason?.startsWith("held:") ? reason.slice("held:".length) as BlockReason : undefined;
 }
 
 /** A request for a lease. */

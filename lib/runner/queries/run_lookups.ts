@@ -75,22 +75,6 @@ export async function lastClass(store: Store, recipe: string): Promise<RecipeCla
   ))?.class;
 }
 
-/** Returns how long the newest runs of a schedule took, newest first; only runs that a scheduler started on time. */
-export async function durationsOf(
-  store: Store,
-  recipe: string,
-  scheduleId: string,
-  most: number,
-): Promise<{ slot_at: number; took: number }[]> {
-  return await store.all(
-    `select slot_at, finished_at - started_at as took from run where recipe = ? and schedule_id = ?
-      and kind = 'live' and state in ('ok', 'failed') and started_at is not null
-      order by slot_at desc limit ${most}`,
-    recipe,
-    scheduleId,
-  );
-}
-
 /** Returns whether a recipe has a run. */
 export async function hasRun(store: Store, recipe: string): Promise<boolean> {
   return await store.get("select 1 as there from run where recipe = ? limit 1", recipe) !== undefined;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { hasEvent, insertEvents } from "./events.ts";
+import { insertEvents } from "./events.ts";
 import type { RecipeClass } from "../../recipes/compiled.ts";
 import type { RunSlot } from "../../recipes/step_context.ts";
 import { rowsValue, type Store } from "../../store/store.ts";
@@ -231,41 +231,6 @@ export async function skipRun(
   return await store.transaction(async () => (await skipRuns(store, [runKey], reason, now)).length === 1);
 }
 
-/** Why a due run is blocked. */
-export type BlockReason = "recovery" | "account" | "unsafe" | "displaced" | "password" | "login";
-
-/** What blocks a run. */
-export interface Block {
-  because: BlockReason;
-  /** The run, or the circumstance. */
-  by?: string;
-}
-
-/**
- * Records that a due run is blocked, once for each cause; returns whether the cause is new. `why` reads the record after
- * the run was skipped.
- */
-export async function noteBlocked(
-  store: Store,
-  { runKey, because, by, now }: Block & { runKey: string; now: number },
-): Promise<boolean> {
-  const data = { because, ...by !== undefined && { by } };
-  if (await hasEvent(store, runKey, "held", data)) return false;
-  await store.run(
-    "update run set reason = ? where run_key = ? and state = 'due'",
-    `held:${because}`,
-    runKey,
-  );
-  await store.event(now, "held", data, runKey);
-  return true;
-}
-
-/** Returns the block reason of a due run; `undefined` if no block was found. */
-export function blockReasonOf(reason: string | null): BlockReason | undefined {
-  // Written by `noteBlocked`.
-  return reason?.startsWith("held:") ? reason.slice("held:".length) as BlockReason : undefined;
-}
-
 /** Cancels a due run, so that no process runs it; returns whether it was still due. */
 export async function cancelDue(
   store: Store,
@@ -489,4 +454,20 @@ export async function namersOf(
 /** Returns which keys have a row. */
 export async function keysTaken(store: Store, runKeys: readonly string[]): Promise<Set<string>> {
   return new Set((await tracesOf(store, runKeys)).keys());
+}
+
+/** Returns how long the newest runs of a schedule took, newest first; only runs that a scheduler started on time. */
+export async function durationsOf(
+  store: Store,
+  recipe: string,
+  scheduleId: string,
+  most: number,
+): Promise<{ slot_at: number; took: number }[]> {
+  return await store.all(
+    `select slot_at, finished_at - started_at as took from run where recipe = ? and schedule_id = ?
+      and kind = 'live' and state in ('ok', 'failed') and started_at is not null
+      order by slot_at desc limit ${most}`,
+    recipe,
+    scheduleId,
+  );
 }

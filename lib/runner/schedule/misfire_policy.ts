@@ -6,18 +6,17 @@
 import type { CompiledRecipe, MisfirePolicy } from "../../recipes/compiled.ts";
 import {
   askToCancel,
-  blockReasonOf,
   type DueRun,
   dueRuns,
   expiredApprovals,
   makeCatchUps,
-  noteBlocked,
   queueForApproval,
   runningRecipes,
   type SkipReason,
   skipRuns,
   unresolvedRuns,
 } from "../queries/runs.ts";
+import { blockReasonOf, noteBlocked } from "../queries/claims.ts";
 import type { Store } from "../../store/store.ts";
 
 /** A due run of one schedule that has not begun. */

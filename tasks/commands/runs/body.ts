@@ -13,7 +13,8 @@ import {
 import type { Store } from "../../../lib/store/store.ts";
 import { noticesOf } from "../../../lib/runner/notify/outbox.ts";
 import { eventsOf, logOf } from "../../../lib/runner/queries/events.ts";
-import { blockReasonOf, type RunRow } from "../../../lib/runner/queries/runs.ts";
+import { type RunRow } from "../../../lib/runner/queries/runs.ts";
+import { blockReasonOf } from "../../../lib/runner/queries/claims.ts";
 import { hasRun, latestRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { artifactsOf, stepsOf } from "../../../lib/runner/queries/steps.ts";
