@@ -1,20 +1,14 @@
 /**
- * Writes CSV files (RFC 4180) that are safe to open in a spreadsheet.
+ * Writes CSV files (RFC 4180) that are safe to open in a spreadsheet and to show in a terminal.
  *
- * A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, and our files contain texts from the
- * broker and from other traders. Such a text gets an apostrophe in front, so that a spreadsheet shows it as plain
- * text. Numbers stay numbers. {@linkcode plainText} removes the apostrophe again.
+ * {@linkcode cellText} makes texts safe, because our files contain texts from the broker and from other traders. Numbers
+ * stay numbers.
  *
  * @module
  */
+import { cellText, plainText } from "./shown_text.ts";
 
-const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
-/**
- * Matches a text that a spreadsheet may run as a formula. Includes full-width signs, and signs after spaces or invisible
- * characters. Also matches after apostrophes, so that reading a cell returns exactly the text that was written.
- */
-const FORMULA = /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
-const NUMBER = /^[+-]?\d+(\.\d+)?$/;
+const NEEDS_QUOTES = /[",;\t\r\n]|^\s|\s$/;
 
 /** Options for writing cells. */
 export interface CsvOptions {
@@ -26,7 +20,7 @@ export interface CsvOptions {
 export function csvCell(value: unknown, { exact = false }: CsvOptions = {}): string {
   if (value === undefined || value === null) return "";
   const text = typeof value === "string" ? value : String(value);
-  const safe = !exact && FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const safe = exact ? text : cellText(text);
   return NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
@@ -35,13 +29,7 @@ export function csvRecord(values: readonly unknown[], options?: CsvOptions): str
   return `${values.map((value) => csvCell(value, options)).join(",")}\r\n`;
 }
 
-/** Returns the original text of a cell. */
-export function plainText(cell: string): string {
-  const rest = cell.slice(1);
-  return cell.startsWith("'") && FORMULA.test(rest) ? rest : cell;
-}
-
 /** Returns a row of cells as their original texts. */
 export function plainCells(row: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, plainText(cell)]));
+  return Object.fromEntries(Object.entries(row).map(([name, cell]) => [plainText(name), plainText(cell)]));
 }

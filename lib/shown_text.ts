@@ -1,5 +1,5 @@
 /**
- * Makes untrusted text safe to show. Control characters can write anywhere on a screen. Invisible characters, and
+ * Makes untrusted text safe to show, in a terminal, a spreadsheet or a Markdown viewer. Control characters can write anywhere on a screen. Invisible characters, and
  * characters that change the writing direction, can make a text look like a different one.
  *
  * @module
@@ -7,6 +7,20 @@
 
 /** Unicode control and format characters and the two Unicode line separators, except line end and tab. */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/** The same characters with line end and tab, and the backslash of a text that looks like one of our escapes. */
+const ESCAPED = /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
+/** What an escape can stand for: such a character, half of one, or a backslash. */
+const UNESCAPED = /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
+
+/**
+ * Matches a text that a spreadsheet may run as a formula. Includes full-width signs, and signs after spaces or invisible
+ * characters. Also matches after apostrophes, so that reading a cell returns exactly the text that was written.
+ */
+const FORMULA = /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
+/** The same for the part after a `;`. A spreadsheet that splits there may also remove quotes. */
+const FORMULA_PART = /^['"\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
+const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
 /** Replaces every control, direction and invisible character with a space; line ends and tabs stay. */
 export function shownText(text: string): string {
@@ -20,9 +34,43 @@ export function shownLine(text: string): string {
 
 /** Replaces the same characters in JSON with `\u` escapes, so that parsing it returns the original text. */
 export function shownJson(json: string): string {
-  return json.replace(
-    HIDDEN,
-    (found) =>
-      found.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""),
-  );
+  return json.replace(HIDDEN, escaped);
+}
+
+/**
+ * Returns a text for a cell of a spreadsheet. {@linkcode plainText} returns the original text.
+ *
+ * A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, so such a text gets an apostrophe in
+ * front. In many countries spreadsheets split a CSV file at `;`, also within quotes, so the part after a `;` gets an
+ * apostrophe too. Control, direction and invisible characters become `\u` escapes, so that a row is one line.
+ */
+export function cellText(text: string): string {
+  const whole = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const [first, ...rest] = whole.split(";");
+  const parts = rest.map((part) => FORMULA_PART.test(part) && !NUMBER.test(part) ? `'${part}` : part);
+  return [first, ...parts].join(";").replace(ESCAPED, escaped);
+}
+
+/** Returns the text of which {@linkcode cellText} made this one. */
+export function plainText(cell: string): string {
+  const text = cell.replace(/\\u([\da-f]{4})/g, (found, hex: string) => {
+    const unit = String.fromCharCode(Number.parseInt(hex, 16));
+    return UNESCAPED.test(unit) ? unit : found;
+  });
+  const [first = "", ...rest] = text.split(";");
+  return [unguarded(first, FORMULA), ...rest.map((part) => unguarded(part, FORMULA_PART))].join(";");
+}
+
+function unguarded(text: string, formula: RegExp): string {
+  const rest = text.slice(1);
+  return text.startsWith("'") && formula.test(rest) ? rest : text;
+}
+
+/** Returns a text for a cell of a Markdown table, or for a heading: no part of it is a link, a tag or another cell. */
+export function markdownText(text: string): string {
+  return shownLine(text).replaceAll(/[\\`|[]/g, "\\$&").replaceAll("<", "&lt;");
+}
+
+function escaped(found: string): string {
+  return found.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 }

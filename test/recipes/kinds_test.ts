@@ -236,6 +236,39 @@ Deno.test("the broker's text in a notice or a report cannot control a screen or 
   });
 });
 
+Deno.test("convert-report writes no live link, tag or further cell into Markdown, whatever rows, columns and title say", async () => {
+  using folder = temporaryFolder();
+  const rows = [{ "[n](http://evil)|x\n": "\\[click](http://evil)", b: "\\|", c: "\\\\", d: "`<b>`" }];
+  const title = "Report\n[t](http://evil)";
+  await runStep(undefined, { uses: "convert-report", given: { rows, to: "a.md", title } }, {
+    out: folder.path,
+  });
+  assertEquals(
+    readTree(folder.path)["a.md"],
+    "# Report \\[t](http://evil)\n\n" +
+      "| \\[n](http://evil)\\|x  | b | c | d |\n| --- | --- | --- | --- |\n" +
+      "| \\\\\\[click](http://evil) | \\\\\\| | \\\\\\\\ | \\`&lt;b>\\` |\n",
+  );
+});
+
+Deno.test("convert-report writes texts that control no terminal, reads them back, and keeps them in JSON", async () => {
+  using folder = temporaryFolder();
+  const rows = [{ "na\x1bme": "\x1b[2J\u202egnp;=1\n", b: "\\u0041" }];
+  const convert = (given: unknown) =>
+    runStep(undefined, { uses: "convert-report", given }, { out: folder.path });
+  await convert({ rows, to: "a.csv" });
+  await convert({ from: "a.csv", to: "b.jsonl" });
+  await convert({ from: "b.jsonl", to: "c.json" });
+  await convert({ rows, to: "exact.csv", exactCsv: true });
+  const tree = readTree(folder.path);
+  assertEquals(tree["a.csv"], `na\\u001bme,b\r\n"\\u001b[2J\\u202egnp;'=1\\u000a",\\u005cu0041\r\n`);
+  assertEquals(tree["exact.csv"], 'na\x1bme,b\r\n"\x1b[2J\u202egnp;=1\n",\\u0041\r\n');
+  assertEquals([JSON.parse(tree["b.jsonl"]!), JSON.parse(tree["c.json"]!)], [rows[0], rows]);
+  for (const name of ["b.jsonl", "c.json"]) {
+    assertEquals(/(?!\n)[\p{Cc}\p{Cf}]/u.test(tree[name]!), false, name);
+  }
+});
+
 Deno.test("notify sends mail to a server, with a message id computed from the step's key", async () => {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const received = takeMail(listener);

@@ -13,6 +13,7 @@ import { isOverForSure, type MarketDay, sessionText } from "../market_days.ts";
 import type { Part } from "../reading/part.ts";
 import type { NotRead } from "../reading/read_day.ts";
 import { openRegularSync } from "../../regular_files.ts";
+import { shownJson } from "../../shown_text.ts";
 import { DecimalSum } from "../../decimal.ts";
 import type {
   CheckName,
@@ -303,7 +304,7 @@ export async function fileRecord(path: string): Promise<FileRecord> {
 
 /** Returns a summary as text. Its members are in alphabetical order, so equal contents are equal bytes. */
 export function summaryTextOf(summary: Summary): string {
-  return `${JSON.stringify(summary, sorted, 2)}\n`;
+  return `${shownJson(JSON.stringify(summary, sorted, 2))}\n`;
 }
 
 function sorted(_key: string, value: unknown): unknown {

@@ -10,6 +10,7 @@ import { type Decimal, isDecimal } from "../../decimal.ts";
 import { ProtocolError } from "../../errors.ts";
 import { fillFields } from "../../operations/fills.ts";
 import { eachUnknown, wireOf } from "../../operations/wire_rows.ts";
+import { shownJson } from "../../shown_text.ts";
 import { type AnyRow, currencyOfMarket, dayBookColumns, type RowContext } from "../rows/columns.ts";
 import { ahead, type ListSpec, type Source, sourceOf } from "./lists.ts";
 import type { ListReading } from "../checks/losses.ts";
@@ -201,7 +202,7 @@ export class Part {
     // Rows of today's list were already selected by their date, or by the running day if they have none.
     if (this.origin === "history" && row[spec.dated] === undefined) this.tally.undated++;
     const wire = wireOf(row);
-    this.#wire?.write(`${JSON.stringify({ rowKey, wire }, bigintAsText)}\n`);
+    this.#wire?.write(`${shownJson(JSON.stringify({ rowKey, wire }, bigintAsText))}\n`);
     this.#unknownFees.length = 0;
     if (wire !== undefined) eachUnknown(spec.fields, wire, this.#noteUnknown);
     for (const finding of tallyRow(this.tally, row, this.#rowCheck)) this.#note(finding, rowKey);

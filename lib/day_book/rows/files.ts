@@ -5,9 +5,10 @@
  * @module
  */
 import { parse } from "@std/csv";
-import { csvCell, type CsvOptions, csvRecord, plainText } from "../../csv_text.ts";
+import { csvCell, type CsvOptions, csvRecord } from "../../csv_text.ts";
 import { PRIVATE_FILE } from "../../private_files.ts";
 import { openRegularSync } from "../../regular_files.ts";
+import { plainText, shownJson } from "../../shown_text.ts";
 import type { AnyRow, Column, RowContext } from "./columns.ts";
 import type { DayBookFormat, DayBookMarket, Difference } from "../types.ts";
 
@@ -16,10 +17,10 @@ const BLOCK_BYTES = 64 * 1024;
 const BYTES_PER_CHAR = 3;
 const encoder = new TextEncoder();
 /**
- * Text that is the same in CSV and in JSON: printable ASCII without comma, quote and backslash, and without a
+ * Text that is the same in CSV and in JSON: printable ASCII without comma, semicolon, quote and backslash, and without a
  * first or last character that {@linkcode csvCell} has to check.
  */
-const PLAIN = /^(?:[!#-&(-*.-<>?A-[\]-~]|[!#-&(-*.-<>?A-[\]-~][ !#-+\--[\]-~]*[!#-+\--[\]-~])?$/;
+const PLAIN = /^(?:[!#-&(-*.-:<>?A-[\]-~]|[!#-&(-*.-:<>?A-[\]-~][ !#-+\--:<-[\]-~]*[!#-+\--:<-[\]-~])?$/;
 
 /** One row in both formats. */
 interface EncodedRow {
@@ -50,7 +51,7 @@ export function rowEncoder(
         jsonl += starts[index] + value + '"';
       } else {
         csv += csvCell(value, options);
-        jsonl += members[index] + JSON.stringify(value);
+        jsonl += members[index] + shownJson(JSON.stringify(value));
       }
     }
     return { csv: `${csv}\r\n`, jsonl: `${jsonl}}\n` };

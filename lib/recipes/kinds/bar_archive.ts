@@ -9,6 +9,7 @@ import { barDayLimits, type BarInterval } from "../../dictionaries/bar.ts";
 import type { Bar } from "../../operations/quotes.ts";
 import { quotes } from "../../operations/quotes.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
+import { shownJson } from "../../shown_text.ts";
 import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
 
 /** Most bars of one day or longer in one request (API document, section 8). */
@@ -81,6 +82,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
 
 const dayAfter = (day: string) => Temporal.PlainDate.from(day).add({ days: 1 }).toString();
 const keyOf = ({ date, time }: Bar) => `${date} ${time ?? ""}`;
+const lineOf = (bar: Bar) => shownJson(JSON.stringify(bar));
 
 /** Returns the path of a file of one security and interval. */
 type PathOf = (...parts: string[]) => string;
@@ -92,7 +94,7 @@ async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars):
     const { before, lines: known } = splitAt(text, ofYear.map(keyOf).reduce((a, b) => a < b ? a : b));
     let changed = 0;
     for (const bar of ofYear) {
-      const line = JSON.stringify(bar);
+      const line = lineOf(bar);
       if (known.get(keyOf(bar)) !== line) changed++;
       known.set(keyOf(bar), line);
     }
@@ -113,7 +115,7 @@ function splitAt(text: string, key: string): { before: string; lines: Map<string
   let end = text.length;
   for (const { bar, start } of barsBackwards(text)) {
     if (keyOf(bar) < key) break;
-    later.push([keyOf(bar), JSON.stringify(bar)]);
+    later.push([keyOf(bar), lineOf(bar)]);
     end = start;
   }
   const before = text.slice(0, end);

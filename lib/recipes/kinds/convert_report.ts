@@ -9,7 +9,7 @@ import { plainCells } from "../../csv_text.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { readRegular } from "../../regular_files.ts";
-import { shownLine } from "../../shown_text.ts";
+import { markdownText, shownJson } from "../../shown_text.ts";
 import { valueAt } from "../schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../expressions/value_types.ts";
 import { exactCsv } from "./fields.ts";
@@ -153,14 +153,14 @@ function write(
 ): string {
   if (path.endsWith(".csv")) return csvText(rows, { columns, exact });
   if (path.endsWith(".jsonl")) return jsonLines(rows);
-  if (path.endsWith(".json")) return `${JSON.stringify(rows, null, 2)}\n`;
+  if (path.endsWith(".json")) return `${shownJson(JSON.stringify(rows, null, 2))}\n`;
   const names = columns ?? [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const lines = [
-    names,
+    names.map(markdownText),
     names.map(() => "---"),
     ...rows.map((row) => names.map((name) => markdownCell(row[name]))),
   ];
-  const heading = title === undefined ? "" : `# ${title}\n\n`;
+  const heading = title === undefined ? "" : `# ${markdownText(title)}\n\n`;
   // Markdown shows a table without columns as stray marks.
   if (names.length === 0) return `${heading}No rows.\n`;
   return `${heading}${lines.map((line) => `| ${line.join(" | ")} |\n`).join("")}`;
@@ -168,7 +168,6 @@ function write(
 
 function markdownCell(value: unknown): string {
   if (value === undefined || value === null) return "";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
   // A Markdown viewer could interpret tags and links in the broker's text.
-  return shownLine(text).replaceAll(/[|[]/g, "\\$&").replaceAll("<", "&lt;");
+  return markdownText(typeof value === "string" ? value : JSON.stringify(value));
 }

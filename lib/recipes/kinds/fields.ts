@@ -36,7 +36,7 @@ export const folder = z.string().min(1, "a folder").meta({
 /** Whether CSV texts are written unchanged. */
 export const exactCsv = z.boolean().default(false).meta({
   description:
-    "Write CSV texts unchanged, for programs; otherwise texts that look like formulas get an apostrophe in front",
+    "Write CSV texts unchanged, for programs; otherwise formulas get an apostrophe, and control characters become escapes",
 });
 
 /** A security by its code, or with its kind if the code does not determine it. */

@@ -8,6 +8,7 @@ import { readRegularTextSync } from "../../regular_files.ts";
 import { PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 import { confined, isInside } from "../../confined_paths.ts";
 import { type CsvOptions, csvRecord } from "../../csv_text.ts";
+import { shownJson } from "../../shown_text.ts";
 import type { StepContext } from "../compiled.ts";
 
 /**
@@ -46,7 +47,7 @@ export async function writeWhole(
 
 /** Formats rows as JSON lines. */
 export function jsonLines(rows: readonly unknown[]): string {
-  return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  return rows.map((row) => `${shownJson(JSON.stringify(row))}\n`).join("");
 }
 
 /** Formats rows as CSV (RFC 4180); members of members get names such as `fees.total`. */

@@ -16,7 +16,7 @@ import { durationOf } from "../written_times.ts";
 import { someTime } from "../recipe_schema.ts";
 import { folder, security, securityFrom, writesInto } from "./fields.ts";
 import { sha256 } from "../../sha256.ts";
-import { pathIn } from "./files.ts";
+import { jsonLines, pathIn } from "./files.ts";
 import { stepKind } from "./kind.ts";
 import { tradedMs } from "./trading_hours.ts";
 import { instantOf, pause, sessionMoment } from "./times.ts";
@@ -201,7 +201,7 @@ class PushFiles {
       file = await Deno.open(path, { append: true, create: true, mode: PRIVATE_FILE });
       this.#open.set(type, { file, path });
     }
-    const bytes = new TextEncoder().encode(`${JSON.stringify(row)}\n`);
+    const bytes = new TextEncoder().encode(jsonLines([row]));
     for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
   }
 
