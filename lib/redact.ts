@@ -9,6 +9,7 @@
  */
 import { BrokerError } from "./errors.ts";
 import { openRegularSync } from "./regular_files.ts";
+import { cellText, markdownText, shownJson } from "./shown_text.ts";
 
 /** A file contains the value of a secret. */
 export class SecretInFileError extends BrokerError {
@@ -213,19 +214,25 @@ export class Redactor {
    * @throws {SecretInFileError} When the file contains a secret. The message names the file and not the secret.
    */
   checkFile(path: string): void {
+    if (!this.isInFile(path)) return;
+    throw new SecretInFileError(
+      `Cannot keep "${
+        this.text(path)
+      }": it contains the value of a secret; find out where the value comes from, then delete the file`,
+      { code: "secret-in-file" },
+    );
+  }
+
+  /** Returns whether a file contains a secret. The same exceptions hold as for {@linkcode Redactor.checkFile}. */
+  isInFile(path: string): boolean {
     const pattern = this.#certain;
-    if (pattern === undefined) return;
+    if (pattern === undefined) return false;
     const overlap = Math.max(...[...this.#forms].map(({ length }) => length)) * 4;
     for (const text of chunksOf(path, overlap)) {
       pattern.lastIndex = 0;
-      if (!pattern.test(text)) continue;
-      throw new SecretInFileError(
-        `Cannot keep "${
-          this.text(path)
-        }": it contains the value of a secret; find out where the value comes from, then delete the file`,
-        { code: "secret-in-file" },
-      );
+      if (pattern.test(text)) return true;
     }
+    return false;
   }
 }
 
@@ -269,7 +276,8 @@ function* formsOf(secret: string): Generator<string> {
   const url = encodeURIComponent(secret);
   const form = new URLSearchParams([["", secret]]).toString().slice(1);
   const json = JSON.stringify(secret).slice(1, -1);
-  for (const text of [secret, url, form, json]) {
+  const cell = cellText(`a${secret}`).slice(1).replaceAll('"', '""');
+  for (const text of [secret, url, form, json, shownJson(json), cell, markdownText(secret)]) {
     yield text;
     yield text.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase());
   }

@@ -265,6 +265,7 @@ class Export {
       unconfirmedOwner: this.#unconfirmedOwner,
       ...reading,
       ...known,
+      hasSecret: this.#options.hasSecret ?? (() => false),
       onStage: this.#onStage(day),
     });
     return place === undefined ? undefined : this.#dayResult(place, exportFolder);

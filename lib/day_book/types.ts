@@ -71,6 +71,13 @@ export interface DayBookOptions {
    * @default false
    */
   exactCsv?: boolean;
+  /**
+   * Returns whether a file contains the value of a secret. If a file of a day does, the export stops and
+   * keeps no file of that day. Called for every file before the day's folder gets its final name.
+   *
+   * @default no file is checked
+   */
+  hasSecret?: (path: string) => boolean;
   /** Stops the export; complete days stay. */
   signal?: AbortSignal;
   /** Called with every progress event. */

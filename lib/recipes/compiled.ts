@@ -310,6 +310,8 @@ export interface StepContext extends StepScope {
   ): void | Promise<void>;
   /** Returns the value of a secret by its reference; the value is never stored or shown. */
   secret(name: string): Promise<string>;
+  /** Returns whether a file contains a secret of the settings or of the recipe. */
+  hasSecret(path: string): boolean;
   /** Runs another recipe as a step of this one. */
   runRecipe(name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }

@@ -77,6 +77,7 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
       redactor.add(value, `secret "${name}"`);
       return value;
     },
+    hasSecret: (path) => redactor.isInFile(path),
     runRecipe: parts.runRecipe ??
       ((name) => Promise.reject(new TypeError(`Cannot run recipe "${name}": this run has no other recipes`))),
   };

@@ -46,6 +46,7 @@ export function stepContext(
     progress() {},
     artifact: (file) => void noted.artifacts.push(file),
     secret: (name) => Promise.resolve(`<${name}>`),
+    hasSecret: () => false,
     runRecipe: (name, params) => Promise.resolve({ name, params }),
     ...given,
   };

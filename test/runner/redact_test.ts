@@ -1,4 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { csvRecord } from "../../lib/csv_text.ts";
+import { markdownText, shownJson } from "../../lib/shown_text.ts";
 import { canBeRedacted, Redactor, SecretInFileError } from "../../lib/redact.ts";
 import { temporaryFolder } from "./support.ts";
 
@@ -109,4 +111,33 @@ Deno.test("Redactor.checkFile() rejects a file with a secret, also across chunks
   Deno.writeTextFileSync(path, `symbol,quantity\n00700.HK,135790\n`);
   redactor.checkFile(path);
   redactor.checkFile(`${folder.path}/not-there.csv`);
+});
+
+Deno.test("Redactor.isInFile() finds a secret as our CSV, JSON and Markdown files write it, among other texts", () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/file`;
+  for (
+    const secret of [
+      'pa"ss,word',
+      "pass;=word",
+      "pass\\word|x[y",
+      "pa\u200bssword",
+      "pass\\u001bword",
+      "<password>",
+    ]
+  ) {
+    const redactor = knowing(secret);
+    for (const text of [secret, `ACME ${secret} Ltd`, `=${secret}`, `${secret};x`]) {
+      const written = [
+        csvRecord(["a", text, "b"]),
+        csvRecord(["a", text, "b"], { exact: true }),
+        `${shownJson(JSON.stringify({ name: text }))}\n`,
+        `| ${markdownText(text)} |\n`,
+      ];
+      for (const each of written) {
+        Deno.writeTextFileSync(path, each);
+        assert(redactor.isInFile(path), each);
+      }
+    }
+  }
 });

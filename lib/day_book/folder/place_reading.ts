@@ -22,7 +22,13 @@ import type { DayReading } from "../reading/read_day.ts";
 import type { DifferenceFile } from "../rows/files.ts";
 import type { ExportFolder } from "./export_folder.ts";
 import { isCleared, isDone, type Settings, type Summary } from "./summary.ts";
-import type { DayAction, DayBookMarket, DayStage, Difference } from "../types.ts";
+import {
+  type DayAction,
+  DayBookError,
+  type DayBookMarket,
+  type DayStage,
+  type Difference,
+} from "../types.ts";
 import { type Draft, draftDay, placed, type Standing, writeSummary, type WrittenDay } from "./write_day.ts";
 
 /** A new reading, and the kept ones. */
@@ -42,6 +48,7 @@ interface PlaceOptions extends DayReading {
   /** Readings that contradict the day. */
   beside: readonly KeptDay[];
   evidence: Evidence;
+  hasSecret: (path: string) => boolean;
   onStage: (stage: DayStage) => void;
 }
 
@@ -122,6 +129,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     if (old !== undefined && isWhole(old) && old.text === written.summaryText) exportFolder.discard(day);
     else {
       writeSummary(folder, written);
+      rejectSecrets(folder, day, options.hasSecret);
       onStage("sealed");
       exportFolder.publish(day, name, onStage);
     }
@@ -157,6 +165,20 @@ async function place(options: PlaceOptions): Promise<Placed> {
   for (const each of needless) exportFolder.drop(each.name);
   const summary = { ...seenNow(before.summary, draft), differences: draft.differences };
   return result({ ...written, summary }, "disputed", damageOf(before, exportFolder, false));
+}
+
+/** Throws if a file of a day contains a secret. The caller removes the folder. */
+function rejectSecrets(folder: string, day: string, hasSecret: (path: string) => boolean): void {
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+  const found = names.filter((name) => hasSecret(`${folder}/${name}`));
+  if (found.length === 0) return;
+  throw new DayBookError(
+    `Cannot export ${day}: ${
+      found.join(", ")
+    } would contain the value of a secret, so no file of this reading is ` +
+      "kept; find out why the broker's data contains it, and change the secret",
+    { code: "secret-in-file", day },
+  );
 }
 
 /** Returns the summary of a day that stays, with the results of the new reading. */

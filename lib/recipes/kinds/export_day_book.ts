@@ -152,6 +152,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       now: context.now,
       calendars: context.calendars,
       signal: context.signal,
+      hasSecret: context.hasSecret,
       onProgress(event) {
         if (event.type === "day-done" && event.result !== undefined) days.push(event.result);
         tell(event, context);

@@ -3,11 +3,13 @@
  *
  * @module
  */
+import { secretsOf } from "../../../lib/client/settings.ts";
+import { Redactor } from "../../../lib/redact.ts";
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
 import { columnsAsked } from "../../terminal/print.ts";
-import { clientOf } from "../shared/session.ts";
+import { clientOf, loadSettingsOf } from "../shared/session.ts";
 import { showProgress } from "./progress.ts";
 import { checkDayColumns, dayTable } from "../../terminal/day_table.ts";
 import { calendarsOf, clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
@@ -34,6 +36,8 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   const columns = columnsAsked(flags);
   checkDayColumns(columns);
   await using client = await clientOf(flags, host, { command: "export day-book" });
+  const redactor = new Redactor();
+  for (const [, secret] of secretsOf((await loadSettingsOf(flags, host)).settings)) redactor.add(secret);
   using progress = showProgress(host, { json: flags.json });
   const result = await exportDayBook(client, {
     markets,
@@ -45,6 +49,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     now,
     calendars: calendarsOf(host),
     signal: host.signal,
+    hasSecret: (path) => redactor.isInFile(path),
     onProgress(event) {
       // `--json` hides progress on stderr, but not these warnings.
       const isClock = event.type === "clock-differs" || event.type === "clock-unknown";
