@@ -25,6 +25,8 @@ const OTHERS_WRITE = 0o002;
 const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const ROOT = 0;
+/** As many links as Linux follows. */
+const MOST_LINKS = 40;
 
 /**
  * Reads a text file and checks who could have written it. The file and its folder must belong to this user or to root.
@@ -163,17 +165,51 @@ async function statOf(path: string): Promise<Deno.FileInfo | undefined> {
   }
 }
 
-/** Checks the folder of the path and the folder of the file that a link leads to, with all folders above them. */
+/**
+ * Checks the folder of the path, of every link on its way, and of the file that it leads to, with all folders above them.
+ * Whoever may replace a link decides which file has the name.
+ */
 async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;
   const folderOf = (each: string) => each.replace(/[^/]*$/, "") || ".";
   const real = (each: string) => Deno.realPath(each).catch(() => undefined);
+  const links = await linksOn(path);
   const folders = [await real(folderOf(path)), ...target === undefined ? [] : [await real(folderOf(target))]];
-  for (const folder of new Set(folders)) {
+  for (
+    const folder of new Set([
+      ...folders,
+      ...links.map(folderOf).map((each) => each.replace(/(?<=.)\/$/, "")),
+    ])
+  ) {
     const why = folder === undefined ? undefined : await distrustAbove(folder);
     if (why !== undefined) return why;
   }
   return undefined;
+}
+
+/** Returns the links that the system follows on the way to a path, each in the real path of its folder. */
+async function linksOn(path: string): Promise<string[]> {
+  const links: string[] = [];
+  const names = path.split("/");
+  let at = path.startsWith("/") ? "" : await Deno.realPath(".").catch(() => "");
+  for (let name = names.shift(); name !== undefined; name = names.shift()) {
+    if (name === "" || name === ".") continue;
+    if (name === "..") {
+      at = at.replace(/\/[^/]*$/, "");
+      continue;
+    }
+    const next = `${at}/${name}`;
+    const target = await Deno.readLink(next).catch(() => undefined);
+    if (target === undefined) {
+      at = next;
+      continue;
+    }
+    links.push(next);
+    if (links.length > MOST_LINKS) break; // a circle: no file has this name
+    names.unshift(...target.split("/"));
+    if (target.startsWith("/")) at = "";
+  }
+  return links;
 }
 
 async function distrustAbove(folder: string, isShut = false): Promise<string | undefined> {

@@ -61,9 +61,9 @@ export interface CompileOptions {
   /**
    * Returns the code to run in place of a file of TypeScript: the recipe's own, or that of a custom step.
    *
-   * @default the file itself
+   * @default what the file contains
    */
-  codeOf?: (file: URL) => CodeFiles | undefined;
+  codeOf?: (file: URL) => CodeFiles | Promise<CodeFiles>;
 }
 
 /** A recipe's file. */
@@ -72,6 +72,8 @@ export interface RecipeFile {
   fileName: string;
   /** Export of a TypeScript file. */
   value?: unknown;
+  /** Code of a TypeScript file. */
+  code?: CodeFiles;
 }
 
 /** Compiles a file whose text is given. */
@@ -103,7 +105,7 @@ export async function compileText(file: RecipeFile, options: CompileOptions): Pr
 
 async function compileValue(
   value: unknown,
-  { text, fileName }: RecipeFile,
+  { text, fileName, code }: RecipeFile,
   options: CompileOptions,
 ): Promise<{ recipe?: CompiledRecipe; found: Found[] }> {
   const excess = findExcess(value);
@@ -194,6 +196,7 @@ async function compileValue(
     ...source.description !== undefined && { description: source.description },
     file: fileName,
     sha256: await sha256(text),
+    ...code !== undefined && { code },
     class: recipeClass,
     schedules,
     ...withDefaults(source, recipeClass, schedules),

@@ -86,6 +86,8 @@ export interface CompiledRecipe {
   file: string;
   /** SHA-256 of its text, in hex. */
   sha256: string;
+  /** The code that it was loaded from; only for a TypeScript recipe. */
+  code?: Omit<StepCode, "permissions">;
   class: RecipeClass;
   schedules: readonly CompiledSchedule[];
   misfire: MisfirePolicy;
@@ -186,12 +188,12 @@ export interface StepPermissions {
 
 /** The code of a custom step. */
 export interface StepCode {
-  /** Paths of its file and of every file that it imports from its folder, sorted. */
+  /** Paths of its file, and of every file that it imports from its folder. */
   files: readonly string[];
-  /** Addresses of the same files, as they are imported. The first is that of the step itself. */
-  modules: readonly string[];
   /** SHA-256 over the names and contents of the files, in hex. */
   sha256: string;
+  /** The contents that run, by the URLs of the files. */
+  copies: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   permissions: StepPermissions;
 }
 

@@ -45,8 +45,8 @@ async function readFile(
       throw new UnreadCodeError(path);
     }
     const { readExport } = await import("./own_steps/own_step.ts");
-    const value = await readExport(file, { signal, code: codeOf?.(file) });
-    if (value !== null) return { text, fileName: path, value };
+    const { value, code } = await readExport(file, { signal, code: await codeOf?.(file) });
+    if (value !== null) return { text, fileName: path, value, code };
   } catch (error) {
     if (!(error instanceof OwnStepError)) throw error;
     throw refuse(`it cannot be loaded: ${error.message.replace(/^Cannot use step "[^"]*": /, "")}`);
@@ -69,8 +69,10 @@ function neighbours(
       if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
       try {
         const findRecipe = neighbours(other, options, [...stack, other]);
-        return await compileText(await readFile(other, options), {
-          ...options,
+        // Copies of code belong to one recipe.
+        const others = { ...options, codeOf: undefined };
+        return await compileText(await readFile(other, others), {
+          ...others,
           params: undefined,
           findRecipe,
         });

@@ -75,7 +75,7 @@ interface FileSurroundings {
   /** Stops loading them when aborted. */
   signal?: AbortSignal;
   /** See `compileRecipe`. */
-  codeOf?: (file: URL) => CodeFiles | undefined;
+  codeOf?: (file: URL) => CodeFiles | Promise<CodeFiles>;
   /** The code of custom steps is neither read nor run. */
   withoutCode?: boolean;
 }
@@ -233,7 +233,7 @@ async function ownMaker(
   uses: string,
   { folder, signal, codeOf, withoutCode }: FileSurroundings,
 ): Promise<StepMaker | Found> {
-  if (!/^\.\/(?!.*\.\.\/).+\.ts$/.test(uses)) {
+  if (!/^\.\/(?!\/|.*(\.\.\/|\/\/|[\\?#]|%2[ef])).+\.ts$/i.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
   }
   if (folder === undefined) {
@@ -247,7 +247,7 @@ async function ownMaker(
       await checkWrittenImports(file, folder);
       return unreadMaker(uses);
     }
-    about = await describeOwnStep(file, { folder, signal, code: codeOf?.(file) });
+    about = await describeOwnStep(file, { folder, signal, code: await codeOf?.(file) });
   } catch (error) {
     if (error instanceof OwnStepError) return { path: ["uses"], message: error.message };
     throw error;

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { KeptCode } from "../../lib/recipes/own_steps/code_files.ts";
 import { TrustFile } from "../../lib/runner/trust/trust_file.ts";
 import { hasProgram } from "../support/programs.ts";
 import { cli, envOf, folder, simulate, spawned, start, trustAll, trustEnv } from "./support.ts";
@@ -766,5 +767,100 @@ export default { text };
     assertEquals(paths.filter(({ path }) => !isBelow(path, [...own, dir.path, real])), []);
     assertEquals(paths.filter(({ path, line }) => isWrite(line) && !isBelow(path, [denoDir, "/dev"])), []);
     assertEquals([...Deno.readDirSync(dir.path)].map(({ name }) => name).sort(), before);
+  },
+});
+
+Deno.test("an edited step never runs as the trusted version, whatever name it or its import has", async () => {
+  const own = (word: string) =>
+    `import { defineStep } from "hsgate/recipes";
+import "./https:lib.ts";
+export default defineStep({
+  effect: "read",
+  permissions: { write: ["said"] },
+  run: async () => { await Deno.writeTextFile("said", "${word}\\n", { append: true }); return { ok: true }; },
+});
+`;
+  await using w = await world(() => ({
+    "r.yaml":
+      `name: r\n${slot}steps: [{ id: own, uses: ./own_step.ts }, { id: again, uses: ./own_step.ts }]\n`,
+    "own_step.ts": own("first"),
+    "https:lib.ts": "export {};\n",
+  }));
+  const path = `${w.path}/r.yaml`;
+  const timer = () => w.hsgate("run", path, "--if-new", "--store", w.store);
+  await trustAll(path);
+  await Deno.writeTextFile(`${w.path}/own_step.ts`, own("evil"));
+  const { code, err } = await timer();
+  assertEquals(code, 0, err);
+  assertStringIncludes(err, "so the trusted version runs");
+  assertEquals(Deno.readTextFileSync(`${w.path}/said`), "first\nfirst\n");
+
+  // A record without the copies, or with other copies, is no reason to run the file.
+  const trust = new TrustFile(trustEnv.HSGATE_TRUST_FILE);
+  const real = await Deno.realPath(path);
+  const evil = new TextEncoder().encode(own("evil")).toBase64();
+  for (
+    const change of [
+      () => undefined,
+      (copies: KeptCode) => copies.map((each) => ({ ...each, name: each.name.replace("own_step", "other") })),
+      (copies: KeptCode) => copies.map((each, index) => index === 0 ? { ...each, content: evil } : each),
+    ]
+  ) {
+    await trust.change(({ recipes }) => {
+      const record = recipes.get(real)!;
+      const code = record.code.map((each) => ({ ...each, copies: change(each.copies!) }));
+      recipes.set(real, { ...record, code });
+    });
+    const refused = await timer();
+    assertEquals(refused.code, 2, refused.err);
+    assertStringIncludes(refused.err, "it was changed after it was trusted");
+    assertEquals(Deno.readTextFileSync(`${w.path}/said`), "first\nfirst\n");
+    await Deno.writeTextFile(`${w.path}/own_step.ts`, own("first"));
+    await trustAll(path);
+    await Deno.writeTextFile(`${w.path}/own_step.ts`, own("evil"));
+  }
+});
+
+Deno.test({
+  name: "a recipe is not trusted, and does not run, while others could replace a link on the way to its code",
+  ignore: Deno.build.os === "windows" || Deno.uid() !== 0,
+  async fn() {
+    await using w = await world(() => ({
+      "r.yaml": `name: r\n${slot}steps: [{ id: own, uses: ./shared/cur/own_step.ts }]\n`,
+    }));
+    const path = `${w.path}/r.yaml`;
+    await Deno.mkdir(`${w.path}/shared`);
+    for (const version of ["v1", "v2"]) {
+      await Deno.mkdir(`${w.path}/${version}`);
+      await Deno.writeTextFile(`${w.path}/${version}/own_step.ts`, STEP().replace("ran", version));
+    }
+    const link = async (version: string) => {
+      await Deno.remove(`${w.path}/shared/cur`).catch(() => {});
+      await Deno.symlink(`../${version}`, `${w.path}/shared/cur`);
+    };
+    await link("v1");
+    const run = () => w.hsgate("run", path, "--store", w.store);
+    const why = `others may replace it: they may write to the folder "${await Deno.realPath(w.path)}/shared"`;
+    await Deno.chmod(`${w.path}/shared`, 0o777);
+    const refused = await w.hsgate("trust", path, "--yes");
+    assertEquals(refused.code, 2);
+    assertStringIncludes(refused.err, why);
+    await Deno.chmod(`${w.path}/shared`, 0o755);
+    await trustAll(path);
+    await Deno.chmod(`${w.path}/shared`, 0o777);
+    const exposed = await run();
+    assertEquals(exposed.code, 2);
+    assertStringIncludes(exposed.err, why);
+    await Deno.chmod(`${w.path}/shared`, 0o755);
+    // The control, and then a link that leads to other code.
+    assertEquals((await run()).code, 0);
+    assert(await w.has("v1/v1"));
+    await link("v2");
+    const changed = await run();
+    assertEquals(changed.code, 2);
+    assertStringIncludes(changed.err, "it was changed after it was trusted");
+    const timer = await w.hsgate("run", path, "--if-new", "--store", w.store);
+    assertStringIncludes(timer.err, "so the trusted version runs");
+    assertEquals([await w.has("v1/v2"), await w.has("v2/v2")], [false, false]);
   },
 });

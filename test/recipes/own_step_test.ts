@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { checkWrittenImports, codeLimits, OwnStepError } from "../../lib/recipes/own_steps/code_files.ts";
-import { describeOwnStep, readExport } from "../../lib/recipes/own_steps/own_step.ts";
+import { describeOwnStep, readExport, runOwnStep } from "../../lib/recipes/own_steps/own_step.ts";
 import { loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
 import { temporaryFolder } from "../day_book/simulated.ts";
 import { type Noted, stepContext } from "./support.ts";
@@ -145,27 +145,27 @@ Deno.test("a link inside the folder cannot lead an import out of it, even if the
 });
 
 Deno.test("a step's process loads no unchecked file and no foreign package, under any name or in a worker", async () => {
-  const late = 'Deno.writeTextFileSync(new URL("ran", import.meta.url), "ran");';
+  const late = 'Deno.writeTextFileSync("ran", "ran");';
   const ways: Record<string, string> = {
     "a name made at run time": 'await import("./la" + "te.ts")',
     "a package that Deno has in its cache": `await import("npm:zod" + "@^4"); ${late}`,
-    "an absolute address": 'await import(new URL("./la" + "te.ts", import.meta.url).href)',
-    "an escaped name": 'await import(import.meta.url.replace("own_step.ts", "l%61te.ts"))',
+    "an absolute address": 'await import(new URL("./la" + "te.ts", here).href)',
+    "an address beside the copy": 'await import(new URL("./la" + "te.ts", import.meta.url).href)',
+    "an escaped name": 'await import(here.replace("own_step.ts", "l%61te.ts"))',
     "a query": 'await import("./la" + "te.ts?again")',
-    "another host":
-      'await import(import.meta.url.replace("file://", "file://localhost").replace("own_step", "late"))',
+    "another host": 'await import(here.replace("file://", "file://localhost").replace("own_step", "late"))',
     "a data address":
-      "await import(`data:text/javascript,import ${JSON.stringify(new URL('./late.ts', import.meta.url))}`)",
+      "await import(`data:text/javascript,import ${JSON.stringify(new URL('./late.ts', here))}`)",
     "data": 'await import("./la" + "te.json", { with: { type: "json" } })',
     "text": 'await import("./la" + "te.txt", { with: { type: "text" } })',
     "node:module": 'await import("node:mod" + "ule")',
     "a worker": `await new Promise((resolve, reject) => {
-      const worker = new Worker(new URL("./la" + "te.ts", import.meta.url), { type: "module" });
+      const worker = new Worker(new URL("./la" + "te.ts", here), { type: "module" });
       worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); };
     })`,
     "a worker of node:": `const { Worker } = await import("node:worker_threads");
       await new Promise((resolve, reject) => {
-        new Worker(new URL("./la" + "te.ts", import.meta.url)).on("error", reject).on("exit", resolve);
+        new Worker(new URL("./la" + "te.ts", here)).on("error", reject).on("exit", resolve);
       })`,
   };
   const own = `import { defineStep } from "hsgate/recipes";
@@ -174,6 +174,7 @@ export default defineStep({
   permissions: { read: ["."], write: ["."] },
   params: { way: { type: "text" } },
   async run({ way }) {
+    const here = "file://" + Deno.cwd() + "/own_step.ts";
     switch (way) {
       case "checked": await import("./known.ts"); break;
 ${Object.entries(ways).map(([way, code]) => `      case ${JSON.stringify(way)}: ${code}; break;`).join("\n")}
@@ -494,4 +495,90 @@ Deno.test("a step that returns too much or needs too much memory fails with a na
   using forged = folderWith(step(`Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate {{\\n"));
     await new Promise(() => setInterval(() => {}, 1000));`));
   await assertRejects(() => forged.run(), OwnStepError, "it writes what only its process may write");
+});
+
+Deno.test("a step runs the bytes that were checked, whatever its files contain when its process loads them", async () => {
+  using folder = folderWith(
+    step("return { ok: true, value };", 'import { value } from "./cur/value.ts";'),
+    { "v1/value.ts": "export const value = 1;", "v2/value.ts": "export const value = 2;" },
+  );
+  const link = (target: string) => {
+    Deno.removeSync(`${folder.path}/cur`);
+    Deno.symlinkSync(target, `${folder.path}/cur`);
+  };
+  Deno.symlinkSync("v1", `${folder.path}/cur`);
+  const file = new URL(`file://${folder.path}/own_step.ts`);
+  const about = await describeOwnStep(file, { folder: new URL(".", file) });
+  const run = () => runOwnStep(file, about, { params: {}, context: stepContext(undefined) });
+  assertEquals(await run(), { ok: true, value: 1 });
+  // A link has become another one: what it leads to is other code.
+  link("v2");
+  await assertRejects(run, OwnStepError, "was changed after it was checked, so it was not run");
+  link("v1");
+  // The same folder again and again, changed at any time between the check and the load.
+  let isOver = false;
+  const swap = (async () => {
+    for (let version = 2; !isOver; version = 3 - version) {
+      link(`v${version}`);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  })();
+  const values = new Set<unknown>();
+  for (let round = 0; round < 10; round++) {
+    await run().then((output) => values.add((output as { value: number }).value), (error) => {
+      assert(error instanceof OwnStepError);
+    });
+  }
+  isOver = true;
+  await swap;
+  assertEquals([...values].filter((value) => value !== 1), []);
+});
+
+Deno.test("a step has no unusual name for a file: it and its imports are rejected", async () => {
+  for (
+    const uses of [".//own_step.ts", "./a\\\\own_step.ts", "./own_step.ts?x.ts", "./a/%2e%2e/own_step.ts"]
+  ) {
+    using folder = folderWith(step("return { ok: true };"));
+    await Deno.writeTextFile(
+      `${folder.path}/own.yaml`,
+      `name: own\nsteps: [{ id: own, uses: "${uses}" }]\n`,
+    );
+    assertStringIncludes(await folder.issue(), "a TypeScript file beside the recipe", uses);
+  }
+  for (const name of [".//lib.ts", "./lib.ts?again", "./lib.ts#again", "./l%69b.ts", "./%ff.ts"]) {
+    using folder = folderWith(step("return { ok: true };", `import "${name}";`), { "lib.ts": "" });
+    assertStringIncludes(await folder.issue(), "write the plain name of the file", name);
+  }
+  // A name that looks like an address is that of a file.
+  using folder = folderWith(step("return { ok: true };", 'import "./https:lib.ts";'), { "https:lib.ts": "" });
+  assertEquals(await folder.run(), { ok: true });
+});
+
+Deno.test("finding imports reads no device and no file outside, even for an import that only Deno finds", async () => {
+  for (
+    const line of [
+      'import "./big.ts";',
+      '/// <reference types="./big.ts" />',
+      'import "/dev/zero";',
+      '/// <reference types="/dev/zero" />',
+    ]
+  ) {
+    using folder = folderWith(`${line}\n${step("return { ok: true };")}`);
+    await Deno.symlink("/dev/zero", `${folder.path}/big.ts`);
+    const issue = await folder.issue();
+    assert(/is not a regular file|is outside the folder/.test(issue), `${line}: ${issue}`);
+  }
+});
+
+Deno.test("a step's import that its text does not show is found, and is part of the code", async () => {
+  using folder = folderWith(
+    `/// <reference types="./types.d.ts" />\n${step("return { ok: true };")}`,
+    { "types.d.ts": 'import "./further.ts";', "further.ts": "export {};" },
+  );
+  const file = new URL(`file://${folder.path}/own_step.ts`);
+  const { code } = await describeOwnStep(file);
+  assertEquals(
+    code.files,
+    ["own_step.ts", "types.d.ts", "further.ts"].map((name) => `${folder.path}/${name}`),
+  );
 });

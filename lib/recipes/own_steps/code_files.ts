@@ -7,13 +7,15 @@ import { BrokerError } from "../../errors.ts";
 import { readRegular } from "../../regular_files.ts";
 import { sha256 } from "../../sha256.ts";
 import {
+  type CodeCopies,
   configFlags,
   environment,
   importsText,
   isToolkit,
-  type LoadableFiles,
   ownFolder,
+  placeOf,
 } from "./code_folder.ts";
+import { fileUrl } from "../recipe_files.ts";
 import { writtenImports } from "./written_imports.ts";
 
 /** Characters of an import in an error: a `data:` URL may contain a whole file. */
@@ -43,52 +45,62 @@ export const codeLimits = {
   /** Most files, and most bytes of each. */
   files: 200,
   fileBytes: 1024 * 1024,
+  /** Most bytes of all files. */
+  allBytes: 16 * 1024 * 1024,
 } as const;
 
-/** Code files: the first file and all files that it imports from its folder. */
-export interface CodeFiles extends LoadableFiles {
-  /** Paths. */
+/** Code: a file and all files that it imports from its folder. A process runs these copies, never the files. */
+export interface CodeFiles {
+  /** Paths of the files, as they are imported. The first is that of the code itself. */
   files: readonly string[];
-  /** SHA-256 over their names and contents, in hex. */
+  /** SHA-256 over the names and contents of the files, in hex. */
   sha256: string;
+  /** Contents of the files by their URLs, in the same order. */
+  copies: CodeCopies;
+  /** The folder of the recipe. */
+  folder: URL;
+  /** The copies are from a trust record; the files themselves may have changed. */
+  isKept: boolean;
 }
 
 /** Copies of code files, as a trust record contains them. The first file imports the others. */
 export type KeptCode = readonly {
-  /** URL of the file, relative to the folder of the recipe. */
+  /** URL of the file, relative to the folder of the recipe; begins with `./`. */
   name: string;
   /** Its content in Base64. */
   content: string;
 }[];
 
-/**
- * Copies code files, and compares the hash of the copies with the hash that was computed before.
- *
- * @throws {OwnStepError} If a file was changed in the meantime.
- */
-export async function keepCode(file: URL, folder: URL, code: CodeFiles): Promise<KeptCode> {
-  const kept = [];
-  const hashes = new Map<string, string>();
-  for (const module of code.modules) {
-    const bytes = await readRegular(new URL(module), codeLimits.fileBytes);
-    if (!(bytes instanceof Uint8Array)) throw refuseCode(file, bytes.refused);
-    hashes.set(await Deno.realPath(new URL(module)), await sha256(bytes));
-    const isBelow = module.startsWith(folder.href);
-    kept.push({ name: isBelow ? module.slice(folder.href.length) : module, content: bytes.toBase64() });
-  }
-  const parts = code.files.map((path) => `${path} ${hashes.get(path)}`);
-  if (await sha256(parts.join("\n")) !== code.sha256) throw refuseCode(file, CHANGED);
-  return kept;
+/** Formats code for a trust record. @throws {OwnStepError} If a name would lead to another file when it is read. */
+export function keepCode(copies: CodeCopies, folder: URL): KeptCode {
+  return Array.from(copies, ([href, bytes]) => {
+    const name = `./${href.slice(folder.href.length)}`;
+    if (new URL(name, folder).href !== href) throw refuseCode(new URL(href), outsideText(new URL(href)));
+    return { name, content: bytes.toBase64() };
+  });
 }
 
-/** Returns code that consists of copies. */
-export function codeOfCopies(kept: KeptCode, folder: URL, { files, sha256 }: CodeFiles): CodeFiles {
+/** Returns the code of a trust record. */
+export async function codeOfCopies(kept: KeptCode, folder: URL): Promise<CodeFiles> {
   const copies = new Map(
     kept.map(({ name, content }) => [new URL(name, folder).href, Uint8Array.fromBase64(content)]),
   );
-  return { files, sha256, modules: [...copies.keys()], copies };
+  return { ...await codeFiles(copies, folder), isKept: true };
 }
 
+async function codeFiles(copies: CodeCopies, folder: URL): Promise<CodeFiles> {
+  const parts: string[] = [];
+  for (const [href, bytes] of copies) parts.push(`${href.slice(folder.href.length)} ${await sha256(bytes)}`);
+  return {
+    files: [...copies.keys()].map((href) => pathOf(new URL(href))),
+    sha256: await sha256(parts.sort().join("\n")),
+    copies,
+    folder,
+    isKept: false,
+  };
+}
+
+const pathOf = (file: URL) => decodeURIComponent(file.pathname);
 const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//, "");
 
 /** Why a file is not loaded while the program is ending. */
@@ -108,14 +120,26 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
 }
 
 /**
- * Finds all code files without running any. Code may import files of its folder, the toolkit, and modules of `node:`.
+ * Finds and reads all code files without running any. Code may import files of its folder, the toolkit, and modules of
+ * `node:`. Each file is read once, and all that follows uses what was read.
  *
  * @throws {OwnStepError} If it imports anything else, or too much.
  */
 export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Promise<CodeFiles> {
-  await realFile(file, file, await rootOf(folder));
-  const modules = await graphOf(file, signal);
-  return await walk(file, folder, (specifier) => modules.get(specifier));
+  const read = await readerOf(file, folder);
+  await walk(file, read, await moduleOfText());
+  for (;;) {
+    // A copy of each file that the text names. An unusual import that the text did not show is found by Deno.
+    const known = new Map(read.copies);
+    const modules = await graphOf(file, known, signal);
+    const found = await walk(
+      file,
+      read,
+      (specifier) => known.has(specifier) ? modules.get(specifier) : undefined,
+    );
+    if (!found.every((href) => known.has(href))) continue;
+    return await codeFiles(new Map(found.map((href) => [href, known.get(href)!])), folder);
+  }
 }
 
 /**
@@ -125,11 +149,16 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
  * @throws {OwnStepError} If it imports something that it may not.
  */
 export async function checkWrittenImports(file: URL, folder: URL): Promise<void> {
+  await walk(file, await readerOf(file, folder), await moduleOfText());
+}
+
+type ModuleOf = (specifier: string, bytes: Uint8Array<ArrayBuffer>) => Module | undefined;
+
+/** Returns a function that finds the imports of a file in its text. */
+async function moduleOfText(): Promise<ModuleOf> {
   const names: Record<string, string> = JSON.parse(await importsText()).imports;
-  await walk(file, folder, async (specifier) => {
+  return (specifier, bytes) => {
     if (!/\.[cm]?[jt]sx?$/.test(specifier)) return undefined;
-    const bytes = await readRegular(new URL(specifier), codeLimits.fileBytes);
-    if (!(bytes instanceof Uint8Array)) return { specifier, error: bytes.refused };
     const dependencies = writtenImports(new TextDecoder().decode(bytes)).map((written) => {
       const target = names[written] ??
         (/^\.{0,2}\//.test(written) ? URL.parse(written, specifier)?.href : undefined) ??
@@ -137,26 +166,72 @@ export async function checkWrittenImports(file: URL, folder: URL): Promise<void>
       return { specifier: written, code: { specifier: target } };
     });
     return { specifier, dependencies };
-  });
+  };
 }
 
-const rootOf = async (folder: URL) => `${(await Deno.realPath(folder)).replace(/\/$/, "")}/`;
+/** Reads code files of a folder, each once. */
+interface CodeReader {
+  /** @throws {OwnStepError} If it is outside the folder, not a regular file, or too large. */
+  (module: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** What was read, by URL. */
+  copies: CodeCopies;
+}
 
-/** Visits all code files and checks each import. */
-async function walk(
-  file: URL,
-  folder: URL,
-  moduleOf: (specifier: string) => Module | undefined | Promise<Module | undefined>,
-): Promise<CodeFiles> {
-  const root = await rootOf(folder);
-  const files = new Set<string>();
+async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
+  const root = `${(await Deno.realPath(folder)).replace(/\/$/, "")}/`;
+  const copies = new Map<string, Uint8Array<ArrayBuffer>>();
+  let size = 0;
+  const read = async (module: string) => {
+    const known = copies.get(module);
+    if (known !== undefined) return known;
+    if (copies.size >= codeLimits.files) {
+      throw refuseCode(file, `it imports more than ${codeLimits.files} files`);
+    }
+    const url = new URL(module);
+    if (!module.startsWith(folder.href)) throw refuseCode(file, outsideText(url));
+    // One file must not have two names, and each name must lead to the same file in a copy of the folder.
+    if (module.includes("//", folder.href.length - 1) || !isPlain(url)) {
+      throw refuseCode(
+        file,
+        `it imports "${shown(module.slice(folder.href.length))}": write the plain name of the file`,
+      );
+    }
+    const bytes = await readRegular(await realFile(file, url, root), codeLimits.fileBytes);
+    if (!(bytes instanceof Uint8Array)) throw refuseCode(file, `"${nameOf(url)}": ${bytes.refused}`);
+    size += bytes.length;
+    if (size > codeLimits.allBytes) {
+      throw refuseCode(
+        file,
+        `its files are larger than ${codeLimits.allBytes / 1024 / 1024} MiB, which is the most`,
+      );
+    }
+    copies.set(module, bytes);
+    return bytes;
+  };
+  return Object.assign(read, { copies });
+}
+
+/** Returns whether a URL is the usual spelling for its file: without a query, and with no needless escape. */
+function isPlain(url: URL): boolean {
+  try {
+    return fileUrl(pathOf(url)).href === url.href;
+  } catch {
+    return false; // an escape that is not UTF-8
+  }
+}
+
+const shown = (text: string) => text.slice(0, MOST_SHOWN);
+const outsideText = (file: URL) => `it imports "${pathOf(file)}", which is outside the folder of the recipe`;
+
+/** Visits and reads all code files, and checks each import. Returns the URLs of the files, the first file first. */
+async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<string[]> {
   // Uses the name of the import, not of the file: relative imports of a link start at the link.
   const seen = new Set<string>();
   const queue = [file.href];
   for (let specifier = queue.shift(); specifier !== undefined; specifier = queue.shift()) {
     if (seen.has(specifier)) continue;
     seen.add(specifier);
-    files.add(await realFile(file, new URL(specifier), root));
+    const bytes = await read(specifier);
     if (/\.c[jt]s$/.test(nameOf(new URL(specifier)))) {
       throw refuseCode(
         file,
@@ -166,10 +241,7 @@ async function walk(
           "a module with import and export",
       );
     }
-    if (seen.size > codeLimits.files) {
-      throw refuseCode(file, `it imports more than ${codeLimits.files} files`);
-    }
-    const module = await moduleOf(specifier);
+    const module = moduleOf(specifier, bytes);
     if (module?.error !== undefined) throw refuseCode(file, firstLine(module.error));
     for (const { specifier: written, code, type } of module?.dependencies ?? []) {
       const target = code ?? type;
@@ -187,49 +259,44 @@ async function walk(
       if (!found.startsWith("file:")) {
         throw refuseCode(
           file,
-          `"${nameOf(new URL(specifier))}" imports "${
-            written.slice(0, MOST_SHOWN)
-          }": only files of its folder, "hsgate/recipes" and ` +
-            "the toolkit's other modules can be imported",
+          `"${nameOf(new URL(specifier))}" imports "${shown(written)}": only files of its folder, ` +
+            `"hsgate/recipes" and the toolkit's other modules can be imported`,
         );
       }
       queue.push(found);
     }
   }
-  const sorted = [...files].sort();
-  return { files: sorted, modules: [...seen], sha256: await digestOfCode(sorted, file) };
+  return [...seen];
 }
 
-/** Rejects files that have changed since they were checked. @throws {OwnStepError} */
-export async function checkUnchanged(file: URL, { files, copies, sha256: before }: CodeFiles): Promise<void> {
-  if (copies !== undefined) return;
-  const now = await digestOfCode(files, file).catch(() => undefined);
-  if (now === before) return;
-  throw refuseCode(file, CHANGED);
+/** Rejects files that have changed since they were read. @throws {OwnStepError} */
+export async function checkUnchanged(file: URL, code: CodeFiles): Promise<void> {
+  if (code.isKept || await isSameCode(code, code.sha256)) return;
+  throw refuseCode(
+    file,
+    `it, or a file that it imports, was changed after it was checked, so it was not run: run "hsgate check", and ` +
+      "start what runs it again unless it reads changed recipes by itself",
+  );
 }
 
-const CHANGED =
-  `it, or a file that it imports, was changed after it was checked, so it was not run: run "hsgate check", and ` +
-  "start what runs it again unless it reads changed recipes by itself";
-
-/** Returns the SHA-256 over names and contents of code files, in hex. @throws {OwnStepError} If one cannot be read. */
-export async function digestOfCode(files: readonly string[], file: URL): Promise<string> {
-  const parts: string[] = [];
-  for (const path of files) {
-    const bytes = await readRegular(path, codeLimits.fileBytes);
-    if (!(bytes instanceof Uint8Array)) {
-      throw refuseCode(file, `"${path.replace(/^.*\//, "")}": ${bytes.refused}`);
-    }
-    parts.push(`${path} ${await sha256(bytes)}`);
+/** Returns whether the files of some code now have this hash. */
+export async function isSameCode({ copies, folder }: CodeFiles, expected: string): Promise<boolean> {
+  const modules = [...copies.keys()];
+  if (modules[0] === undefined) return false;
+  try {
+    const read = await readerOf(new URL(modules[0]), folder);
+    for (const module of modules) await read(module);
+    return (await codeFiles(read.copies, folder)).sha256 === expected;
+  } catch {
+    return false; // a file cannot be read any more
   }
-  return await sha256(parts.join("\n"));
 }
 
 /**
  * Returns the path of a file without links. @throws {OwnStepError} If it is outside a folder, or not a regular file.
  */
 async function realFile(file: URL, module: URL, root: string): Promise<string> {
-  const name = decodeURIComponent(module.pathname);
+  const name = pathOf(module);
   let path: string;
   try {
     path = await Deno.realPath(module);
@@ -242,7 +309,7 @@ async function realFile(file: URL, module: URL, root: string): Promise<string> {
     );
   }
   if (path.startsWith(root)) return path;
-  throw refuseCode(file, `it imports "${name}", which is outside the folder of the recipe`);
+  throw refuseCode(file, outsideText(module));
 }
 
 /** A module in the output of `deno info`. */
@@ -257,15 +324,30 @@ interface Resolved {
   error?: string;
 }
 
-/** Returns the modules that a file imports, by `deno info`, which reads them but runs none. */
-async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<string, Module>> {
-  await using folder = await ownFolder();
+/** Returns the modules that a file imports, by `deno info`, which reads copies and runs none. */
+async function graphOf(
+  file: URL,
+  copies: CodeCopies,
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, Module>> {
+  await using folder = await ownFolder(copies, false);
   const limit = AbortSignal.any([
     AbortSignal.timeout(codeLimits.loadMs),
     ...signal === undefined ? [] : [signal],
   ]);
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", "--quiet", ...offline, ...configFlags(folder.path), file.href],
+  const words = [
+    Deno.execPath(),
+    "info",
+    "--json",
+    "--quiet",
+    ...offline,
+    ...configFlags(folder.path),
+    placeOf(file.href, folder.path),
+  ];
+  const bounds = [codeLimits.memoryMiB * 1024, codeLimits.loadCpuSeconds].map(String);
+  const [command, ...args] = await hasShell() ? [SHELL, "-c", LIMITED, "hsgate", ...bounds, ...words] : words;
+  const child = new Deno.Command(command!, {
+    args,
     cwd: folder.path,
     clearEnv: true,
     env: environment({}),
@@ -276,7 +358,9 @@ async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<str
   });
   const { stdout, stderr } = await child.output();
   if (signal?.aborted) throw refuseCode(file, STOPPED);
-  const text = new TextDecoder().decode(stdout);
+  // The places of copies become the files' own URLs again.
+  const places = JSON.stringify(placeOf("file:///", folder.path)).slice(1, -1);
+  const text = new TextDecoder().decode(stdout).replaceAll(places, "file:///");
   try {
     const { modules }: { modules: Module[] } = JSON.parse(text); // Deno prints only JSON
     return new Map(modules.map((module) => [module.specifier, module]));
@@ -285,6 +369,11 @@ async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<str
     throw refuseCode(file, `its imports cannot be read: ${reason ?? "Deno says nothing about them"}`);
   }
 }
+
+/** Limits memory in KiB and CPU seconds of a program, if the system can. */
+const LIMITED = 'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; shift 2; exec "$@"';
+export const SHELL = "/bin/sh";
+export const hasShell = () => Deno.stat(SHELL).then(() => true, () => false);
 
 const firstLine = (text: string) => text.split("\n")[0]!.trim();
 

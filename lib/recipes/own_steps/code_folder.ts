@@ -17,15 +17,12 @@ const SWEPT_AFTER_MS = 60_000;
 /** Folders of older versions have no lock. */
 const SWEPT_UNLOCKED_AFTER_MS = 24 * 3_600_000;
 
-/** The files that a process may load in addition to the toolkit's. */
-export interface LoadableFiles {
-  /** URLs of the files, as they are imported. */
-  modules: readonly string[];
-  /** Copies of the files, by URL. The process loads the copies instead of the files. */
-  copies?: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
-}
+/** Contents of code files by their URLs. */
+export type CodeCopies = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 
 export const toolkit = new URL("../../../", import.meta.url);
+/** The toolkit's modules and folders of modules. */
+const OURS = ["mod.ts", "lib/", "proto/"].map((name) => new URL(name, toolkit).href);
 
 /** Returns whether a module belongs to the toolkit, which may be imported from anywhere. */
 export function isToolkit(specifier: string): boolean {
@@ -51,9 +48,13 @@ function ownEnvironment(): Record<string, string> {
 /**
  * Creates a folder for one process, with the configuration for its imports.
  *
- * @param code All files that the process may load in addition to the toolkit's; absent if no code runs.
+ * @param copies Code, which is written into the folder.
+ * @param toRun Whether the code runs in the process. It can then load nothing but the copies and the toolkit.
  */
-export async function ownFolder(code?: LoadableFiles): Promise<AsyncDisposable & { path: string }> {
+export async function ownFolder(
+  copies: CodeCopies,
+  toRun: boolean,
+): Promise<AsyncDisposable & { path: string }> {
   const path = await Deno.makeTempDir({ prefix: FOLDER });
   // Locked while this process lives, so that other processes see that the folder is in use.
   const lock = await Deno.open(`${path}/lock`, { write: true, create: true });
@@ -64,13 +65,13 @@ export async function ownFolder(code?: LoadableFiles): Promise<AsyncDisposable &
   try {
     await lock.lock(true);
     await (swept ??= sweepFolders(path));
-    const main = fileUrl(`${path}/main.ts`).href;
+    await writeCopies(copies, path);
     await Deno.writeTextFile(`${path}/deno.json`, JSON.stringify({ nodeModulesDir: "none", lock: false }));
     await Deno.writeTextFile(`${path}/${LOCKED_PACKAGES}`, await lockText());
     // A separate file: for files that a configuration's imports name, Deno uses the configuration next to them.
     await Deno.writeTextFile(
       `${path}/imports.json`,
-      await importsText(code && [...await placesOf(code, path), [main, main]]),
+      await importsText(placesOf([...copies.keys()], path, toRun)),
     );
   } catch (error) {
     await remove();
@@ -79,27 +80,35 @@ export async function ownFolder(code?: LoadableFiles): Promise<AsyncDisposable &
   return { path, [Symbol.asyncDispose]: remove };
 }
 
-/**
- * Returns the location of each module for a process. Writes copies into its folder, with the same relative paths.
- */
-async function placesOf({ modules, copies }: LoadableFiles, folder: string): Promise<[string, string][]> {
-  if (copies === undefined) return modules.map((each) => [each, each]);
-  const common = commonFolder([...copies.keys()]);
-  const places: [string, string][] = [];
+/** Returns the URL of a file's copy, in the folder of a process. The whole path is kept, for relative imports. */
+export const placeOf = (module: string, folder: string) =>
+  `${fileUrl(`${folder}/files/`).href}${module.slice("file:///".length)}`;
+
+async function writeCopies(copies: CodeCopies, folder: string): Promise<void> {
   for (const [module, bytes] of copies) {
-    const place = new URL(module.slice(common.length), fileUrl(`${folder}/copies/`));
+    const place = new URL(placeOf(module, folder));
     await Deno.mkdir(new URL(".", place), { recursive: true });
     await Deno.writeFile(place, bytes);
-    places.push([module, place.href], [place.href, place.href]);
   }
-  return places;
 }
 
-/** Returns the folder that contains all files. */
-function commonFolder(modules: readonly string[]): string {
-  let common = new URL(".", modules[0]).href;
-  while (!modules.every((each) => each.startsWith(common))) common = new URL("..", common).href;
-  return common;
+/** Returns the entries of an import map that lead to copies. The longest matching name counts; null rejects a name. */
+function placesOf(modules: readonly string[], folder: string, toRun: boolean): [string, string | null][] {
+  const place = (module: string) => placeOf(module, folder);
+  const stay = (url: string): [string, string] => [url, url];
+  // Code may import the toolkit by a relative path, which begins at the copy.
+  const ours = OURS.flatMap((each): [string, string][] =>
+    each.startsWith("file:") ? [stay(each), [place(each), each]] : [stay(each)]
+  );
+  const files = "file:///";
+  if (!toRun) return [[files, place(files)], stay(place(files)), ...ours];
+  return [
+    [files, null],
+    ["node:module", null],
+    stay(fileUrl(`${folder}/main.ts`).href),
+    ...modules.flatMap((each): [string, string][] => [[each, place(each)], stay(place(each))]),
+    ...ours,
+  ];
 }
 
 export const LOCKED_PACKAGES = "packages.lock";
@@ -158,11 +167,9 @@ async function sweep(path: string, own: number | null): Promise<void> {
 /**
  * Returns an import map: the toolkit's modules for all files, and the toolkit's packages only for the toolkit.
  *
- * @param modules URLs of the only other files that can be loaded, also by workers and by names computed at run time;
- * each
- * with the URL of the file to load.
+ * @param places Further entries, for the files of code.
  */
-export async function importsText(modules?: readonly [string, string][]): Promise<string> {
+export async function importsText(places: readonly [string, string | null][] = []): Promise<string> {
   const names: Record<string, string> = toolkit.protocol === "file:"
     ? JSON.parse(await Deno.readTextFile(new URL("deno.json", toolkit))).imports
     : { "hsgate": "./mod.ts", "hsgate/recipes": "./lib/recipes/mod.ts" };
@@ -170,13 +177,10 @@ export async function importsText(modules?: readonly [string, string][]): Promis
     [name, target.startsWith("./") ? new URL(target, toolkit).href : target] as const
   );
   const isOwn = (name: string) => /^hsgate(\/|$)/.test(name);
-  const ours = ["mod.ts", "lib/", "proto/"].map((name) => new URL(name, toolkit).href);
   return JSON.stringify({
     imports: {
       ...Object.fromEntries(resolved.filter(([name]) => isOwn(name))),
-      // The longest matching name counts; null rejects every name that begins with it.
-      ...modules !== undefined && { "file:///": null, "node:module": null },
-      ...modules !== undefined && Object.fromEntries([...modules, ...ours.map((each) => [each, each])]),
+      ...Object.fromEntries(places),
     },
     scopes: { [toolkit.href]: Object.fromEntries(resolved.filter(([name]) => !isOwn(name))) },
   });

@@ -7,7 +7,7 @@
  * @module
  */
 import type { StepPermissions } from "../compiled.ts";
-import { type CodeFiles, codeLimits, refuseCode } from "./code_files.ts";
+import { type CodeFiles, codeLimits, hasShell, refuseCode, SHELL } from "./code_files.ts";
 import { configFlags, environment, LOCKED_PACKAGES, ownFolder, toolkit } from "./code_folder.ts";
 import { linesOf } from "./lines.ts";
 import { list, MAKE_CACHE, runWords, stepCache } from "./step_cache.ts";
@@ -52,7 +52,7 @@ interface CodeOptions {
  */
 export async function startCode(file: URL, options: CodeOptions): Promise<CodeProcess> {
   const { signal, mark, onPrinted = () => {} } = options;
-  const folder = await ownFolder(options.code);
+  const folder = await ownFolder(options.code.copies, true);
   const id = crypto.randomUUID();
   let child: Deno.ChildProcess;
   try {
@@ -157,7 +157,7 @@ function endProcess(pid: number): void {
  * started it still runs. If the program was killed, the shell ends the code and everything that it has started, and
  * removes its folder. On Linux the shell checks the parent of the code's process, because a process id may be reused.
  */
-const SHELL = `folder=$4 real=$6 analysis=$7 linked=$8
+const START = `folder=$4 real=$6 analysis=$7 linked=$8
 ${MAKE_CACHE}
 ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/null
 (
@@ -196,14 +196,12 @@ async function spawn(
     `${folder}/main.ts`,
   ];
   // Buffers are not part of the JavaScript heap, so the system has to limit them.
-  const shell = "/bin/sh";
-  const hasShell = await Deno.stat(shell).then(() => true, () => false);
   const env = { ...environment(permissions), [MARKER]: id };
   const bounds = [memoryMiB * 1024, cpuSeconds, Deno.pid, folder, id].map(String);
-  const cache = hasShell ? await stepCache({ toolkit, environment: environment({}) }) : undefined;
+  const cache = await hasShell() ? await stepCache({ toolkit, environment: environment({}) }) : undefined;
   const [command, ...args] = cache === undefined
     ? words
-    : [shell, "-c", SHELL, "hsgate", ...bounds, cache.real, cache.analysis, list(cache.linked), ...words];
+    : [SHELL, "-c", START, "hsgate", ...bounds, cache.real, cache.analysis, list(cache.linked), ...words];
   return new Deno.Command(command!, {
     args,
     cwd: new URL(".", file),

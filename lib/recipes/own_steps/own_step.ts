@@ -30,7 +30,7 @@ export interface OwnStep extends StepDescription {
 interface LoadOptions {
   /** The folder of the recipe, which imports must not leave. @default the folder of the file */
   folder?: URL;
-  /** Code to load instead of the files; its imports were checked. */
+  /** Code to load instead of reading the files; its imports were checked. */
   code?: CodeFiles;
   /** How long loading may take, milliseconds. @default 30 s */
   loadMs?: number;
@@ -56,11 +56,14 @@ export async function describeOwnStep(file: URL, options: LoadOptions = {}): Pro
 }
 
 /**
- * Loads a recipe's file in a process without permissions, and resolves to its default export, or `null`.
+ * Loads a recipe's file in a process without permissions, and resolves to its default export, or `null`, and its code.
  *
  * @throws {OwnStepError} If the file cannot be loaded, or imports something that it may not.
  */
-export async function readExport(file: URL, options: LoadOptions = {}): Promise<unknown> {
+export async function readExport(
+  file: URL,
+  options: LoadOptions = {},
+): Promise<{ value: unknown; code: CodeFiles }> {
   const code = options.code ?? await findCode(file, options.folder ?? new URL(".", file), options.signal);
   const main = `import { hand } from ${ourMain};\n` +
     `import * as module from ${JSON.stringify(file.href)};\nhand(module.default);\n`;
@@ -69,7 +72,7 @@ export async function readExport(file: URL, options: LoadOptions = {}): Promise<
     main,
     take: (message) => message.type === "exported" ? { value: message.value } : undefined,
   });
-  return value;
+  return { value, code };
 }
 
 const ourMain = JSON.stringify(import.meta.resolve("./step_main.ts"));

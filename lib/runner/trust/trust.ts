@@ -8,11 +8,17 @@
  */
 import { fileUrl, MOST_BYTES, readText } from "../../recipes/recipe_files.ts";
 import { sha256 } from "../../sha256.ts";
-import { codeOfCopies, digestOfCode, findCode, keepCode } from "../../recipes/own_steps/code_files.ts";
+import {
+  type CodeFiles,
+  codeOfCopies,
+  isSameCode,
+  keepCode,
+  refuseCode,
+} from "../../recipes/own_steps/code_files.ts";
 import { type Power, powerKey, powersOf, powerText } from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
 import { loadFile } from "../../recipes/load_recipe.ts";
-import type { CompiledRecipe, CompileOptions, StepCode } from "../../recipes/mod.ts";
+import type { CompiledRecipe, CompileOptions } from "../../recipes/mod.ts";
 import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";
 import { distrustOfChecked } from "../../owned_files.ts";
 import { shellHint } from "../../shell_words.ts";
@@ -62,7 +68,7 @@ export class Trust {
     if (!(bytes instanceof Uint8Array) || await sha256(new TextDecoder().decode(bytes)) !== record.sha256) {
       return false;
     }
-    return await isSameCode(record, file);
+    return await hasSameCode(record, file);
   }
 
   /** Returns which file of a trusted recipe others could write to, why, and what to do; `undefined` if there is none. */
@@ -79,9 +85,8 @@ export class Trust {
     if (record === undefined) return { standing: "unknown", wanted: needed };
     const exposed = await exposureOf(record, recipe.file);
     if (exposed !== undefined) return { standing: "changed", wanted: needed, exposed };
-    const known = new Set(record.code.map(({ sha256 }) => sha256));
-    const isSame = recipe.sha256 === record.sha256 && await isSameCode(record, recipe.file) &&
-      codeOf(recipe).every((code) => code !== "unread" && known.has(code.sha256));
+    const isSame = recipe.sha256 === record.sha256 && await hasSameCode(record, recipe.file) &&
+      hasCodeOf(recipe, record);
     const isCovered = needed.every((power) => record.powers.includes(powerKey(power)));
     if (isSame && isCovered) return { standing: "trusted", wanted: [] };
     return { standing: "changed", wanted: needed };
@@ -92,20 +97,23 @@ export class Trust {
     const record = await this.recordOf(file);
     if (record?.text === undefined) return undefined;
     const folder = new URL(".", fileUrl(file));
-    const kept = new Map(record.code.flatMap(({ copies, ...code }) => {
-      if (copies?.[0] === undefined) return [];
-      const own = codeOfCopies(copies, folder, { ...code, modules: [] });
-      return [[own.modules[0], own] as const];
-    }));
-    const isKept = kept.size === record.code.length;
-    if (!isKept && (await exposureOf(record, file) !== undefined || !await isSameCode(record, file))) {
-      return undefined;
+    const kept = new Map<string, CodeFiles>();
+    for (const { copies = [] } of record.code) {
+      const code = await codeOfCopies(copies, folder);
+      const [first] = code.copies.keys();
+      if (first !== undefined) kept.set(first, code);
     }
     const found = await loadFile(file, {
       ...options,
       mayRunCode: (each) => each === file || this.isUnchanged(each),
-      codeOf: ({ href }) => kept.get(href),
+      // The file itself is never read instead: it may contain anything.
+      codeOf: (each) => {
+        const code = kept.get(each.href);
+        if (code === undefined) throw refuseCode(each, "the record of its trust has no copy of it");
+        return code;
+      },
     }, record.text);
+    if (!hasCodeOf(found, record)) return undefined;
     const wanted = powersOf(found).filter(({ needsTrust }) => needsTrust).map(powerKey);
     return wanted.every((key) => record.powers.includes(key)) ? found : undefined;
   }
@@ -159,16 +167,11 @@ export async function offerTrust(
     if (offers.has(path)) continue;
     const recipe = await loadFile(next, options);
     const folder = new URL(".", fileUrl(next));
-    const own = next.endsWith(".ts") ? [await findCode(fileUrl(next), folder, options.signal)] : [];
-    const code = [...own, ...codeOf(recipe).filter((each) => each !== "unread")];
+    const code = codeOf(recipe).filter((each) => each !== "unread");
     const powers = powersOf(recipe);
     const record: TrustRecord = {
       sha256: recipe.sha256,
-      code: await Promise.all(code.map(async (each) => ({
-        files: each.files,
-        sha256: each.sha256,
-        copies: await keepCode(fileUrl(next), folder, each),
-      }))),
+      code: code.map((each) => ({ sha256: each.sha256, copies: keepCode(each.copies, folder) })),
       powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
       trustedAt: new Date(options.at).toISOString(),
       text: await textOf(next, recipe.sha256),
@@ -201,27 +204,41 @@ export function untrustedText(
     `(${powers}); check the file, then run "hsgate trust ${shellHint(file)}"`;
 }
 
-function codeOf({ steps, notify = [] }: CompiledRecipe): (StepCode | "unread")[] {
+/** Returns all code of a recipe: its own if it is TypeScript, and that of its custom steps. */
+function codeOf(
+  { code, steps, notify = [] }: CompiledRecipe,
+): (NonNullable<CompiledRecipe["code"]> | "unread")[] {
   const all = [
     ...steps,
     ...notify.flatMap(({ step, channels = [] }) => [step, ...channels.map(({ step }) => step)]),
   ];
-  return all.flatMap(({ code }) => code ?? []);
+  return [...code === undefined ? [] : [code], ...all.flatMap(({ code }) => code ?? [])];
+}
+
+/** Returns whether a record contains all code of a compiled recipe. */
+function hasCodeOf(recipe: CompiledRecipe, record: TrustRecord): boolean {
+  const known = new Set(record.code.map(({ sha256 }) => sha256));
+  return codeOf(recipe).every((code) => code !== "unread" && known.has(code.sha256));
 }
 
 /** Returns which file of a recipe others could write to or replace, why, and what to do; nothing if there is none. */
 async function exposureOf({ code }: Pick<TrustRecord, "code">, file: string): Promise<string | undefined> {
-  for (const path of new Set([file, ...code.flatMap(({ files }) => files)])) {
+  const folder = new URL(".", fileUrl(file));
+  const paths = code.flatMap(({ copies = [] }) =>
+    copies.map(({ name }) => decodeURIComponent(new URL(name, folder).pathname))
+  );
+  for (const path of new Set([file, ...paths])) {
     const why = await distrustOfChecked(path);
     if (why !== undefined) return `"${path}": ${why}`;
   }
   return undefined;
 }
 
-async function isSameCode({ code }: TrustRecord, file: string): Promise<boolean> {
-  for (const { files, sha256 } of code) {
-    const now = await digestOfCode(files, fileUrl(file)).catch(() => undefined);
-    if (now !== sha256) return false;
+/** Returns whether the files of a recipe's code are those on record. */
+async function hasSameCode({ code }: TrustRecord, file: string): Promise<boolean> {
+  const folder = new URL(".", fileUrl(file));
+  for (const { copies = [], sha256 } of code) {
+    if (!await isSameCode(await codeOfCopies(copies, folder), sha256)) return false;
   }
   return true;
 }

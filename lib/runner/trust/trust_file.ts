@@ -19,10 +19,10 @@ export interface TrustRecord {
   /** SHA-256 of the recipe's text, in hex. */
   sha256: string;
   /**
-   * Code files, each group with a SHA-256 over names and contents, in hex. The copies let a scheduler keep running
-   * this version; older records have none.
+   * Code, each group of files with a SHA-256 over names and contents, in hex. The copies let a scheduler keep running
+   * this version; older records have none, and end with the next check.
    */
-  code: readonly { files: readonly string[]; sha256: string; copies?: KeptCode }[];
+  code: readonly { sha256: string; copies?: KeptCode }[];
   /** Keys of the powers that were shown. */
   powers: readonly string[];
   /** ISO 8601 in UTC. */
