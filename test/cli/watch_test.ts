@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { ProtocolError } from "../../lib/errors.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { lineOf } from "../../tasks/commands/watch/board.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
@@ -120,4 +121,23 @@ Deno.test("a line about a broker queue says how many more brokers there are", ()
     } as unknown as TransportEvent);
   assertEquals(line(5), "00700.HK  buy brokers 1000 1001 1002 1003 1004");
   assertEquals(line(8), "00700.HK  buy brokers 1000 1001 1002 1003 1004 and 3 more");
+});
+
+Deno.test("a line about an order says that its time is wrong, or that it names another account", () => {
+  const data = { symbol: "00700.HK", side: "buy", orderId: "7", quantity: "100" };
+  const line = (event: Record<string, unknown>) => lineOf(event as unknown as TransportEvent);
+  const order = { type: "order", sentAt: 0, data };
+  assertEquals(line(order), "order 7  buy 00700.HK  changed 100");
+  assertEquals(
+    line({ ...order, offMs: -7_200_000 }),
+    "order 7  buy 00700.HK  changed 100  (its time is 120 minutes behind the broker's clock: check the orders)",
+  );
+  assertStringIncludes(line({ ...order, offMs: 9e15 })!, "its time is more than a day ahead of the broker's");
+  const error = new ProtocolError("no", { code: "other-account" });
+  const unread = { type: "unknown", expected: "order", notifyType: 1, payloadType: "", sentAt: 0 };
+  assertEquals(
+    line({ ...unread, error }),
+    "an order push names another account than yours, or none: check the orders",
+  );
+  assertStringIncludes(line(unread)!, "cannot be read: check the orders");
 });

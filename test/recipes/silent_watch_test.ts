@@ -7,6 +7,8 @@ import { tradedMs } from "../../lib/recipes/kinds/trading_hours.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { PASSWORD, simulate } from "../cli/support.ts";
 import { temporaryFolder } from "../runner/support.ts";
+import { push as pushOf, startPushFarEnd } from "../support/push_far_end.ts";
+import { waitUntil } from "../support/waits.ts";
 import { startSilentProxy } from "../support/silent_proxy.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { type Noted, stepContext } from "./support.ts";
@@ -90,4 +92,67 @@ steps:
     const result = await running as Recorded; // its output
     assertEquals([result.ok, result.gaps[0]?.quiet], [ok, quiet]);
   });
+}
+
+Deno.test("watch records the marks of pushes, and a push with an impossible time ends nothing", async () => {
+  const now = at("2025-08-15T10:30+08:00");
+  await using simulator = await simulate();
+  await using farEnd = startPushFarEnd();
+  const { gatewayUrl: url, tradePasswordKey } = simulator.info;
+  const push = `127.0.0.1:${farEnd.port}`;
+  await using client = createClient(gateway({ url, push, tradePasswordKey }), {
+    tradePassword: PASSWORD,
+    fundAccounts: ["88001"],
+    machine: { now: () => now },
+  });
+  using folder = temporaryFolder();
+  const noted: Noted = { artifacts: [], logs: [] };
+  let end = () => {};
+  const recipe = await compileRecipe(
+    `name: test
+steps:
+  - { id: rec, uses: watch, with: { securities: [], orders: true, for: 10m, out: pushes } }
+`,
+    "test.yaml",
+  );
+  const context = {
+    out: folder.path,
+    now: () => now,
+    client: () => Promise.resolve(client),
+    sleep: () => new Promise<void>((resolve) => end = resolve),
+  };
+  const running = recipe.steps[0]!.run(stepContext(undefined, context, noted));
+  const far = await farEnd.next();
+  const order = (entrustNo: string, time: number, fundAccount = "88001") =>
+    pushOf(1, "TradeStockDeliverNotify", { fundAccount, stockCode: "00700.HK", entrustNo }, time);
+  const times = [Number.MAX_SAFE_INTEGER, 0, now - 7_200_000];
+  await far.send(order("1", now), ...times.map((time, index) => order(`off-${index}`, time)));
+  await far.send(order("8", now, "99009"), order("2", now));
+  const rows = (name: string): Record<string, unknown>[] => {
+    const path = [...walkFiles(folder.path)].find((each) => each.endsWith(`/${name}.jsonl`));
+    if (path === undefined) return [];
+    return Deno.readTextFileSync(path).trimEnd().split("\n").map((line) => JSON.parse(line));
+  };
+  await waitUntil("the last order is recorded", () => rows("order").some(({ orderId }) => orderId === "2"));
+  end();
+  const result = await running as Recorded; // its output
+  assertEquals(rows("order").map(({ orderId }) => orderId), ["1", "off-0", "off-1", "off-2", "2"]);
+  assertEquals(rows("order").map(({ offMs }) => typeof offMs), [
+    "undefined",
+    ...Array(3).fill("number"),
+    "undefined",
+  ]);
+  assertEquals(rows("unknown").map(({ expected, error }) => [expected, error]), [["order", "other-account"]]);
+  const gaps = rows("gap").map(({ from, to }) => at(String(to)) - at(String(from)));
+  assertEquals(gaps.slice(0, 2), [86_400_000, 86_400_000]);
+  assert(gaps[2]! > 7_000_000 && gaps[2]! < 7_300_000, String(gaps[2]));
+  assertEquals([result.ok, result.gaps.length, result.counts.order], [false, 3, 5]);
+});
+
+function* walkFiles(folder: string): Generator<string> {
+  for (const { name, isDirectory } of Deno.readDirSync(folder)) {
+    const path = `${folder}/${name}`;
+    if (isDirectory) yield* walkFiles(path);
+    else yield path;
+  }
 }

@@ -157,10 +157,21 @@ async function record(event: TransportEvent, { files, result, context, types }: 
     }
     default: {
       result.counts[event.type] = (result.counts[event.type] ?? 0) + 1;
-      const row = event.type === "unknown"
-        ? { at, notifyType: event.notifyType, payloadType: event.payloadType }
-        : { at, sentAt: event.sentAt, ...event.data };
-      await files.add(event.type, row);
+      const { type, sentAt, offMs } = event;
+      const marks = offMs === undefined ? {} : { offMs };
+      const row = type === "unknown"
+        ? {
+          at,
+          sentAt,
+          notifyType: event.notifyType,
+          payloadType: event.payloadType,
+          ...event.expected !== undefined && { expected: event.expected },
+          ...event.error?.code !== undefined && { error: event.error.code },
+          ...marks,
+        }
+        // The marks come last, because the push's own members must not replace them.
+        : { at, sentAt, ...event.data, ...marks };
+      await files.add(type, row);
     }
   }
 }

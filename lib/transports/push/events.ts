@@ -12,7 +12,10 @@ import type { PushEvent } from "../../operations/pushes.ts";
  */
 export interface GapEvent {
   type: "gap";
-  /** Time of the last byte before the break, Unix milliseconds. */
+  /**
+   * Time of the last byte before the break, Unix milliseconds. If a push had a wrong time, its distance from the
+   * broker's clock before `to`, and at most a day.
+   */
   from: number;
   /** When the connection worked again, including subscriptions, Unix milliseconds. */
   to: number;
@@ -89,3 +92,10 @@ export type TransportEvent =
   | UnknownEvent
   | ConflatedEvent
   | DroppedEvent;
+
+/** Returns the mark `offMs` in words: "180 minutes behind the broker's clock". */
+export function offTimeText(offMs: number, clock = "the broker's clock"): string {
+  const minutes = Math.round(Math.abs(offMs) / 60_000);
+  const span = minutes > 1440 ? "more than a day" : `${minutes} minutes`;
+  return `${span} ${offMs < 0 ? "behind" : "ahead of"} ${clock}`;
+}

@@ -8,7 +8,7 @@
 import { BrokerError, BusyError, LoginRefusedError, RejectedError, TransportError } from "../../errors.ts";
 import { orAborted, systemMachine, waitUnlessAborted } from "../../time.ts";
 import { type Envelopes, loadEnvelopes, type Notify } from "../../wire/envelope.ts";
-import type { ConnectionEvent, GapEvent, TransportEvent } from "./events.ts";
+import { type ConnectionEvent, type GapEvent, offTimeText, type TransportEvent } from "./events.ts";
 import { PushQueue, type PushQueueOptions, type PushQueueStats } from "./queue.ts";
 import { createPushReader, hashOf, OTHER_ACCOUNT, PushGuard, type PushReader } from "./reader.ts";
 import { backoffMs, HourlyLimit, longestPause, type ReconnectOptions } from "./reconnect.ts";
@@ -113,6 +113,9 @@ export function openPushStream(options: PushStreamOptions): PushStream {
 export function pushStreamOf(source: PushSource, hooks: PushHooks): PushStream {
   return new SourcePushStream(source, hooks);
 }
+
+/** Longest gap that a push with a wrong time reports: a day, because lists of today's orders show no more. */
+const MOST_GAP_MS = 86_400_000;
 
 const isUnreadOrder = (event: TransportEvent) => event.type === "unknown" && event.expected === "order";
 
@@ -300,12 +303,12 @@ class SourcePushStream implements PushStream {
    */
   #suspect(offMs: number): void {
     const to = this.#options.now();
-    const minutes = Math.round(Math.abs(offMs) / 60_000);
     const clock = this.#guard.isTold
       ? "the broker's clock"
       : "this machine's clock, and no answer has contained the broker's time";
-    const reason = `the time of a push is ${minutes} minutes ${offMs < 0 ? "behind" : "ahead of"} ${clock}`;
-    const gap: GapEvent = { type: "gap", from: to - Math.abs(offMs), to, reason };
+    const reason = `the time of a push is ${offTimeText(offMs, clock)}`;
+    // The sender chooses the time of a push, and it can be one that no calendar has.
+    const gap: GapEvent = { type: "gap", from: to - Math.min(Math.abs(offMs), MOST_GAP_MS), to, reason };
     this.#options.onGap?.(gap);
     this.#emit(gap);
   }

@@ -6,7 +6,12 @@
 import { isZero } from "../../../lib/decimal.ts";
 import type { PushEvent } from "../../../lib/operations/pushes.ts";
 import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
-import type { ConnectionEvent, TransportEvent } from "../../../lib/transports/push/events.ts";
+import {
+  type ConnectionEvent,
+  offTimeText,
+  type TransportEvent,
+} from "../../../lib/transports/push/events.ts";
+import { OTHER_ACCOUNT } from "../../../lib/transports/push/reader.ts";
 import type { Host } from "../../terminal/host.ts";
 import { chooseColumns, type Column, fit, paint, plain, tableLines } from "../../terminal/print.ts";
 import { changePercent, priceText, quoteColumns, shortCount } from "../quote/line.ts";
@@ -102,8 +107,14 @@ export class Board {
   }
 }
 
-/** Formats an event as one line; `undefined` if it is not news for a user. */
+/** Formats an event as one line, with its marks; `undefined` if it is not news for a user. */
 export function lineOf(event: TransportEvent): string | undefined {
+  const line = newsOf(event);
+  if (line === undefined || !("offMs" in event) || event.offMs === undefined) return line;
+  return `${line}  (its time is ${offTimeText(event.offMs)}: check the orders)`;
+}
+
+function newsOf(event: TransportEvent): string | undefined {
   switch (event.type) {
     case "order":
       return orderLine(event.data);
@@ -138,9 +149,10 @@ export function lineOf(event: TransportEvent): string | undefined {
     case "connection":
       return connectionLine(event);
     case "unknown":
-      return event.expected === "order"
-        ? "an order changed, but the push cannot be read: check the orders"
-        : undefined;
+      if (event.expected !== "order") return undefined;
+      return event.error?.code === OTHER_ACCOUNT
+        ? "an order push names another account than yours, or none: check the orders"
+        : "an order changed, but the push cannot be read: check the orders";
     case "conflated":
       return undefined;
     case "dropped":

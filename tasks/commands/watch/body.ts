@@ -65,9 +65,11 @@ interface Show {
 const clockOf = (host: Host) => clockText(host.now());
 
 function jsonLines(host: Host): Show {
-  // JSON.stringify drops errors, so keep the message.
+  // JSON.stringify drops errors, so keep the message and the code.
   const shown = (_key: string, value: unknown) => value instanceof Error ? value.message : value;
-  return { start() {}, take: (event) => host.out(JSON.stringify(event, shown)), end() {} };
+  const withCode = (event: TransportEvent) =>
+    "error" in event && event.error !== undefined ? { ...event, code: event.error.code } : event;
+  return { start() {}, take: (event) => host.out(JSON.stringify(withCode(event), shown)), end() {} };
 }
 
 function plainLines(host: Host): Show {
