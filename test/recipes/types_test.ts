@@ -574,3 +574,22 @@ Deno.test("a check rejects a wait for the fees of a session that no slot has, an
 Deno.test("every built-in step except run describes its output", () => {
   for (const { name, output } of stepKinds.values()) assertEquals(output === undefined, name === "run", name);
 });
+
+Deno.test("a short expression cannot build a type that no memory holds", async () => {
+  // Each layer uses the one before twice, so thirty layers have 2^30 parts.
+  const layers = (body: string) => `[1]${`.map(v, ${body})`.repeat(30)}`;
+  const conditions = [
+    `size(${layers("{'x': v, 'y': v}")}) > 0`,
+    `size(${layers("[v, {'x': v}]")}) > 0`,
+    `size(${layers("true ? {'x': v, 'y': v} : {'z': v}")}) > 0`,
+    `size(${layers("cel.bind(w, {'x': v, 'y': v}, [w, w])")}) > 0`,
+    `size(${"[".repeat(20)}1${"]".repeat(20)}) > 0`,
+  ];
+  for (const condition of conditions) {
+    const text = `${STEPS}  - { id: last, uses: account.funds, with: { market: hk }, if: ${
+      JSON.stringify(`\${{ ${condition} }}`)
+    } }\n`;
+    const { steps } = await compileRecipe(text, "types.yaml");
+    assertEquals(steps.at(-1)?.id, "last", condition.slice(0, 40));
+  }
+});

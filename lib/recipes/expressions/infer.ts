@@ -10,6 +10,7 @@ import { isDate } from "../../calendars/check_data.ts";
 import { isDecimal } from "../../decimal.ts";
 import {
   ANY,
+  bounded,
   DATE,
   describe,
   FLAG,
@@ -95,7 +96,11 @@ function combinationsOf(types: readonly Type[]): Type[][] {
   );
 }
 
-function celName(type: Type): string {
+/** Lists in lists deeper than this are not told apart. */
+const MOST_LEVELS = 8;
+
+function celName(type: Type, level = 0): string {
+  if (level > MOST_LEVELS) return "dyn";
   switch (type.kind) {
     case "text":
       return "string";
@@ -108,7 +113,7 @@ function celName(type: Type): string {
     case "null":
       return "null";
     case "list":
-      return type.of.kind === "any" ? "list" : `list<${celName(type.of)}>`;
+      return type.of.kind === "any" ? "list" : `list<${celName(type.of, level + 1)}>`;
     case "record":
     case "map":
       return "map";
@@ -203,7 +208,7 @@ class Reader {
       case "?:": {
         const [condition, yes, no] = node.args;
         this.#expectFlag(condition, scope, 'before "?"');
-        return oneOf([this.typeOf(yes, scope), this.typeOf(no, scope)]);
+        return bounded(oneOf([this.typeOf(yes, scope), this.typeOf(no, scope)]));
       }
       case "&&":
       case "||":
@@ -218,10 +223,10 @@ class Reader {
           this.#wrong(node, `"-" does not go with ${describe(type)}`);
       }
       case "list":
-        return {
+        return bounded({
           kind: "list",
           of: node.args.length === 0 ? ANY : oneOf(node.args.map((each) => this.typeOf(each, scope))),
-        };
+        });
       case "map":
         return this.#map(node, scope);
       case "call":
@@ -302,7 +307,7 @@ class Reader {
       [key.op === "value" ? key.args : undefined, this.typeOf(value, scope)] as const
     );
     const isPlain = entries.every((entry): entry is [string, Type] => typeof entry[0] === "string");
-    return isPlain ? recordOf(Object.fromEntries(entries)) : { kind: "map", of: ANY };
+    return isPlain ? bounded(recordOf(Object.fromEntries(entries))) : { kind: "map", of: ANY };
   }
 
   #binary(node: Exclude<ASTNode, { op: "value" | "id" }>, scope: Scope): Type {
@@ -450,7 +455,7 @@ class Reader {
     }
     if (name === "filter") return { kind: "list", of: item };
     if (name !== "map" || last === undefined) return FLAG;
-    return { kind: "list", of: this.typeOf(last, inner) };
+    return bounded({ kind: "list", of: this.typeOf(last, inner) });
   }
 
   #wrongCall({ name, node, args, types, receiver }: {

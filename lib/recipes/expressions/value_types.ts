@@ -56,9 +56,68 @@ export const recordOf = (members: Readonly<Record<string, Type>>): Type => ({ ki
 export function oneOf(types: readonly Type[]): Type {
   const flat = types.flatMap((type) => type.kind === "union" ? type.of : [type]);
   if (flat.some(({ kind }) => kind === "any")) return ANY;
-  const distinct = [...new Map(flat.map((type) => [JSON.stringify(type), type])).values()];
+  if (numbers.count > MOST_FORMS) numbers = new TypeNumbers();
+  const distinct = [...new Map(flat.map((type) => [numbers.of(type), type])).values()];
   return distinct.length === 1 ? distinct[0]! : { kind: "union", of: distinct };
 }
+
+/** Most parts of a type that an expression builds. A broker's row has about a hundred. */
+const MOST_PARTS = 2_000;
+
+const sizes = new WeakMap<Type, number>();
+
+/** Returns the number of parts of a type; a part that occurs several times counts each time. */
+function sizeOf(type: Type): number {
+  let size = sizes.get(type);
+  if (size === undefined) {
+    size = 1;
+    for (const part of partsOf(type)) size = Math.min(size + sizeOf(part), Number.MAX_SAFE_INTEGER);
+    sizes.set(type, size);
+  }
+  return size;
+}
+
+function partsOf(type: Type): readonly Type[] {
+  if (type.kind === "list" || type.kind === "map") return [type.of];
+  if (type.kind === "union") return type.of;
+  return type.kind === "record" ? Object.values(type.members) : [];
+}
+
+/**
+ * Returns a type that an expression builds; an unknown type if it has too many parts. Each level of an expression can
+ * use the level before several times, so a short text could build a type that no memory holds.
+ */
+export const bounded = (type: Type): Type => sizeOf(type) > MOST_PARTS ? ANY : type;
+
+/** Numbers of types; equal types have equal numbers. */
+class TypeNumbers {
+  readonly #ofType = new WeakMap<Type, number>();
+  readonly #ofForm = new Map<string, number>();
+
+  of(type: Type): number {
+    let number = this.#ofType.get(type);
+    if (number === undefined) {
+      // Parts are written as their numbers, so a part that many types share is written once.
+      const names = type.kind === "record" ? Object.keys(type.members) : [];
+      const parts = partsOf(type);
+      const form = JSON.stringify(
+        parts.length === 0 ? type : [type.kind, names, parts.map((part) => this.of(part))],
+      );
+      number = this.#ofForm.get(form) ?? this.#ofForm.size;
+      this.#ofForm.set(form, number);
+      this.#ofType.set(type, number);
+    }
+    return number;
+  }
+
+  get count(): number {
+    return this.#ofForm.size;
+  }
+}
+
+/** Number of forms from which on the numbers begin anew, so that a long-running process does not keep every type. */
+const MOST_FORMS = 100_000;
+let numbers = new TypeNumbers();
 
 /** Returns the types that a value may have. */
 export const variantsOf = (type: Type): readonly Type[] => type.kind === "union" ? type.of : [type];
