@@ -15,48 +15,8 @@ import { replaceFile } from "../lib/private_files.ts";
 import { withoutCredentials } from "../lib/redact.ts";
 import { shownText } from "../lib/shown_text.ts";
 import { startSimulator } from "../lib/simulator/mod.ts";
-
-/**
- * A Saturday at noon: every market's last session is over and cleared, so the last five trading days are complete
- * with their fees. The day before is the last one with real bars.
- */
-const DEFAULT_CLOCK = "2025-08-16T12:00:00+08:00";
-
-const HELP = `Starts a simulated broker for trials and tests: one account behind the ports of a gateway
-and behind those of the platform. Nothing here reaches a real broker.
-
-Usage: deno task sim [flags]
-
-  --http-port N           HTTP port, 0 for a free one          (default 11111)
-  --push-port N           TCP push port, 0 for a free one      (default 11112)
-  --platform-port N       HTTP port of the platform, or 0      (default 0)
-  --trade-port N          port of its trade sockets, or 0      (default 0)
-  --hq-port N             port of its market sockets, or 0     (default 0)
-  --hostname H            address to listen on                 (default 127.0.0.1)
-  --names LIST            further names by which clients may call, such as that of a container
-  --seed S                what prices and fills follow from    (default 1)
-  --days N                trading days of history per market   (default 250)
-  --fills-per-day N       fills per market on each of them     (default 6)
-  --clock ISO             simulated time of the start          (default ${DEFAULT_CLOCK})
-  --push-interval-ms N    between two looks at the market      (default 1000)
-  --heartbeat-sec N       between heartbeats on the sockets    (default 30)
-  --allowed-ips LIST      addresses that the platform serves   (default all)
-  --bound-devices LIST    device numbers that may log in there (default any)
-  --info FILE             writes the line of JSON there too
-  --help                  shows this text
-
-The line of JSON on the standard output says how to reach both sides:
-  {"gatewayUrl":"http://127.0.0.1:11111","pushAddress":"127.0.0.1:11112","tradePassword":"…",
-   "tradePasswordKey":"…","seed":1,"clock":"${DEFAULT_CLOCK}",
-   "authUrl":"http://127.0.0.1:40001","tradeServer":"127.0.0.1:40002","hqServer":"127.0.0.1:40003",
-   "developerPrivateKey":"…PKCS#8 PEM…","platformPublicKey":"…Base64 of the SPKI…",
-   "countryCode":"CHN","mobile":"…","loginPassword":"…","controlToken":"…"}
-Keys and passwords follow from the seed and protect nothing. Faults are armed at /control/faults with the
-header "authorization: Bearer CONTROLTOKEN"; the token is new at every start. Web pages are never answered.
-
-Example: during trading hours, on free ports, with quotes four times a second
-  deno task sim --http-port 0 --push-port 0 --clock 2025-08-15T10:00:00+08:00 --push-interval-ms 250
-`;
+import { DEFAULT_CLOCK, flagNames, sim } from "./commands/sim.ts";
+import { helpOf } from "./terminal/help.ts";
 
 /** A flag that cannot be used. */
 class FlagError extends Error {}
@@ -64,25 +24,6 @@ class FlagError extends Error {}
 const out = (text: string) => console.log(shownText(text));
 /** Errors repeat flags as they were given, and a mistyped one may be an address with a password. */
 const note = (text: string) => console.error(shownText(withoutCredentials(text)));
-
-const FLAGS = [
-  "http-port",
-  "push-port",
-  "platform-port",
-  "trade-port",
-  "hq-port",
-  "hostname",
-  "names",
-  "seed",
-  "days",
-  "fills-per-day",
-  "clock",
-  "push-interval-ms",
-  "heartbeat-sec",
-  "allowed-ips",
-  "bound-devices",
-  "info",
-];
 
 interface Flags {
   httpPort: number;
@@ -108,7 +49,7 @@ function readFlags(args: string[]): Flags | undefined {
   const unknown = (argument: string) => {
     throw new FlagError(`"${argument}" is not a flag`);
   };
-  const given = parseArgs(args, { string: FLAGS, boolean: ["help"], unknown });
+  const given = parseArgs(args, { string: flagNames, boolean: ["help"], unknown });
   if (given.help === true) return undefined;
   const text = (name: string): string | undefined => {
     const value = given[name];
@@ -212,7 +153,7 @@ async function run(flags: Flags): Promise<void> {
 export async function main(args: string[]): Promise<number> {
   try {
     const flags = readFlags(args);
-    if (flags === undefined) out(HELP);
+    if (flags === undefined) out(helpOf(sim));
     else await run(flags);
     return 0;
   } catch (error) {

@@ -114,7 +114,7 @@ unless its days and hours are valid, its version is newer, it covers at least th
 range, it changes no past day, and it changes no more other days than --max-changes.
 
 The calendar is kept in the same file as your overrides, together with the previous
-one. A newer calendar of a newer toolkit replaces it.`,
+one. If a newer toolkit contains a newer calendar, that one is used instead.`,
   flags: updateFlags,
   without: unconnected,
   exits: [],

@@ -40,13 +40,14 @@ export const exportDayBook = command({
   summary: "export fills, orders, fund journal and fees of trading days, with checks",
   usage: "",
   args: [0, 0],
-  details: `Files appear whole or not at all. The command lists the differences that its checks
-find, and ends with exit code 7. The next export keeps final days as they are. It reads
+  details: `Files appear whole or not at all. If its checks find differences, the command lists them
+and ends with exit code 7. The next export keeps final days as they are. It reads
 days with differences and provisional days again.
 
-A reading that lacks rows or amounts of an earlier one does not replace it: the export
-writes it beside the day, as 2025-08-15.disputed-1, and names each missing row. If the
-broker rejects a list, the export names the list, and the day stays provisional. For an
+If the export misses a row of an earlier export, or finds smaller amounts, it keeps the
+earlier files and writes the new ones beside them, as 2025-08-15.disputed-1. It names
+each missing row. If the broker rejects the request for a list, the export names the
+list, and the day stays provisional. For an
 account without futures use --accounts securities.
 
 A folder belongs to one account; the export rejects another one. Memory use grows by

@@ -50,9 +50,12 @@ crontab line starts it. --manual, or a recipe without a schedule, makes a manual
 with a key of its own. A recipe that writes needs a store.
 
 --if-new is for crontabs and timers, which check more often than there are slots: a
-second start then exits 0. If nobody has started the latest slot, its day is over and
-the recipe reads data that the broker reports only for the present, hsgate makes a
-manual run for now instead. With --if-new or --force-deadline it does not.
+second start then exits 0.
+
+hsgate makes a manual run for now, instead of running the latest slot, if all of this
+is true: nobody has started the slot, its day is over, and the recipe reads data that
+the broker reports only for the present. With --if-new or --force-deadline it never
+makes that manual run.
 
 --force-deadline ignores the recipe's "deadline". The recipe's "misfire" setting decides
 whether a late slot still runs. --manual ignores it. No flag overrides the window of a

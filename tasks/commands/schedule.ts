@@ -20,8 +20,9 @@ export const schedule = command({
   args: [0, 1000],
   details: `Every slot of every recipe in the folder (recipes), or of the files, gets a row in the
 store: it ran, or it was skipped with a reason. Several schedulers may share a store;
-each slot runs once. A new schedule starts from now. The scheduler loads an edited
-recipe within seconds; an invalid edit is ignored, and the old recipe keeps running.
+each slot runs once. A new schedule gets no slots from before it was loaded. The scheduler
+loads edited recipes within seconds. If one of them has a mistake, it keeps the old
+versions of all recipes.
 
 At Ctrl-C or SIGTERM no new step starts. Reads are interrupted and become due again.
 Writes get up to 25 seconds to finish.
@@ -35,7 +36,7 @@ pingUrl names a dead-man service; the scheduler calls it every minute. The membe
     [1, "with --once: a run failed; or the command failed"],
     [2, "a recipe has a mistake or is not trusted, or wrong usage or settings"],
     [5, "with --once: the outcome of a write is unknown"],
-    [75, "stopped while a write was still in progress; the store lists it"],
+    [75, "stopped before every run had ended; the store lists what is left"],
   ],
   examples: ["schedule", "schedule recipes --store hsgate.db --json", "schedule --once"],
 });

@@ -1,21 +1,78 @@
-/** Description of `hsgate sim`. @module */
-import { command } from "../terminal/command.ts";
+/** Description of `hsgate sim` and `deno task sim`, which are the same program. @module */
+import { command, type Flags } from "../terminal/command.ts";
+
+/**
+ * A Saturday at noon: every market's last session is over and cleared, so the last five trading days are complete
+ * with their fees. The day before is the last one with real bars.
+ */
+export const DEFAULT_CLOCK = "2025-08-16T12:00:00+08:00";
+
+const flags = {
+  "http-port": { type: "string", value: "N", text: "HTTP port of the gateway; 0 for a free one (11111)" },
+  "push-port": { type: "string", value: "N", text: "TCP push port of the gateway; 0 for a free one (11112)" },
+  "platform-port": { type: "string", value: "N", text: "HTTP port of the platform; 0 for a free one (0)" },
+  "trade-port": { type: "string", value: "N", text: "port of the trade sockets; 0 for a free one (0)" },
+  "hq-port": { type: "string", value: "N", text: "port of the market data sockets; 0 for a free one (0)" },
+  hostname: { type: "string", value: "HOST", text: "address to listen on (127.0.0.1)" },
+  names: {
+    type: "string",
+    value: "LIST",
+    text: "other host names that clients may use, such as a container's name",
+  },
+  seed: { type: "string", value: "N", text: "seed that determines prices and fills (1)" },
+  days: { type: "string", value: "N", text: "trading days of history per market (250)" },
+  "fills-per-day": { type: "string", value: "N", text: "fills per market on each day (6)" },
+  clock: { type: "string", value: "TIME", text: `simulated time at the start (${DEFAULT_CLOCK})` },
+  "push-interval-ms": {
+    type: "string",
+    value: "N",
+    text: "milliseconds between two checks of the market (1000)",
+  },
+  "heartbeat-sec": { type: "string", value: "N", text: "seconds between heartbeats on the sockets (30)" },
+  "allowed-ips": { type: "string", value: "LIST", text: "addresses that the platform serves (all)" },
+  "bound-devices": {
+    type: "string",
+    value: "LIST",
+    text: "device numbers that may log in to the platform (all)",
+  },
+  info: { type: "string", value: "FILE", text: "also write the line of JSON to this file" },
+} as const satisfies Flags;
+
+/** Names of the flags. */
+export const flagNames = Object.keys(flags);
 
 /** Starts the simulator. */
 export const sim = command({
   name: "sim",
   summary: "start a simulated broker (gateway and platform); nothing reaches a real one",
-  usage: "[flags of deno task sim]",
+  usage: "",
   args: [0, Infinity],
-  details: `When the simulator is ready, it prints one line of JSON. --info FILE also writes that
-line to a file; other commands use the file with --config. In the folder of hsgate itself,
-"deno task sim --help" lists all flags. Ctrl-C stops the simulator.`,
-  flags: {},
+  details: `The simulator has one account. In hsgate's own folder, "deno task sim" is the same
+command. Ctrl-C stops the simulator.
+
+When it is ready, the simulator prints one line of JSON with the addresses of gateway and
+platform, and with what a client needs to log in. --info FILE also writes that line to a
+file; other commands use the file with --config:
+
+  {"gatewayUrl":"http://127.0.0.1:11111","pushAddress":"127.0.0.1:11112",
+   "tradePassword":"…","tradePasswordKey":"…","seed":1,
+   "clock":"${DEFAULT_CLOCK}","controlToken":"…",
+   "authUrl":"http://127.0.0.1:40001","tradeServer":"127.0.0.1:40002",
+   "hqServer":"127.0.0.1:40003","developerPrivateKey":"…PKCS#8 PEM…",
+   "platformPublicKey":"…Base64 of the SPKI…","countryCode":"CHN","mobile":"…",
+   "loginPassword":"…"}
+
+The seed determines keys and passwords; they protect nothing. A request to
+/control/faults makes the simulator fail. It needs the header
+"authorization: Bearer CONTROLTOKEN", and the token is new at each start. The simulator
+rejects requests from web pages.`,
+  flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
   passOn: true,
   exits: [],
   examples: [
     "sim --info sim.json",
+    "sim --http-port 0 --push-port 0 --clock 2025-08-15T10:00:00+08:00 --push-interval-ms 250",
     "quote 00700.HK --config sim.json",
     "quote 00700.HK --config sim.json --transport direct",
   ],

@@ -55,7 +55,7 @@ export const storePrune = command({
   details: `The command removes runs that ended more than 400 days ago, with their steps, outputs,
 events, notices and logs. Of a recipe with more than 100,000 runs it removes the oldest,
 but no run that ended in the last 30 days. It also removes log lines older than 90 days,
-and the oldest of more than 1,000,000. The settings keepRunsDays, keepRecipeRuns,
+and the oldest lines beyond 1,000,000. The settings keepRunsDays, keepRecipeRuns,
 keepLogDays and keepLogLines change these limits. A running scheduler does the same.
 
 The command always keeps runs that wait or are in progress, writes with an unknown
@@ -114,9 +114,9 @@ its place. If there is no copy, or it is older than the last write, first check 
 account's orders and fills since then, stop every scheduler, and run this command.
 
 The command writes a new mark from the store, or creates a new store if there is none.
-All schedules start from now. Writes that wait are skipped. Writes that the copy lists
-as running become unknown: record their outcome with "resolve". Pauses made after the
-copy are lost: pause those recipes again. Use "backfill" for reads that are missing.`,
+No schedule catches up older slots. Writes that wait are skipped. If the store lists a
+write as running, its outcome becomes unknown: record it with "resolve". Pauses that the
+store does not contain are lost: pause those recipes again. Use "backfill" for reads that are missing.`,
   flags: acceptFlags,
   without: unconnected,
   exits: [],

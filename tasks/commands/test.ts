@@ -24,9 +24,8 @@ export const test = command({
 from the first to the last day (both whole days, in UTC). Its virtual clock jumps from
 one event to the next. Scheduler, calendars and steps are the real ones. The broker is
 always the built-in simulator, whatever a recipe connects to. Its account trades a
-little on each Hong Kong trading day, and gets the orders of the recipes. Nothing leaves
-the machine: notices are listed as "would have sent", and secrets are placeholders. Only
-a custom step really runs, with the permissions that it names.
+little on each Hong Kong trading day, and gets the orders of the recipes. Otherwise nothing leaves the machine: notices are listed as "would have sent", and secrets are placeholders. A custom step is not simulated: it runs with the permissions that it names, and what
+it sends is really sent.
 
 The report lists the slots of each recipe (ran, failed, skipped and why), the half-days
 and clock changes of the schedules, every problem, and the notices that would have been
@@ -48,7 +47,7 @@ not change the exit code.`,
   exits: [[7, "the report differs from the golden file"]],
   examples: [
     "test --from 2025-01-01 --to 2025-12-31",
-    "test recipes --from 2025-01-01 --to 2025-12-31 --outages recipes/_outages.yaml --golden year.txt",
+    "test recipes --from 2025-01-01 --to 2025-12-31 --golden year.txt --update-golden",
     "test recipes/end_of_day.yaml --from 2025-12-22 --to 2025-12-31 --store test.db --json",
   ],
 });

@@ -22,26 +22,26 @@ to a host, or writes at the broker. The command shows what each recipe asks for,
 once, and records the hash of the recipe and of all its code. After an edit the
 recipe must be trusted again. Recipes that it runs are trusted with it.
 
-A settings file hsgate.yaml that commands find in their working folder counts only
-after "hsgate trust hsgate.yaml". The command shows each setting and what it can do,
+Commands use a settings file hsgate.yaml that they find in their working folder only
+after "hsgate trust hsgate.yaml". This command shows each setting and what it can do,
 and records the hash of the file and of the files in its folder that it names. After
 an edit the file must be trusted again. A settings file that --config or HSGATE_CONFIG
 names needs no trust.
 
-A store hsgate.db that commands find in their working folder counts only if you
-created it there, or after "hsgate trust hsgate.db". The command shows its unfinished
+Commands use a store hsgate.db that they find in their working folder only if you
+created it there, or after "hsgate trust hsgate.db". This command shows its unfinished
 runs, queued notices and recipe files. A store that --store or HSGATE_STORE names
 needs no trust. Every store must belong to you, and nobody else may write to its
 folder.
 
-A calendar file hsgate.calendars.json that commands find in their working folder
-counts only as the version that you wrote with "calendar set", "calendar unset" or
-"calendar update", or after "hsgate trust hsgate.calendars.json". A file that
+Commands use a calendar file hsgate.calendars.json that they find in their working
+folder only if you wrote its current content with "calendar set", "calendar unset" or
+"calendar update", or trusted it with "hsgate trust hsgate.calendars.json". A file that
 HSGATE_CALENDARS names needs no trust.
 
 The record is the file that HSGATE_TRUST_FILE names, or hsgate/trust.json in
-XDG_CONFIG_HOME or ~/.config. No settings file names it. A record that belongs to
-another user, or that others may write to, is rejected.
+XDG_CONFIG_HOME or ~/.config. A settings file cannot choose the record. hsgate rejects a record that belongs to
+another user, or that others may write to.
 
 To list what custom steps ask for, the command loads them in a process without any
 permission.`,

@@ -81,4 +81,4 @@ export const columns = {
 } as const satisfies Flag;
 
 /** Explains run keys, for the details of commands. */
-export const keyText = 'KEY is a run key from "runs", or the beginning of only one of them.';
+export const keyText = 'KEY is a run key from "runs", or its first letters if no other key begins with them.';

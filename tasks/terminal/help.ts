@@ -71,9 +71,10 @@ export function overview(commands: readonly Command[]): string {
     'hsgate.yaml once you trust it ("hsgate trust hsgate.yaml"). Secrets come only',
     "from the environment or a file: HSGATE_TRADE_PASSWORD (or ..._FILE) and",
     "HSGATE_TRADE_PASSWORD_KEY (or ..._FILE). The direct transport needs no such key.",
-    "It needs HSGATE_AUTH_URL, HSGATE_COUNTRY_CODE, HSGATE_DEVICE_ID, and as text or",
-    "file HSGATE_MOBILE, HSGATE_LOGIN_PASSWORD, HSGATE_DEVELOPER_PRIVATE_KEY and",
-    "HSGATE_PLATFORM_PUBLIC_KEY. In hsgate.yaml: authUrl, countryCode and so on.",
+    "It needs HSGATE_AUTH_URL, HSGATE_COUNTRY_CODE and HSGATE_DEVICE_ID. It also",
+    "needs HSGATE_MOBILE, HSGATE_LOGIN_PASSWORD, HSGATE_DEVELOPER_PRIVATE_KEY and",
+    "HSGATE_PLATFORM_PUBLIC_KEY (or ..._FILE). In hsgate.yaml: authUrl, countryCode",
+    "and so on.",
     "",
     "Exit codes",
     ...exits(Object.keys(exitCodes).map((code) => Number(code) as ExitCode)),
@@ -86,7 +87,7 @@ export function overview(commands: readonly Command[]): string {
 const always: readonly ExitCode[] = [0, 1, 2, 130];
 
 /** Returns the text of `hsgate <command> --help`. */
-export function helpOf(command: Command): string {
+export function helpOf(command: Description<Flags>): string {
   const flags = Object.entries(flagsOf(command)).map(([name, { value, text, short }]) => {
     const left = `${short === undefined ? "" : `-${short}, `}--${name}${
       value === undefined ? "" : ` ${value}`

@@ -124,7 +124,7 @@ Deno.test("check reports a damaged calendar file as a mistake, and still checks 
     assertStringIncludes(out, FILE);
     assertStringIncludes(out, "r.yaml");
     assertStringIncludes(err, FILE);
-    assertStringIncludes(err, "the recipe is fine");
+    assertStringIncludes(err, "1 recipe, no mistakes");
     const json = JSON.parse((await w.hsgate(["check", "r.yaml", "--json"])).out);
     assertEquals([json.ok, json.files.length, json.files[0].issues], [false, 1, []]);
     assertStringIncludes(json.calendars.error, FILE);
@@ -151,7 +151,7 @@ Deno.test({
     await new Deno.Command("mkfifo", { args: [`${w.path}/${FILE}`] }).output();
     const { code, out, err } = await w.hsgate(["check", "r.yaml"]);
     assertEquals(code, 2, err);
-    assertStringIncludes(err, "the recipe is fine");
+    assertStringIncludes(err, "1 recipe, no mistakes");
     assertStringIncludes(out, FILE);
   },
 });

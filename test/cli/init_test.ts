@@ -62,7 +62,7 @@ async function assertFine(path: string): Promise<void> {
   const types = await deno(path, ["check", "--quiet", "."]);
   assertEquals([types.code, types.err], [0, ""]);
   const check = await deno(path, ["task", "hsgate", "check"]);
-  assertStringIncludes(check.err, "hsgate: all 2 recipes are fine");
+  assertStringIncludes(check.err, "hsgate: 2 recipes, no mistakes\n");
   assertEquals(check.code, 0);
 }
 

@@ -73,12 +73,13 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   // Mistakes are printed last, where the user looks first.
   for (const line of issueLines(report)) host.out(paint(host, "red", plain(withoutCredentials(line))));
   for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
-  host.note(`hsgate: ${verdict(report.files)}`);
+  const untrusted = [...standings.values()].filter((each) => each !== undefined).length;
+  host.note(`hsgate: ${verdict(report.files, untrusted)}`);
   return ok ? 0 : 2;
 }
 
-/** Returns how many recipes are fine. TypeScript that was not loaded counts as neither fine nor wrong. */
-function verdict(files: readonly FileReport[]): string {
+/** Returns how many recipes have mistakes, and how many cannot run yet because nobody has trusted them. */
+function verdict(files: readonly FileReport[], untrusted: number): string {
   const count = files.length;
   const wrong = files.filter(({ issues }) => issues.length > 0).length;
   const unread = files.filter(({ unread }) => unread).length;
@@ -89,7 +90,8 @@ function verdict(files: readonly FileReport[]): string {
     } not loaded: TypeScript ` +
       'is loaded after "hsgate trust", or with --run';
   }
-  return count === 1 ? "the recipe is fine" : `all ${count} recipes are fine`;
+  const found = `${count} ${count === 1 ? "recipe" : "recipes"}, no mistakes`;
+  return untrusted === 0 ? found : `${found}; ${untrusted} ${untrusted === 1 ? "is" : "are"} not trusted`;
 }
 
 /** Adds mistakes and warnings about schedules whose slots cannot run. */
@@ -202,7 +204,7 @@ function show(
     if (waits === undefined) return;
     host.out(`${paint(host, "bold", plain(path))}  ${paint(host, "yellow", plain(waits))}`);
     host.out(
-      "  TypeScript, which is not run until it is trusted; --run loads it in a process that may reach nothing",
+      "  TypeScript: hsgate does not load it before you trust it; --run loads it in a process without any permission",
     );
     return;
   }
@@ -214,14 +216,15 @@ function show(
         paint(
           host,
           "yellow",
-          `  step "${id}" is not run until it is trusted, so it was not checked; --run loads it`,
+          `  step "${id}" was not checked: hsgate does not load it before you trust it; --run loads it`,
         ),
       );
     }
   }
   if (waits !== undefined) host.out(paint(host, "yellow", plain(`  ${waits}`)));
-  if (recipe.schedules.length === 0) host.out("  no schedule: it runs when it is asked to");
-  else if (next.length === 0) host.out("  no slot within three years");
+  if (recipe.schedules.length === 0) {
+    host.out("  no schedule: it runs only when a person or another recipe starts it");
+  } else if (next.length === 0) host.out("  no slot within three years");
   const slots = next.map((each) => shownSlot(calendarsOf(host), recipe, each));
   const precision = precisionOf(slots.map(({ local }) => local));
   for (const slot of slots) {
@@ -230,7 +233,9 @@ function show(
     host.out(slot.skipped === undefined ? line : paint(host, "dim", line));
   }
   for (const { scheduleId, kind, wall, zone, runsAt } of clockChanges) {
-    const what = kind === "gap" ? "is left out by the clocks" : "comes twice by the clocks";
+    const what = kind === "gap"
+      ? "does not exist because of a clock change"
+      : "occurs twice because of a clock change";
     const times = runsAt.map((at) => localTime(at, zone)).join(" and ");
     const then = runsAt.length === 0 ? "it does not run" : `it runs at ${times}`;
     host.out(paint(host, "yellow", `  ${wall.replace("T", " ")} ${zone}  ${scheduleId}  ${what}: ${then}`));

@@ -101,7 +101,9 @@ export async function accept({ flags, host }: StoreAcceptInput): Promise<number>
   if (flags.json) host.out(JSON.stringify({ store: path, lost, actor, because }));
   else {
     host.out(`"${path}" is accepted, although ${plain(lost)}`);
-    host.out("all schedules start from now; writes that waited are skipped; pauses after the copy are lost");
+    host.out(
+      "no schedule catches up older slots; waiting writes are skipped; pauses that the store does not contain are lost",
+    );
   }
   return 0;
 }
