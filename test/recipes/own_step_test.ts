@@ -213,19 +213,21 @@ Deno.test("a step leaves nothing in Deno's cache, whether by web storage, a work
   const mirrored = Array.from(word).reverse().join("");
   // Reversed, so that the word is in no file unless the code writes it.
   const leave = `const word = Array.from("${mirrored}").reverse().join("");
-    const put = \`await (await caches.open("\${word}")).put("http://a/\${word}", new Response("\${word}"));\`;
+    const put = \`await caches.open("\${word}").then(() => postMessage("stored"), () => {});\`;
+    const stored = [];
     const blob = (text, type) => URL.createObjectURL(new Blob([text], { type }));
-    localStorage.setItem(word, word);
-    await (await caches.open(word)).put("http://a/" + word, new Response(word));
+    try { localStorage.setItem(word, word); stored.push("localStorage"); } catch { /* as it must be */ }
+    await caches.open(word).then(() => stored.push("caches"), () => {});
     const typed = "export const a: string = '" + word + "';";
     await import("data:application/typescript," + encodeURIComponent(typed));
     await import(blob(typed, "application/typescript"));
     const worker = new Worker(blob(put + "postMessage(1)", "text/javascript"), { type: "module" });
     await new Promise((resolve, reject) => {
-      worker.onmessage = resolve;
+      worker.onmessage = ({ data }) => { if (data === "stored") stored.push("caches in a worker"); resolve(); };
       worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); };
     });
-    worker.terminate();`;
+    worker.terminate();
+    if (stored.length > 0) throw new Error("stored: " + stored);`;
   using folder = folderWith(
     `import { defineStep } from "hsgate/recipes";\n${leave}\nexport default defineStep({ effect: "read", permissions: {},` +
       `\nasync run() {\n${leave}\nreturn { ok: true }; } });\n`,
@@ -235,6 +237,19 @@ Deno.test("a step leaves nothing in Deno's cache, whether by web storage, a work
   assertEquals(await folder.run(), { ok: true });
   const { stdout: found } = await new Deno.Command("grep", { args: ["-rls", word, denoDir] }).output();
   assertEquals(new TextDecoder().decode(found), "");
+});
+
+Deno.test("code without permissions that fills Deno's cache is ended, with a named error", async () => {
+  // Each module has its own text, which Deno stores several times.
+  using folder = folderWith(
+    `const text = "export const a = [" + "'word',".repeat(200_000) + "];";
+for (let count = 0; count < 10_000; count++) await import("data:text/javascript," + encodeURIComponent(text + count));
+export default {};\n`,
+  );
+  assertStringIncludes(
+    await folder.issue(),
+    "it stores more than 128 MiB in Deno's cache, which is the most",
+  );
 });
 
 Deno.test("configuration and packages of a step's folder are ignored: no download, no script, no lock file", async () => {

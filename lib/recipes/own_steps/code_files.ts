@@ -32,6 +32,8 @@ export const codeLimits = {
   heapMiB: 512,
   /** MiB of all memory, if the system has `ulimit`. */
   memoryMiB: 2048,
+  /** MiB that Deno may store for a process, if the system has a shell. */
+  cacheMiB: 128,
   /** How long loading may take, and its CPU time in seconds over all cores, if the system has `ulimit`. */
   loadMs: 30_000,
   loadCpuSeconds: 120,

@@ -152,17 +152,23 @@ function endProcess(pid: number): void {
   }
 }
 
+/** What the shell says before it ends code because of its cache. */
+const FULL_CACHE = `error: it stores more than ${codeLimits.cacheMiB} MiB in Deno's cache, which is the most`;
+
 /**
  * Starts the code's process with its limits, and next to it a shell that checks every second whether the program that
- * started it still runs. If the program was killed, the shell ends the code and everything that it has started, and
+ * started it still runs, and how large Deno's cache of the process is: each module that code creates at run time adds to
+ * it. If the program was killed, or the cache is too large, the shell ends the code and everything that it has started, and
  * removes its folder. On Linux the shell checks the parent of the code's process, because a process id may be reused.
  */
 const START = `folder=$4 real=$6 analysis=$7 linked=$8
 ${MAKE_CACHE}
 ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/null
 (
-  exec </dev/null >/dev/null 2>&1
+  exec 3>&2 </dev/null >/dev/null 2>&1
   while if read -r _ _ _ parent _ <"/proc/$$/stat"; then [ "$parent" = "$3" ]; else kill -0 "$3"; fi; do
+    stored=$(du -sk "$folder/cache")
+    [ "\${stored%%[!0-9]*}" -gt ${codeLimits.cacheMiB * 1024} ] && echo "${FULL_CACHE}" >&3 && break
     sleep 1 || exit
   done
   rm -rf "$4"

@@ -2,7 +2,8 @@
  * Creates a Deno cache folder for each process that runs code from outside the toolkit.
  *
  * Code needs no permission for what Deno stores in its cache: `localStorage`, `caches`, and modules that code creates
- * at run time. Each process therefore gets its own cache folder, which is removed when the process ends.
+ * at run time. Each process therefore gets its own cache folder, which is removed when the process ends. In the places
+ * of such stores there are files, so that code cannot fill the disk.
  *
  * @module
  */
@@ -44,7 +45,8 @@ export function stepCache(options: CacheOptions): Promise<StepCache> {
  * Lines of a shell script that make the cache folder `$folder/cache`. They expect the variables `folder`, `real`,
  * `analysis` and `linked`, a list with `:` after each name.
  */
-export const MAKE_CACHE = `mkdir -m 700 "$folder/cache"
+export const MAKE_CACHE = `mkdir -m 700 "$folder/cache" "$folder/cache/gen"
+for name in location_data gen/data gen/blob; do : >"$folder/cache/$name"; done
 cp "$analysis"/* "$folder/cache" 2>/dev/null
 while [ "$linked" ]; do
   name=\${linked%%:*}
