@@ -109,19 +109,27 @@ export function canBeRedacted(secret: string): boolean {
 interface RedactorOptions {
   /** Called once for each secret that is too short to be removed, with its name. @default does nothing */
   onTooShort?: (name: string) => void;
+  /**
+   * Removes secrets of any length, as whole words: for errors, where a missing number does no damage.
+   *
+   * @default false
+   */
+  anyLength?: boolean;
 }
 
 /** Removes the secrets that were added so far. */
 export class Redactor {
   readonly #onTooShort: (name: string) => void;
+  readonly #anyLength: boolean;
   readonly #tooShort = new Set<string>();
   readonly #forms = new Set<string>();
   #pattern: RegExp | undefined;
   /** The same without numbers that can be in a table by chance. */
   #certain: RegExp | undefined;
 
-  constructor({ onTooShort = () => {} }: RedactorOptions = {}) {
+  constructor({ onTooShort = () => {}, anyLength = false }: RedactorOptions = {}) {
     this.#onTooShort = onTooShort;
+    this.#anyLength = anyLength;
   }
 
   /**
@@ -129,7 +137,7 @@ export class Redactor {
    * `onTooShort`.
    */
   add(secret: string, name?: string): boolean {
-    if (!canBeRedacted(secret)) {
+    if (secret === "" || !this.#anyLength && !canBeRedacted(secret)) {
       if (name !== undefined && !this.#tooShort.has(name)) {
         this.#tooShort.add(name);
         this.#onTooShort(name);
@@ -280,6 +288,7 @@ function* formsOf(secret: string): Generator<string> {
   for (const text of [secret, url, form, json, shownJson(json), cell, markdownText(secret)]) {
     yield text;
     yield text.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase());
+    yield text.replaceAll("/", "\\/"); // how some JSON writers escape it
   }
   yield bytes.toHex();
   yield bytes.toHex().toUpperCase();

@@ -249,7 +249,8 @@ class Calls {
   readonly #waitMs: number;
   readonly #machine: Machine;
   readonly #onWrite: ClientOptions["onWrite"];
-  readonly #password: string | undefined;
+  /** The trade password, plain and as it was sent: a broker may repeat what it received. */
+  readonly #hidden = new Redactor({ anyLength: true });
   readonly #closed = new AbortController();
   #aheadMs: number | undefined;
 
@@ -264,9 +265,10 @@ class Calls {
         this.#aheadMs = told.time - this.#machine.now();
         options.onBrokerTime?.(told);
       };
-      return transport.call(operation, params, { ...options, onBrokerTime });
+      const onSecret = (secret: string) => void this.#hidden.add(secret);
+      return transport.call(operation, params, { ...options, onBrokerTime, onSecret });
     };
-    this.#password = tradePassword;
+    if (tradePassword !== undefined) this.#hidden.add(tradePassword);
     this.#login = new Login(
       { name: transport.name, call: this.#send },
       tradePassword,
@@ -300,16 +302,12 @@ class Calls {
       // The transport decodes with this operation's own answer type.
       return answer as R;
     } catch (error) {
-      throw this.#withoutPassword(error, this.#password);
+      throw this.#withoutPassword(error);
     }
   }
 
-  /** Removes the password from an error, because a broker may repeat what it received. */
-  #withoutPassword(error: unknown, password: string | undefined): unknown {
-    if (password === undefined || !(error instanceof BrokerError)) return error;
-    const redactor = new Redactor();
-    redactor.add(password);
-    redactor.error(error);
+  #withoutPassword(error: unknown): unknown {
+    if (error instanceof BrokerError) this.#hidden.error(error);
     return error;
   }
 
@@ -325,8 +323,9 @@ class Calls {
   }
 
   logIn(password: string | undefined, options: CallOptions): Promise<Result<typeof account.login>> {
+    if (password !== undefined) this.#hidden.add(password);
     return this.#login.logIn(password, options).catch((error) => {
-      throw this.#withoutPassword(error, password ?? this.#password);
+      throw this.#withoutPassword(error);
     });
   }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { credentialsIn } from "../redact.ts";
 import { addressOf } from "../transports/net/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
 import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push/reconnect.ts";
@@ -318,24 +319,32 @@ export function accountsOf(text: string): string[] {
   return text.split(",").map((each) => each.trim());
 }
 
-/** Returns the settings that must never be shown, with their values. */
-export function secretsOf(settings: Settings): [name: SettingName, value: string][] {
-  return settingNames.flatMap((name) => {
+/**
+ * Returns the settings that must never be shown, with their values. The trade password comes also as it is sent to the
+ * gateway, which everybody can decrypt who knows its key.
+ */
+export async function secretsOf(settings: Settings): Promise<[name: SettingName, value: string][]> {
+  const { tradePassword, tradePasswordKey } = settings;
+  const secrets = settingNames.flatMap((name): [SettingName, string][] => {
     const value = settings[name];
-    if (name === "store" && typeof value === "string") {
-      return passwordsIn(value).map((each): [SettingName, string] => [name, each]);
-    }
-    if (!settingTable[name].secret || typeof value !== "string") return [];
-    const secrets = name === "fundAccounts" ? accountsOf(value) : [value];
-    return secrets.map((each): [SettingName, string] => [name, each]);
+    if (typeof value !== "string") return [];
+    const secrets = name === "store"
+      ? credentialsIn(value)
+      : !settingTable[name].secret
+      ? []
+      : name === "fundAccounts"
+      ? accountsOf(value)
+      : [value];
+    return secrets.map((each) => [name, each]);
   });
-}
-
-/** The password in the URL of a store, as it stands there and as it is sent. */
-function passwordsIn(store: string): string[] {
-  const [, password] = /^postgres(?:ql)?:\/\/[^@/?#:]*:([^@]*)@/.exec(store) ?? [];
-  if (password === undefined || password === "") return [];
-  return [...new Set([password, decodeURIComponent(password)])];
+  if (tradePassword === undefined || tradePasswordKey === undefined) return secrets;
+  const { encryptTradePassword, secretsOfEncrypted } = await import("../wire/trade_password.ts");
+  // With a wrong key there is no login, so the password is never sent.
+  const encrypted = await encryptTradePassword(tradePassword, tradePasswordKey).catch(() => "");
+  return [
+    ...secrets,
+    ...secretsOfEncrypted(encrypted).map((each): [SettingName, string] => ["tradePassword", each]),
+  ];
 }
 
 /** Returns the environment variables of a setting for a message: `HSGATE_MOBILE (or ..._FILE)`. */

@@ -38,14 +38,16 @@ export interface OperationContext extends CallContext {
 /**
  * Converts a call to the gateway's format.
  *
- * @param tradePasswordKey Base64 of 16, 24 or 32 bytes; only needed for a login.
+ * @param options `tradePasswordKey` is Base64 of 16, 24 or 32 bytes, and only needed for a login.
  * @throws {UnmappedError} If the gateway does not have the operation.
  * @throws {TypeError} If a password must be encrypted and its key is invalid.
  */
 export async function writeCall(
   { operation, transport }: OperationContext,
   params: unknown,
-  tradePasswordKey: string | undefined,
+  { tradePasswordKey, onSecret = () => {} }: Pick<CallOptions, "onSecret"> & {
+    tradePasswordKey: string | undefined;
+  },
 ): Promise<WireCall> {
   const path = gatewayPath(operation);
   if (path === undefined) {
@@ -58,8 +60,9 @@ export async function writeCall(
   for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
     const plain = encoded[wire];
     if (type.encrypt === "trade-password" && typeof plain === "string") {
-      const { encryptTradePassword } = await import("../wire/trade_password.ts");
-      encoded[wire] = encryptTradePassword(plain, tradePasswordKey);
+      const { encryptTradePassword, secretsOfEncrypted } = await import("../wire/trade_password.ts");
+      const encrypted = encoded[wire] = await encryptTradePassword(plain, tradePasswordKey);
+      [plain, ...secretsOfEncrypted(encrypted)].forEach(onSecret);
     }
   }
   return { path, params: encoded };

@@ -124,7 +124,10 @@ class GatewayTransport implements Transport {
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     const context = { operation, transport: this.name, params };
-    const { path, params: encoded } = await writeCall(context, params, this.#passwordKey);
+    const { path, params: encoded } = await writeCall(context, params, {
+      tradePasswordKey: this.#passwordKey,
+      ...options.onSecret !== undefined && { onSecret: options.onSecret },
+    });
     return readAnswer(context, await this.#post(context, path, encoded, options), options);
   }
 

@@ -100,7 +100,10 @@ class MemoryTransport implements Transport {
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     const context = { operation, transport: this.name, params };
-    const { path, params: encoded } = await writeCall(context, params, this.#passwordKey);
+    const { path, params: encoded } = await writeCall(context, params, {
+      tradePasswordKey: this.#passwordKey,
+      ...options.onSecret !== undefined && { onSecret: options.onSecret },
+    });
     return readAnswer(context, await this.#ask(context, path, encoded, options), options);
   }
 

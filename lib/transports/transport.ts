@@ -26,6 +26,8 @@ export interface CallOptions {
   keepWire?: "members" | "digits";
   /** Called with the broker's time for each answer that contains it, before the answer is returned. */
   onBrokerTime?: (told: BrokerTime) => void;
+  /** Called with each secret of the request, as it is and as it is sent, before it is sent. */
+  onSecret?: (secret: string) => void;
   /** Awaited by the client right before it sends a write, after any login. If it fails, the write is not sent. */
   beforeWrite?: () => void | Promise<void>;
 }

@@ -3,32 +3,68 @@
  *
  * @module
  */
-import { Buffer } from "node:buffer";
-import { createCipheriv } from "node:crypto";
+const BLOCK = 16;
 
-function keyBytes(key: string | undefined): { bytes: Buffer; algorithm: string } {
+function keyBytes(key: string | undefined): Uint8Array<ArrayBuffer> {
   if (key === undefined || key === "") {
     throw new TypeError("Cannot encrypt the trade password: its key is missing (setting tradePasswordKey)");
   }
-  const bytes = Buffer.from(key, "base64");
+  const bytes = fromBase64(key);
   if (
     ![16, 24, 32].includes(bytes.length) ||
-    bytes.toString("base64").replace(/=+$/, "") !== key.replace(/=+$/, "")
+    bytes.toBase64({ omitPadding: true }) !== key.replace(/=+$/, "")
   ) {
     throw new TypeError("Cannot encrypt the trade password: its key must be Base64 of 16, 24 or 32 bytes");
   }
-  return { bytes, algorithm: `aes-${bytes.length * 8}-ecb` };
+  return bytes;
 }
 
 /**
- * Encrypts a trade password for the gateway.
+ * Encrypts a trade password for the gateway. Uses Web Crypto, because loading `node:crypto` takes longer than an empty
+ * script. Web Crypto has no ECB mode, so each block is encrypted in CBC mode as a first block.
  *
  * @throws {TypeError} If the key is missing or has another length; the message contains neither key nor
  * password.
  * @see API document 4.2, 5
  */
-export function encryptTradePassword(password: string, key: string | undefined): string {
-  const { bytes, algorithm } = keyBytes(key);
-  const cipher = createCipheriv(algorithm, bytes, null);
-  return Buffer.concat([cipher.update(password, "utf8"), cipher.final()]).toString("base64");
+export async function encryptTradePassword(password: string, key: string | undefined): Promise<string> {
+  const bytes = keyBytes(key);
+  const aes = await crypto.subtle.importKey("raw", bytes, "AES-CBC", false, ["encrypt"]);
+  const plain = new TextEncoder().encode(password);
+  const padding = BLOCK - plain.length % BLOCK;
+  const padded = new Uint8Array([...plain, ...new Uint8Array(padding).fill(padding)]);
+  const blocks = Array.from(
+    { length: padded.length / BLOCK },
+    async (_, index) => {
+      const block = padded.subarray(index * BLOCK, (index + 1) * BLOCK);
+      const encrypted = await crypto.subtle.encrypt(
+        { name: "AES-CBC", iv: new Uint8Array(BLOCK) },
+        aes,
+        block,
+      );
+      return new Uint8Array(encrypted, 0, BLOCK);
+    },
+  );
+  return new Uint8Array((await Promise.all(blocks)).flatMap((block) => [...block])).toBase64();
+}
+
+/**
+ * Returns what must be hidden of an encrypted trade password: everybody who knows the key, which the vendor publishes,
+ * can decrypt it. Without its padding, the Base64 is also found with it.
+ */
+export function secretsOfEncrypted(encrypted: string): string[] {
+  const bytes = fromBase64(encrypted);
+  if (bytes.length === 0) return [];
+  const text = bytes.toBase64({ omitPadding: true });
+  const url = bytes.toBase64({ omitPadding: true, alphabet: "base64url" });
+  return [text, ...url === text ? [] : [url], bytes.toHex(), bytes.toHex().toUpperCase()];
+}
+
+/** Returns the bytes of Base64; none if it is wrong. */
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.fromBase64(text);
+  } catch {
+    return new Uint8Array();
+  }
 }

@@ -36,7 +36,7 @@ export function report(error: unknown, command: Command | undefined, host: Host)
     return;
   }
   // The message may contain text of the broker, which must not control the screen. Line breaks are hsgate's own.
-  host.note(`hsgate: ${textOf(error).split("\n").map(plain).join("\n")}`);
+  host.note(`hsgate: ${(host.errorText ?? String)(textOf(error)).split("\n").map(plain).join("\n")}`);
   const advice = adviceFor(error, command);
   if (advice !== undefined) host.note(`  -> ${advice}`);
 }

@@ -53,6 +53,8 @@ export interface Host {
   calendars?: Calendars;
   /** Removes a secret from everything that is printed from now on. */
   hide?(secret: string): void;
+  /** Returns the text of an error without secrets of any length and without passwords of addresses. */
+  errorText?(text: string): string;
   /** Returns a line as `out` would print it, for a writer of its own. */
   shown?(line: string): string;
 }

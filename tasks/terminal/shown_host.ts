@@ -21,6 +21,7 @@ export function shownHost(
   { figures = true, words = [] }: { figures?: boolean; words?: readonly string[] } = {},
 ): Host {
   const redactor = new Redactor();
+  const ofErrors = new Redactor({ anyLength: true });
   const learn = (given: string) => credentialsIn(given).forEach((secret) => redactor.add(secret));
   words.forEach(learn);
   const any = (text: string) => redactor.text(text);
@@ -51,7 +52,11 @@ export function shownHost(
         },
       },
       ask: (question) => host.ask(note(question)),
-      hide: (secret) => void redactor.add(secret),
+      hide(secret) {
+        redactor.add(secret);
+        ofErrors.add(secret);
+      },
+      errorText: (text) => ofErrors.text(withoutCredentials(text)),
       shown: out,
     } satisfies Partial<Host>,
   );

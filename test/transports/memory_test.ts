@@ -1,4 +1,6 @@
 /** What an endpoint in memory is handed, and what becomes of what it answers; the rest is the conformance suite's. */
+import { Buffer } from "node:buffer";
+import { createCipheriv } from "node:crypto";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   OutcomeUnknownError,
@@ -57,6 +59,24 @@ Deno.test("memory() encrypts the trade password as the gateway transport does", 
   }, { tradePasswordKey: "MDEyMzQ1Njc4OWFiY2RlZg==" });
   await client.account.login({ password: "sesame-123" });
   assertEquals(seen, ["/trade/TradeLogin", { password: "FSWBnHkrmTcvs+dhT9KhCQ==" }]);
+});
+
+Deno.test("memory() encrypts a trade password of any length with any key as OpenSSL does", async () => {
+  const seen: unknown[] = [];
+  for (const bytes of [16, 24, 32]) {
+    const key = Buffer.from(Array.from({ length: bytes }, (_, index) => index * 7));
+    await using client = clientOf((_path, params) => {
+      seen.push(params);
+      return ok({ success: true });
+    }, { tradePasswordKey: key.toString("base64") });
+    for (const length of [1, 15, 16, 17, 31, 32, 33]) {
+      const password = "密".repeat(length).slice(0, length - 1) + "x";
+      await client.account.login({ password });
+      const cipher = createCipheriv(`aes-${bytes * 8}-ecb`, key, null);
+      const expected = Buffer.concat([cipher.update(password, "utf8"), cipher.final()]).toString("base64");
+      assertEquals(seen.pop(), { password: expected });
+    }
+  }
 });
 
 Deno.test("memory() keeps every digit of an answer that is text", async () => {

@@ -10,7 +10,6 @@ import { createClient } from "../../../lib/client/client.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../../lib/errors.ts";
-import { withoutCredentials } from "../../../lib/redact.ts";
 import { gateway } from "../../../lib/transports/gateway.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
 import type { DoctorInput } from "../doctor.ts";
@@ -40,7 +39,7 @@ export async function run({ flags, host }: DoctorInput): Promise<number> {
   const findings: Finding[] = [];
   for await (const finding of examine(flags, host)) {
     // Its texts repeat settings, paths and errors.
-    const shown = { ...finding, text: withoutCredentials(finding.text) };
+    const shown = { ...finding, text: (host.errorText ?? String)(finding.text) };
     findings.push(shown);
     if (!flags.json) print(shown, host);
   }

@@ -37,7 +37,9 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   checkDayColumns(columns);
   await using client = await clientOf(flags, host, { command: "export day-book" });
   const redactor = new Redactor();
-  for (const [, secret] of secretsOf((await loadSettingsOf(flags, host)).settings)) redactor.add(secret);
+  for (const [, secret] of await secretsOf((await loadSettingsOf(flags, host)).settings)) {
+    redactor.add(secret);
+  }
   using progress = showProgress(host, { json: flags.json });
   const result = await exportDayBook(client, {
     markets,

@@ -101,7 +101,7 @@ async function sendAgain(
   await using connections = await Connections.open(flags, host);
   const events: NoticeEvent[] = [];
   const runner = new Runner({
-    ...commandDeps({ connections, host, recipes: recipes.values(), redactor: redactorOf(connections) }),
+    ...commandDeps({ connections, host, recipes: recipes.values(), redactor: await redactorOf(connections) }),
     store,
     recipes: () => recipes,
     onEvent: () => {},

@@ -40,7 +40,7 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
     );
   }
   await using connections = await Connections.open(flags, host);
-  const redactor = redactorOf(connections);
+  const redactor = await redactorOf(connections);
   const deps = commandDeps({ connections, host, recipes: [recipe], redactor });
   const { machine } = deps;
   const id = machine.id();

@@ -76,9 +76,11 @@ export function commandDeps(
 /**
  * Returns the redactor of a command. It knows every secret of the settings, and warns of secrets that are too short.
  */
-export function redactorOf({ note, settings }: Pick<Connections, "note" | "settings">): Redactor {
+export async function redactorOf(
+  { note, settings }: Pick<Connections, "note" | "settings">,
+): Promise<Redactor> {
   const redactor = redactorFor({ note });
-  learnSettings(redactor, settings);
+  await learnSettings(redactor, settings);
   return redactor;
 }
 
@@ -94,8 +96,8 @@ export function redactorFor({ note }: Pick<Host, "note">): Redactor {
 }
 
 /** Adds every secret of the settings to the redactor. */
-export function learnSettings(redactor: Redactor, settings: Settings): void {
-  for (const [name, value] of secretsOf(settings)) redactor.add(value, `setting "${name}"`);
+export async function learnSettings(redactor: Redactor, settings: Settings): Promise<void> {
+  for (const [name, value] of await secretsOf(settings)) redactor.add(value, `setting "${name}"`);
 }
 
 /** Returns the machine (clock, timers, random numbers) for the runner. */

@@ -37,7 +37,7 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   });
   const connection = connections.check(recipe);
   const now = given ?? connections.timeOf(recipe) ?? host.now;
-  const redactor = redactorOf(connections);
+  const redactor = await redactorOf(connections);
   await using folder = await temporaryFolder();
   const fail = (error: unknown) => {
     redactor.error(error);

@@ -53,7 +53,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         ? show.line
         : (line) => show.line(redactor.json({ ...noteEvent(line, now()), traceId })),
     );
-    learnSettings(redactor, connections.settings);
+    await learnSettings(redactor, connections.settings);
     if (recipe.notify !== undefined) {
       connections.note(
         `hsgate: warning: "${recipe.name}" declares notices, but a run without a store sends none: use --store`,

@@ -51,7 +51,7 @@ export class RunQueue implements AsyncDisposable {
     const recipes = await neighboursOf(recipe, { host, now: host.now });
     const connections = await Connections.open(flags, host);
     connections.check(recipe); // throws before any run becomes due
-    const redactor = redactorOf(connections);
+    const redactor = await redactorOf(connections);
     const runner = new Runner({
       ...commandDeps({ connections, host, recipes: recipes.values(), redactor, out: flags.out }),
       store,

@@ -41,7 +41,7 @@ interface Observers extends AsyncDisposable {
 /** Returns the observers; adds every secret of the settings to the redactor. */
 export async function observe(options: ObserversOptions): Promise<Observers> {
   const { settings, machine, redactor, recipeOf, secret, log, note } = options;
-  learnSettings(redactor, settings);
+  await learnSettings(redactor, settings);
   const pinger = new Pinger({
     machine,
     redactor,

@@ -74,7 +74,7 @@ async function loadOnce(flags: Shared, host: Host): Promise<LoadedSettings> {
     ...path !== undefined && { path },
     required: named !== undefined,
   });
-  for (const [, secret] of secretsOf(loaded.settings)) host.hide?.(secret);
+  for (const [, secret] of await secretsOf(loaded.settings)) host.hide?.(secret);
   allowPlainPosts(loaded.settings.plainHttp === "allow");
   return loaded;
 }
