@@ -166,6 +166,11 @@ export type PushEvent = {
        * network sent an old push again.
        */
       offMs?: number;
+      /**
+       * Set if the order pushes of the stream have named two accounts, and the setting `fundAccounts` does not say
+       * which are yours. The order may be a stranger's: look it up in the lists.
+       */
+      unsureAccount?: true;
     }
     : never;
 }[keyof typeof pushes];

@@ -84,6 +84,7 @@ Deno.test("doctor finds nothing wrong with a platform that works", async () => {
     "trade server": "ok",
     "market data": "ok",
     "trade login": "ok",
+    "order pushes": "warning",
   });
 });
 

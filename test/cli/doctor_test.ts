@@ -34,7 +34,13 @@ Deno.test("doctor finds nothing wrong with a gateway that works", async () => {
     "clock": "ok",
     "trade login": "ok",
     "push port": "ok",
+    "order pushes": "warning",
   });
+  assertStringIncludes(textOf(out, "order pushes"), "Set HSGATE_FUND_ACCOUNTS");
+  const named = await cli(["doctor", "--json"], {
+    env: { ...envOf(gateway), HSGATE_FUND_ACCOUNTS: "88001" },
+  });
+  assertEquals(statesOf(named.out)["order pushes"], undefined);
 });
 
 Deno.test("doctor says that a port is closed and what to do, and ends with 4", async () => {
@@ -90,6 +96,7 @@ for (const [what, answer] of strangers) {
       "HTTP port": "ok",
       "gateway": "failed",
       "push port": "ok",
+      "order pushes": "warning",
     });
     assertStringIncludes(
       textOf(out, "gateway"),
@@ -270,7 +277,8 @@ Deno.test("doctor says that the push port is closed although calls work", async 
 
 Deno.test("doctor warns about a proxy that would receive calls to this machine", async () => {
   await using gateway = await simulate();
-  const env = { ...envOf(gateway), HTTP_PROXY: "http://127.0.0.1:1" };
+  const plain = { ...envOf(gateway), HSGATE_FUND_ACCOUNTS: "88001" };
+  const env = { ...plain, HTTP_PROXY: "http://127.0.0.1:1" };
   const { code, out } = await cli(["doctor", "--json"], { env });
   assertEquals(code, 0);
   assertEquals(statesOf(out).proxy, "warning");
@@ -281,9 +289,9 @@ Deno.test("doctor warns about a proxy that would receive calls to this machine",
   assertStringIncludes(warned, "No check failed. Look at the warning");
   assertStringIncludes(warned, "proxy");
   // Control: without a warning, all checks pass.
-  const states = Object.values(statesOf((await cli(["doctor", "--json"], { env: envOf(gateway) })).out));
+  const states = Object.values(statesOf((await cli(["doctor", "--json"], { env: plain })).out));
   assertEquals(
-    (await last(envOf(gateway))).startsWith("All checks passed."),
+    (await last(plain)).startsWith("All checks passed."),
     !states.includes("warning"),
   );
   const fine = await cli(["doctor", "--json"], { env: { ...env, NO_PROXY: "localhost, 127.0.0.1" } });

@@ -130,9 +130,13 @@ Deno.test("a line about an order says that its time is wrong, or that it names a
   assertEquals(line(order), "order 7  buy 00700.HK  changed 100");
   assertEquals(
     line({ ...order, offMs: -7_200_000 }),
-    "order 7  buy 00700.HK  changed 100  (its time is 120 minutes behind the broker's clock: check the orders)",
+    "order 7  buy 00700.HK  changed 100  (its time is 120 minutes behind the broker's clock; check the orders)",
   );
   assertStringIncludes(line({ ...order, offMs: 9e15 })!, "its time is more than a day ahead of the broker's");
+  assertStringIncludes(
+    line({ ...order, unsureAccount: true })!,
+    "of an account that is not yours: set fundAccounts",
+  );
   const error = new ProtocolError("no", { code: "other-account" });
   const unread = { type: "unknown", expected: "order", notifyType: 1, payloadType: "", sentAt: 0 };
   assertEquals(

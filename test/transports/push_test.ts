@@ -334,29 +334,47 @@ Deno.test("events() yields two pushes with any difference as two, even with the 
 });
 
 Deno.test("events() rejects pushes for another account, counts them, and says to check the orders", async () => {
-  for (const fundAccounts of [undefined, ["88001"]]) {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { fundAccounts: ["88001"] });
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(
+    orderOf({}),
+    orderOf({ fundAccount: "99009", entrustNo: "7" }),
+    push(2, "TradeStockDeliverNotify", { stockCode: "HSI2509", fundAccount: "77001", entrustNo: "5" }, NOW),
+    push(2, "TradeStockDeliverNotify", { stockCode: "HSI2509", fundAccount: "99009", entrustNo: "6" }, NOW),
+    orderOf({ entrustNo: "2" }),
+  );
+  const seen = await until(events, isOrder("2"));
+  assertEquals(brief(seen), ["connected", "1", "unknown", "unknown", "unknown", "2"]);
+  const refused = seen.flatMap((event) => event.type === "unknown" ? [event] : []);
+  for (const { expected, error } of refused) {
+    assertEquals([expected, error?.code], ["order", "other-account"]);
+    assert(!JSON.stringify([error, error?.message]).includes("99009"), "an account is not shown");
+  }
+  assertEquals(stream.stats.ofOthers, 3);
+});
+
+Deno.test("events() believes no account that it does not know: with two, it marks each order and reports a gap", async () => {
+  for (const accounts of [["99009", "88001", "88001", "99009"], ["88001", "99009", "88001", "88001"]]) {
     await using farEnd = startPushFarEnd();
-    await using stream = open(farEnd.port, fundAccounts === undefined ? {} : { fundAccounts });
+    await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => 0 });
     const events = stream.events();
     const far = await farEnd.next();
+    // Futures have an account of their own, which makes nothing uncertain.
+    const future = { stockCode: "HSI2509", fundAccount: "77001", entrustNo: "f" };
+    await far.send(push(2, "TradeStockDeliverNotify", future, NOW));
     await far.send(
-      orderOf({}),
-      orderOf({ fundAccount: "99009", entrustNo: "7" }),
-      // Futures have an account of their own; without a setting the first one of their pushes is taken.
-      push(2, "TradeStockDeliverNotify", { stockCode: "HSI2509", fundAccount: "77001", entrustNo: "5" }, NOW),
-      push(2, "TradeStockDeliverNotify", { stockCode: "HSI2509", fundAccount: "99009", entrustNo: "6" }, NOW),
-      orderOf({ entrustNo: "2" }),
+      ...accounts.map((fundAccount, index) => orderOf({ fundAccount, entrustNo: `${index}` })),
+      push(2, "TradeStockDeliverNotify", { ...future, entrustNo: "g" }, NOW),
     );
-    const seen = await until(events, isOrder("2"));
-    const orders = seen.flatMap((event) => event.type === "order" ? [event.data.orderId] : []);
-    assertEquals(orders, fundAccounts === undefined ? ["1", "5", "2"] : ["1", "2"]);
-    const refused = seen.flatMap((event) => event.type === "unknown" ? [event] : []);
-    for (const { expected, error } of refused) {
-      assertEquals([expected, error?.code], ["order", "other-account"]);
-      assert(!JSON.stringify([error, error?.message]).includes("99009"), "an account is not shown");
-    }
-    assertEquals(stream.stats.ofOthers, refused.length);
-    assertEquals(refused.length, fundAccounts === undefined ? 2 : 3);
+    const seen = await until(events, isOrder("g"));
+    assertEquals(brief(seen), ["connected", "f", "0", "1", "gap", "2", "3", "g"]);
+    const marks = seen.flatMap((event) => event.type === "order" ? [event.unsureAccount] : []);
+    assertEquals(marks, [undefined, undefined, true, true, true, undefined]);
+    const [gap] = seen.flatMap((event) => event.type === "gap" ? [event] : []);
+    assertStringIncludes(gap!.reason, "order pushes name two accounts: set fundAccounts");
+    assert(!JSON.stringify(seen).includes("99009"), "an account is not shown");
   }
 });
 

@@ -158,7 +158,10 @@ async function record(event: TransportEvent, { files, result, context, types }: 
     default: {
       result.counts[event.type] = (result.counts[event.type] ?? 0) + 1;
       const { type, sentAt, offMs } = event;
-      const marks = offMs === undefined ? {} : { offMs };
+      const marks = {
+        ...offMs !== undefined && { offMs },
+        ..."unsureAccount" in event && { unsureAccount: event.unsureAccount },
+      };
       const row = type === "unknown"
         ? {
           at,

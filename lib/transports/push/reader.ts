@@ -28,7 +28,11 @@ export const OTHER_ACCOUNT = "other-account";
 
 /** Options of {@linkcode createPushReader}. */
 interface PushReaderOptions {
-  /** Numbers of our accounts. @default the account of the first order push, for each kind of order push */
+  /**
+   * Numbers of our accounts.
+   *
+   * @default any account; once the pushes of one kind have named two, each one is marked with `unsureAccount`
+   */
   fundAccounts?: readonly string[];
 }
 
@@ -42,12 +46,11 @@ export function createPushReader(
   envelopes: Envelopes,
   { fundAccounts }: PushReaderOptions = {},
 ): PushReader {
-  // Stocks and futures have separate accounts.
+  // Stocks and futures have separate accounts, so each type number has its own.
   const firstOf = new Map<number, string>();
-  const isOurs = (notifyType: number, account: unknown): boolean => {
-    if (typeof account !== "string" || account === "") return false;
-    return fundAccounts?.includes(account) ?? (firstOf.get(notifyType) ?? account) === account;
-  };
+  const unsure = new Set<number>();
+  const mayBeOurs = (account: unknown): account is string =>
+    typeof account === "string" && account !== "" && (fundAccounts?.includes(account) ?? true);
   const entries = new Map<number, PushEntry>();
   for (const { type, notify, message, payload } of Object.values(pushes)) {
     const entry = { type, message, read: envelopes.messages.reader(message), decode: payload.decode };
@@ -64,7 +67,7 @@ export function createPushReader(
     try {
       const raw = entry.read(payload.bytes);
       const account = raw.fundAccount;
-      if (entry.type === "order" && !isOurs(notifyType, account)) {
+      if (entry.type === "order" && !mayBeOurs(account)) {
         const named = account ? "another account" : "no account";
         const error = new ProtocolError(
           `Cannot accept push "order": it names ${named}; check the orders of your account`,
@@ -73,10 +76,16 @@ export function createPushReader(
         return { type: "unknown", notifyType, payloadType, sentAt, expected: entry.type, error };
       }
       const data = entry.decode(raw);
-      // Only a readable push makes an account known.
-      if (typeof account === "string" && !firstOf.has(notifyType)) firstOf.set(notifyType, account);
+      // Only a readable push makes an account known. Nothing says which of two is ours, not even their order.
+      if (typeof account === "string" && fundAccounts === undefined) {
+        const first = firstOf.get(notifyType);
+        if (first === undefined) firstOf.set(notifyType, account);
+        else if (first !== account) unsure.add(notifyType);
+      }
       // The data was decoded with this entry's record, so type and data match.
-      return { type: entry.type, data, sentAt } as PushEvent;
+      const event = { type: entry.type, data, sentAt } as PushEvent;
+      if (unsure.has(notifyType)) event.unsureAccount = true;
+      return event;
     } catch (cause) {
       const error = unreadable(entry.type, cause);
       return { type: "unknown", notifyType, payloadType, sentAt, expected: entry.type, error };

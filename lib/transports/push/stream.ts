@@ -38,7 +38,7 @@ export interface PushHooks extends PushQueueOptions {
   /**
    * Numbers of our accounts. Order pushes for any other account, or for none, are rejected and counted.
    *
-   * @default the account of the first order push, for each kind of order push
+   * @default any account; once the pushes of one kind have named two, each one is marked with `unsureAccount`
    */
   fundAccounts?: readonly string[];
   /**
@@ -114,7 +114,7 @@ export function pushStreamOf(source: PushSource, hooks: PushHooks): PushStream {
   return new SourcePushStream(source, hooks);
 }
 
-/** Longest gap that a push with a wrong time reports: a day, because lists of today's orders show no more. */
+/** Longest gap that a doubtful push reports: a day, because lists of today's orders show no more. */
 const MOST_GAP_MS = 86_400_000;
 
 const isUnreadOrder = (event: TransportEvent) => event.type === "unknown" && event.expected === "order";
@@ -135,6 +135,9 @@ class SourcePushStream implements PushStream {
   #offTime = 0;
   #ofOthers = 0;
   #connections = 0;
+  readonly #startedAt: number;
+  /** Type numbers of order pushes that have named two accounts. */
+  readonly #unsure = new Set<number>();
   readonly #guard: PushGuard;
   readonly #limit: HourlyLimit;
   /** Number of failed attempts in a row. */
@@ -146,7 +149,7 @@ class SourcePushStream implements PushStream {
   constructor(source: PushSource, options: PushHooks) {
     this.#source = source;
     this.#options = options;
-    this.#lastByteAt = options.now();
+    this.#lastByteAt = this.#startedAt = options.now();
     this.#guard = new PushGuard(options.now, options.aheadOf);
     this.#limit = new HourlyLimit((options.reconnect || {}).perHour);
     // A caller that does not wait for the connection must not get an unhandled rejection.
@@ -292,23 +295,34 @@ class SourcePushStream implements PushStream {
     if (isOther) this.#ofOthers++;
     this.#guard.remember(notify, hash, !isOther && (event.type === "order" || isUnreadOrder(event)));
     const offMs = this.#guard.offTime(event.sentAt);
-    if (offMs === undefined) return this.#emit(event);
-    this.#offTime++;
-    this.#emit({ ...event, offMs });
-    if (event.type === "order") this.#suspect(offMs);
+    if (offMs !== undefined) this.#offTime++;
+    this.#emit(offMs === undefined ? event : { ...event, offMs });
+    if (event.type !== "order") return;
+    if (event.unsureAccount && !this.#unsure.has(notify.type)) {
+      this.#unsure.add(notify.type);
+      this.#doubt(
+        this.#options.now() - this.#startedAt,
+        "order pushes name two accounts: set fundAccounts (HSGATE_FUND_ACCOUNTS), and check the orders",
+      );
+    }
+    if (offMs !== undefined) this.#suspect(offMs);
   }
 
   /**
    * Reports a gap for a push with a wrong time: a third party may repeat old pushes and withhold newer ones.
    */
   #suspect(offMs: number): void {
-    const to = this.#options.now();
     const clock = this.#guard.isTold
       ? "the broker's clock"
       : "this machine's clock, and no answer has contained the broker's time";
-    const reason = `the time of a push is ${offTimeText(offMs, clock)}`;
+    this.#doubt(Math.abs(offMs), `the time of a push is ${offTimeText(offMs, clock)}`);
+  }
+
+  /** Reports a gap up to now, because of a push and not because of a break. */
+  #doubt(sinceMs: number, reason: string): void {
+    const to = this.#options.now();
     // The sender chooses the time of a push, and it can be one that no calendar has.
-    const gap: GapEvent = { type: "gap", from: to - Math.min(Math.abs(offMs), MOST_GAP_MS), to, reason };
+    const gap: GapEvent = { type: "gap", from: to - Math.min(sinceMs, MOST_GAP_MS), to, reason };
     this.#options.onGap?.(gap);
     this.#emit(gap);
   }

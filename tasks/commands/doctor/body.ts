@@ -19,6 +19,7 @@ import type { Host } from "../../terminal/host.ts";
 import { type Color, paint } from "../../terminal/print.ts";
 import { directOf, foundSettings, settingsOf } from "../shared/session.ts";
 import {
+  accountFindings,
   clockFindings,
   configFindings,
   failed,
@@ -114,6 +115,7 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
         "Orders and calls work without it; live pushes do not. Name it with --push (config.xml: listenTcpPort)",
       exitCode: 4,
     });
+    yield* accountFindings(settings);
   }
 }
 
@@ -187,6 +189,7 @@ async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerato
     retry: { attempts: 1 },
   });
   yield* sessionFindings(client, settings, patience);
+  yield* accountFindings(settings);
 }
 
 /** Reads the gateway's own settings; uses its addresses if no other setting gives them. */

@@ -284,6 +284,16 @@ function timeInHongKong(time: number): string {
   return `${at.toPlainDateTime().toString().replace("T", " ")} ${zone}`;
 }
 
+/** Warns if order pushes cannot be compared with the numbers of the person's accounts. */
+export function accountFindings({ tradePassword, fundAccounts }: Settings): Finding[] {
+  if (tradePassword === undefined || fundAccounts !== undefined) return [];
+  return [warning(
+    "order pushes",
+    "fundAccounts is not set: hsgate cannot tell an order push of another account from yours",
+    "Set HSGATE_FUND_ACCOUNTS (or ..._FILE) to your account numbers, separated by commas",
+  )];
+}
+
 /** Checks the trade login; logs in if a password is set. */
 export async function tradeLoginFindings(
   client: Client,

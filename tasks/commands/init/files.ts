@@ -86,6 +86,10 @@ const tradePassword = `
 # The trade password: in the environment as HSGATE_TRADE_PASSWORD, or in a file that only you can read (chmod 600),
 # which HSGATE_TRADE_PASSWORD_FILE or this line names:
 # tradePasswordFile: secrets/trade_password
+
+# The numbers of your accounts, with commas: in the environment as HSGATE_FUND_ACCOUNTS, or in a file. Without them,
+# hsgate cannot tell an order push of another account from yours.
+# fundAccountsFile: secrets/fund_accounts
 `;
 
 const gateway = (url: string) => `

@@ -109,9 +109,12 @@ export class Board {
 
 /** Formats an event as one line, with its marks; `undefined` if it is not news for a user. */
 export function lineOf(event: TransportEvent): string | undefined {
+  const marks = [
+    ..."offMs" in event && event.offMs !== undefined ? [`its time is ${offTimeText(event.offMs)}`] : [],
+    ..."unsureAccount" in event ? ["it may be of an account that is not yours: set fundAccounts"] : [],
+  ];
   const line = newsOf(event);
-  if (line === undefined || !("offMs" in event) || event.offMs === undefined) return line;
-  return `${line}  (its time is ${offTimeText(event.offMs)}: check the orders)`;
+  return line === undefined || marks.length === 0 ? line : `${line}  (${marks.join("; ")}; check the orders)`;
 }
 
 function newsOf(event: TransportEvent): string | undefined {

@@ -9,7 +9,7 @@ import type { TransportEvent } from "../../../lib/transports/push/events.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { columnsAsked, rowsTaken, shownWidth } from "../../terminal/print.ts";
-import { clientOf } from "../shared/session.ts";
+import { clientOf, settingsOf } from "../shared/session.ts";
 import type { WatchInput } from "../watch.ts";
 import { Board, clockText, lineOf } from "./board.ts";
 import { securitiesOf } from "../quote/securities.ts";
@@ -30,12 +30,18 @@ export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const symbols = securities.map(({ symbol }) => symbol);
   const board = new Board(symbols, { withBook: topics.includes("order-book"), columns });
   const show = flags.json ? jsonLines(host) : host.isTerminal ? redrawing(board, host) : plainLines(host);
-  await using client = await clientOf(flags, host, { command: "watch" });
+  const loaded = await settingsOf(flags, host);
+  await using client = await clientOf(flags, host, { command: "watch", loaded });
   if (!flags.json && topics.includes("quote")) {
     // Pushes contain only changes: a security that does not move would have no line.
     for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
       board.setQuote(quote);
     }
+  }
+  if (!flags.json && loaded.settings.fundAccounts === undefined) {
+    host.note(
+      "hsgate: fundAccounts is not set (HSGATE_FUND_ACCOUNTS), so an order shown here may be of another account",
+    );
   }
   try {
     show.start();
