@@ -164,6 +164,21 @@ for (const password of ["Tr4de-pass", "Tr4de-pass-5-and-more-than-a-block", "661
   });
 }
 
+Deno.test("doctor shows no colour codes and no lines of a gateway, also on a terminal with colours", async () => {
+  const forged = "all fine\x1b[22m\x1b[32m\nok    trade login   password right";
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json({ ok: false, err: `1014 ${forged}` }),
+  );
+  const env = {
+    HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}`,
+    HSGATE_PUSH_ADDRESS: "127.0.0.1:1",
+  };
+  const { out } = await cli(["doctor"], { env, columns: 100, color: true });
+  assertStringIncludes(out, "all fine [22m [32m");
+  assert(!/^ok +trade login/m.test(out), out);
+});
+
 Deno.test("an error's message contains no control characters, and its `text` is the broker's unchanged text", async () => {
   await using at = gateway(false);
   await using client = await connect({ gateway: { url: at.url }, retry: { attempts: 1 } });

@@ -55,6 +55,8 @@ export interface World {
   fromDisk?: boolean;
   /** Answers of a user at the terminal; a thrown error acts like a key press. */
   answer?: string | ((question: string) => string);
+  /** Whether the terminal shows colours. @default false */
+  color?: boolean;
   /** Width of the terminal; without it there is no terminal. */
   columns?: number;
   signal?: AbortSignal;
@@ -109,7 +111,7 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
     },
     isTerminal: columns !== undefined,
     canAsk: answer !== undefined,
-    color: false,
+    color: world.color ?? false,
     size: () => ({ columns: columns ?? 80, rows: 24 }),
     ask: (question) => {
       outcome.err += question;

@@ -16,7 +16,7 @@ import type { DoctorInput } from "../doctor.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { wrap } from "../../terminal/help.ts";
 import type { Host } from "../../terminal/host.ts";
-import { type Color, paint } from "../../terminal/print.ts";
+import { type Color, paint, plain } from "../../terminal/print.ts";
 import { directOf, foundSettings, settingsOf } from "../shared/session.ts";
 import {
   accountFindings,
@@ -40,7 +40,7 @@ export async function run({ flags, host }: DoctorInput): Promise<number> {
   const findings: Finding[] = [];
   for await (const finding of examine(flags, host)) {
     // Its texts repeat settings, paths and errors.
-    const shown = { ...finding, text: (host.errorText ?? String)(finding.text) };
+    const shown = { ...finding, text: plain((host.errorText ?? String)(finding.text)) };
     findings.push(shown);
     if (!flags.json) print(shown, host);
   }
