@@ -41,7 +41,7 @@ export function linkedOutside(path: string): string | undefined {
  *
  * @returns The folder as given, followed by the rest of the path without `.` and `..`.
  * @throws {TypeError} When the path leaves the folder, contains control characters, or names a file that programs load
- * as configuration. Nothing was written.
+ * as configuration or that belongs to hsgate. Nothing was written.
  */
 export function confined(folder: string, path: string): string {
   const root = folder === "" ? "." : folder;
@@ -60,8 +60,10 @@ export function confined(folder: string, path: string): string {
   const wanted = isAbsolute(path) ? resolved(path) : resolved(`${top}/${path}`);
   if (!isInside(top, wanted)) throw refuse("it is outside the folder of the run");
   const rest = wanted === top ? "" : wanted.slice(top === "/" ? 1 : top.length + 1);
-  const loaded = rest.split("/").find(isLoadedByPrograms);
-  if (loaded !== undefined) throw refuse(`programs load "${loaded}" as configuration`);
+  for (const name of rest.split("/")) {
+    if (isLoadedByPrograms(name)) throw refuse(`programs load "${name}" as configuration`);
+    if (isOfWorkingFolder(name)) throw refuse(`"${name}" belongs to hsgate or to the working folder`);
+  }
   const [realTop, real] = [realPlace(top), realPlace(wanted)];
   if (realTop === undefined || real === undefined) throw refuse("a link in the path is broken");
   if (!isInside(realTop, real)) throw refuse("a link in the path leads out of the folder of the run");
@@ -97,6 +99,11 @@ const isAbsolute = (path: string) =>
 /** Returns whether other programs execute or load files and folders of this name. */
 function isLoadedByPrograms(name: string): boolean {
   return /^(\.(?!\.).*|node_modules|(deno|package|tsconfig|jsr|import_map)\.jsonc?)$/i.test(name);
+}
+
+/** Returns whether files and folders of this name belong to hsgate or to its user: no recipe writes or reads them. */
+function isOfWorkingFolder(name: string): boolean {
+  return /^(hsgate\..*|recipes|README\.md|.*[.-]lock(\..*)?)$/i.test(name);
 }
 
 /** Returns an absolute path without `.` and `..`. Does not follow links. */

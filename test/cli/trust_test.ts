@@ -141,6 +141,52 @@ for (const [what, { text, files = {}, told }] of Object.entries(attacks)) {
   });
 }
 
+Deno.test("a recipe without trust replaces no file that no step wrote, and replaces its own report again and again", async () => {
+  await using w = await world(() => ({
+    "r.yaml":
+      'name: r\nparams: { to: own.csv, cell: a }\nsteps:\n  - id: to\n    uses: convert-report\n    with: { to: "${{ params.to }}", rows: [{ cell: "${{ params.cell }}" }] }\n',
+  }));
+  const kept = ["hsgate.notes.json", "book.json", "own.csv"];
+  for (const name of kept) Deno.writeTextFileSync(`${w.path}/${name}`, "kept");
+  const report = (to: string, cell: string, ...flags: string[]) =>
+    spawned(["run", "r.yaml", "--param", `to=${to}`, "--param", `cell=${cell}`, ...flags], {
+      env: w.env,
+      cwd: w.path,
+    });
+  for (const name of kept) {
+    const { code, err } = await report(name, "a");
+    assertEquals([code === 0, Deno.readTextFileSync(`${w.path}/${name}`)], [false, "kept"], name);
+    assertStringIncludes(
+      err,
+      /^(own|book)\./.test(name) ? `Cannot replace "${name}"` : "Cannot use the path",
+    );
+  }
+  // The step's own reports, without and with a store, and whatever is below out/ or in a folder of --out.
+  for (
+    const [to, at, ...flags] of [
+      ["new.csv", "new.csv"],
+      ["stored.csv", "stored.csv", "--store", w.store],
+      ["out/deep/old.csv", "out/deep/old.csv"],
+      ["old.csv", "named/old.csv", "--out", "named"],
+    ] as [string, string, ...string[]][]
+  ) {
+    if (at.endsWith("old.csv")) {
+      Deno.mkdirSync(`${w.path}/${at.slice(0, -8)}`, { recursive: true });
+      Deno.writeTextFileSync(`${w.path}/${at}`, "of an earlier version");
+    }
+    for (const cell of at === to && !at.includes("/") ? ["a", "b"] : ["a"]) {
+      const { code, err } = await report(to, cell, ...flags);
+      assertEquals([code, err], [0, err]);
+      assertEquals(Deno.readTextFileSync(`${w.path}/${at}`), `cell\r\n${cell}\r\n`);
+    }
+  }
+  // A report that its reader changed is the reader's.
+  Deno.writeTextFileSync(`${w.path}/new.csv`, "my notes");
+  const { err } = await report("new.csv", "d");
+  assertStringIncludes(err, 'Cannot replace "new.csv": it is not as a step wrote it');
+  assertEquals(Deno.readTextFileSync(`${w.path}/new.csv`), "my notes");
+});
+
 Deno.test("a recipe that only reads from the configured broker into its folder runs without trust", async () => {
   await using w = await world(() => ({
     "r.yaml":

@@ -13,7 +13,7 @@ import { markdownText, shownJson } from "../../shown_text.ts";
 import { valueAt } from "../schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../expressions/value_types.ts";
 import { exactCsv } from "./fields.ts";
-import { csvText, jsonLines, pathIn, writeWhole } from "./files.ts";
+import { csvText, jsonLines, pathIn, writeNamed } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
 const FORM = /\.(jsonl|csv|json|md)$/;
@@ -70,10 +70,7 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
     const target = pathIn(context, to); // rejects a bad path before reading
     const rows = given ?? await rowsOf(pathIn(context, from ?? ""));
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
-    const file = await writeWhole(
-      target,
-      write(to, chosen, { columns, title, exact: exactCsv }),
-    );
+    const file = await writeNamed(context, target, write(to, chosen, { columns, title, exact: exactCsv }));
     await context.artifact({ dataset: "report", businessDay: context.session?.date, final: true, ...file });
     const type = typeOf(["rows"]);
     const missing = rows.length === 0

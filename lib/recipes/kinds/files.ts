@@ -4,8 +4,8 @@
  * @module
  */
 import { sha256 } from "../../sha256.ts";
-import { readRegularTextSync } from "../../regular_files.ts";
-import { PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
+import { readRegular, readRegularTextSync } from "../../regular_files.ts";
+import { exists, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 import { confined, isInside } from "../../confined_paths.ts";
 import { type CsvOptions, csvRecord } from "../../csv_text.ts";
 import { shownJson } from "../../shown_text.ts";
@@ -43,6 +43,42 @@ export async function writeWhole(
   if (folder !== "") await Deno.mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   replaceFile(path, bytes);
   return { path, bytes: bytes.length, sha256: await sha256(bytes) };
+}
+
+/**
+ * Writes a file whose name the recipe chose, like {@linkcode writeWhole}. Replaces an existing file only below `out/`, in
+ * a folder that `--out` names, or if a step wrote it and nobody changed it since. In the working folder, a hidden file
+ * beside the file records what a step wrote; no recipe can write hidden files.
+ *
+ * @throws {TypeError} When the existing file may not be replaced. It is unchanged.
+ */
+export async function writeNamed(
+  { out }: Pick<StepContext, "out">,
+  path: string,
+  content: string,
+): Promise<WrittenFile> {
+  const top = out === "" ? "." : out;
+  const isWorkingFolder = isInside(top, ".");
+  if (!isWorkingFolder || isInside(`${top}/out`, path)) return await writeWhole(path, content);
+  const record = path.replace(/[^/]*$/, ".$&.hsgate");
+  const old = exists(path) ? await recordedHash(path, record) : "";
+  if (old === undefined) {
+    throw new TypeError(
+      `Cannot replace "${path}": it is not as a step wrote it; move the file away, or let the step write below "out/"`,
+    );
+  }
+  // Both hashes: after a crash, the file is the old one or the new one.
+  await writeWhole(record, `${old}\n${await sha256(content)}\n`);
+  return await writeWhole(path, content);
+}
+
+/** Returns the hash of a file if it is one of those that its record names. */
+async function recordedHash(path: string, record: string): Promise<string | undefined> {
+  const hashes = readIfThere(record)?.split("\n") ?? [];
+  const bytes = hashes.length === 0 ? undefined : await readRegular(path, Infinity);
+  if (!(bytes instanceof Uint8Array)) return undefined;
+  const hash = await sha256(bytes);
+  return hashes.includes(hash) ? hash : undefined;
 }
 
 /** Formats rows as JSON lines. */
