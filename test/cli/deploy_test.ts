@@ -262,7 +262,7 @@ Deno.test("deploy prints a crontab for a pipe, or writes files and prints what i
   });
   const piped = await cli(["deploy", dir.path, "--to", "crontab", "--store", "/srv/hsgate.db"]);
   assertEquals([piped.code, piped.err], [0, 'hsgate: "byhand" has no schedule, so it is left out\n']);
-  assertStringIncludes(piped.out, "[1-5]-0925) cd ");
+  assertStringIncludes(piped.out, "[1-5]-0925) umask 077; cd ");
   const words = [
     "deploy",
     `${dir.path}/beat.yaml`,
