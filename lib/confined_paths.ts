@@ -107,7 +107,7 @@ function isOfWorkingFolder(name: string): boolean {
 }
 
 /** Returns an absolute path without `.` and `..`. Does not follow links. */
-function resolved(path: string): string {
+export function resolved(path: string): string {
   const plain = Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
   const absolute = isAbsolute(plain) ? plain : `${Deno.cwd().replaceAll("\\", "/")}/${plain}`;
   const drive = /^[A-Za-z]:/.exec(absolute)?.[0] ?? "";
@@ -120,7 +120,7 @@ function resolved(path: string): string {
 }
 
 /** Returns a path with its links followed; parts that do not exist yet stay. Returns `undefined` for a broken link. */
-function realPlace(path: string): string | undefined {
+export function realPlace(path: string): string | undefined {
   const missing: string[] = [];
   for (let at = path;;) {
     try {

@@ -8,6 +8,7 @@
 import type { Calendars, Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { AsOfNow, RunDay } from "./as_of_now.ts";
+import type { NamedFile, Place } from "./named_files.ts";
 import type { ParamType, Type } from "./expressions/value_types.ts";
 
 /** Effect of a step, which decides whether it may run again. */
@@ -87,7 +88,7 @@ export interface CompiledRecipe {
   /** SHA-256 of its text, in hex. */
   sha256: string;
   /** The code that it was loaded from; only for a TypeScript recipe. */
-  code?: Omit<StepCode, "permissions">;
+  code?: Pick<StepCode, "files" | "sha256" | "copies">;
   class: RecipeClass;
   schedules: readonly CompiledSchedule[];
   misfire: MisfirePolicy;
@@ -195,6 +196,10 @@ export interface StepCode {
   /** The contents that run, by the URLs of the files. */
   copies: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   permissions: StepPermissions;
+  /** Where the names in its permissions begin. */
+  place: Place;
+  /** Programs in the folder that its permissions name. */
+  programs: readonly NamedFile[];
 }
 
 /** A resource outside the toolkit that the parameters of a step name. */

@@ -259,7 +259,7 @@ async function ownMaker(
     name: uses,
     effect: about.effect,
     files: about.code.files,
-    code: { ...about.code, permissions: about.permissions },
+    code: { ...about.code, permissions: about.permissions, place: about.place, programs: about.programs },
     secretParams: Object.keys(types).filter(namesSecret).map((name) => [name]),
     params: recordOf(typesOf(types)),
     output: about.outputs === undefined ? ANY : recordOf({ ok: FLAG, ...typesOf(about.outputs) }),

@@ -274,11 +274,13 @@ async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<st
 /** Rejects files that have changed since they were read. @throws {OwnStepError} */
 export async function checkUnchanged(file: URL, code: CodeFiles): Promise<void> {
   if (code.isKept || await isSameCode(code, code.sha256)) return;
-  throw refuseCode(
-    file,
-    `it, or a file that it imports, was changed after it was checked, so it was not run: run "hsgate check", and ` +
-      "start what runs it again unless it reads changed recipes by itself",
-  );
+  throw refuseCode(file, changedText("it, or a file that it imports,"));
+}
+
+/** Says that something was changed after its check, so that it was not run. */
+export function changedText(what: string): string {
+  return `${what} was changed after it was checked, so it was not run: run "hsgate check", and ` +
+    "start what runs it again unless it reads changed recipes by itself";
 }
 
 /** Returns whether the files of some code now have this hash. */

@@ -9,6 +9,7 @@ import { callOperation } from "../call_operation.ts";
 import { ENDED_UNTOLD, mayHaveHappened } from "../guarded_client.ts";
 import type { StepContext, StepPermissions } from "../compiled.ts";
 import {
+  changedText,
   checkUnchanged,
   type CodeFiles,
   codeLimits,
@@ -17,13 +18,26 @@ import {
   refuseCode,
   STOPPED,
 } from "./code_files.ts";
+import {
+  checkGranted,
+  filesOfPermission,
+  firstChanged,
+  type NamedFile,
+  NamedFileError,
+  type Place,
+  placeOfStep,
+} from "../named_files.ts";
 import { startCode } from "./code_process.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./step_messages.ts";
 import { isParamType, paramTypes } from "../recipe_params.ts";
 
-/** What is known about a step's file: its own description, and its code files. */
+/** What is known about a step's file: its own description, and its files. */
 export interface OwnStep extends StepDescription {
   code: CodeFiles;
+  /** Programs in the folder that it may run. */
+  programs: readonly NamedFile[];
+  /** Where the names in its permissions begin. */
+  place: Place;
 }
 
 /** Options of loading code. */
@@ -45,14 +59,26 @@ interface LoadOptions {
  * @throws {OwnStepError} If the file cannot be loaded, is not a step, or imports something that it may not.
  */
 export async function describeOwnStep(file: URL, options: LoadOptions = {}): Promise<OwnStep> {
-  const code = options.code ?? await findCode(file, options.folder ?? new URL(".", file), options.signal);
+  const { folder = new URL(".", file) } = options;
+  const code = options.code ?? await findCode(file, folder, options.signal);
   const about = await load(file, options, {
     code,
     main: stepMain(file),
     order: { type: "describe" },
     take: (message) => message.type === "described" ? checkDescription(message.about, file) : undefined,
   });
-  return { ...about, code };
+  const place = placeOfStep(file, folder);
+  const programs = await named(file, filesOfPermission(about.permissions, place));
+  return { ...about, code, programs, place };
+}
+
+/** Reports a file that the step names as a mistake of the step. */
+async function named<T>(file: URL, result: Promise<T>): Promise<T> {
+  try {
+    return await result;
+  } catch (error) {
+    throw error instanceof NamedFileError ? refuseCode(file, error.what) : error;
+  }
 }
 
 /**
@@ -124,14 +150,18 @@ async function load<T>(
 /**
  * Runs a step with checked parameters. Logs its printed output line by line.
  *
- * @throws {OwnStepError} If it fails, ends without a result, or its file has changed since the check.
+ * @throws {OwnStepError} If it fails, ends without a result, one of its files has changed since the check, or a link
+ * leads out of a folder that it may use.
  */
 export async function runOwnStep(
   file: URL,
-  { effect, permissions, code }: OwnStep,
+  { effect, permissions, code, programs, place }: OwnStep,
   { params, context }: { params: Record<string, unknown>; context: StepContext },
 ): Promise<unknown> {
   await checkUnchanged(file, code);
+  const changed = firstChanged(await named(file, filesOfPermission(permissions, place)), programs);
+  if (changed !== undefined) throw refuseCode(file, changedText(`its program "${changed.name}"`));
+  await named(file, checkGranted(permissions, place));
   await using child = await startCode(file, {
     code,
     permissions,

@@ -15,10 +15,20 @@ import {
   keepCode,
   refuseCode,
 } from "../../recipes/own_steps/code_files.ts";
+import {
+  checkGranted,
+  fileOfSecret,
+  filesOfCommand,
+  firstChanged,
+  isSameProgram,
+  type NamedFile,
+  NamedFileError,
+  placeOfSecrets,
+} from "../../recipes/named_files.ts";
 import { type Power, powerKey, powersOf, powerText } from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
 import { loadFile } from "../../recipes/load_recipe.ts";
-import type { CompiledRecipe, CompileOptions } from "../../recipes/mod.ts";
+import type { CompiledRecipe, CompiledStep, CompileOptions, SecretOrigin } from "../../recipes/mod.ts";
 import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";
 import { distrustOfChecked } from "../../owned_files.ts";
 import { shellHint } from "../../shell_words.ts";
@@ -30,6 +40,8 @@ export interface Judgement {
   wanted: readonly Power[];
   /** Why nobody can be sure what would run: others could write to one of the files. */
   exposed?: string;
+  /** A program or a file of a secret that is not the trusted one. */
+  changed?: string;
 }
 
 /** The trusted recipes of a user. Each call reads the record again. */
@@ -68,7 +80,7 @@ export class Trust {
     if (!(bytes instanceof Uint8Array) || await sha256(new TextDecoder().decode(bytes)) !== record.sha256) {
       return false;
     }
-    return await hasSameCode(record, file);
+    return await hasSameCode(record, file) && await areSamePrograms(record);
   }
 
   /** Returns which file of a trusted recipe others could write to, why, and what to do; `undefined` if there is none. */
@@ -85,11 +97,19 @@ export class Trust {
     if (record === undefined) return { standing: "unknown", wanted: needed };
     const exposed = await exposureOf(record, recipe.file);
     if (exposed !== undefined) return { standing: "changed", wanted: needed, exposed };
+    let named: NamedFile[];
+    try {
+      named = await namedFiles(recipe);
+    } catch (error) {
+      if (!(error instanceof NamedFileError)) throw error;
+      return { standing: "changed", wanted: needed, exposed: error.what };
+    }
     const isSame = recipe.sha256 === record.sha256 && await hasSameCode(record, recipe.file) &&
       hasCodeOf(recipe, record);
     const isCovered = needed.every((power) => record.powers.includes(powerKey(power)));
-    if (isSame && isCovered) return { standing: "trusted", wanted: [] };
-    return { standing: "changed", wanted: needed };
+    const changed = firstChanged(named, record.named ?? []);
+    if (isSame && isCovered && changed === undefined) return { standing: "trusted", wanted: [] };
+    return { standing: "changed", wanted: needed, ...changed !== undefined && { changed: changed.path } };
   }
 
   /** Compiles the trusted version of an edited recipe; `undefined` if the record does not contain its text. */
@@ -115,7 +135,29 @@ export class Trust {
     }, record.text);
     if (!hasCodeOf(found, record)) return undefined;
     const wanted = powersOf(found).filter(({ needsTrust }) => needsTrust).map(powerKey);
-    return wanted.every((key) => record.powers.includes(key)) ? found : undefined;
+    const isCovered = wanted.every((key) => record.powers.includes(key)) &&
+      firstChanged(await namedFiles(found), record.named ?? []) === undefined;
+    return isCovered ? found : undefined;
+  }
+
+  /**
+   * Checks a secret's command or file again, right before its use.
+   *
+   * @param files The recipes that name it; trust of one of them is enough.
+   * @throws {NamedFileError} If a program or a link in the folder was changed after it was trusted.
+   */
+  async checkSecret(origin: SecretOrigin, files: Iterable<string>): Promise<void> {
+    let changed: NamedFile | undefined;
+    for (const file of files) {
+      const named = await filesOfOrigin(origin, file);
+      changed = firstChanged(named, named.length === 0 ? [] : (await this.recordOf(file))?.named ?? []);
+      if (changed === undefined) return;
+    }
+    if (changed === undefined) return;
+    throw new NamedFileError(
+      changed.path,
+      'it was changed after its recipe was trusted; check the file, then run "hsgate trust" again',
+    );
   }
 
   /**
@@ -171,6 +213,7 @@ export async function offerTrust(
     const powers = powersOf(recipe);
     const record: TrustRecord = {
       sha256: recipe.sha256,
+      named: await trustable(recipe),
       code: code.map((each) => ({ sha256: each.sha256, copies: keepCode(each.copies, folder) })),
       powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
       trustedAt: new Date(options.at).toISOString(),
@@ -184,6 +227,44 @@ export async function offerTrust(
   return [...offers.values()];
 }
 
+/** Returns the files that a recipe names. @throws {TrustError} If one of them cannot be trusted. */
+async function trustable(recipe: CompiledRecipe): Promise<NamedFile[]> {
+  try {
+    for (const { permissions, place } of stepCodes(recipe)) await checkGranted(permissions, place);
+    return await namedFiles(recipe);
+  } catch (error) {
+    throw error instanceof NamedFileError ? new TrustError(error.message, { code: "trust" }) : error;
+  }
+}
+
+/** Returns the programs and the files of secrets in the folder. @throws {NamedFileError} If one cannot be trusted. */
+async function namedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
+  const named = stepCodes(recipe).flatMap(({ programs }) => programs);
+  for (const origin of Object.values(recipe.secrets ?? {})) {
+    named.push(...await filesOfOrigin(origin, recipe.file));
+  }
+  return named;
+}
+
+const stepCodes = (recipe: CompiledRecipe) =>
+  allSteps(recipe).flatMap(({ code }) => code === undefined || code === "unread" ? [] : code);
+
+async function filesOfOrigin(origin: SecretOrigin, file: string): Promise<NamedFile[]> {
+  if ("env" in origin) return [];
+  const place = placeOfSecrets(file);
+  return "file" in origin
+    ? await fileOfSecret(origin.file, place)
+    : await filesOfCommand(origin.command, place);
+}
+
+/** Compares the contents of a recipe's programs with the trusted ones. */
+async function areSamePrograms({ named = [] }: TrustRecord): Promise<boolean> {
+  for (const each of named) {
+    if (each.sha256 !== undefined && !await isSameProgram(each)) return false;
+  }
+  return true;
+}
+
 async function textOf(file: string, expected: string): Promise<string> {
   const text = await readText(file);
   if (await sha256(text) === expected) return text;
@@ -195,24 +276,29 @@ async function textOf(file: string, expected: string): Promise<string> {
 /** Returns why a recipe does not run, and what to do. */
 export function untrustedText(
   { name, file }: Pick<CompiledRecipe, "name" | "file">,
-  { standing, wanted, exposed }: Judgement,
+  { standing, wanted, exposed, changed }: Judgement,
 ): string {
   if (exposed !== undefined) return `Cannot run "${name}": cannot trust ${exposed}`;
-  const why = standing === "changed" ? "it was changed after it was trusted" : "nobody has trusted it";
+  const why = standing === "changed"
+    ? `${changed === undefined ? "it" : `its file "${changed}"`} was changed after it was trusted`
+    : "nobody has trusted it";
   const powers = wanted.map(powerText).join("; ");
   return `Cannot run "${name}": ${why}, and it asks for more than reading from the configured broker ` +
     `(${powers}); check the file, then run "hsgate trust ${shellHint(file)}"`;
 }
 
 /** Returns all code of a recipe: its own if it is TypeScript, and that of its custom steps. */
-function codeOf(
-  { code, steps, notify = [] }: CompiledRecipe,
-): (NonNullable<CompiledRecipe["code"]> | "unread")[] {
-  const all = [
+function codeOf(recipe: CompiledRecipe): (NonNullable<CompiledRecipe["code"]> | "unread")[] {
+  const { code } = recipe;
+  return [...code === undefined ? [] : [code], ...allSteps(recipe).flatMap(({ code }) => code ?? [])];
+}
+
+/** Returns the steps of a recipe and of its notices. */
+function allSteps({ steps, notify = [] }: CompiledRecipe): CompiledStep[] {
+  return [
     ...steps,
     ...notify.flatMap(({ step, channels = [] }) => [step, ...channels.map(({ step }) => step)]),
   ];
-  return [...code === undefined ? [] : [code], ...all.flatMap(({ code }) => code ?? [])];
 }
 
 /** Returns whether a record contains all code of a compiled recipe. */

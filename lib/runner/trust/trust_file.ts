@@ -6,6 +6,7 @@
  */
 import { BrokerError } from "../../errors.ts";
 import type { KeptCode } from "../../recipes/own_steps/code_files.ts";
+import type { NamedFile } from "../../recipes/named_files.ts";
 import { readOwned } from "../../owned_files.ts";
 import { openLock, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 
@@ -23,6 +24,8 @@ export interface TrustRecord {
    * this version; older records have none, and end with the next check.
    */
   code: readonly { sha256: string; copies?: KeptCode }[];
+  /** Programs and files of secrets in the folder that it names; absent in older records. */
+  named?: readonly NamedFile[];
   /** Keys of the powers that were shown. */
   powers: readonly string[];
   /** ISO 8601 in UTC. */

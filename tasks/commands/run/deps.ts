@@ -11,6 +11,7 @@ import { type Machine, systemMachine } from "../../../lib/time.ts";
 import { trustedText } from "../../../lib/owned_files.ts";
 import { ulid } from "../../../lib/std/ulid.ts";
 import { secretOfCommand } from "../../../lib/runner/run/secret_command.ts";
+import { Trust } from "../../../lib/runner/trust/trust.ts";
 import type { CompiledRecipe, SecretOrigin } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -115,23 +116,25 @@ export function secretReader(
   host: Pick<Host, "env" | "readFile" | "signal">,
   redactor: Redactor,
 ): (name: string) => Promise<string> {
-  const origins = new Map<string, SecretOrigin>();
-  for (const { name: recipe, secrets } of recipes) {
+  const origins = new Map<string, { origin: SecretOrigin; files: Set<string> }>();
+  for (const { name: recipe, secrets, file } of recipes) {
     for (const [name, origin] of Object.entries(secrets ?? {})) {
       const other = origins.get(name);
-      if (other !== undefined && JSON.stringify(other) !== JSON.stringify(origin)) {
+      if (other !== undefined && JSON.stringify(other.origin) !== JSON.stringify(origin)) {
         throw new UsageError(
           `Cannot use the secret "${name}" of "${recipe}": another recipe names a different source for it`,
         );
       }
-      origins.set(name, origin);
+      origins.set(name, { origin, files: new Set([...other?.files ?? [], file]) });
     }
   }
   return async (name) => {
-    const origin = origins.get(name);
-    if (origin === undefined) {
+    const found = origins.get(name);
+    if (found === undefined) {
       throw new TypeError(`Cannot read secret "${name}": no recipe names its source under "secrets"`);
     }
+    const { origin, files } = found;
+    await Trust.of(host.env).checkSecret(origin, files);
     const value = await readSecret(name, origin, host);
     if (value !== undefined && value !== "") {
       redactor.add(value, `secret "${name}"`);

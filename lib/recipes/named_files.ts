@@ -1,0 +1,276 @@
+/**
+ * Checks files that a recipe names: programs, files of secrets, and folders that a custom step may use.
+ *
+ * The author of a recipe controls its folder, and often the working folder too. So a program in one of them counts only
+ * with the content that was trusted, and no link in them leads out of its folder.
+ *
+ * @module
+ */
+import { BrokerError } from "../errors.ts";
+import { isInside, realPlace, resolved } from "../confined_paths.ts";
+import { distrustOfChecked } from "../owned_files.ts";
+import { readRegular } from "../regular_files.ts";
+import { sha256 } from "../sha256.ts";
+import { fileUrl } from "./recipe_files.ts";
+
+/** Largest program of a recipe's folder. */
+const MOST_PROGRAM_BYTES = 64 * 1024 * 1024;
+/** Most entries of a folder in which links are searched. */
+const MOST_ENTRIES = 100_000;
+
+/** A file in the recipe's folder or in the working folder that the recipe names. */
+export interface NamedFile {
+  /** As the recipe names it. */
+  name: string;
+  /** Its path without links. It need not exist. */
+  path: string;
+  /** SHA-256 of a program, in hex; the content of other files may change. */
+  sha256?: string;
+}
+
+/** A file or folder that a recipe names cannot be trusted. */
+export class NamedFileError extends BrokerError {
+  override readonly name: string = "NamedFileError";
+  /** The path and the reason: the message without its beginning. */
+  readonly what: string;
+
+  constructor(path: string, why: string) {
+    super(`Cannot trust "${path}": ${why}`, { code: "trust" });
+    this.what = `"${path}": ${why}`;
+  }
+}
+
+/** Where the names of files begin, and whose folders count. */
+export interface Place {
+  /** Relative paths begin here. */
+  from: string;
+  /** Folders that the author of the recipe may control. */
+  folders: readonly string[];
+}
+
+/** Returns where the names in the secrets of a recipe begin: in the working folder. */
+export function placeOfSecrets(recipe: string): Place {
+  return { from: resolved("."), folders: foldersOf(new URL(".", fileUrl(recipe))) };
+}
+
+/** Returns where the names in the permissions of a custom step begin: in the folder of its file. */
+export function placeOfStep(file: URL, recipeFolder: URL): Place {
+  return { from: pathOf(new URL(".", file)), folders: foldersOf(recipeFolder) };
+}
+
+function foldersOf(recipeFolder: URL): string[] {
+  // A service often runs in "/". Then everything would be in its working folder.
+  const folders = [pathOf(recipeFolder), resolved(".")].filter((each) => each !== "/");
+  return [...new Set(folders.flatMap((each) => [each, realOf(each)]))];
+}
+
+/**
+ * Returns the programs of a secret's command that are in these folders: the program itself and each argument, or part of
+ * one, that names a file. The contents are hashed.
+ *
+ * @throws {NamedFileError} If others could write to one of them, or a link leads out of its folder.
+ */
+export async function filesOfCommand(command: readonly string[], place: Place): Promise<NamedFile[]> {
+  const [program = "", ...args] = command;
+  const names = args.flatMap((arg) => [arg, ...arg.split(/[\s=:;,&|<>(){}'"`$]+/)]);
+  return await programsIn([...foundBy(program, place), ...names.map((name) => [name, name] as const)], place);
+}
+
+/**
+ * Returns the programs that a custom step may run and that are in these folders. The contents are hashed.
+ *
+ * @throws {NamedFileError} Like `filesOfCommand`.
+ */
+export async function filesOfPermission(
+  { run = [] }: { run?: readonly string[] },
+  place: Place,
+): Promise<NamedFile[]> {
+  return await programsIn(run.flatMap((program) => foundBy(program, place)), place);
+}
+
+/**
+ * Returns the file of a secret, if it is in these folders. It is not read.
+ *
+ * @throws {NamedFileError} Like `filesOfCommand`.
+ */
+export async function fileOfSecret(name: string, place: Place): Promise<NamedFile[]> {
+  const path = await placeOf(name, place);
+  return path === undefined ? [] : [{ name, path }];
+}
+
+async function programsIn(
+  names: readonly (readonly [name: string, path: string])[],
+  place: Place,
+): Promise<NamedFile[]> {
+  const files = new Map<string, NamedFile>();
+  for (const [name, written] of names) {
+    if (name === "" || files.has(name) || !(await isFile(written, place))) continue;
+    const path = await placeOf(written, place);
+    if (path === undefined) continue;
+    files.set(name, { name, path, sha256: await digestOf(path) });
+  }
+  return [...files.values()];
+}
+
+async function digestOf(path: string): Promise<string> {
+  const bytes = await readRegular(path, MOST_PROGRAM_BYTES);
+  if (!(bytes instanceof Uint8Array)) throw new NamedFileError(path, bytes.refused);
+  return await sha256(bytes);
+}
+
+/** Returns whether a program still has its content. */
+export async function isSameProgram({ path, sha256 }: NamedFile): Promise<boolean> {
+  return await digestOf(path).catch(() => undefined) === sha256;
+}
+
+/** Returns the paths that a program's name may mean, as the system searches them. */
+function foundBy(program: string, { from }: Place): (readonly [name: string, path: string])[] {
+  if (program.includes("/")) return [[program, program]];
+  const isKnown = Deno.permissions.querySync({ name: "env", variable: "PATH" }).state === "granted";
+  const folders = isKnown ? (Deno.env.get("PATH") ?? "").split(":") : [];
+  const path = folders.map((folder) => `${whole(folder, from)}/${program}`).find(isFileAt);
+  return path === undefined ? [] : [[program, path]];
+}
+
+const isFile = (name: string, { from }: Place) => isFileAt(whole(name, from));
+
+function isFileAt(path: string): boolean {
+  try {
+    return !Deno.statSync(path).isDirectory;
+  } catch {
+    return false; // then it cannot be started either
+  }
+}
+
+/**
+ * Returns the path of a file without links, if the file is in these folders by its name or without links.
+ *
+ * @throws {NamedFileError} If a link leads out of the folder, or others could write to the file.
+ */
+async function placeOf(name: string, { from, folders }: Place): Promise<string | undefined> {
+  const at = absolute(name, from);
+  const own = innermost(folders, at);
+  const real = realPlace(whole(name, from)); // the system follows a link before the ".." after it
+  if (own === undefined && (real === undefined || innermost(folders, real) === undefined)) return undefined;
+  if (real === undefined) throw new NamedFileError(at, "it is a link to a file that does not exist");
+  if (own !== undefined && !isInside(realOf(own), real)) {
+    throw new NamedFileError(
+      at,
+      `a link leads from it to "${real}", which is outside its folder "${own}"; name that file itself`,
+    );
+  }
+  const why = await distrustOfChecked(whole(name, from));
+  if (why !== undefined) throw new NamedFileError(at, why);
+  return real;
+}
+
+/**
+ * Checks the files and folders that a custom step may read or write, before each start of the step. Deno itself follows
+ * every link in a folder that it has granted.
+ *
+ * @throws {NamedFileError} If a link leads out of a granted folder, or could after the step has moved it.
+ */
+export async function checkGranted(
+  { read = [], write = [] }: { read?: readonly string[]; write?: readonly string[] },
+  place: Place,
+): Promise<void> {
+  for (const [names, mayMove] of [[read, false], [write, true]] as const) {
+    for (const name of names) await checkGrant(absolute(name, place.from), { ...place, mayMove });
+  }
+}
+
+async function checkGrant(
+  at: string,
+  { folders, mayMove }: Pick<Place, "folders"> & { mayMove: boolean },
+): Promise<void> {
+  const own = innermost(folders, at);
+  const real = realPlace(at);
+  if (own !== undefined && (real === undefined || !isInside(realOf(own), real))) {
+    throw new NamedFileError(
+      at,
+      `a step may use it, and a link leads from it to ${
+        real === undefined ? "nowhere" : `"${real}"`
+      }, which is outside its folder "${own}"; name that path itself in the permission`,
+    );
+  }
+  if (real === undefined) return;
+  // Of a folder above, only the parts that the author of the recipe may control are searched.
+  const parts = innermost(folders, real) === undefined
+    ? folders.filter((each) => isInside(real, each))
+    : [real];
+  for (const part of new Set(parts.map(realOf))) await searchLinks(part, { top: real, mayMove });
+}
+
+/** Searches a folder, but not the folders that its links lead to. */
+async function searchLinks(
+  folder: string,
+  { top, mayMove }: { top: string; mayMove: boolean },
+): Promise<void> {
+  if (isFileAt(folder)) return;
+  let count = 0;
+  const queue = [folder];
+  for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
+    for await (const { name, isSymlink, isDirectory } of entriesOf(at)) {
+      if (++count > MOST_ENTRIES) {
+        throw new NamedFileError(
+          folder,
+          `a step may use it, and it has more than ${MOST_ENTRIES} entries, so links in it cannot be searched; ` +
+            "name a smaller folder in the permission",
+        );
+      }
+      const path = `${at === "/" ? "" : at}/${name}`;
+      if (isDirectory) queue.push(path);
+      if (isSymlink) await checkLink(path, { top, mayMove });
+    }
+  }
+}
+
+async function* entriesOf(folder: string): AsyncGenerator<Deno.DirEntry> {
+  try {
+    yield* Deno.readDir(folder);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound || error instanceof Deno.errors.PermissionDenied)) {
+      throw error;
+    }
+    // The folder was removed, or the step cannot list it either.
+  }
+}
+
+async function checkLink(path: string, { top, mayMove }: { top: string; mayMove: boolean }): Promise<void> {
+  const refuse = (why: string) =>
+    new NamedFileError(path, `it is a link in a folder that a step may use, and ${why}`);
+  const text = await Deno.readLink(path);
+  const real = realPlace(path);
+  if (real === undefined) throw refuse(`"${text}" does not exist; remove the link`);
+  // The way must stay in the folder too: others may replace what is on a way outside it.
+  const isDirect = isInside(top, absolute(text, path.replace(/[^/]*$/, "")));
+  if (!isInside(top, real) || !isDirect) {
+    throw refuse(`it leads out of that folder, to "${real}"; remove the link`);
+  }
+  if (mayMove && /(^|\/)\.\.(\/|$)/.test(text)) {
+    throw refuse(
+      `a step that may write could move it so that "${text}" leads out; use a link without ".."`,
+    );
+  }
+}
+
+/** Returns the smallest of the folders that contain a path by its name. */
+function innermost(folders: readonly string[], path: string): string | undefined {
+  return folders.filter((folder) => isInside(folder, path)).sort((a, b) => b.length - a.length)[0];
+}
+
+const whole = (name: string, from: string) => /^(\/|[A-Za-z]:[\\/])/.test(name) ? name : `${from}/${name}`;
+/** Returns an absolute path without ".." in it, as Deno reads a permission. */
+const absolute = (name: string, from: string) => resolved(whole(name, from));
+const realOf = (folder: string) => realPlace(folder) ?? folder;
+const pathOf = (url: URL) => resolved(decodeURIComponent(url.pathname));
+
+/** Returns the first file that is not among the trusted ones, or has another content or place than those. */
+export function firstChanged(
+  now: readonly NamedFile[],
+  trusted: readonly NamedFile[],
+): NamedFile | undefined {
+  const keyOf = ({ name, path, sha256 }: NamedFile) => JSON.stringify([name, path, sha256]);
+  const known = new Set(trusted.map(keyOf));
+  return now.find((each) => !known.has(keyOf(each)));
+}

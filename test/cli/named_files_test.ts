@@ -1,0 +1,304 @@
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { Redactor } from "../../lib/redact.ts";
+import { loadFile } from "../../lib/recipes/load_recipe.ts";
+import { NamedFileError } from "../../lib/recipes/named_files.ts";
+import { secretReader } from "../../tasks/commands/run/deps.ts";
+import { cli, envOf, folder, simulate, spawned, trustEnv } from "./support.ts";
+
+const SECRET = "the-private-key-of-the-user";
+
+/** A stranger's folder with a recipe, a private file outside it, and a server that accepts everything. */
+async function world(files: (dir: string, url: string) => Readonly<Record<string, string>>) {
+  const stack = new AsyncDisposableStack();
+  const gateway = stack.use(await simulate());
+  const above = stack.use(await folder());
+  const heard: string[] = [];
+  const server = stack.use(
+    Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
+      heard.push((await request.json()).text);
+      return new Response();
+    }),
+  );
+  const dir = `${await Deno.realPath(above.path)}/book`;
+  const key = `${dir.replace(/\/book$/, "")}/key.pem`;
+  await Deno.mkdir(`${dir}/data`, { recursive: true });
+  await Deno.writeTextFile(key, SECRET, { mode: 0o600 });
+  const write = async (name: string, text: string) => {
+    await Deno.writeTextFile(`${dir}/${name}`, text);
+    await Deno.chmod(`${dir}/${name}`, name.endsWith(".sh") ? 0o700 : 0o600);
+  };
+  const texts = files(dir, `http://127.0.0.1:${server.addr.port}/`);
+  for (const [name, text] of Object.entries(texts)) await write(name, text);
+  const env = { ...envOf(gateway), HSGATE_VOLATILE_STORE: "allow" };
+  return {
+    dir,
+    key,
+    heard,
+    env,
+    write,
+    /** Replaces a file of the folder by a link. */
+    link: async (to: string, name: string) => {
+      await Deno.remove(`${dir}/${name}`).catch(() => {});
+      await Deno.symlink(to, `${dir}/${name}`);
+    },
+    trust: async () => await cli(["trust", `${dir}/r.yaml`, "--yes"], { env, fromDisk: true }),
+    run: async () => await cli(["run", `${dir}/r.yaml`, "--out", dir], { env, fromDisk: true }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const telling = (source: string) => (dir: string, url: string) => ({
+  "r.yaml": `name: r\nsecrets: { x: ${source.replaceAll("DIR", dir)} }\n` +
+    `steps: [{ id: tell, uses: notify, with: { webhook: "${url}", text: "\${secret:x}" } }]\n`,
+  "token.txt": "token-one\n",
+  "get.sh": "#!/bin/sh\necho token-one\n",
+});
+
+const step = (permissions: string, body: string) =>
+  `import { defineStep } from "hsgate/recipes";
+export default defineStep({ effect: "local", permissions: ${permissions}, async run() { ${body} } });\n`;
+
+const stepsOf = (...names: string[]) =>
+  `name: r\nsteps:\n${names.map((name) => `  - { id: ${name}, uses: ./${name}.ts }\n`).join("")}`;
+
+Deno.test("a secret's file in the folder may change, but no link leads it out of the folder or elsewhere in it", async () => {
+  await using w = await world(telling("{ file: DIR/token.txt }"));
+  assertEquals((await w.trust()).code, 0);
+  await w.run();
+  await w.write("token.txt", "token-two\n");
+  await w.run();
+  assertEquals(w.heard, ["token-one", "token-two"]);
+  const tries: [string, string][] = [
+    [w.key, `a link leads from it to "${w.key}", which is outside its folder`],
+    ["../key.pem", "which is outside its folder"],
+    ["get.sh", "was changed after it was trusted"],
+    ["missing", "does not exist"],
+  ];
+  for (const [to, why] of tries) {
+    await w.link(to, "token.txt");
+    const { code, err } = await w.run();
+    assertEquals(code, 2, err);
+    assertStringIncludes(err, why);
+  }
+  await w.link(w.key, "token.txt");
+  const again = await w.trust();
+  assertEquals(again.code === 0, false);
+  assertStringIncludes(again.err, "which is outside its folder");
+  assertEquals(w.heard, ["token-one", "token-two"]);
+});
+
+Deno.test("a secret's file that is named from the working folder is checked in the same way", async () => {
+  await using w = await world((_dir, url) => telling("{ file: ./data/token.txt }")("", url));
+  await w.write("data/token.txt", "token-one\n");
+  const options = { cwd: w.dir, env: w.env };
+  assertEquals((await spawned(["trust", "r.yaml", "--yes"], options)).code, 0);
+  const ran = await spawned(["run", "r.yaml"], options);
+  assertEquals([ran.code, w.heard], [0, ["token-one"]], ran.err);
+  await w.link(w.key, "data/token.txt");
+  const { code, err } = await spawned(["run", "r.yaml"], options);
+  assertEquals([code, w.heard.length], [2, 1], err);
+  assertStringIncludes(err, "which is outside its folder");
+});
+
+Deno.test("a secret's file that is created after the trust is used, if it is no link", async () => {
+  await using w = await world(telling("{ file: DIR/data/later.txt }"));
+  assertEquals((await w.trust()).code, 0);
+  await w.write("data/later.txt", "token-three\n");
+  await w.run();
+  assertEquals(w.heard, ["token-three"]);
+});
+
+for (
+  const command of [
+    "[DIR/get.sh]",
+    "[sh, DIR/get.sh]",
+    '[sh, "-c", ". DIR/get.sh; true"]',
+    "[env, --split-string=DIR/get.sh]",
+  ]
+) {
+  Deno.test(`a program of the folder that prints a secret runs only as it was trusted: ${command}`, async () => {
+    await using w = await world(telling(`{ command: ${command} }`));
+    const trusted = await w.trust();
+    assertEquals(trusted.code, 0, trusted.err);
+    const ran = await w.run();
+    assertEquals([ran.code, w.heard], [0, ["token-one"]], ran.err);
+    await w.write("get.sh", `#!/bin/sh\ncat ${w.key}\n`);
+    const edited = await w.run();
+    assertEquals([edited.code, w.heard.length], [2, 1], edited.err);
+    assertStringIncludes(edited.err, "was changed after it was trusted");
+    const list = await cli(["trust", "--list"], { fromDisk: true });
+    assertStringIncludes(list.out.split("\n").find((line) => line.includes(w.dir))!, "changed");
+    await Deno.remove(`${w.dir}/get.sh`);
+    await w.link(w.key, "get.sh");
+    const linked = await w.run();
+    assertEquals([linked.code, w.heard.length], [2, 1], linked.err);
+    assertStringIncludes(linked.err, "outside its folder");
+  });
+}
+
+Deno.test("a program that others may write to, or that is created after the trust, does not run", async () => {
+  await using w = await world(telling("{ command: [sh, DIR/later.sh] }"));
+  assertEquals((await w.trust()).code, 0);
+  await w.write("later.sh", `cat ${w.key}\n`);
+  const { code, err } = await w.run();
+  assertEquals([code, w.heard], [2, []], err);
+  assertStringIncludes(err, "was changed after it was trusted");
+  await Deno.chmod(`${w.dir}/later.sh`, 0o722);
+  assertStringIncludes((await w.trust()).err, "others may write to it");
+  assertStringIncludes((await w.run()).err, "others may write to it");
+});
+
+Deno.test("a program and a file of a secret are compared again before each reading", async () => {
+  for (const source of ["{ command: [DIR/get.sh] }", "{ file: DIR/token.txt }"]) {
+    await using w = await world(telling(source));
+    assertEquals((await w.trust()).code, 0);
+    const recipe = await loadFile(`${w.dir}/r.yaml`, {});
+    const env = (name: string) => trustEnv[name as keyof typeof trustEnv];
+    const readFile = async (path: string) => ({ text: await Deno.readTextFile(path), mode: 0o600 });
+    const { signal } = new AbortController();
+    const read = secretReader([recipe], { env, readFile, signal }, new Redactor());
+    assertEquals(await read("x"), "token-one");
+    if (source.includes("get.sh")) await w.write("get.sh", `#!/bin/sh\ncat ${w.key}\n`);
+    else await w.link(w.key, "token.txt");
+    await assertRejects(() => read("x"), NamedFileError, `Cannot trust "${w.dir}/`);
+  }
+});
+
+Deno.test("a recipe that runs another one does not run an edited program of it, and neither does a notice", async () => {
+  const secret = "secrets: { x: { command: [DIR/get.sh] } }\n";
+  const texts: Record<string, (url: string) => Record<string, string>> = {
+    nested: (url) => ({
+      "r.yaml": "name: r\nsteps: [{ id: in, uses: run, with: { recipe: inner } }]\n",
+      "inner.yaml": `name: inner\n${secret}` +
+        `steps: [{ id: tell, uses: notify, with: { webhook: "${url}", text: "\${secret:x}" } }]\n`,
+    }),
+    notice: (url) => ({
+      "r.yaml": `name: r\n${secret}steps: [{ id: a, uses: orders.today, with: { market: hk } }]\n` +
+        `notify: [{ on: always, with: { webhook: "${url}", text: "\${secret:x}" } }]\n`,
+    }),
+  };
+  for (const [what, textsOf] of Object.entries(texts)) {
+    await using w = await world((dir, url) =>
+      Object.fromEntries(
+        Object.entries({ ...textsOf(url), "get.sh": "#!/bin/sh\necho token-one\n" })
+          .map(([name, text]) => [name, text.replaceAll("DIR", dir)]),
+      )
+    );
+    assertEquals((await w.trust()).code, 0);
+    const store = ["--store", `${w.dir}/l.db`];
+    const run = async () =>
+      await cli(["run", `${w.dir}/r.yaml`, ...store, "--manual", "--out", w.dir], {
+        env: w.env,
+        fromDisk: true,
+      });
+    const ran = await run();
+    assertEquals([ran.code, w.heard], [0, ["token-one"]], `${what}: ${ran.err}`);
+    await w.write("get.sh", `#!/bin/sh\ncat ${w.key}\n`);
+    const { code, err } = await run();
+    assertEquals([code, w.heard.length], [2, 1], `${what}: ${err}`);
+    assertStringIncludes(err, "was changed after it was trusted");
+  }
+});
+
+Deno.test("a program of the folder that a step runs is compared with the trusted one, also right before the step starts", async () => {
+  const text = "#!/bin/sh\ntouch trusted\n";
+  await using w = await world(() => ({
+    "r.yaml": stepsOf("tool"),
+    "tool.ts": step(
+      "{ run: ['./tool.sh'] }",
+      "await new Deno.Command('./tool.sh').output(); return { ok: true };",
+    ),
+    "edit.ts": step(
+      "{ write: ['./tool.sh'] }",
+      "await Deno.writeTextFile('tool.sh', '#!/bin/sh\\ntouch hostile\\n'); return { ok: true };",
+    ),
+    "tool.sh": text,
+  }));
+  const has = (name: string) => Deno.stat(`${w.dir}/${name}`).then(() => true, () => false);
+  assertEquals((await w.trust()).code, 0);
+  const ran = await w.run();
+  assertEquals([ran.code, await has("trusted")], [0, true], ran.err);
+  await w.write("tool.sh", "#!/bin/sh\ntouch hostile\n");
+  const edited = await w.run();
+  assertEquals([edited.code, await has("hostile")], [2, false], edited.err);
+  assertStringIncludes(edited.err, "was changed after it was trusted");
+  await w.write("tool.sh", text);
+  await w.write("r.yaml", stepsOf("edit", "tool"));
+  assertEquals((await w.trust()).code, 0);
+  const { code, err } = await w.run();
+  assertEquals([code, await has("hostile")], [1, false], err);
+  assertStringIncludes(err, 'its program "./tool.sh" was changed after it was checked');
+});
+
+Deno.test("a step does not start while a link leads out of a folder that it may read or write", async () => {
+  const read = "return { text: await Deno.readTextFile('data/l') };";
+  const write = "await Deno.writeTextFile('data/l', 'overwritten'); return { ok: true };";
+  for (const [permission, body] of [["{ read: ['./data'] }", read], ["{ write: ['./data'] }", write]]) {
+    await using w = await world(() => ({ "r.yaml": stepsOf("use"), "use.ts": step(permission!, body!) }));
+    await w.write("data/l", "mine");
+    assertEquals((await w.trust()).code, 0);
+    assertEquals((await w.run()).code, 0);
+    for (const [to, name] of [[w.key, "data/l"], ["../../key.pem", "data/l"]] as const) {
+      await w.link(to, name);
+      const { code, out, err } = await w.run();
+      assertEquals([code, out.includes(SECRET)], [1, false], err);
+      assertStringIncludes(err, `"${w.dir}/data/l": it is a link in a folder that a step may use`);
+      assertStringIncludes(err, `leads out of that folder, to "${w.key}"; remove the link`);
+    }
+    assertStringIncludes((await w.trust()).err, "leads out of that folder");
+    assertEquals(await Deno.readTextFile(w.key), SECRET);
+    await Deno.remove(`${w.dir}/data`, { recursive: true });
+    await Deno.symlink("..", `${w.dir}/data`);
+    assertStringIncludes((await w.run()).err, "which is outside its folder");
+  }
+});
+
+Deno.test("a link inside a granted folder is fine, unless the step could move it so that it leads out", async () => {
+  await using w = await world(() => ({
+    "r.yaml": stepsOf("use"),
+    "use.ts": step("{ read: ['./data'] }", "return { text: await Deno.readTextFile('data/a/b/l') };"),
+    "move.ts": step(
+      "{ read: ['./data'], write: ['./data'] }",
+      "await Deno.rename('data/a/b/l', 'data/l'); return { text: await Deno.readTextFile('data/l') };",
+    ),
+  }));
+  await Deno.mkdir(`${w.dir}/data/a/b`, { recursive: true });
+  await w.write("data/a/key.pem", "mine");
+  await w.link("../key.pem", "data/a/b/l"); // from data/ it would lead to the recipe's folder
+  await w.write("key.pem", SECRET);
+  assertEquals((await w.trust()).code, 0);
+  const ran = await w.run();
+  assertEquals([ran.code, ran.out.includes("mine")], [0, true], ran.err);
+  await Deno.symlink(w.dir, `${w.dir}/../way`);
+  await w.link(`${w.dir}/../way/data/a/key.pem`, "data/a/b/l"); // others could replace that way
+  assertStringIncludes((await w.run()).err, "leads out of that folder");
+  await w.link("../key.pem", "data/a/b/l");
+  await w.write("r.yaml", stepsOf("move"));
+  assertStringIncludes((await w.trust()).err, 'move it so that "../key.pem" leads out');
+});
+
+Deno.test("a step with permission for a folder cannot make a link, in any way", async () => {
+  const tries = [
+    "Deno.symlinkSync(to, 'data/l1')",
+    "Deno.symlinkSync('x', 'data/l2')",
+    "fs.symlinkSync(to, 'data/l3')",
+    "Deno.linkSync(to, 'data/l4')",
+    "fs.linkSync(to, 'data/l5')",
+    "fs.cpSync(to, 'data/l6')",
+  ];
+  await using w = await world((dir) => ({
+    "r.yaml": stepsOf("make"),
+    "make.ts": `import * as fs from "node:fs";\n${
+      step(
+        "{ read: ['./data'], write: ['./data'] }",
+        `const to = "${dir}/../key.pem"; const made = [];
+         ${tries.map((text) => `try { ${text}; made.push(${JSON.stringify(text)}); } catch {}`).join("\n")}
+         return { made };`,
+      )
+    }`,
+  }));
+  assertEquals((await w.trust()).code, 0);
+  const { code, out, err } = await w.run();
+  assertEquals(code, 0, err);
+  assertEquals([...Deno.readDirSync(`${w.dir}/data`)], [], out);
+});
