@@ -167,9 +167,9 @@ ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/n
 (
   exec 3>&2 </dev/null >/dev/null 2>&1
   while if read -r _ _ _ parent _ <"/proc/$$/stat"; then [ "$parent" = "$3" ]; else kill -0 "$3"; fi; do
+    sleep 1 || exit
     stored=$(du -sk "$folder/cache")
     [ "\${stored%%[!0-9]*}" -gt ${codeLimits.cacheMiB * 1024} ] && echo "${FULL_CACHE}" >&3 && break
-    sleep 1 || exit
   done
   rm -rf "$4"
   read -r self _ </proc/self/stat
