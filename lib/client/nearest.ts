@@ -5,13 +5,22 @@
  */
 import { levenshteinDistance } from "@std/text";
 
-/** Returns the most similar name, or `undefined` if none is similar enough. */
+/** A longer name is compared with nothing: a stranger's recipe may have many names that are long. */
+const MOST_LENGTH = 100;
+/** So many names are compared at most. */
+const MOST_NAMES = 1000;
+
+/** Returns the most similar name, or `undefined` if none is similar enough or the given name is very long. */
 export function nearest(given: string, names: Iterable<string>): string | undefined {
+  if (given.length > MOST_LENGTH) return undefined;
   const typed = given.toLowerCase();
   let best: string | undefined;
   // A third of the letters may be wrong, and two swapped ones count twice.
   let least = Math.max(2, Math.ceil(typed.length / 3)) + 0.5;
+  let compared = 0;
   for (const name of names) {
+    if (++compared > MOST_NAMES) break;
+    if (name.length > 2 * MOST_LENGTH) continue;
     const distance = levenshteinDistance(typed, name.toLowerCase());
     if (distance < least) [best, least] = [name, distance];
   }
