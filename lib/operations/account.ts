@@ -188,7 +188,7 @@ const marginRate = record({
   currency: field("currencyCode", text),
   /** Name of the currency. */
   currencyName: field("currencyDesc", text),
-  /** Interest rate within the mortgage. */
+  /** The broker's "interest rate within mortgage"; its documents do not say what "mortgage" means here. */
   interestRate: field("interestRateWithinMortgage", decimal),
 });
 
@@ -270,13 +270,14 @@ export const account = family("account", {
     effect: "read",
     answers: "now",
     needs: "trade-login",
-    source: "API document 2.4, 4.2, 4.8; always sent with a market, as servers refuse it without",
+    source:
+      "API document 2.4, 4.2, 4.8; servers reject the request without a market, so hsgate always sends one",
     request: params({ market }),
     response: rows("holdsList", holdingRecord, { aliases: ["data"], proto: ["StockQueryHoldsListResponse"] }),
     socket: { request: "TradeQueryHoldsListRequest", response: "StockQueryHoldsListResponse" },
   }),
 
-  /** Resolves to the maximum number of shares to buy at a price. Newer documents refer to `account.buyingPower`. */
+  /** Resolves to the maximum number of shares to buy at a price. The broker's newer documents use `account.buyingPower` instead. */
   maxBuy: operation({
     wire: "TradeQueryBuyAmount",
     group: "trade",
@@ -310,7 +311,7 @@ export const account = family("account", {
     socket: { request: "TradeQuerySellAmountRequest", response: "CommonIntResponse" },
   }),
 
-  /** Resolves to the maximum quantities of a listing to buy and sell; for options, also to their margin. */
+  /** Resolves to the largest quantities of a listing that can be bought and sold; for options also the margin. */
   buyingPower: operation({
     wire: "TradeQueryMaxAvailableAsset",
     group: "trade",

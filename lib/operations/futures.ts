@@ -484,7 +484,7 @@ export const futures = family("futures", {
     },
   }),
 
-  /** Sets a new futures password; only over the socket. Only the code of its answer is documented. */
+  /** Sets a new futures password; only over the socket. The broker documents only the code in the answer. */
   resetPassword: operation({
     wire: "FuturesResetPwd",
     group: null,

@@ -347,7 +347,7 @@ export const quotes = family("quotes", {
     source: "API document 2.3, 4.6, 4.8",
     request: params({
       security,
-      /** Number of ticks, 1 to 1000. The broker sends at most 100, and more only for OTC stocks (500 advised). */
+      /** Number of ticks, 1 to 1000. The broker sends at most 100; for OTC stocks it sends more (500 is advised). */
       limit: field("limit", int32(1, 1000), { fallback: 100 }),
       /** Trading session, US only. */
       session,

@@ -27,7 +27,7 @@ const duration = z.string({
       ? `a span of time with its unit: "${input}s" or "${input}m"`
       : durationExpected,
 }).regex(durationPattern, durationExpected).meta({
-  description: "A span of time: 45m, 1h30m, 90s",
+  description: "Duration, such as 45m, 1h30m or 90s",
 });
 
 /** A duration above zero. */
@@ -56,33 +56,35 @@ const calendarForm = z.strictObject({
     "last-session-of-month",
     "first-session-of-quarter",
     "last-session-of-quarter",
-  ]).optional().meta({ description: "Which sessions; every one by default" }),
+  ]).optional().meta({ description: "Sessions that have a slot; every session by default" }),
   at: z.string().refine((text) => readAt(text) !== undefined, {
     error: ({ input }) => explainAt(String(input)),
   })
     .meta({
-      description: "A moment of the session (close+45m, open-10m, auction-close) or a time of day (09:25)",
+      description: "Session time (close+45m, open-10m, auction-close) or time of day (09:25)",
     }),
   halfDays: z.enum(["run", "skip", "only"]).optional().meta({
-    description: "What half-days do; run by default",
+    description: "Whether half-days have a slot: run (default), skip, or only half-days",
   }),
-}).meta({ description: "By an exchange's sessions" });
+}).meta({ description: "By the sessions of an exchange (`calendar`)" });
 
 const cronForm = z.strictObject({
   id: scheduleId,
   cron: z.string().meta({ description: "Minute, hour, day of the month, month, day of the week" }),
   timezone: z.string('a time zone such as "Asia/Hong_Kong"').meta({
-    description: "IANA name such as Asia/Hong_Kong; never left to the machine",
+    description: "Name of the time zone, such as Asia/Hong_Kong; the machine's own zone is never used",
   }),
   onlyIn: calendar.optional().meta({ description: "Only on days on which this exchange has a session" }),
-}).meta({ description: "By a cron pattern in a named zone" });
+}).meta({ description: "By a cron pattern (`cron`)" });
 
 const everyForm = z.strictObject({
   id: scheduleId,
-  every: duration,
-  while: span.optional().meta({ description: "Part of the session: XHKG.open-30m..XHKG.close+2h" }),
-  jitter: duration.optional().meta({ description: "Most that a slot is moved" }),
-}).meta({ description: "Again and again, aligned to the epoch" });
+  every: duration.meta({ description: "Interval between slots, counted from 1970-01-01 UTC, such as 50m" }),
+  while: span.optional().meta({
+    description: "Part of the session that has slots, such as XHKG.open-30m..XHKG.close+2h",
+  }),
+  jitter: duration.optional().meta({ description: "Largest delay that hsgate adds to a slot" }),
+}).meta({ description: "At a fixed interval (`every`)" });
 
 const SEED = "a whole number from 0 to 4294967295";
 
@@ -103,7 +105,7 @@ const param = z.union([
 const origin = {
   error: ({ code }: { code?: string }) =>
     code === "invalid_type"
-      ? "where the secret comes from: { env: NAME }, { file: path } or { command: [program, word] }"
+      ? "where the secret comes from: { env: NAME }, { file: path } or { command: [program, argument] }"
       : undefined,
 };
 const secretOrigin = z.union([
@@ -117,36 +119,40 @@ const secretOrigin = z.union([
 
 const stepSchema = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a name of small letters, digits and hyphens")
-    .meta({ description: "Name of the step, once in the recipe" }),
+    .meta({ description: "Name of the step; each step has another name" }),
   uses: z.string().min(1, "a step, an operation, or a file such as ./my_step.ts")
-    .meta({ description: "A step, an operation of the catalogue, or a file beside the recipe" }),
+    .meta({ description: "A step listed below, an operation, or a TypeScript file beside the recipe" }),
   with: z.record(z.string(), z.unknown()).optional().meta({
-    description: "Parameters; ${{ … }} is an expression",
+    description: "Parameters of the step; ${{ … }} is an expression",
   }),
   needs: z.union([z.string(), z.array(z.string())]).optional()
-    .meta({ description: "Steps that must have gone well before" }),
+    .meta({ description: "Steps that must have succeeded before this one" }),
   if: z.union([z.string(), z.boolean()]).optional().meta({
-    description: "Expression; the step is left out when it is false",
+    description: "Expression; hsgate skips the step if it is false",
   }),
   retry: z.strictObject({
-    attempts: z.int().min(1).max(10),
-    wait: duration.optional(),
-  }).optional().meta({ description: "For steps that only read" }),
-  timeout: someTime.optional(),
+    attempts: z.int().min(1).max(10).meta({ description: "Number of attempts in all" }),
+    wait: duration.optional().meta({ description: "Wait between two attempts, such as 10s" }),
+  }).optional().meta({ description: "Retries of a read-only step" }),
+  timeout: someTime.optional().meta({ description: "Longest time of one attempt" }),
   fresh: z.boolean().optional()
     .meta({
-      description: "Run again when a run is resumed, instead of reusing the stored output; reads alone",
+      description: "If a run is resumed, run this read-only step again instead of reusing its stored output",
     }),
 });
 
 const notice = z.strictObject({
-  on: z.enum(["success", "failure", "skip", "always"]),
-  uses: z.string().optional().meta({ description: "The step that tells it; notify by default" }),
+  on: z.enum(["success", "failure", "skip", "always"]).meta({
+    description: "Result of the run that sends the notice",
+  }),
+  uses: z.string().optional().meta({ description: "Step that sends the notice; notify by default" }),
   with: z.record(z.string(), z.unknown()),
   fallback: z.strictObject({
-    uses: z.string().optional().meta({ description: "The step that sends it; notify by default" }),
+    uses: z.string().optional().meta({ description: "Step that sends the fallback; notify by default" }),
     with: z.record(z.string(), z.unknown()),
-  }).optional().meta({ description: "Another way, which is taken as soon as a channel of the notice fails" }),
+  }).optional().meta({
+    description: "Notice that hsgate sends instead as soon as a channel of this one fails",
+  }),
 });
 
 /** The schema of a recipe, without transforms, so that JSON Schema can express it; the compiler does the rest. */
@@ -155,23 +161,24 @@ export const recipeSchema = z.strictObject({
   name: nameText("Name of the recipe; part of the key of each run"),
   description: z.string().optional(),
   schedule: z.union([schedule, z.array(schedule).min(1, "at least one schedule")]).optional()
-    .meta({ description: "When it runs: one schedule, or several with an id each" }),
+    .meta({ description: "When the recipe runs: one schedule, or a list of schedules that each have an id" }),
   misfire: z.union([
     z.enum(["skip", "latest", "all", "ask"]),
     z.strictObject({
-      action: z.enum(["skip", "latest", "all", "ask"]).optional(),
-      grace: duration.optional(),
-      max: z.int().min(1).max(1000).optional(),
+      action: z.enum(["skip", "latest", "all", "ask"]).optional()
+        .meta({ description: "Policy for missed slots" }),
+      grace: duration.optional().meta({ description: "A slot that is later than this is missed" }),
+      max: z.int().min(1).max(1000).optional().meta({ description: "Most slots that `all` runs" }),
     }),
-  ]).optional().meta({ description: "What happens to slots that were missed" }),
+  ]).optional().meta({ description: "What the scheduler does with missed slots" }),
   overlap: z.enum(["skip", "queue", "cancel", "parallel"]).optional()
-    .meta({ description: "What happens when the run before still runs" }),
-  timeout: someTime.optional(),
+    .meta({ description: "What happens to a slot while the previous run is still running" }),
+  timeout: someTime.optional().meta({ description: "Longest time of a run" }),
   deadline: someTime.optional().meta({
-    description: "After the slot; a run that has not begun by then is skipped",
+    description: "Time after the slot; a run that has not started by then is skipped",
   }),
   window: span.optional().meta({
-    description: "When a recipe with writes may act: XHKG.open+5m..XHKG.close-10m",
+    description: "Part of the session in which a recipe may write, such as XHKG.open+5m..XHKG.close-10m",
   }),
   connect: z.union([
     z.enum(["gateway", "direct", "simulator"]),
@@ -188,20 +195,22 @@ export const recipeSchema = z.strictObject({
         ).optional(),
       }),
     }),
-  ]).optional().meta({ description: "The way to the broker; that of the settings by default" }),
+  ]).optional().meta({ description: "Connection to the broker; by default the one in the settings" }),
   params: z.record(z.string().regex(/^[a-zA-Z_]\w*$/, "a name of letters, digits and underscores"), param)
-    .optional().meta({ description: "Values that expressions see; others may be given to a run" }),
+    .optional().meta({ description: "Values for expressions; a person may give other values to a run" }),
   secrets: z.record(z.string().regex(NAME, "a name of small letters, digits and hyphens"), secretOrigin)
     .optional()
-    .meta({ description: "Where secrets come from; a recipe never holds one" }),
-  steps: z.array(stepSchema).min(1, "at least one step").meta({ description: "What is done, in this order" }),
-  notify: z.array(notice).optional().meta({ description: "What is told when a run is over" }),
+    .meta({ description: "Where hsgate reads each secret; a recipe must not contain secrets" }),
+  steps: z.array(stepSchema).min(1, "at least one step").meta({
+    description: "Steps of the recipe, in the order in which they run",
+  }),
+  notify: z.array(notice).optional().meta({ description: "Messages that hsgate sends when a run has ended" }),
   ping: z.string()
     .regex(/^(https?:\/\/\S+|\$\{secret:[a-z0-9][a-z0-9-]*\})$/, 'an address, or "${secret:name}"')
     .refine((address) => !holdsToken(address), secretAddress("ping"))
     .optional().meta({
       description:
-        "Address of a dead-man service in the manner of Healthchecks, ${secret:name} where it holds a token; hears start, success and fail",
+        "Address of a dead-man service such as Healthchecks, to which hsgate reports start, success and failure; ${secret:name} if the address contains a token",
     }),
 }).meta({ title: "hsgate recipe" });
 

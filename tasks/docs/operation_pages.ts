@@ -130,7 +130,11 @@ function operationSection(operation: AnyOperation): string {
 function answersNow({ answers, instead }: AnyOperation): string[] {
   if (answers === undefined) return [];
   const other = instead === undefined ? undefined : operations.get(instead);
-  return [`- Answers as of now${other === undefined ? "" : `; for a past day use ${linkTo(other)}`}`];
+  return [
+    `- Returns the state at the time of the call${
+      other === undefined ? "" : `; for a past day use ${linkTo(other)}`
+    }`,
+  ];
 }
 
 /** Returns a line with the lists that show the outcome of a write whose answer was lost. */

@@ -27,9 +27,9 @@ interface Schema {
 }
 
 const effects: Readonly<Record<AnyStepKind["effect"], string>> = {
-  read: "reads",
-  local: "works only on this machine",
-  write: "writes: the recipe needs a window and a store",
+  read: "sends no writes to the broker",
+  local: "does not use the broker",
+  write: "writes at the broker: the recipe needs a window and a store",
 };
 
 const notice = "<!-- Written by `deno task docs` from the schemas in lib/recipes: edit there. -->\n";
@@ -43,8 +43,8 @@ export function recipesPage(): string {
     notice,
     "# Recipes",
     "A recipe is one file, YAML, JSON or TypeScript (`defineRecipe`). `hsgate check` finds every mistake with its line, " +
-    "and `hsgate schema` prints the JSON Schema that editors use. The meaning of the fields for a run is described in " +
-    "[the runner](../runner.md).",
+    "and `hsgate schema` prints the JSON Schema that editors use. [The runner](../runner.md) " +
+    "explains what the fields mean for a run.",
     "## Fields",
     fieldTable({ ...recipe, properties: { ...fields, schedule, params, secrets, steps, notify } as Fields }),
     "## Schedules",
@@ -72,7 +72,7 @@ const schemaOf = (schema: z.ZodType): Schema =>
 function fieldTable(schema: Schema): string {
   const rows = rowsOf(schema);
   return rows.length === 0 ? "It has no parameters." : table(
-    ["Field", "Holds", "Required", "Default", "Meaning"],
+    ["Field", "Type", "Required", "Default", "Meaning"],
     rows,
   );
 }

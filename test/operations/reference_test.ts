@@ -182,10 +182,10 @@ Deno.test("referencePages() writes a page for each family, the code tables and t
   );
   assertStringIncludes(
     page("fills.md"),
-    "- Answers as of now; for a past day use [`fills.history`](fills.md#fillshistory)\n",
+    "- Returns the state at the time of the call; for a past day use [`fills.history`](fills.md#fillshistory)\n",
   );
-  assertStringIncludes(page("account.md"), "- Answers as of now\n");
-  assertEquals(page("fills.md").split("Answers as of now").length, 2);
+  assertStringIncludes(page("account.md"), "- Returns the state at the time of the call\n");
+  assertEquals(page("fills.md").split("Returns the state at the time of the call").length, 2);
   assertStringIncludes(page("dictionaries.md"), "| `v` | `shenzhen` | Shenzhen Connect |");
   assertStringIncludes(
     page("errors.md"),

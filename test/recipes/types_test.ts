@@ -386,7 +386,7 @@ Deno.test("a check suggests a fix for a duration without a unit, a secret withou
       [
         "secrets: { pw: x }",
         "2:16: secrets.pw: expected where the secret comes from: { env: NAME }, { file: path } or " +
-        "{ command: [program, word] }",
+        "{ command: [program, argument] }",
       ],
       [
         cron('"+08:00"'),

@@ -33,7 +33,7 @@ export type LoginKept = z.infer<typeof output>;
 /** Queries the funds once. The query extends the login; the client logs in again by itself if it may. */
 export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
   name: "keep-login",
-  summary: "Keeps the trade login alive with one cheap query; stops if another device has taken it over",
+  summary: "Keeps the trade login alive with one small query; stops if another device has taken it over",
   effect: "read",
   keepAlive: true,
   mostEveryMs({ life = LIFE }) {

@@ -8,7 +8,9 @@ import { stepKind } from "./kind.ts";
 
 const params = z.strictObject({
   recipe: z.string().min(1).meta({ description: "Name of the recipe" }),
-  params: z.record(z.string(), z.unknown()).default({}),
+  params: z.record(z.string(), z.unknown()).default({}).meta({
+    description: "Parameters of the other recipe",
+  }),
 });
 
 /**
@@ -17,7 +19,7 @@ const params = z.strictObject({
  */
 export const runRecipeStep = stepKind<z.infer<typeof params>, unknown>({
   name: "run",
-  summary: "Runs another recipe as a step of this one",
+  summary: "Runs another recipe as a step of this one; a recipe that writes is rejected here",
   effect: "read",
   needsAccount: () => true,
   params,

@@ -32,7 +32,7 @@ const params = z.strictObject({
   price: z.strictObject({ security, atLeast: decimalText.optional(), atMost: decimalText.optional() })
     .optional()
     .meta({ description: "Wait until the last price has reached a bound" }),
-  session: sessionMoment.optional().meta({ description: "Wait until a moment of the session of this run" }),
+  session: sessionMoment.optional().meta({ description: "Wait until a session time of this run" }),
   ...often,
 });
 type Params = z.infer<typeof params>;
@@ -68,7 +68,7 @@ function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
 export const waitFor = stepKind<Params, Waited>({
   name: "wait-for",
   summary:
-    "Waits until fees are complete, an order has ended, a price is reached, or a moment of the session has come",
+    "Waits until fees are complete, an order has ended, a price is reached, or a session time has come",
   effect: "read",
   needsAccount: ({ feesCleared, orderDone }) => feesCleared !== undefined || orderDone !== undefined,
   asOfNow,

@@ -27,7 +27,7 @@ const params = z.strictObject({
   topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"]),
   orders: z.boolean().default(true).meta({ description: "Also record changes of orders" }),
   for: someTime.optional().meta({ description: "Duration; or use until" }),
-  until: sessionMoment.optional().meta({ description: "End at a moment of the session of this run" }),
+  until: sessionMoment.optional().meta({ description: "Session time of this run at which the step ends" }),
   out: folder.default("out/pushes"),
 });
 type Params = z.infer<typeof params>;
@@ -61,7 +61,7 @@ const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
 /** Records until the given end; a resumed run appends to its files. */
 export const watch = stepKind<Params, Recorded>({
   name: "watch",
-  summary: "Records pushes (quotes, books, ticks, changes of orders) to files for a part of the day",
+  summary: "Records pushes (quotes, books, ticks, order changes) to files during a part of the day",
   effect: "read",
   needsAccount: ({ orders }) => orders,
   asOfNow: () => pushes,
