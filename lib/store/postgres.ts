@@ -337,7 +337,8 @@ export class PostgresStore extends Store {
     let ssl: unknown = false;
     if (tls !== undefined) {
       const ca = tls.rootFile === undefined ? undefined : readRegularTextSync(tls.rootFile);
-      ssl = { rejectUnauthorized: true, servername: host, ...ca !== undefined && { ca } };
+      // The package checks the certificate against the host, and names the host to the server unless it is an address.
+      ssl = { rejectUnauthorized: true, ...ca !== undefined && { ca } };
     }
     // The package has no types.
     const client = new pg.Client({

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import forge from "node-forge";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, isIP, type Server, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { readPostgresUrl } from "../../lib/store/postgres_url.ts";
@@ -210,29 +210,36 @@ function certificateFor(name: string): { key: string; cert: string } {
     { name: "basicConstraints", cA: true },
     {
       name: "subjectAltName",
-      altNames: [name === "127.0.0.1" ? { type: 7, ip: name } : { type: 2, value: name }],
+      altNames: [isIP(name) !== 0 ? { type: 7, ip: name } : { type: 2, value: name }],
     },
   ]);
   cert.sign(keys.privateKey, forge.md.sha256.create());
   return { key: forge.pki.privateKeyToPem(keys.privateKey), cert: forge.pki.certificateToPem(cert) };
 }
 
-Deno.test("openPostgres() sends nothing to a server whose certificate is for another name", async () => {
+Deno.test("openPostgres() sends nothing to a server whose certificate is for another name or address", async () => {
   const file = await Deno.makeTempFile({ suffix: ".pem" });
   try {
     const own = certificateFor("localhost");
     const other = certificateFor("db.example.com");
+    const address = certificateFor("127.0.0.1");
+    const otherAddress = certificateFor("127.0.0.2");
     const cases: [
       what: string,
+      host: string,
       made: { key: string; cert: string },
       trusted: string | undefined,
       passes: boolean,
     ][] = [
-      ["unknown", own, undefined, false],
-      ["of another name", other, other.cert, false],
-      ["as named", own, own.cert, true],
+      ["unknown", "localhost", own, undefined, false],
+      ["of another name", "localhost", other, other.cert, false],
+      ["as named", "localhost", own, own.cert, true],
+      ["of an unknown address", "127.0.0.1", address, undefined, false],
+      ["of another address", "127.0.0.1", otherAddress, otherAddress.cert, false],
+      ["of a name, not of the address", "127.0.0.1", own, own.cert, false],
+      ["of the address", "127.0.0.1", address, address.cert, true],
     ];
-    for (const [what, made, trusted, passes] of cases) {
+    for (const [what, host, made, trusted, passes] of cases) {
       await using server = await fakeServer((socket, heard) => {
         socket.once("data", () => {
           socket.write("S");
@@ -247,9 +254,11 @@ Deno.test("openPostgres() sends nothing to a server whose certificate is for ano
       if (trusted !== undefined) await Deno.writeTextFile(file, trusted);
       const root = trusted === undefined ? "" : `&sslrootcert=${file}`;
       const url =
-        `postgres://me:hush-hush@localhost:${server.port}/d?host=localhost&sslmode=verify-full${root}`;
+        `postgres://me:hush-hush@localhost:${server.port}/d?host=${host}&sslmode=verify-full${root}`;
       const error = await assertRejects(() => openPostgres(url), StoreError);
       assertEquals(error.code, passes ? "no-access" : "lost-connection", `${what}: ${error.message}`);
+      // Refused for its certificate, not for another fault.
+      assertEquals(/certificate|altnames/i.test(error.message), !passes, `${what}: ${error.message}`);
       assertEquals(server.heard().includes("me"), passes, what);
     }
   } finally {
