@@ -23,7 +23,7 @@ interface Parts {
 
 const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 
-/** Most decimal places of a value. Covers every number of the broker, and a hostile exponent cannot exhaust memory. */
+/** Maximum number of decimal places of a value. Covers every number of the broker, and a hostile exponent cannot exhaust memory. */
 const MAX_SCALE = 1_000;
 
 /** Integers of up to this many digits are exact in a double, and adding up digits is much faster than a pattern. */
@@ -178,7 +178,7 @@ export function compare(a: Decimal, b: Decimal): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Returns whether `a` times `b` equals `product`, whatever number of decimals each is written with. */
+/** Returns whether `a` times `b` equals `product`, with any number of decimals. */
 export function isProduct(a: Decimal, b: Decimal, product: Decimal): boolean {
   const [left, right, whole] = [parse(a), parse(b), parse(product)];
   const scale = left.scale + right.scale;
@@ -187,7 +187,7 @@ export function isProduct(a: Decimal, b: Decimal, product: Decimal): boolean {
   return rescale({ coefficient, scale }, most) === rescale(whole, most);
 }
 
-/** Returns whether a value is zero, whatever number of decimals it is written with. */
+/** Returns whether a value is zero, with any number of decimals. */
 export function isZero(value: Decimal): boolean {
   return parse(value).coefficient === 0n;
 }

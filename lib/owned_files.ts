@@ -131,7 +131,7 @@ export async function distrustOfChecked(path: string): Promise<string | undefine
  * they could add one. SQLite reads the files beside a database, so even a sticky folder that others may write to is
  * refused. The files are not opened. A group with the same number as this user contains only this user, as for folders.
  *
- * @param path The database without links. It need not exist.
+ * @param path Path of the database, with its links resolved. The file need not exist.
  * @param endings Endings of the files beside it, such as `-wal`.
  * @returns `undefined` if the database can be trusted.
  */
@@ -167,7 +167,7 @@ async function statOf(path: string): Promise<Deno.FileInfo | undefined> {
 
 /**
  * Checks the folder of the path, of every link on its way, and of the file that it leads to, with all folders above them.
- * Whoever may replace a link decides which file has the name.
+ * A user who may replace a link decides which file has the name.
  */
 async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;

@@ -11,7 +11,7 @@ interface FileRefusal {
 }
 
 /**
- * Returns why this is not a regular file of at most so many bytes; `undefined` if it is. The pipe that a
+ * Returns why this is not a regular file of at most `mostBytes` bytes; `undefined` if it is. The pipe that a
  * shell makes for `<(command)`, such as `/dev/fd/63`, was named by the person and is read too.
  */
 function refusalOf(path: string | URL, info: Deno.FileInfo, mostBytes = Infinity): FileRefusal | undefined {
@@ -20,7 +20,7 @@ function refusalOf(path: string | URL, info: Deno.FileInfo, mostBytes = Infinity
   return info.size > mostBytes ? { refused: tooLarge(mostBytes) } : undefined;
 }
 
-/** Reads a regular file of at most so many bytes. Follows links. */
+/** Reads a regular file of at most `mostBytes` bytes. Follows links. */
 export async function readRegular(
   path: string | URL,
   mostBytes: number,
@@ -31,7 +31,7 @@ export async function readRegular(
   return await readAtMost(file, mostBytes);
 }
 
-/** Reads an open file to its end, but at most so many bytes. */
+/** Reads an open file to its end, but at most `mostBytes` bytes. */
 export async function readAtMost(
   file: Deno.FsFile,
   mostBytes: number,
@@ -72,7 +72,7 @@ export function readRegularTextSync(path: string): string {
 }
 
 /**
- * Checks what is to be read. Lets a folder pass, as the system's own error about it is clear.
+ * Checks what is to be read. Lets a folder pass, because the system's own error about it is clear.
  *
  * @throws {TypeError} When it is not a regular file, or is larger than the limit.
  */

@@ -10,7 +10,7 @@ const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** The same characters with line end and tab, and the backslash of a text that looks like one of our escapes. */
 const ESCAPED = /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
-/** What an escape can stand for: such a character, half of one, or a backslash. */
+/** The content of an escape: such a character, half of one, or a backslash. */
 const UNESCAPED = /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
 
 /**

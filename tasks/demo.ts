@@ -1,5 +1,5 @@
 /**
- * Shows the toolkit at work without a broker: the command `demo`, as a task that may reach this machine alone.
+ * Shows the toolkit at work without a broker: the command `demo`, as a task that may reach only this machine.
  *
  * Run: `deno task demo`, or `deno task demo --out DIR`
  *

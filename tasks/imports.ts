@@ -187,7 +187,7 @@ function main(): number {
     const source = Deno.readTextFileSync(new URL(file, root));
     const sql = straySql(file, source);
     if (sql !== undefined) {
-      faults.push(`${file} has the statement "${sql} ...": SQL stands in ${sqlRooms.join(", ")}`);
+      faults.push(`${file} has the statement "${sql} ...": SQL belongs in ${sqlRooms.join(", ")}`);
     }
     imports.push(...importsOf(file, source, map));
   }

@@ -5,7 +5,7 @@
  * @module
  */
 import { areHours, checkData, Faults, isDate, isWeekday, parseJson, refuseFaults } from "./check_data.ts";
-import { type DataMic, heldData, type LocalCalendars, mics, type Override } from "./mod.ts";
+import { builtInData, type DataMic, type LocalCalendars, mics, type Override } from "./mod.ts";
 import type { CalendarData } from "./records.ts";
 
 /** The content of the file. */
@@ -23,8 +23,8 @@ const FORMAT = 1;
 export const emptyLocalFile = (): LocalFile => ({ overrides: [], calendars: {}, previous: {} });
 
 /** The markets that have their own data. */
-// `heldData` has each of them as a key, so the cast is safe.
-export const dataMics = Object.keys(heldData) as DataMic[];
+// `builtInData` has each of them as a key, so the cast is safe.
+export const dataMics = Object.keys(builtInData) as DataMic[];
 
 /**
  * Parses the text of the file.

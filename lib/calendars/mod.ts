@@ -6,10 +6,10 @@
  * overrides that a user installed are handed to {@linkcode Calendars}; everything that depends on trading days takes such
  * a value.
  *
- * @example When the next session in New York opens
+ * @example Find the next session in New York
  * ```ts
  * import { builtInCalendars } from "./mod.ts";
- * if (builtInCalendars.nextSession("XNYS", "2025-07-03").date !== "2025-07-07") throw new Error("the fourth of July");
+ * if (builtInCalendars.nextSession("XNYS", "2025-07-03").date !== "2025-07-07") throw new Error("expected 2025-07-07");
  * ```
  *
  * @module
@@ -70,7 +70,7 @@ export interface LocalCalendars {
 
 /** The built-in data. */
 // The cast is needed because the type of a JSON import has the years as members and no index signature.
-export const heldData = { XHKG: hongKong, XNYS: newYork, XSHG: shanghai } as Readonly<
+export const builtInData = { XHKG: hongKong, XNYS: newYork, XSHG: shanghai } as Readonly<
   Record<DataMic, CalendarData>
 >;
 
@@ -106,7 +106,7 @@ const addDays = (date: string, days: number): string => readDate(date).add({ day
 
 /** The days that a calendar covers. */
 interface Coverage {
-  /** First day, weekends included. */
+  /** First covered day; it may be on a weekend. */
   from: string;
   /** Last day. */
   through: string;
@@ -126,8 +126,10 @@ export class Calendars {
 
   /** Returns the data that a market uses: the installed update if it is newer than the built-in data. */
   dataOf(mic: DataMic): CalendarData {
-    const [held, installed] = [heldData[mic], this.#local.calendars?.[mic]];
-    return installed !== undefined && compareVersions(installed.version, held.version) > 0 ? installed : held;
+    const [builtIn, installed] = [builtInData[mic], this.#local.calendars?.[mic]];
+    return installed !== undefined && compareVersions(installed.version, builtIn.version) > 0
+      ? installed
+      : builtIn;
   }
 
   /** Returns the day's session, `"closed"`, or `"unknown"` outside the covered days. */
@@ -200,7 +202,7 @@ export class Calendars {
       .sort((a, b) => a.date < b.date ? -1 : a.date > b.date ? 1 : 0);
   }
 
-  /** Returns the hours of an announced half-day; `null` if the exchange has no half-days. */
+  /** Returns the standard hours of the exchange's half-days; `null` if it has none. */
   halfDayHours(mic: Mic): string | null {
     return this.#shelfOf(mic).book.halfDay;
   }

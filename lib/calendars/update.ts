@@ -37,7 +37,8 @@ export function changesBetween(before: CalendarData, after: CalendarData): DayCh
   for (let date = day.toString(); date <= last; day = day.add({ days: 1 }), date = day.toString()) {
     if (day.dayOfWeek > 5) continue;
     const [was, is] = [saidOf(old, date), saidOf(young, date)];
-    // The dates of the coverage already show days that are only lost or added.
+    // Days that the new calendar no longer covers, and added days with regular hours, are no changes: the dates of its
+    // coverage show them.
     if (was === is || is === "unknown" || (was === "unknown" && is === young.regular)) continue;
     changes.push({ date, before: was, after: is });
   }

@@ -75,7 +75,7 @@ export function directOptionsOf(settings: Settings): DirectOptions {
     const issues = missing.map((name) => ({
       path: [name],
       value: undefined,
-      expected: `it in ${settingVariable(name)} or the settings file`,
+      expected: `a value in ${settingVariable(name)} or in the settings file`,
     }));
     throw new InvalidParamsError("use the direct transport", issues, { code: "settings" });
   }

@@ -43,7 +43,7 @@ export interface SettingsSources {
 }
 
 /** The content of a settings file. */
-export interface AskedSettings {
+export interface SettingsFileContent {
   path: string;
   text: string;
   /** The text of each member. */
@@ -115,7 +115,7 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   }
   loader.throwIssues();
   return {
-    // Those with a fallback are there, and all have been checked against the table, which says what they hold.
+    // Settings with a fallback are set, and each text was checked against the table, so the cast is safe.
     settings: {
       ...values,
       timeoutMs: Number(values.timeoutMs),
@@ -138,10 +138,10 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
  * @throws {InvalidParamsError} If it is not YAML or JSON.
  * @throws {TypeError} If others could have written it.
  */
-export async function askedSettings(
+export async function inspectSettingsFile(
   path: string,
   readFile: SettingsSources["readFile"],
-): Promise<AskedSettings | undefined> {
+): Promise<SettingsFileContent | undefined> {
   const file = await readFile(path);
   if (file === undefined) return undefined;
   const text = trustedText(path, file);
@@ -202,7 +202,9 @@ class Loader {
     const { env, file } = settingTable[name];
     const text = this.#sources.env(env);
     const path = file ? this.#sources.env(`${env}_FILE`) : undefined;
-    if (text !== undefined && path !== undefined) this.wrong(`${env}_FILE`, path, `nothing beside ${env}`);
+    if (text !== undefined && path !== undefined) {
+      this.wrong(`${env}_FILE`, path, `no file, because ${env} is set too`);
+    }
     if (text !== undefined) return { text, origin: env };
     return path === undefined ? undefined : await this.#fromOwnFile(name, path, `${env}_FILE`);
   }
@@ -212,7 +214,9 @@ class Loader {
     file: Readonly<Record<string, string>> | undefined,
   ): Promise<Given | undefined> {
     const [text, path] = [file?.[name], file?.[`${name}File`]];
-    if (text !== undefined && path !== undefined) this.wrong(`${name}File`, path, `nothing beside ${name}`);
+    if (text !== undefined && path !== undefined) {
+      this.wrong(`${name}File`, path, `no file, because ${name} is set too`);
+    }
     if (text !== undefined) return { text, origin: this.#sources.path ?? "" };
     return path === undefined ? undefined : await this.#fromOwnFile(name, path, `${name}File`);
   }
@@ -260,7 +264,9 @@ class Loader {
       const meant = nearest(key, known) ??
         (key.length > 2 ? known.find((each) => isPart(key, each)) : undefined);
       if (meant !== undefined) this.wrong(path, key, `the setting "${meant}"`);
-      else this.warnings.push(`"${path}" has "${key}", which is no setting; there are ${known.join(", ")}`);
+      else {this.warnings.push(
+          `"${path}" has "${key}", which is not a setting; the settings are ${known.join(", ")}`,
+        );}
     }
     if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
     // The simulator checks the device only if configured.
@@ -278,7 +284,7 @@ class Loader {
       // The parser's own message quotes the file, which may contain a secret.
       const place = error instanceof Error ? /at line \d+, column \d+/.exec(error.message)?.[0] : undefined;
       const twice = error instanceof Error && error.message.includes("duplicated key")
-        ? "a key stands there twice "
+        ? "a key given twice "
         : "";
       this.wrong(path, `${twice}${place ?? "something else"}`, "YAML or JSON");
       return {};

@@ -41,7 +41,7 @@ interface Walk {
   operation: AnyOperation;
   /** Parameters of the first page, including the number of rows per page. */
   params: Readonly<Record<string, unknown>>;
-  /** Most pages to request. */
+  /** Maximum number of pages to request. */
   maxPages: number;
   /** Requests one page. */
   ask: (params: Record<string, unknown>) => Promise<unknown>;
@@ -136,7 +136,8 @@ abstract class PageWalk<Row> {
     const isDoubtful = before !== undefined && !isAnchored && this.seen.has(keys[0]!);
     const isRepeated = this.seen.add(keys);
     if (isRepeated) this.fault("page-repeated", `page ${number} has the rows of an earlier page`);
-    // A repeated row is either a second identical row, or the rows have moved: the page before shows which.
+    // A row that comes again is a second identical row, or rows have moved. Requesting the earlier page again shows
+    // which.
     if (isDoubtful && !await this.#isUnmoved(before)) {
       this.fault(
         LIST_CHANGED,
@@ -175,7 +176,7 @@ interface Follows<Row> {
 }
 
 class CursorWalk<Row> extends PageWalk<Row> {
-  /** Cursors that are not numbers and so have no order. */
+  /** Cursors that are not numbers, so they cannot be compared. */
   readonly #cursors = new Set<string>();
   /** The last two rows read. */
   #tail: Row[] = [];
@@ -235,9 +236,14 @@ class CursorWalk<Row> extends PageWalk<Row> {
       return undefined;
     }
     const missing = (more: string) =>
-      this.fault("page-missing", `page ${empty?.number ?? "behind the last"} came without ${more}`);
+      this.fault(
+        "page-missing",
+        `${
+          empty === undefined ? "the page after the last row" : `page ${empty.number}`
+        } came without ${more}`,
+      );
     const from = cursorOf(before);
-    // A server with one row per page would show one row here, whatever follows.
+    // A server with one row per page would always show one row here.
     const isOverlapped = from !== undefined && this.#largest > 1;
     if (isOverlapped) {
       const asked = { cursor: from, limit: Math.max(this.limit, 2) };
@@ -296,7 +302,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
       }
       previous = cursor;
     }
-    // Remember only cursors without an order; rising numbers cannot repeat.
+    // Remember only cursors that are not numbers; rising numbers cannot repeat.
     if (!isWhole(previous)) { for (const row of rows) this.#cursors.add(cursorOf(row) ?? ""); }
   }
 }
@@ -341,7 +347,7 @@ class NumberWalk<Row> extends PageWalk<Row> {
         if (isLast) return;
         this.#isCapped = true;
       }
-      answer = following!; // the broker may reject only a page after the last one
+      answer = following!; // undefined only if `askBehind` was rejected; that case returned above
     }
   }
 
@@ -399,8 +405,8 @@ class NumberWalk<Row> extends PageWalk<Row> {
 }
 
 /**
- * Returns whether the broker rejected a query permanently: not for a missing login, and not because it is
- * busy.
+ * Returns whether a query failed because the transport has no mapping for it, or because the broker rejected it for
+ * another reason than a missing or taken-over login or a busy broker.
  */
 export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
   const isPassing = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);

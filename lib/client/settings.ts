@@ -16,7 +16,7 @@ export interface Settings {
   gatewayUrl: string;
   /** Address of its push endpoint, `host:port`; the host of `gatewayUrl` and port 11112 when absent. */
   pushAddress?: string;
-  /** Whether a gateway on another machine, and posts to plain HTTP addresses of other machines, are allowed. */
+  /** Whether a gateway on another machine, and pings and notices to plain HTTP addresses on other machines, are allowed. */
   plainHttp: "allow" | "refuse";
   /** Longest silence of the push endpoint before its connection is replaced, milliseconds; 0 for no limit. */
   pushIdleMs: number;
@@ -54,15 +54,15 @@ export interface Settings {
   store?: string;
   /** Password of that database, where the URL has none. */
   storePassword?: string;
-  /** Lets recipes that write begin though the store may not outlive the process; for trials and tests. */
+  /** Whether recipes that write may run although the store may be lost with the process; for trials and tests. */
   volatileStore?: "allow" | "refuse";
   /** Days for which the store keeps runs that have ended. */
   keepRunsDays: number;
-  /** Most runs of one recipe that the store keeps. */
+  /** Maximum number of runs of one recipe in the store. */
   keepRecipeRuns: number;
   /** Days for which the store keeps the logs of runs. */
   keepLogDays: number;
-  /** Most lines of logs that the store keeps. */
+  /** Maximum number of log lines in the store. */
   keepLogLines: number;
   /** Lowest level of log lines that are written and kept. */
   logLevel: "debug" | "info" | "warn" | "error";
@@ -96,7 +96,7 @@ interface Setting {
   secret?: true;
   /** May also be in a separate file: `tradePasswordFile`, `HSGATE_TRADE_PASSWORD_FILE`. */
   file?: true;
-  /** What the author of a settings file can do with it; absent for a harmless setting. */
+  /** Describes what the author of a settings file can do with it; absent for a harmless setting. */
   power?: string;
 }
 
@@ -130,7 +130,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     env: "HSGATE_PUSH_ADDRESS",
     expected: anAddress,
     accepts: isAddress,
-    power: "order and fill messages from this address are believed",
+    power: "order and fill messages from this address are trusted",
   },
   plainHttp: {
     env: "HSGATE_PLAIN_HTTP",
@@ -164,7 +164,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
   },
   authUrl: {
     env: "HSGATE_AUTH_URL",
-    expected: 'an address such as "https://host" (plain http on a loopback address alone)',
+    expected: 'an address such as "https://host" (plain http only on a loopback address)',
     accepts: isPlatformUrl,
     power: "this platform gets your phone number and your login",
   },
@@ -178,7 +178,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     env: "HSGATE_HQ_SERVER",
     expected: anAddress,
     accepts: isAddress,
-    power: "this server gets your login, and its quotes are believed",
+    power: "this server gets your login, and its quotes are trusted",
   },
   countryCode: {
     env: "HSGATE_COUNTRY_CODE",
@@ -205,7 +205,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     expected: "PEM or Base64",
     accepts: anyText,
     file: true,
-    power: "answers that are signed with this key are believed",
+    power: "answers that are signed with this key are trusted",
   },
   parameterStyle: {
     env: "HSGATE_PARAMETER_STYLE",
@@ -218,7 +218,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     expected: "certificates in PEM",
     accepts: (text) => text.includes("-----BEGIN CERTIFICATE-----"),
     file: true,
-    power: "a platform with one of these certificates is believed",
+    power: "a platform with one of these certificates is trusted",
   },
   leaseFolder: {
     env: "HSGATE_LEASE_FOLDER",
@@ -255,7 +255,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     expected: "runs from 1000 to 100000000",
     accepts: (text) => isWholeNumber(text, 1_000, 100_000_000),
     fallback: "100000",
-    power: "deletes the oldest of more runs from the store",
+    power: "deletes the oldest runs of a recipe beyond this number",
   },
   keepLogDays: {
     env: "HSGATE_KEEP_LOG_DAYS",
@@ -269,7 +269,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     expected: "lines from 10000 to 1000000000",
     accepts: (text) => isWholeNumber(text, 10_000, 1_000_000_000),
     fallback: "1000000",
-    power: "deletes the oldest of more lines of logs from the store",
+    power: "deletes the oldest log lines beyond this number",
   },
   logLevel: {
     env: "HSGATE_LOG_LEVEL",
@@ -289,7 +289,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     accepts: isHttpUrl,
     secret: true,
     file: true,
-    power: "this address hears that a scheduler runs",
+    power: "this address receives pings while a scheduler runs",
   },
   timeoutMs: {
     env: "HSGATE_TIMEOUT_MS",

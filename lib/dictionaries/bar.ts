@@ -60,7 +60,7 @@ export const Direction = dictionary({
 export type Direction = NameOf<typeof Direction>;
 
 /**
- * Most days that one request for minute bars may cover (API document, section 8). For other intervals the broker limits
+ * Maximum number of days that one request for minute bars may cover (API document, section 8). For other intervals the broker limits
  * the number of records.
  */
 export const barDayLimits: Readonly<Partial<Record<BarInterval, number>>> = {

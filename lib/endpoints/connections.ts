@@ -39,7 +39,7 @@ export function closeQuietly(conn: Deno.Conn): void {
 const isClosed = (error: unknown) =>
   error instanceof Deno.errors.BadResource || error instanceof Deno.errors.Interrupted;
 
-/** Tells whether the other side went away, or we closed the connection ourselves. */
+/** Returns whether the other side went away, or we closed the connection ourselves. */
 export function isGone(error: unknown): boolean {
   return isClosed(error) || error instanceof Deno.errors.BrokenPipe ||
     error instanceof Deno.errors.ConnectionReset || error instanceof Deno.errors.ConnectionAborted ||

@@ -7,14 +7,14 @@ import { joinBytes } from "../bytes.ts";
 import { closeQuietly, isGone, writeAll } from "./connections.ts";
 import { systemMachine, wait } from "../time.ts";
 
-/** Bytes that are written at once when several frames wait. */
+/** Number of bytes that are written together when several frames wait. */
 const BATCH = 64 * 1024;
 /** Between two pieces of a frame that is to arrive in several reads. */
 const PAUSE_MS = 2;
 
 interface Waiting {
   bytes: Uint8Array;
-  /** Written in pieces of so many bytes, with a pause after each. */
+  /** Size of the pieces in which frames are written, in bytes, with a pause after each. */
   pieceLength?: number;
 }
 
@@ -47,7 +47,7 @@ export class FrameWriter {
     return true;
   }
 
-  /** Queues a frame of any length, which is then written in pieces of so many bytes. */
+  /** Queues a frame of any length, which is then written in pieces of this size. */
   sendPieces(bytes: Uint8Array, pieceLength: number): void {
     if (!this.#ending) this.#add({ bytes, pieceLength });
   }
@@ -58,7 +58,7 @@ export class FrameWriter {
     this.#wake?.();
   }
 
-  /** Closes at once. */
+  /** Closes immediately. */
   close(): void {
     this.#ending = true;
     this.#queue.length = 0;

@@ -17,13 +17,16 @@ export const routes: ReadonlyMap<string, AnyOperation> = new Map(
   ),
 );
 
-/** Named special cases of an operation, told apart by the members that they always send. */
+/**
+ * Special cases of an operation that have their own name. A request is one of them if it contains the case's
+ * `constants`.
+ */
 const variants = Map.groupBy(
   [...operations.values()].filter(({ variantOf }) => variantOf !== undefined),
   ({ variantOf }) => variantOf!,
 );
 
-/** Finds the operation that a request stands for: the one of its path, or a named special case of it. */
+/** Returns the operation of a request: the special case whose constants it contains, otherwise the operation of its path. */
 export function pickOperation(route: AnyOperation, wire: unknown): AnyOperation {
   return (variants.get(route.name) ?? []).find(({ constants = {} }) =>
     Object.entries(constants).every(([name, value]) => sameJson(memberOf(wire, name), value))
@@ -32,7 +35,7 @@ export function pickOperation(route: AnyOperation, wire: unknown): AnyOperation 
 
 function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
-  // An own member of an object, whose type nobody knows yet.
+  // The check above shows that the member exists; its type is unknown.
   return (value as Record<string, unknown>)[name];
 }
 

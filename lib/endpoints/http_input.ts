@@ -108,11 +108,16 @@ export class HttpInput {
   async #readBody(headers: ReadonlyMap<string, string>): Promise<Uint8Array<ArrayBuffer>> {
     const length = headers.get("content-length");
     const encoding = headers.get("transfer-encoding")?.toLowerCase();
-    // Two lengths for one body are how requests are smuggled: refuse rather than choose.
-    if (encoding !== undefined && (encoding !== "chunked" || length !== undefined)) {
-      throw new HttpProblem(400, "a transfer encoding that is not understood");
+    if (encoding !== undefined && encoding !== "chunked") {
+      throw new HttpProblem(400, `transfer-encoding "${encoding}" is not supported; use chunked`);
     }
-    if (length !== undefined && !/^\d{1,15}$/.test(length)) throw new HttpProblem(400, "a wrong length");
+    // A proxy and this server could read different bodies, so reject the request.
+    if (encoding !== undefined && length !== undefined) {
+      throw new HttpProblem(400, "both content-length and transfer-encoding are given; send one");
+    }
+    if (length !== undefined && !/^\d{1,15}$/.test(length)) {
+      throw new HttpProblem(400, "content-length is not a number");
+    }
     if (Number(length ?? 0) > this.#bodyLimit) throw new HttpProblem(413, "the body is too long");
     if (headers.get("expect")?.toLowerCase() === "100-continue") await this.#conn.write(CONTINUE);
     return encoding === undefined ? await this.#take(Number(length ?? 0)) : await this.#readChunks();
@@ -123,13 +128,15 @@ export class HttpInput {
     let total = 0;
     while (true) {
       const size = (await this.#readLine()).split(";")[0]!.trim();
-      if (!/^[0-9a-fA-F]{1,8}$/.test(size)) throw new HttpProblem(400, "a wrong chunk");
+      if (!/^[0-9a-fA-F]{1,8}$/.test(size)) {
+        throw new HttpProblem(400, "a chunk does not start with its size in hex");
+      }
       const length = parseInt(size, 16);
       total += length;
       if (total > this.#bodyLimit) throw new HttpProblem(413, "the body is too long");
       if (length === 0) break;
       chunks.push(await this.#take(length));
-      if (await this.#readLine() !== "") throw new HttpProblem(400, "a wrong chunk");
+      if (await this.#readLine() !== "") throw new HttpProblem(400, "a chunk does not end after its size");
     }
     while (await this.#readLine() !== "") { /* trailers are not needed */ }
     return joinBytes(chunks);
@@ -143,12 +150,12 @@ export class HttpInput {
         this.#start = end + 1;
         return line.replace(/\r$/, "");
       }
-      if (this.#end - this.#start > MAX_HEAD) throw new HttpProblem(400, "a line that is too long");
+      if (this.#end - this.#start > MAX_HEAD) throw new HttpProblem(400, "a line is too long");
       await this.#fillOrFail();
     }
   }
 
-  /** Removes so many bytes and returns a copy of them. */
+  /** Removes the next `length` bytes and returns a copy of them. */
   async #take(length: number): Promise<Uint8Array<ArrayBuffer>> {
     const body = new Uint8Array(length);
     let at = 0;
@@ -190,14 +197,14 @@ function readHeaders(lines: readonly string[]): Map<string, string> {
   for (const line of lines) {
     const colon = line.indexOf(":");
     const name = line.slice(0, colon).toLowerCase();
-    if (colon < 1 || /\s/.test(name)) throw new HttpProblem(400, "a wrong header");
+    if (colon < 1 || /\s/.test(name)) throw new HttpProblem(400, 'a header line is not "name: value"');
     const value = line.slice(colon + 1).trim();
     if (name === "content-length" && headers.has(name) && headers.get(name) !== value) {
-      throw new HttpProblem(400, "two lengths");
+      throw new HttpProblem(400, "two different content-length headers");
     }
-    // Two values are an attempt to mislead one of two readers.
+    // A proxy and this server could use different ones of two values, so reject the request.
     if ((name === "host" || name === "origin") && headers.has(name)) {
-      throw new HttpProblem(400, `two ${name}s`);
+      throw new HttpProblem(400, `two ${name} headers`);
     }
     headers.set(name, value);
   }

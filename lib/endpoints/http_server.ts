@@ -17,7 +17,7 @@ export interface HttpAnswer {
   headers?: Readonly<Record<string, string>>;
   /** Send the body in chunks, without stating its length first. */
   chunked?: boolean;
-  /** Send so many bytes of the whole answer, head included, then close the connection. */
+  /** Number of bytes of the whole answer, head included, to send before closing the connection. */
   cutAfter?: number;
 }
 
@@ -115,7 +115,7 @@ export class HttpServer {
     return writeAnswer(conn, { ...answer, headers: { date, ...answer.headers } }, how);
   }
 
-  /** Answers a request that cannot be read, then reads on for a while: closing at once would lose the answer. */
+  /** Answers a request that cannot be read, then reads on for a while: closing immediately would lose the answer. */
   async #refuse(conn: Deno.TcpConn, problem: HttpProblem): Promise<void> {
     try {
       await this.#write(conn, this.#options.explain(problem), { keepAlive: false, withBody: true });

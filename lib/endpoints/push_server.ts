@@ -61,7 +61,7 @@ export class PushServer {
   /**
    * Sends the body of a push to every reader.
    *
-   * @param cutAfter Send only so many bytes of the frame, then close every connection.
+   * @param cutAfter Send only this many bytes of the frame, then close every connection.
    */
   send(body: Uint8Array, cutAfter?: number): void {
     this.#serial += 1;
@@ -78,7 +78,7 @@ export class PushServer {
     this.#readers.clear();
   }
 
-  /** Closes every connection at once; the port stays open. */
+  /** Closes every connection immediately; the port stays open. */
   disconnect(): void {
     for (const reader of this.#readers.keys()) reader.close();
     this.#readers.clear();

@@ -45,7 +45,7 @@ interface DatedRate {
   maxOfAmount?: string;
   /** Keys of the file's `sources`. */
   source?: string;
-  /** `false` if no stored page contains the value. */
+  /** `false` if the value was not found on any of the saved source pages. */
   confirmed?: boolean;
 }
 

@@ -111,9 +111,9 @@ export const orderFields = {
   canAmend: field("canBeUpdated", flagInt),
   /** Seat of the counterparty; only on same-day fills. */
   counterpartySeat: field("opponentSeat", text),
-  /** Whether the order was voided. */
+  /** `voided-order` if the order was voided, otherwise `none`. */
   remarkType: field("remarkType", anyOf(RemarkType)),
-  /** Remark. */
+  /** The broker's remark; free text. */
   remark: field("remark", text),
   /** Routing venue, US. */
   venue: field("exchange", anyOf(RoutingVenue)),
@@ -135,7 +135,7 @@ export type Order = RecordOf<typeof listedOrderFields>;
 const cancelFailure = record({
   /** The broker's order number. */
   orderId: key("failEntrustId", orderId),
-  /** Reason. */
+  /** Why the order was not cancelled, in the broker's words. */
   remark: field("remark", text),
 });
 
@@ -159,7 +159,7 @@ const notCancelled = ({ failed }: CancelAnswer) => failed.map(({ orderId }) => o
 
 const noMessage = gap("message definition not published");
 
-/** An order that fills at once may only be in the list of fills. Conditional orders are in separate lists. */
+/** An order that fills immediately may appear in the list of fills only. Conditional orders are in separate lists. */
 const ordinaryProof: Proof = { lists: ["orders.today", "fills.today"] };
 const conditionalProof: Proof = {
   lists: ["conditionalOrders.today"],
@@ -186,7 +186,7 @@ export const orders = family("orders", {
       quantity: field("entrustAmount", positiveDecimal),
       /** Limit price in the listing's currency. May be omitted for conditional orders; `"0"` for a market order. */
       price: optional("entrustPrice", priceDecimal),
-      /** Side. If there is a short position, the server sets the direction from it. */
+      /** Side. With a short position in the listing, the broker sets the direction itself; the source does not say how. */
       side: field("entrustBs", oneOf(Side)),
       /** Order type; must be one that the market accepts. */
       orderType: field("entrustType", oneOf(OrderType)),
@@ -303,7 +303,7 @@ export const orders = family("orders", {
       symbol,
       /** The broker's order number. */
       orderId: field("entrustId", orderId),
-      /** Quantity of the placed order. If given, it must be equal. */
+      /** If given, it must equal the quantity of the placed order. */
       quantity: optional("entrustAmount", positiveDecimal),
       /** Price of the placed order. */
       price: optional("entrustPrice", priceDecimal),

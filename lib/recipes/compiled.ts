@@ -75,7 +75,7 @@ export interface MisfirePolicy {
   /** A run that is later than this is missed. */
   graceMs: number;
   action: "skip" | "latest" | "all" | "ask";
-  /** Most missed slots that `all` runs. */
+  /** Maximum number of missed slots that `all` runs. */
   max: number;
 }
 
@@ -116,7 +116,7 @@ export interface CompiledRecipe {
   paramTypes?: Readonly<Record<string, ParamType>>;
 }
 
-/** What is known of another recipe. */
+/** The known parts of another recipe. */
 export type KnownRecipe =
   & Pick<CompiledRecipe, "class" | "needsAccount">
   & Partial<
@@ -131,7 +131,7 @@ export interface CompiledNotice {
   on: "success" | "failure" | "skip" | "always";
   uses: string;
   with: unknown;
-  /** Sends it by every channel at once; `outcome` of its context is the result of the run. */
+  /** Sends it by all channels together; `outcome` of its context is the result of the run. */
   step: CompiledStep;
   /** The channels, each with its own step; if absent, `step` is the only channel. */
   channels?: readonly NoticeChannel[];

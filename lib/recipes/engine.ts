@@ -45,7 +45,7 @@ export const modes = {
   stored: { isDry: false, endsAtError: false, retries: true },
   /** Runs once, without a store. */
   once: { isDry: false, endsAtError: true, retries: false },
-  /** Runs what reads and plans the rest. */
+  /** Runs the steps that read before the last write, and plans or lists the others. */
   dry: { isDry: true, endsAtError: false, retries: false },
 } as const satisfies Record<string, RunMode>;
 
@@ -150,7 +150,7 @@ export interface StepCall {
   halt: AbortSignal;
 }
 
-/** What a run is made of. */
+/** Options of a {@linkcode StepEngine}. */
 interface EngineOptions {
   scope: RunScope;
   deps: StepDeps;
@@ -162,7 +162,7 @@ interface EngineOptions {
   halt: AbortSignal;
   /** Aborted when the run belongs to another process. Then even a write stops. @default never */
   lost?: AbortSignal;
-  /** Returns whether an error means that the run belongs to another process. The run then ends at once. @default never */
+  /** Returns whether an error means that the run belongs to another process. The run then ends immediately. @default never */
   isLost?(error: unknown): boolean;
   /** Called with each error of a call, even if the step catches it. */
   onError?(error: unknown): void;
@@ -171,7 +171,7 @@ interface EngineOptions {
   runRecipe?(call: StepCall, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
-/** States in which a step does not keep the steps that need it from running. */
+/** States of a step after which the steps that need it may run. */
 const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open", "not-done"]);
 
 /** Longest wait between two attempts. */
@@ -396,7 +396,8 @@ export class StepEngine {
   ): Promise<unknown> {
     const { halt, deps: { machine } } = this.#options;
     const { step } = attempt;
-    // A write that waits between its orders is woken only by its timeout and a lost run, like its signal.
+    // A write may wait between its orders. Only its timeout, or another process taking the run, ends that wait; stop
+    // and cancel do not.
     const stop = step.effect === "write" ? this.#lost : halt;
     return await withinTimeLimit(machine, step, {
       stop,

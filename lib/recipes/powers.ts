@@ -42,7 +42,7 @@ export const powerKey = ({ kind, name }: Pick<Power, "kind" | "name">): string =
 
 /**
  * Returns all powers of a recipe, the most serious first, without running any of it. Includes those of recipes that it
- * runs. For a custom step whose code was not read, only the code itself is known.
+ * runs. For a custom step whose code was not read, the list says only that it runs code.
  */
 export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   const order = Object.keys(powerKinds);

@@ -114,11 +114,11 @@ function parseText(text: string, lineCounter: LineCounter) {
   return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2", uniqueKeys: false });
 }
 
-/** Most mistakes that are reported for one text. */
+/** Maximum number of mistakes that are reported for one text. */
 const MOST_ISSUES = 100;
-/** Most values that aliases may expand to, because a few lines of aliases can exceed any memory. */
+/** Maximum number of values that aliases may expand to, because a few lines of aliases can exceed any memory. */
 const MOST_COPIES = 1000;
-/** Most aliases, because the package searches the whole text for each. */
+/** Maximum number of aliases, because the package searches the whole text for each. */
 const MOST_ALIASES = 100;
 /** Deepest nesting of maps and lists. */
 const MOST_LEVELS = 50;
@@ -153,11 +153,11 @@ function wrongNode(document: ReturnType<typeof parseText>): { offset: number; me
       const size = sizes.get(node.source);
       const refuse = (message: string) => refuseAt(node, message);
       if (!sizes.has(node.source)) refuse(`there is no "&${node.source}" before this "*${node.source}"`);
-      else if (size === undefined) refuse(`"*${node.source}" stands within what it stands for`);
+      else if (size === undefined) refuse(`"*${node.source}" is inside the value that it refers to`);
       else if (++aliases > MOST_ALIASES) {
         refuse(`there are more than ${MOST_ALIASES} aliases: write values out`);
       } else if ((copies += size) > MOST_COPIES) {
-        refuse(`aliases such as "*${node.source}" stand for more than ${MOST_COPIES} values: write them out`);
+        refuse(`aliases such as "*${node.source}" expand to more than ${MOST_COPIES} values: write them out`);
       }
       return size ?? 0;
     }

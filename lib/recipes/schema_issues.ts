@@ -21,7 +21,7 @@ export interface Found {
 /** Describes what was expected of a value. */
 export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
 
-/** Most mistakes: nobody reads more at once, and a file full of mistakes must not take minutes to explain. */
+/** Maximum number of mistakes in a report. More are hard to read, and would take minutes to explain. */
 const MOST_ISSUES = 100;
 
 /** Checks a value against a schema and explains the mistakes, up to the limit. */

@@ -54,7 +54,7 @@ function realPathOf(path: string): string {
   return at;
 }
 
-/** Most links that are followed, the limit of Linux. */
+/** Maximum number of links that are followed; the limit of Linux. */
 const MOST_LINKS = 40;
 
 /**

@@ -1,9 +1,9 @@
 /**
  * Defines the tables of a store, version by version. A released version is never edited; a change is a new version.
  *
- * The same text serves SQLite and PostgreSQL: `integer` means `bigint` in PostgreSQL, and texts are compared byte by
- * byte.
- * The text uses no `autoincrement`, no `rowid` and no `insert or replace`. Instants are epoch milliseconds in UTC.
+ * The same text serves SQLite and PostgreSQL: `integer` means `bigint` in PostgreSQL, and texts are compared
+ * byte by byte. The text uses no `autoincrement`, no `rowid` and no `insert or replace`. Instants are epoch
+ * milliseconds in UTC.
  *
  * @module
  */

@@ -5,7 +5,7 @@
  * @module
  */
 
-/** What is known about the machine. */
+/** What is known about the location: the type of its file system, and the folders that the system empties. */
 export interface PlaceOptions {
   /** Type of the file system, such as `ext4`; absent if unknown. */
   fileSystem?: string;

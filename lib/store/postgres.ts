@@ -134,7 +134,7 @@ export class PostgresStore extends Store {
     } the database's; at most ${MOST_SKEW_MS / 1000} s is allowed: correct the wrong clock`;
   }
 
-  override async countOn(): Promise<void> {
+  override async continueNumbering(): Promise<void> {
     for (const table of ["event", "log"]) {
       // A select, but it changes the sequence.
       await this.transaction(() =>

@@ -15,8 +15,8 @@ export interface PostgresTarget {
   user: string | undefined;
   password: string | undefined;
   /**
-   * Absent for a plain connection; otherwise TLS with a checked certificate, with the authority in a file if one is
-   * named.
+   * Absent for a plain connection. Otherwise TLS with a verified certificate; `rootFile` is the file of the authority,
+   * if the URL names one.
    */
   tls: { rootFile?: string } | undefined;
   /** The schema that holds the tables. */

@@ -269,9 +269,8 @@ export class SqliteStore extends Store {
 }
 
 /**
- * Creates the empty file of a new store, because SQLite would follow a link. SQLite gives its own files next to this
- * one
- * the same mode.
+ * Creates the empty file of a new store, because SQLite would follow a link. SQLite gives its own files next
+ * to this one the same mode.
  */
 function makeFile(path: string): void {
   if (isLink(path)) {

@@ -5,7 +5,8 @@
  * the asynchronous call that it is made in, so functions need only the store as a parameter.
  *
  * A statement about many rows takes them as one value, {@linkcode rowsValue}, and reads them from `json_each(?) as given`:
- * `given.value ->> 0` is the first column of a row, `given.key` gives the order. Over a network, one statement takes as long as thousands of rows.
+ * `given.value ->> 0` is the first column of a row, `given.key` gives the order.
+ * Over a network, one more statement costs as much time as thousands of rows in the same statement.
  *
  * @module
  */
@@ -109,7 +110,7 @@ export abstract class Store implements AsyncDisposable {
   }
 
   /** Continues the numbers of copied rows: later rows get higher numbers. */
-  async countOn(): Promise<void> {}
+  async continueNumbering(): Promise<void> {}
 
   /** Gives some space of removed rows back to the file system. PostgreSQL does this by itself. */
   async giveBackSpace(): Promise<void> {}
@@ -183,7 +184,7 @@ export abstract class Store implements AsyncDisposable {
   }
 }
 
-/** Returns the machine with the clock that all users of the store share; the machine itself where that is its own. */
+/** Returns the machine with the store's shared clock; returns it unchanged if the store uses this machine's clock. */
 export function withSharedClock(machine: Machine, store: Pick<Store, "now">): Machine {
   if (store.now() === undefined) return machine;
   return { ...machineWith(machine), now: () => store.now() ?? machine.now() };

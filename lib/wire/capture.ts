@@ -63,9 +63,8 @@ const ENOUGH = 14;
 /**
  * Yields the ranges of some bytes, in order and without gaps.
  *
- * @param isSound Called for a frame without a next frame. Returns whether the content confirms the frame's
- * length.
- *   If it returns `false`, a header inside the frame counts as the next frame.
+ * @param isSound Called for a frame without a next frame. Returns whether the content confirms the
+ *   frame's length. If it returns `false`, a header inside the frame counts as the next frame.
  */
 export function* searchFrames(bytes: Uint8Array, isSound: (frame: Frame) => boolean): Generator<Stretch> {
   for (let at = 0; at < bytes.length;) {

@@ -18,7 +18,7 @@ const SEGMENT_OVERHEAD = 11;
  * can be checked.
  */
 const MAX_SEGMENTS = 64;
-/** Most segments of the first answer, which contains a key or a rejection of a few hundred bytes. */
+/** Maximum number of segments of the first answer, which contains a key or a rejection of a few hundred bytes. */
 export const FIRST_ANSWER_SEGMENTS = 16;
 /** Length of a session key in bytes. */
 export const SESSION_KEY_LENGTH = 16;
@@ -27,7 +27,7 @@ const padding = constants.RSA_PKCS1_PADDING;
 
 /** How {@linkcode encryptSegments} splits its input. */
 interface SegmentOptions {
-  /** Most bytes per segment. @default {117, or what the key allows} */
+  /** Maximum number of bytes per segment. @default {117, or what the key allows} */
   segmentLength?: number;
 }
 

@@ -38,9 +38,9 @@ export interface SealingOptions {
   allowUnsigned?: boolean;
   /** Padding of the bodies that we send; both rules are understood when receiving. @default {"pkcs7"} */
   padding?: Padding;
-  /** Most bytes of an RSA segment that we send; the vendor's client uses 100. @default {117} */
+  /** Maximum number of bytes of an RSA segment that we send; the vendor's client uses 100. @default {117} */
   segmentLength?: number;
-  /** Most RSA segments of a body to decrypt. @default {64} */
+  /** Maximum number of RSA segments of a body to decrypt. @default {64} */
   mostSegments?: number;
   /**
    * Value of the last field of the header. The vendor's client writes 1; the document does not mention it.
@@ -52,7 +52,7 @@ export interface SealingOptions {
 /** A verified and decrypted frame. */
 export interface Opened {
   /**
-   * The plain body. A body that was not encrypted is a view of the decoder's buffer: read it at once, or copy
+   * The plain body. A body that was not encrypted is a view of the decoder's buffer: read it immediately, or copy
    * it. The body of a heartbeat is dropped, because it is not signed.
    */
   readonly body: Uint8Array;

@@ -107,7 +107,7 @@ export function processHost(): Host {
     color: isTerminal && !Deno.noColor,
     // Output to a file or a pipe is not cut.
     size: () => isTerminal ? terminalSize() : { columns: 1000, rows: 24 },
-    // At a prompt nothing has started yet, so Ctrl-C may end the wait at once.
+    // At a prompt nothing has started yet, so Ctrl-C may end the wait immediately.
     ask: (question) => unlessStopped(ask(question), signal()),
     readStdin: () => unlessStopped(new Response(Deno.stdin.readable).text(), signal()),
     readFile: async (path) => await (await import("../../lib/owned_files.ts")).readOwned(path),
@@ -186,7 +186,7 @@ function interruption(
 function isHangupIgnored(): boolean {
   try {
     const [, mask] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status")) ?? [];
-    // Bit 0 stands for signal 1, which is SIGHUP.
+    // Bit 0 is signal 1, which is SIGHUP.
     return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n;
   } catch {
     return false; // not on Linux, or no permission to read it

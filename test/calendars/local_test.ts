@@ -2,7 +2,13 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { emptyLocalFile, readLocalFile, writeLocalFile } from "../../lib/calendars/local_file.ts";
 import { Faults } from "../../lib/calendars/check_data.ts";
-import { builtInCalendars, Calendars, heldData, type Mic, type Override } from "../../lib/calendars/mod.ts";
+import {
+  builtInCalendars,
+  builtInData,
+  Calendars,
+  type Mic,
+  type Override,
+} from "../../lib/calendars/mod.ts";
 import type { CalendarData } from "../../lib/calendars/records.ts";
 import { changesBetween, checkUpdate } from "../../lib/calendars/update.ts";
 
@@ -154,7 +160,7 @@ Deno.test("days outside the coverage stay unknown even with an override", pure, 
 
 Deno.test("readLocalFile() returns what writeLocalFile() wrote", pure, async () => {
   const file = { ...emptyLocalFile(), overrides: [line("XNYS", "2026-12-09", "closed")] };
-  file.calendars.XNYS = { ...heldData.XNYS, version: "2027.1.1" };
+  file.calendars.XNYS = { ...builtInData.XNYS, version: "2027.1.1" };
   assertEquals(await readLocalFile(writeLocalFile(file), "x.json"), file);
 });
 
@@ -182,7 +188,7 @@ Deno.test("readLocalFile() lists every mistake with its line", async () => {
 
 /** Returns Hong Kong's data with changes and a newer version. */
 const newer = (change: (data: CalendarData) => void): CalendarData => {
-  const data = structuredClone(heldData.XHKG);
+  const data = structuredClone(builtInData.XHKG);
   data.version = "2027.1.1";
   change(data);
   return data;
@@ -194,7 +200,7 @@ const NOW = Date.parse("2026-11-21T05:00:00Z");
 
 function faultsOf(data: CalendarData, limits = {}): string[] {
   const faults = new Faults();
-  checkUpdate(heldData.XHKG, data, { now: NOW, allowPast: false, maxChanges: 40, ...limits }, faults);
+  checkUpdate(builtInData.XHKG, data, { now: NOW, allowPast: false, maxChanges: 40, ...limits }, faults);
   return faults.issues.map(({ path, expected }) => `${path.join(".")}: ${expected}`);
 }
 
@@ -209,7 +215,7 @@ Deno.test(
       each.closed["2028"] = "12-25";
     });
     const usual = "09:30-12:00 13:00-16:00";
-    assertEquals(changesBetween(heldData.XHKG, data), [
+    assertEquals(changesBetween(builtInData.XHKG, data), [
       { date: "2027-02-08", before: "closed", after: usual },
       { date: "2027-12-30", before: usual, after: "closed" },
       { date: "2028-12-25", before: "unknown", after: "closed" },
@@ -227,8 +233,8 @@ Deno.test(
       'closed.2020: "closed": days before 2026-11-21 must not change; --allow-past allows it',
     ]);
     assertEquals(faultsOf(past, { allowPast: true }), []);
-    assertEquals(faultsOf({ ...newer(() => {}), version: heldData.XHKG.version }), [
-      `version: a version newer than the current "${heldData.XHKG.version}"`,
+    assertEquals(faultsOf({ ...newer(() => {}), version: builtInData.XHKG.version }), [
+      `version: a version newer than the current "${builtInData.XHKG.version}"`,
     ]);
     assertEquals(faultsOf(newer((each) => each.through = "2027-12-30")), [
       'through: "2027-12-31" or later: coverage must not shrink',

@@ -341,7 +341,7 @@ Deno.test("deploy reports mistakes in its arguments and in recipes", async () =>
   await using dir = await folder({ "beat.yaml": beat, "wrong.yaml": beat.replace("history", "histroy") });
   const cases: [words: string[], reason: string][] = [
     [["deploy", dir.path], "name the system with --to"],
-    [["deploy", dir.path, "--to", "cron"], 'Cannot deploy to "cron": it is one of "crontab", '],
+    [["deploy", dir.path, "--to", "cron"], 'Cannot deploy to "cron": choose one of "crontab", '],
     [["deploy", `${dir.path}/beat.yaml`, "--to", "systemd"], "name their folder with --out DIR"],
     [
       [

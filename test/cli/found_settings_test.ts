@@ -158,7 +158,7 @@ Deno.test("trust shows each setting and what it can do, without secrets; then th
       `settings  hsgate.yaml
   gatewayUrl: ${w.url} (this gateway gets your trade login and every order)
   tradePasswordKey: [hidden] (encrypts your trade password, so that the owner of this key can read it)
-  pingUrl: https://hc.example/[hidden] (this address hears that a scheduler runs)
+  pingUrl: https://hc.example/[hidden] (this address receives pings while a scheduler runs)
 `,
     ],
   );

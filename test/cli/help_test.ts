@@ -111,9 +111,9 @@ const refusals: [string[], string][] = [
     "Cannot use --all: account.funds has no pages; remove --all",
   ],
   [["call", "account.funds", '{"markt":"hk"}'], "markt: expected only market, got"],
-  [["quote", "AAPL", "--transport", "direct"], "mobile: expected it in HSGATE_MOBILE (or ..._FILE)"],
+  [["quote", "AAPL", "--transport", "direct"], "mobile: expected a value in HSGATE_MOBILE (or ..._FILE)"],
   [["quote", "AAPL", "--transport", "drect"], 'expected "gateway" or "direct", got "drect"'],
-  [["quote", "AAPL", "--auth-url", "http://example.com"], "plain http on a loopback address alone"],
+  [["quote", "AAPL", "--auth-url", "http://example.com"], "plain http only on a loopback address"],
   [["quote", "AAPL", "--config", "no.yaml"], "the settings file: expected a file that exists"],
   [
     ["export", "day-book", "--markets", "hk,uk"],

@@ -537,7 +537,10 @@ Deno.test({
     Deno.chmodSync(at("tells.yaml"), 0o606);
     const timer = await w.hsgate("run", at("tells.yaml"), ...where, "--if-new");
     assertEquals([timer.code, w.heard.length], [0, 1], timer.err);
-    assertStringIncludes(timer.err, 'the trusted version of "tells" runs, because nobody can trust "');
+    assertStringIncludes(
+      timer.err,
+      'the trusted version of "tells" runs, because the changed one cannot be trusted: "',
+    );
   },
 });
 

@@ -73,7 +73,7 @@ const doubtful: [string, string, string][] = [
     'countryCode is "China": write it like CHN, HKG, +86 or +852',
   ],
   [
-    "a name that stands there twice",
+    "a name that is given twice",
     whole.replace("</hs_gateway>", "<logPath>x</logPath></hs_gateway>"),
     "<logPath> is given twice; the first one counts here",
   ],

@@ -25,7 +25,7 @@ Deno.test("connectConfigured() uses the environment before the file, and returns
   assertEquals(
     warnings.map((text) => text.replaceAll(path, "FILE").slice(0, 46)),
     [
-      '"FILE" has "colour", which is no setting; there',
+      '"FILE" has "colour", which is not a setting; t',
       '"FILE" holds a secret and others can read it; r',
     ].map((text) => text.slice(0, 46)),
   );

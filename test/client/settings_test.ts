@@ -242,15 +242,15 @@ Deno.test("directOptionsOf() names all missing settings and how to set them, but
   assertEquals(
     error.message,
     "Cannot use the direct transport: 2 issues\n" +
-      "mobile: expected it in HSGATE_MOBILE (or ..._FILE) or the settings file, got nothing\n" +
-      "deviceId: expected it in HSGATE_DEVICE_ID or the settings file, got nothing",
+      "mobile: expected a value in HSGATE_MOBILE (or ..._FILE) or in the settings file, got nothing\n" +
+      "deviceId: expected a value in HSGATE_DEVICE_ID or in the settings file, got nothing",
   );
 });
 
 Deno.test("loadSettings() warns about an unknown key without a similar setting", async () => {
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
-    '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
+    '"hsgate.yaml" has "colour", which is not a setting; the settings are transport, gatewayUrl, pushAddress, ' +
     "plainHttp, pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
     "platformPublicKey, parameterStyle, caCerts, leaseFolder, storePassword, store, volatileStore, keepRunsDays, keepRecipeRuns, keepLogDays, keepLogLines, logLevel, calendars, pingUrl, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, fundAccountsFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
@@ -287,7 +287,7 @@ const refusals: [string, World, string][] = [
   [
     "a platform that would get passwords in the open",
     { flags: { authUrl: "http://example.com" } },
-    'authUrl (flag): expected an address such as "https://host" (plain http on a loopback address alone), got "http',
+    'authUrl (flag): expected an address such as "https://host" (plain http only on a loopback address), got "http',
   ],
   [
     "a country that the platform does not know",
@@ -312,7 +312,7 @@ const refusals: [string, World, string][] = [
   [
     "a secret given twice",
     { env: { HSGATE_TRADE_PASSWORD: "a", HSGATE_TRADE_PASSWORD_FILE: "/p" } },
-    'HSGATE_TRADE_PASSWORD_FILE: expected nothing beside HSGATE_TRADE_PASSWORD, got "/p"',
+    'HSGATE_TRADE_PASSWORD_FILE: expected no file, because HSGATE_TRADE_PASSWORD is set too, got "/p"',
   ],
   [
     "a list",
@@ -343,7 +343,7 @@ const leaks: [string, World][] = [
   ["YAML that ends in the middle", { files: { "hsgate.yaml": 'tradePassword: "hunter2' } }],
   ["YAML with an alias", { files: { "hsgate.yaml": "tradePassword: *hunter2" } }],
   ["YAML with a tag", { files: { "hsgate.yaml": "tradePassword: !hunter2 x" } }],
-  ["a key that stands there twice", { files: { "hsgate.yaml": "tradePassword: a\ntradePassword: hunter2" } }],
+  ["a key that is given twice", { files: { "hsgate.yaml": "tradePassword: a\ntradePassword: hunter2" } }],
   ["a list in place of a secret", { files: { "hsgate.yaml": "tradePassword: [hunter2]" } }],
   ["a secret next to a typo", { files: { "hsgate.yaml": "tradePasswort: hunter2" } }],
 ];

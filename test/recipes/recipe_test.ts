@@ -124,10 +124,12 @@ Deno.test("compileRecipe() rejects aliases that expand to too much, to nothing o
   const list = (name: string) => `[${Array(10).fill(`*${name}`).join(", ")}]`;
   const bomb = `name: x\na: &a [1, 2, 3]\nb: &b ${list("a")}\nc: &c ${list("b")}\nd: &d ${list("c")}\n`;
   assertEquals(await problemsOf(bomb), [
-    '5:12: aliases such as "*c" stand for more than 1000 values: write them out',
+    '5:12: aliases such as "*c" expand to more than 1000 values: write them out',
   ]);
   assertEquals(await problemsOf("name: *x\n"), ['1:7: there is no "&x" before this "*x"']);
-  assertEquals(await problemsOf("name: x\na: &a [*a]\n"), ['2:8: "*a" stands within what it stands for']);
+  assertEquals(await problemsOf("name: x\na: &a [*a]\n"), [
+    '2:8: "*a" is inside the value that it refers to',
+  ]);
   const shared = "params: { a: &m hk, b: *m }\n";
   assertEquals((await compileRecipe(`name: x\n${shared}${read}`, "x.yaml", { now })).params, {
     a: "hk",
@@ -160,9 +162,9 @@ steps:
   const at = (column: number, reason: string) =>
     `5:${column}: steps.0.with.market: cannot read the expression ${reason}`;
   assertEquals(await of("1 +"), at(29, '"1 +": it ends where a value should follow'));
-  assertEquals(await of("1 + + *"), at(30, '"1 + + *": "+" cannot stand there'));
+  assertEquals(await of("1 + + *"), at(30, '"1 + + *": "+" cannot be used there'));
   assertEquals(await of("(1"), at(28, '"(1": expected ")", and it ends there'));
-  assertEquals(await of("slot slot"), at(31, '"slot slot": "slot" cannot stand there'));
+  assertEquals(await of("slot slot"), at(31, '"slot slot": "slot" cannot be used there'));
   assertEquals(await of("'abc"), at(26, `"'abc": a text has no closing quote`));
   assertEquals((await of(""))?.split(": ").slice(-1), ["it is empty"]);
 });

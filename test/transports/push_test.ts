@@ -758,7 +758,7 @@ Deno.test("connect stops waiting for a connection that is not established", asyn
   );
 });
 
-Deno.test("pushIdleMs breaks a silent connection, and any frame is a sign of life", async () => {
+Deno.test("pushIdleMs breaks a silent connection, and any frame keeps it", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { pushIdleMs: 80 });
   const events = stream.events();
@@ -774,7 +774,7 @@ Deno.test("pushIdleMs breaks a silent connection, and any frame is a sign of lif
   assertEquals(lost.error?.message, "Cannot read pushes: nothing came for 80 ms");
 });
 
-Deno.test("bytes that never make a whole frame are no sign of life; a frame in two parts is one", async () => {
+Deno.test("bytes that never make a whole frame do not keep a connection; a frame in two parts does", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { pushIdleMs: 200 });
   const events = stream.events();

@@ -1,6 +1,6 @@
 /**
  * Decides whether a day is final. Uses the checks of its rows and between its lists, other readings of the
- * day, and the lists around the day.
+ * day, and queries of longer ranges that include it.
  *
  * @module
  */
@@ -46,7 +46,7 @@ export interface DayParts extends DayReading {
 
 /** Whether a day is final, and the reasons. */
 export interface Judgement extends Pick<Summary, "status" | "provisionalBecause" | "markets" | "checks"> {
-  /** Differences from the lists around the day that show rows of it. */
+  /** Differences for markets whose lists of this day are empty: queries of a longer range show rows of this day. */
   found: Difference[];
 }
 
@@ -146,7 +146,7 @@ const detailOf: Readonly<Record<RowCheck, string>> = {
   amounts: "the amount of each fill is price times quantity, to half a cent",
   values: "numbers can be parsed, day and market are the requested ones",
 };
-const MERGED = "; mean prices with more than three decimals may be rounded in the last one";
+const MERGED = "; the last decimal of an average price with more than three decimals may be rounded";
 
 function checksOfRows(part: Part): CheckRecord[] {
   const { spec: { list }, market, tally } = part;

@@ -48,13 +48,16 @@ export class Budget {
     throw SPENT;
   }
 
-  /** Subtracts the cost of comparing or writing out a value; rejects a value that contains shared parts too often. */
+  /** Subtracts the cost of comparing or serializing a value. A part that occurs several times counts each time. */
   spendOn(value: unknown, sizes: WeakMap<object, number> = new WeakMap()): void {
     this.spend(sizeOf(value, sizes) >> 2);
   }
 }
 
-/** Returns the number of values in a value; long texts count by their length, shared parts count each time. */
+/**
+ * Returns the size of a value: 1 for itself, plus the sizes of its members. Long texts count more; a part that occurs
+ * several times counts each time.
+ */
 function sizeOf(value: unknown, sizes: WeakMap<object, number>): number {
   if (typeof value === "string") return 1 + (value.length >> 4);
   if (typeof value !== "object" || value === null) return 1;

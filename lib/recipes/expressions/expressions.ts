@@ -276,7 +276,7 @@ function explainSyntax(error: ParseError, source: string): ExpressionProblem {
     : isUnexpected && given === ""
     ? "it ends where a value should follow"
     : isUnexpected
-    ? `${JSON.stringify(given)} cannot stand there`
+    ? `${JSON.stringify(given)} cannot be used there`
     : explain(error.message);
   return { problem: `cannot read the expression ${JSON.stringify(source)}: ${reason}`, offset };
 }

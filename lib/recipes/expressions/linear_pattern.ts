@@ -3,7 +3,7 @@
  * pattern.
  *
  * The engine's regular expressions backtrack, and `^(a+)+$` can take practically forever. This implementation follows
- * all alternatives at once, like RE2, which CEL specifies for `matches`. It therefore supports no look-arounds and no
+ * all alternatives in parallel, like RE2, which CEL specifies for `matches`. It therefore supports no look-arounds and no
  * back-references.
  *
  * @module
@@ -13,7 +13,7 @@
 const MOST_PATTERN = 1_000;
 /** Largest count in braces. */
 const MOST_REPEATS = 1_000;
-/** Most instructions after counts are written out. */
+/** Maximum number of instructions after counts are written out. */
 const MOST_SIZE = 5_000;
 
 /** A parsed pattern. */

@@ -61,7 +61,7 @@ export function oneOf(types: readonly Type[]): Type {
   return distinct.length === 1 ? distinct[0]! : { kind: "union", of: distinct };
 }
 
-/** Most parts of a type that an expression builds. A broker's row has about a hundred. */
+/** Maximum number of parts of a type that an expression builds. A broker's row has about a hundred. */
 const MOST_PARTS = 2_000;
 
 const sizes = new WeakMap<Type, number>();

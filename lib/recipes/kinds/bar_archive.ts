@@ -12,7 +12,7 @@ import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { shownJson } from "../../shown_text.ts";
 import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
 
-/** Most bars of one day or longer in one request (API document, section 8). */
+/** Maximum number of bars of one day or longer in one request (API document, section 8). */
 const MOST_BARS = 1500;
 
 /** What to archive, and where. */
@@ -69,7 +69,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
     result.requests++;
     const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     if (fresh.length === 0) break;
-    // Stored at once, so that an interrupted run continues from here.
+    // Stored immediately, so that an interrupted run continues from here.
     await keep(pathOf, fresh, result);
     const reached = fresh.at(-1)!.date!;
     result.lastDay = reached;

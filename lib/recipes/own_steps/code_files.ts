@@ -39,15 +39,15 @@ export const codeLimits = {
   loadCpuSeconds: 120,
   /** Characters of a printed line. */
   line: 8_192,
-  /** Most logged lines, and their total number of characters. */
+  /** Maximum number of logged lines, and of their characters in total. */
   lines: 10_000,
   printed: 4 * 1024 * 1024,
   /** Characters of a message, such as the output of a step. */
   message: 16 * 1024 * 1024,
-  /** Most files, and most bytes of each. */
+  /** Maximum number of files, and of bytes in each. */
   files: 200,
   fileBytes: 1024 * 1024,
-  /** Most bytes of all files. */
+  /** Maximum number of bytes of all files. */
   allBytes: 16 * 1024 * 1024,
 } as const;
 

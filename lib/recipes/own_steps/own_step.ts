@@ -230,7 +230,7 @@ export async function runOwnStep(
   }
 }
 
-/** Most concurrent calls of a step. */
+/** Maximum number of concurrent calls of a step. */
 const MOST_CALLS = 32;
 
 /** Parses a message. A step may write anything there, but can only deceive its own recipe. */
@@ -273,7 +273,7 @@ async function answerCall(
 
 function checkDescription(about: StepDescription, file: URL): StepDescription {
   if (!["read", "local", "write"].includes(about.effect)) {
-    throw refuseCode(file, 'its default export is no step: write it with "defineStep"');
+    throw refuseCode(file, 'its default export is not a step: write it with "defineStep"');
   }
   for (const [kind, values] of Object.entries(about.permissions)) {
     const isFine = kind in flags && Array.isArray(values) &&

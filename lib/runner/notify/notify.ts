@@ -65,9 +65,9 @@ const MOST_WAIT_MS = 60 * 60_000;
 const MOST_TRIES = 12;
 /** How long a channel may take; shorter than the first wait, so that two tries never overlap. */
 const CHANNEL_TIMEOUT_MS = 20_000;
-/** Most notices that one channel sends at a time. */
+/** Maximum number of notices that one channel sends at a time. */
 const MOST_AT_ONCE = 4;
-/** Most notices that one pass reads from the store. */
+/** Maximum number of notices that one pass reads from the store. */
 const MOST_TAKEN = 200;
 /** A longer reason is cut. */
 const LONGEST_ERROR = 500;
@@ -314,7 +314,7 @@ const noticeOf = ({ dedupe_key: dedupeKey, channel, body, run_key }: StoredNotic
   ...run_key !== null && { runKey: run_key },
 });
 
-/** Returns the key of what may hang on its own: one channel of one notice of one recipe. */
+/** Returns the key of a group that is sent independently of others: one channel of one notice of one recipe. */
 function groupOf({ body, channel }: StoredNotice): string {
   const { run, notice, place } = bodyOf(body);
   return `${run?.recipe}/${notice}/${place}/${channel}`;

@@ -50,7 +50,7 @@ interface UnsentOptions {
   failedOnly?: boolean;
   /** Only those of this recipe. */
   recipe?: string;
-  /** Most rows. @default 1000 */
+  /** Maximum number of rows. @default 1000 */
   limit?: number;
 }
 
@@ -88,7 +88,7 @@ export function unsentText({ failed, givenUp }: UnsentCount): string | undefined
   return `${what}${given}: "hsgate notices" lists them and sends them again`;
 }
 
-/** Makes notices due at once, also those that were given up, by the keys of their rows. */
+/** Makes notices due now, also those that were given up, by the keys of their rows. */
 export async function retryNotices(store: Store, keys: readonly string[], now: number): Promise<void> {
   await store.transaction(async () => {
     for (const key of keys) await makeDue(store, key, now);

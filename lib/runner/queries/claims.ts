@@ -12,7 +12,7 @@ import { type RunRow, type RunState, starterOnlyKinds } from "./runs.ts";
 export type ClaimableRun = Pick<RunRow, "run_key" | "recipe" | "kind" | "class" | "due_at" | "deadline_at">;
 
 /**
- * Returns runs that are due and that any scheduler may begin, longest due first, at most so many.
+ * Returns runs that are due and that any scheduler may begin, longest due first, at most `most`.
  *
  * @param after The last run of the previous page.
  */

@@ -10,11 +10,14 @@ import { isPassing } from "../../store/store_error.ts";
 export interface Retention {
   /** Days for which finished runs are kept, with their steps, outputs, files, events and notices. @default 400 */
   runsDays: number;
-  /** Most runs of one recipe. Older ones are removed, but no run that ended in the last 30 days. @default 100,000 */
+  /**
+   * Maximum number of runs of one recipe. Beyond it, the oldest are removed, but no run that ended in the last 30 days.
+   * @default 100,000
+   */
   recipeRuns: number;
   /** Days for which log lines are kept. @default 90 */
   logDays: number;
-  /** Most log lines. Older ones are removed. @default 1,000,000 */
+  /** Maximum number of log lines. Beyond it, the oldest are removed. @default 1,000,000 */
   logLines: number;
 }
 
@@ -48,7 +51,7 @@ const DAY_MS = 86_400_000;
 const NEWEST = 10;
 /** Recipes whose runs are counted in one batch. */
 const COUNTED = 100;
-/** Most runs that are removed after a run: more than it adds, and few enough to take only milliseconds. */
+/** Maximum number of runs that are removed after a run: more than it adds, and few enough to take only milliseconds. */
 const SOME = 50;
 
 /** Runs that have ended and that nothing waits for. Writes with an unknown outcome are not among these states. */
@@ -89,7 +92,8 @@ export class Pruner {
   #counted = "";
 
   /**
-   * @param limit Most runs, and a tenth of the most log lines, in one batch, so that other processes wait only briefly.
+   * @param limit Limit of each delete of a batch: this many runs or events, or ten times as many log lines. Other
+   * processes then wait only briefly.
    * @throws {RangeError} If runs or logs would not be kept long enough.
    */
   constructor(store: Store, keep: Retention, { limit = 500 }: { limit?: number } = {}) {

@@ -70,7 +70,7 @@ export async function copyStore(from: Store, to: Store): Promise<CopiedTable[]> 
         }
         copied.push(target);
       }
-      await to.countOn();
+      await to.continueNumbering();
       return copied;
     })
   );

@@ -168,9 +168,9 @@ function reasonOf(state: string, reason: string | undefined): Readonly<Record<st
 export const matters = (level: LogLevel, least: LogLevel): boolean =>
   logLevels.indexOf(level) >= logLevels.indexOf(least);
 
-/** Most lines of a run. */
+/** Maximum number of lines of a run. */
 export const MOST_LINES = 1_000;
-/** Most lines of a run, once only warnings and errors are kept. */
+/** Maximum number of lines of a run, once only warnings and errors are kept. */
 const MOST_SEVERE_LINES = 1_200;
 /** A longer line is cut. */
 const MOST_CHARACTERS = 2_000;

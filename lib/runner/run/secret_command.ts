@@ -9,7 +9,7 @@ import { orAborted } from "../../time.ts";
 export interface SecretCommandLimits {
   /** Longest time until the command has ended, milliseconds. @default 30000 */
   timeoutMs?: number;
-  /** Most that it may print, bytes. @default 65536 */
+  /** Maximum number of bytes that it may print. @default 65536 */
   mostBytes?: number;
   /** Aborting it ends the command and every process that the command started. */
   signal?: AbortSignal;

@@ -32,7 +32,7 @@ const TIMEOUT_MS = 10_000;
 const WAITS_MS = [1_000, 5_000];
 /** Shortest time between two pings of the scheduler itself. */
 const ALIVE_EVERY_MS = 55_000;
-/** Most pings that wait for one check; further pings are dropped, because the service does not answer. */
+/** Maximum number of pings that wait for one check; further pings are dropped, because the service does not answer. */
 const MOST_WAITING = 20;
 
 /** Returns the address of a ping. Pings of one run share its id, so that the service can measure its time. */

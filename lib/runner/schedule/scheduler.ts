@@ -35,7 +35,7 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   served?: Served;
   /** Slots older than this get no row. @default 14 days */
   lookbackMs?: number;
-  /** Most runs at a time. @default 4 */
+  /** Maximum number of runs at a time. @default 4 */
   maxRuns?: number;
   /** Longest time between two passes over all schedules. @default 60 s */
   tickMs?: number;

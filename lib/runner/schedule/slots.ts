@@ -189,7 +189,7 @@ function* gatedSlots(
   }
 }
 
-/** Keeps results that are asked for again at once: schedules that are alike are asked about the same instants. */
+/** Keeps recent results, because schedules that are alike are asked about the same instants. */
 class Recent<Key, Value> {
   readonly #values = new Map<Key, Value>();
   readonly #most: number;
@@ -285,7 +285,7 @@ export function firstSlot(
 
 /** How far ahead one search for the next slot goes. */
 const LOOK_AHEAD_MS = 400 * 86_400_000;
-/** Most slots of one schedule that one tick lists; beyond that, the oldest are dropped. */
+/** Maximum number of slots of one schedule that one tick lists; beyond that, the oldest are dropped. */
 const MOST_SLOTS = 20_000;
 
 /** What a tick finds. */

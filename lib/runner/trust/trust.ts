@@ -192,9 +192,8 @@ export interface TrustOffer {
 }
 
 /**
- * Loads a recipe and the recipes that it runs, to show them before they are trusted. Loading runs their TypeScript, in
- * a
- * process without any permission.
+ * Loads a recipe and the recipes that it runs, to show them before they are trusted. Loading runs their
+ * TypeScript, in a process without any permission.
  *
  * @throws {RecipeError} If the recipe has a mistake.
  */

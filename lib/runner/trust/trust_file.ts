@@ -67,9 +67,8 @@ interface TrustRecords {
 }
 
 /**
- * Trust of a file: `plain` needs none, `trusted` is the trusted version, `changed` is another version of a trusted
- * file,
- * and `unknown` was never trusted.
+ * Trust of a file: `plain` needs none, `trusted` is the trusted version, `changed` is another version of a
+ * trusted file, and `unknown` was never trusted.
  */
 export type Standing = "plain" | "trusted" | "changed" | "unknown";
 
@@ -83,9 +82,8 @@ export class TrustFile {
   }
 
   /**
-   * Finds the file: `HSGATE_TRUST_FILE`, or `hsgate/trust.json` in `XDG_CONFIG_HOME` or `~/.config`. No settings file
-   * can
-   * name it, because a settings file may come from somebody else.
+   * Finds the file: `HSGATE_TRUST_FILE`, or `hsgate/trust.json` in `XDG_CONFIG_HOME` or `~/.config`. No
+   * settings file can name it, because a settings file may come from somebody else.
    *
    * @throws {TrustError} If the variable contains a relative path.
    */

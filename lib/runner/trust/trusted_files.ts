@@ -4,7 +4,11 @@
  *
  * @module
  */
-import { type AskedSettings, askedSettings, type SettingsSources } from "../../client/load_settings.ts";
+import {
+  inspectSettingsFile,
+  type SettingsFileContent,
+  type SettingsSources,
+} from "../../client/load_settings.ts";
 import { isInside } from "../../confined_paths.ts";
 import { sha256 } from "../../sha256.ts";
 import type { SettingsRecord, Standing, TrustFile } from "./trust_file.ts";
@@ -22,7 +26,7 @@ export async function isLinkOut(path: string): Promise<boolean> {
 
 /** Judges a settings file. @throws {TrustError} If others could have written the record. */
 export async function judgeSettings(
-  asked: AskedSettings,
+  asked: SettingsFileContent,
   trust: TrustFile,
   readFile: ReadFile,
 ): Promise<Standing> {
@@ -34,7 +38,7 @@ export async function judgeSettings(
 
 /** Records trust of the current content of a settings file. @throws {TrustError} If the record cannot be written. */
 export async function trustSettings(
-  asked: AskedSettings,
+  asked: SettingsFileContent,
   trust: TrustFile,
   { readFile, at }: { readFile: ReadFile; at: number },
 ): Promise<void> {
@@ -89,7 +93,7 @@ export async function isUnchanged(
   readFile: ReadFile,
 ): Promise<boolean> {
   try {
-    const asked = await askedSettings(place, readFile);
+    const asked = await inspectSettingsFile(place, readFile);
     return asked !== undefined && await digestOf(asked, readFile) === sha256;
   } catch {
     return false; // a command that uses it gives the reason
@@ -105,7 +109,7 @@ export async function placeOf(path: string): Promise<string> {
 /**
  * Hashes the text and the files of its folder that it names. Files in other folders belong to the user and may change.
  */
-async function digestOf({ path, text, files }: AskedSettings, readFile: ReadFile): Promise<string> {
+async function digestOf({ path, text, files }: SettingsFileContent, readFile: ReadFile): Promise<string> {
   const folder = folderOf(path);
   const parts: unknown[] = [text];
   for (const name of files) {

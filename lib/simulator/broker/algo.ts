@@ -117,7 +117,7 @@ export class AlgoDesk {
     return id;
   }
 
-  /** Changes price, quantity and settings of the part that is not sent yet. */
+  /** Changes the price, the total quantity and the settings. Children already sent stay as they are. */
   amend(id: string, terms: { price?: Decimal; quantity?: Decimal; settings?: Settings }): void {
     const order = this.#active(id);
     if (terms.price !== undefined) {
@@ -177,7 +177,7 @@ export class AlgoDesk {
       .map((order) => this.#row(order));
   }
 
-  /** Returns the next child that is due until an instant. */
+  /** Returns the next child that is due at or before an instant. */
   nextEvent(horizon: number): { at: number; run: () => void } | undefined {
     let first: { at: number; run: () => void } | undefined;
     for (const order of this.#orders) {

@@ -61,11 +61,11 @@ interface BrokerOptions {
   market?: SimulatedMarket;
   /** @default the example tariff */
   tariff?: Tariff;
-  /** Most lots (shares in the US, contracts) per order; a larger order is split. @default see `MOST_LOTS` */
+  /** Maximum number of lots (shares in the US, contracts) per order; a larger order is split. @default see `MOST_LOTS` */
   mostLots?: Partial<Record<Book, number>>;
 }
 
-/** Most lots of a single order. */
+/** Maximum number of lots of a single order. */
 const MOST_LOTS: Readonly<Record<Book, number>> = {
   hk: 3_000,
   us: 500_000,

@@ -4,7 +4,7 @@
  * The time of each event depends only on the market and the orders. So it does not matter how often or when
  * the broker is queried.
  *
- * An order that can be executed at once is filled one second after it was accepted, at the last price. A
+ * An order that can be executed immediately is filled one second after it was accepted, at the last price. A
  * resting order is filled when the market trades at its limit. Larger quantities are filled in two to four
  * parts, two seconds apart, as long as the price allows. The simulated market has no trades outside its
  * regular hours, so an order for extended hours waits for the regular ones.
@@ -87,8 +87,8 @@ export class Engine {
   }
 
   /**
-   * Returns the first event until an instant that follows from the market; among equals, the order placed
-   * first.
+   * Returns the first fill, expiry, trigger or child order up to an instant. At the same time, a book's earlier order
+   * comes first; triggers and children come last.
    */
   #nextMarket(horizon: number): Event | undefined {
     let first: Event | undefined;
@@ -140,7 +140,7 @@ export class Engine {
   }
 }
 
-/** Finds the next fill until an instant and stores it in the order. */
+/** Finds the next fill up to an instant and stores it in the order. */
 function findFill(order: LiveOrder, tape: Tape, until: number): void {
   const { readyAt, instrument: { symbol } } = order;
   const horizon = Math.min(until, order.book === "futures" ? until : order.day.closeAt);

@@ -39,7 +39,7 @@ type Names =
   | "futures.fillsHistory";
 
 const MARGIN_DIVISOR = 10n;
-/** Most rows in today's lists. */
+/** Maximum number of rows in today's lists. */
 const MOST_ORDERS = 500;
 const MOST_FILLS = 200;
 const ZERO = "0.00";

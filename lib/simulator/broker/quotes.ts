@@ -42,7 +42,7 @@ const intervals: readonly BarInterval[] = [
 
 const hasBars = (interval: BarInterval): interval is BarQuery["interval"] => intervals.includes(interval);
 
-/** Most ticks in one answer. */
+/** Maximum number of ticks in one answer. */
 const MOST_TICKS = 100;
 
 interface Security {

@@ -40,7 +40,7 @@ interface StateInit {
   histories: Readonly<Record<Market, MarketHistory>>;
   cash: Record<AccountCurrency, bigint>;
   holdings: Readonly<Record<Market, Map<string, Holding>>>;
-  /** Most lots per order. */
+  /** Maximum number of lots per order. */
   mostLots: Readonly<Record<Book, number>>;
   startAt: number;
 }

@@ -16,7 +16,7 @@ export interface Range {
 }
 
 const SECOND_MS = 1_000;
-/** Most periods to remember; many orders of one listing need the same ones. */
+/** Maximum number of periods to remember; many orders of one listing need the same ones. */
 const MOST_KEPT = 20_000;
 
 /** The market's prices in the units of the books. */
@@ -52,9 +52,8 @@ export class Tape {
   /**
    * Returns the first whole second after one instant and up to another in which a condition holds.
    *
-   * @param holds Called with periods in order of time. If it returns `true`, it is called with the parts of
-   * that period.
-   *   It may remember what it saw in periods for which it returned `false`.
+   * @param holds Called with periods in order of time. If it returns `true`, it is called with the parts
+   *   of that period. It may remember what it saw in periods for which it returned `false`.
    */
   find(symbol: string, after: number, until: number, holds: (range: Range) => boolean): number | undefined {
     if (until <= after) return undefined;

@@ -38,7 +38,7 @@ export interface BarQuery {
   adjustment?: "none" | "forward" | "backward";
 }
 
-/** Most bars in one answer (API document, limits). */
+/** Maximum number of bars in one answer (API document, limits). */
 export const MOST_BARS = 1_500;
 
 /** Minutes of each interval within a day. */

@@ -22,7 +22,9 @@ const DAY_MS = 86_400_000;
 export function currencyRates(date: string, seed: number): CurrencyRates {
   const next = randomFrom(mix(seed, hashText(`rates:${date}`)));
   const day = Date.parse(`${date}T00:00:00Z`) / DAY_MS;
-  if (Number.isNaN(day)) throw new RangeError(`Cannot look up rates of "${date}": no date`);
+  if (Number.isNaN(day)) {
+    throw new RangeError(`Cannot look up rates of "${date}": it is not a date; write it like "2025-08-15"`);
+  }
   // in whole ten-thousandths: a slow wave plus a small daily step
   const swing = (centre: number, width: number, period: number, step: number) =>
     Math.round(centre + width * Math.sin(2 * Math.PI * (day + seed % 365) / period) + step * bell(next));

@@ -62,7 +62,9 @@ export class StockSeries implements BarSeries {
     this.#real = unpackBars(packed, symbol);
     const traded = [...this.#real].filter(([, { volume }]) => volume > 0);
     const last = traded.at(-1);
-    if (last === undefined) throw new RangeError(`Cannot simulate "${symbol}": no bars are held`);
+    if (last === undefined) {
+      throw new RangeError(`Cannot simulate "${symbol}": the stored data has no bars for it`);
+    }
     this.#lastReal = { date: last[0], close: last[1].close };
     const recent = traded.slice(-LOOK_BACK).map(([, bar]) => bar);
     const moves = recent.slice(1).map((bar, place) =>

@@ -37,7 +37,7 @@ export interface TradingDay {
   halfDay: boolean;
 }
 
-/** Exchange of the days; `HKFUT` stands for the day session of Hong Kong's index futures. */
+/** Exchange of the days; `HKFUT` means the day session of Hong Kong's index futures. */
 export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT";
 
 /**

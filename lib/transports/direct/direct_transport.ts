@@ -324,7 +324,7 @@ class Direct implements DirectTransport {
   }
 
   /**
-   * Encodes a request. A request that does not fit its message was not sent, whatever error class was thrown.
+   * Encodes a request. A request that does not fit its message was not sent; this holds for every class of error.
    */
   #encode<T>(context: CallContext, encode: () => T): T {
     try {
@@ -335,7 +335,10 @@ class Direct implements DirectTransport {
     }
   }
 
-  /** Returns the open way for a call that has to wait for nothing, or `undefined`. */
+  /**
+   * Returns connection and token if a read can be sent now; `undefined` if something must be prepared first, or for a
+   * write.
+   */
   #openWay(channel: Channel, { needs, effect }: AnyOperation): Way | undefined {
     const { link } = channel;
     const token = this.#session.valid;
@@ -345,7 +348,10 @@ class Direct implements DirectTransport {
     return isReady ? { link, token, made: this.#tradeLogin.made } : undefined;
   }
 
-  /** Prepares everything that a call needs: connection, token, trade login, a sign of life. */
+  /**
+   * Prepares what a call needs: connection, token and trade login. For a write, also checks that the connection is
+   * alive.
+   */
   async #prepare(context: CallContext, channel: Channel): Promise<Way> {
     for (let isFirst = true;; isFirst = false) {
       try {

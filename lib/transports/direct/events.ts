@@ -26,7 +26,10 @@ type DirectPhase =
   | "stopped"
   | "closed";
 
-/** State of the trade login: made and kept; not requested; rejected; expired and to be renewed. */
+/**
+ * State of the trade login. `made`: logged in. `none`: not requested. `refused`: the platform rejected it. `gone`:
+ * expired, will be renewed.
+ */
 export type TradeLoginState = "made" | "none" | "refused" | "gone";
 
 /** A state of one connection. */

@@ -18,7 +18,7 @@ interface HeartbeatHooks {
 
 /** Number of ticks per interval, to measure silence. */
 const TICKS = 4;
-/** Number of intervals without a sign of life after which a link is dead. */
+/** Number of intervals without a received frame after which a link is dead. */
 const MOST_SILENT = 3;
 
 /** Sends heartbeats while a connection is idle, and can request one. Dispose it with the connection. */
@@ -73,7 +73,7 @@ export class Heartbeat implements Disposable {
    * Resolves when the other end is known to be alive. A link that was silent for a while may be half open:
    * data written to it disappears without an error, which must not happen to a write.
    *
-   * @throws {TransportError} If no sign of life arrives in time; the connection then ends.
+   * @throws {TransportError} If no frame arrives in time; the connection then ends.
    */
   async confirm(): Promise<void> {
     if (this.#disposed) throw closed();
@@ -100,7 +100,7 @@ export class Heartbeat implements Disposable {
     };
     this.#cancelAsking = this.#machine.setTimer(waitMs, () => {
       end();
-      const error = new TransportError(`Cannot use the link: no sign of life within ${waitMs} ms`, {
+      const error = new TransportError(`Cannot use the link: no frame arrived within ${waitMs} ms`, {
         code: "dead-link",
         transport: "direct",
       });

@@ -96,7 +96,7 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
  */
 const LOOKS = 3;
 /**
- * Most attempts while the lock is only shared. {@linkcode leaseHolder} shares it for a moment to check it.
+ * Maximum number of attempts while the lock is only shared. {@linkcode leaseHolder} shares it for a moment to check it.
  */
 const MOST_ATTEMPTS = 200;
 

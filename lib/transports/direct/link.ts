@@ -25,7 +25,7 @@ import { readInit, requestNumber } from "./payloads.ts";
 export interface LinkHandlers {
   /** Called when the socket is open; the first request follows. */
   onConnected?(): void;
-  /** Called at a sign of life: a whole frame, or a large part of one. */
+  /** Called when a whole frame, or a large part of one, arrives. */
   onLife?(): void;
   /** Called with each push; its body is only valid during the call. */
   onPush?(body: Uint8Array): void;
@@ -53,18 +53,18 @@ export interface LinkOptions {
 
 /** Used until the platform sends its own value. */
 const DEFAULT_HEARTBEAT_MS = 90_000;
-/** Number of bytes of a long answer that count as a sign of life. */
+/** Number of bytes of a long answer that show that the link is alive. */
 const PART_BYTES = 4096;
 /** Code of the error for a first answer that cannot be decrypted, verified or decoded. */
 export const FIRST_ANSWER_CODE = "first-answer";
 const LAST_SERIAL = 0xffff_ffff;
-/** Number of requests that are signed and written at once; each takes a third of a millisecond to sign. */
+/** Number of requests that are signed and written together; each takes a third of a millisecond to sign. */
 const BATCH = 8;
 
 /**
  * Opens a connection and sends the first request on it.
  *
- * @throws {TransportError} If there is no connection, or it broke at once.
+ * @throws {TransportError} If there is no connection, or it broke immediately.
  * @throws {RejectedError} If the platform rejects the request, for example because the token has expired.
  * @throws {ProtocolError} If the answer is invalid; with code `first-answer` if it is unreadable, for example
  * because of wrong keys.
@@ -163,7 +163,7 @@ export class Link {
     return this.#calls.size;
   }
 
-  /** Resolves when the other end has recently given a sign of life, or gives one now. */
+  /** Resolves when a frame from the other end has arrived recently, or arrives now. */
   confirm(): Promise<void> {
     return this.#heartbeat.confirm();
   }
@@ -266,7 +266,7 @@ export class Link {
   }
 
   #take(frame: Frame): void {
-    if (frame.type === "heartbeat") return; // a sign of life, with or without a body
+    if (frame.type === "heartbeat") return; // shows only that the link is alive; it may have a body
     const { serial } = frame.header;
     // Check this before decryption: RSA decryption is expensive, and only the first answer uses RSA.
     if (frame.type === "response" && serial === 0 && this.#onInit === undefined) {
@@ -302,7 +302,7 @@ export class Link {
   }
 
   /**
-   * Decrypts, verifies and decodes the first answer. Every failure gives the same error: whoever changes the
+   * Decrypts, verifies and decodes the first answer. Every failure gives the same error: an attacker who changes the
    * answer on its way must not learn whether its RSA padding was valid.
    */
   #openFirst(frame: Frame): Response {

@@ -9,11 +9,11 @@ import type { Padding } from "../../wire/padding.ts";
 import type { ReconnectOptions } from "../push/reconnect.ts";
 import type { Machine } from "../../time.ts";
 
-/** When to ask the other end for a sign of life before a write. */
+/** When to check before a write that the other end answers. */
 export interface ProbeOptions {
   /** Silence after which a link is no longer trusted with a write. @default {5_000} */
   idleMs?: number;
-  /** Longest wait for the sign of life. @default {2_000} */
+  /** Longest wait for the answer to this check. @default {2_000} */
   waitMs?: number;
 }
 
@@ -70,7 +70,7 @@ export interface DirectOptions {
   heartbeatMs?: number;
   /** Time between two requests that keep the trade login alive; `false` for none. @default {60_000} */
   keepLoginMs?: number | false;
-  /** When to ask the other end for a sign of life before a write; `false` for never. */
+  /** When to check before a write that the other end answers; `false` for never. */
   probe?: ProbeOptions | false;
   /** Options for reconnecting after a loss. */
   reconnect?: ReconnectOptions;

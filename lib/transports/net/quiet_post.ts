@@ -15,7 +15,7 @@ interface QuietPost {
   signal: AbortSignal;
 }
 
-/** Most bytes of an answer up to its head. */
+/** Maximum number of bytes of an answer up to its head. */
 const MOST_BYTES = 65_536;
 
 let isPlainAllowed = false;

@@ -47,7 +47,7 @@ export async function openWithin(
 
 /** Callbacks for a connection. */
 interface ConnectionHandlers {
-  /** Called at a sign of life: a whole frame, or a large part of one. */
+  /** Called when a whole frame, or a large part of one, arrives. */
   onLife: () => void;
   /** Called with each whole frame; its views are only valid during the call. */
   onFrame: (frame: Frame) => void;
@@ -55,10 +55,10 @@ interface ConnectionHandlers {
 
 /** Options of {@linkcode readFrames}. */
 interface ReadOptions {
-  /** Longest time without a sign of life, in milliseconds; no limit if left out. */
+  /** Longest time without a received frame, in milliseconds; no limit if left out. */
   idleTimeoutMs?: number;
   /**
-   * This many bytes of a frame count as a sign of life, for long frames on slow lines. @default whole frames
+   * This many bytes of a frame count as a received frame, for long frames on slow lines. @default whole frames
    * only
    */
   partBytes?: number;
@@ -102,7 +102,7 @@ export async function readFrames(
         live();
       }
       for (; frame !== undefined; frame = decoder.next()) onFrame(frame);
-      // Under load a read resolves at once. Without this pause, fast readers would fall behind and have their
+      // Under load a read resolves immediately. Without this pause, fast readers would fall behind and have their
       // quotes conflated, and timers and orders over HTTP would have to wait.
       await oneTurn();
     }
@@ -121,7 +121,7 @@ export async function readFrames(
   }
 }
 
-/** Closes a connection without a sign of life. Counts timer ticks, so clock jumps do not matter. */
+/** Closes a connection on which nothing arrives. Counts timer ticks, so clock jumps do not matter. */
 function watchIdle(connection: PushConnection, idleTimeoutMs: number | undefined) {
   const idle: { alive: boolean; expired: boolean; timer: ReturnType<typeof setInterval> | undefined } = {
     alive: false,
@@ -157,7 +157,7 @@ function asBrokerError(action: string, cause: unknown, transport = "push"): Brok
 
 /** Callbacks of an open push source. */
 export interface PushHandlers {
-  /** Called at a sign of life: a whole frame, or a large part of one. */
+  /** Called when a whole frame, or a large part of one, arrives. */
   onLife(): void;
   /** Called at each whole frame. */
   onFrame(): void;
@@ -176,7 +176,7 @@ export interface PushLine {
   /** Closes the connection. */
   close(): void;
   /**
-   * Returns the last sign of life of the part that broke, in Unix milliseconds, if the line has several
+   * Returns when the last frame of the part that broke arrived, in Unix milliseconds, if the line has several
    * parts.
    */
   brokenSince?(): number | undefined;
@@ -230,7 +230,7 @@ export function gatewaySource(options: GatewaySourceOptions): PushSource {
             onLife,
             onFrame(frame) {
               onFrame();
-              // Any other frame is only a sign of life.
+              // Any other frame shows only that the connection is alive.
               if (frame.type === "push") onPush(frame.body);
             },
           }, { ...idleTimeoutMs > 0 && { idleTimeoutMs } }),

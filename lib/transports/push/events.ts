@@ -7,7 +7,7 @@ import type { BrokerError, ProtocolError } from "../../errors.ts";
 import type { PushEvent } from "../../operations/pushes.ts";
 
 /**
- * Pushes may be missing. The broker does not number them, so nobody can say which. A program that tracks
+ * Pushes may be missing. The broker does not number them, so a client cannot know which. A program that tracks
  * orders must query them again over HTTP.
  */
 export interface GapEvent {
@@ -55,7 +55,7 @@ export interface UnknownEvent {
   payloadType: string;
   /** When the broker sent it, Unix milliseconds. */
   sentAt: number;
-  /** The event that the number stands for, if it is known. If it is `order`, query the orders. */
+  /** The event with this number, if it is known. If it is `order`, query the orders. */
   expected?: PushEvent["type"];
   /** Why it is unreadable; the code `other-account` means that it names an account that is not ours, or none. */
   error?: ProtocolError;

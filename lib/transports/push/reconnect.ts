@@ -29,7 +29,7 @@ export interface ReconnectOptions {
   maxMs?: number;
   /** Number of failed attempts in a row after which the stream gives up. @default {Infinity} */
   attempts?: number;
-  /** Most attempts within an hour; further ones are delayed. @default {120} */
+  /** Maximum number of attempts within an hour; further ones are delayed. @default {120} */
   perHour?: number;
 }
 

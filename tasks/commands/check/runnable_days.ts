@@ -64,7 +64,7 @@ function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): strin
   const names = group.map((each) => `"${each.scheduleId}"`).join(" and ");
   const policy = action === "skip" ? `a grace of ${showDuration(graceMs)}` : `misfire: ${action}`;
   const fix = action === "skip" ? "a shorter grace" : '"misfire: skip" or a deadline on the same day';
-  return `${what}, which hsgate rejects once the day of its slot is over: a missed slot of ${names} may begin so late ` +
+  return `${what}, and hsgate rejects that after the day of the slot. A missed slot of ${names} may begin later ` +
     `(${policy}), and backfill is rejected; ${other}write ${fix}`;
 }
 

@@ -68,7 +68,7 @@ function systemOf(to: string | undefined): System {
   throw new UsageError(
     to === undefined
       ? `Cannot deploy: name the system with --to (${list})`
-      : `Cannot deploy to "${to}": it is one of ${list}`,
+      : `Cannot deploy to "${to}": choose one of ${list}`,
   );
 }
 
@@ -191,7 +191,7 @@ function deploymentOf(
   if (to === "kubernetes") {
     const { as = "jobs" } = flags;
     if (as !== "jobs" && as !== "scheduler") {
-      throw new UsageError(`Cannot deploy as "${as}": it is "jobs" or "scheduler"`);
+      throw new UsageError(`Cannot deploy as "${as}": choose "jobs" or "scheduler"`);
     }
     return kubernetes(recipes, { ...options, image: flags.image ?? "hsgate:latest", as });
   }

@@ -26,9 +26,8 @@ const ignored = [".git", ".DS_Store", "Thumbs.db", "desktop.ini"];
 const NEW_FOLDER = "trading";
 
 /**
- * Returns the default folder: the current one if it is empty, or else a new one. In the toolkit's own folder the new
- * one
- * is next to it, because cleaning the checkout would delete a store inside it.
+ * Returns the default folder: the current one if it is empty, or else a new one. In the toolkit's own folder
+ * the new one is next to it, because cleaning the checkout would delete a store inside it.
  */
 export async function usualFolder(toolkit: URL): Promise<string> {
   if ((await namesIn("."))?.length === 0) return ".";

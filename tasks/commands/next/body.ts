@@ -32,8 +32,7 @@ interface Row extends ShownSlot {
   /** Why its schedule is paused. */
   paused?: string;
   /**
-   * The earlier instant at which the session already ran or was skipped, before an edit of its schedule; ISO 8601 in
-   * UTC.
+   * The other instant for which the session already has a run, from before an edit of its schedule; ISO 8601 in UTC.
    */
   doneFor?: string;
 }
@@ -90,7 +89,7 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
     of: (row) =>
       [
         noteOf(row),
-        row.doneFor === undefined ? "" : `not run: the session already ran at ${row.doneFor}`,
+        row.doneFor === undefined ? "" : `not run: the session already has a run, for ${row.doneFor}`,
         row.paused === undefined ? "" : `paused: ${row.paused}`,
       ].filter(Boolean).join("; "),
   },
@@ -126,7 +125,7 @@ function slotsOf(
   });
 }
 
-/** Returns keys of coming slots whose session already ran at an earlier instant, before an edit moved its time. */
+/** Returns keys of coming slots whose session already has a run for another instant, from before an edit. */
 async function takenKeys(
   store: Store,
   recipes: readonly CompiledRecipe[],

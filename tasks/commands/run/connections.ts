@@ -91,9 +91,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Returns where a recipe connects to. The recipe's own "connect" overrides the settings, which apply to all recipes.
-   * If
-   * a flag says something else, only a person can resolve that contradiction.
+   * Returns where a recipe connects to. The recipe's own "connect" overrides the settings, which apply to all
+   * recipes. If a flag says something else, only a person can resolve that contradiction.
    *
    * @throws {UsageError} If recipe and flags contradict each other; nothing was sent.
    * @throws {InvalidParamsError} If settings of the direct transport are missing.

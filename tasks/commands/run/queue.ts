@@ -10,7 +10,7 @@ import { Runner } from "../../../lib/runner/runner.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import type { Host } from "../../terminal/host.ts";
-import { failedLine, tellUnsent } from "../shared/notice_lines.ts";
+import { failedLine, warnOfUnsent } from "../shared/notice_lines.ts";
 import { neighboursOf } from "../shared/recipe_files.ts";
 import { Connections } from "./connections.ts";
 import { commandDeps, redactorOf } from "./deps.ts";
@@ -75,7 +75,7 @@ export class RunQueue implements AsyncDisposable {
   async deliver(): Promise<void> {
     await this.#runner.deliverNotices();
     const { store, host } = this.#options;
-    await tellUnsent(store, host);
+    await warnOfUnsent(store, host);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -25,7 +25,7 @@ import type { RunInput } from "../run.ts";
 import { openStore, retentionOf, storeTime, warnOfPlace } from "../shared/store_file.ts";
 import { pruneSome } from "../../../lib/runner/queries/retention.ts";
 import { clockOf } from "../../terminal/arguments.ts";
-import { failedLine, noticeData, tellUnsent } from "../shared/notice_lines.ts";
+import { failedLine, noticeData, warnOfUnsent } from "../shared/notice_lines.ts";
 import { loadToRun, neighboursOf } from "../shared/recipe_files.ts";
 import { Connections } from "./connections.ts";
 import { observe } from "../shared/observers.ts";
@@ -177,7 +177,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       host.out(line);
     }
   }
-  if (!asLines) await tellUnsent(store, host);
+  if (!asLines) await warnOfUnsent(store, host);
   return stop.aborted && (state === "refused" || state === "cancelled")
     ? 130
     : codeOf(result, flags["if-new"] ?? false);

@@ -5,7 +5,7 @@
  */
 import { fit, plain } from "../../terminal/print.ts";
 
-/** Most members in a summary, and the longest text; identifiers are shown in full. */
+/** Maximum number of members in a summary, and the longest text; identifiers are shown in full. */
 const MOST = 3;
 const LONGEST = 24;
 /** Longest output that is itself a text, such as an order number. */
@@ -60,7 +60,7 @@ export interface NamedFile {
 
 /** Limits for a list of files. */
 const MOST_LINES = 20;
-/** Most files of one folder that are listed one by one. */
+/** Maximum number of files of one folder that are listed one by one. */
 const MOST_OF_FOLDER = 3;
 
 /** Describes files: `wrote out/a.csv`, `wrote out/day-books/2025-08-15/ (8 files)`, `and 12 more files`. */

@@ -33,7 +33,7 @@ import type { RunsInput, RunsShowInput } from "../runs.ts";
 import { runOf } from "../shared/decide.ts";
 import { checkKnown, openStore, storeTime } from "../shared/store_file.ts";
 import { listOf } from "../../terminal/arguments.ts";
-import { noticeColors, noticeRowData, tellUnsent } from "../shared/notice_lines.ts";
+import { noticeColors, noticeRowData, warnOfUnsent } from "../shared/notice_lines.ts";
 import { seconds } from "../run/log.ts";
 import { tellUntrusted } from "../trust/notes.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
@@ -71,7 +71,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   const recipe = given === undefined ? undefined : await nameInStore(store, given, host);
   const rows = await latestRuns(store, { recipe, states: [...new Set(wanted)], limit: Number(limit) });
   const now = storeTime(store, host);
-  await tellUnsent(store, host);
+  await warnOfUnsent(store, host);
   await tellUntrusted(store, host);
   if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
   else if (rows.length === 0) host.out("there are no runs");
@@ -221,7 +221,9 @@ async function adviceOf(store: Store, row: RunRow, now: number): Promise<string[
     ];
   }
   if (row.state === "waiting_approval") {
-    return [`it waits for approval: hsgate approve ${shellHint(key)}, or refuse`];
+    return [
+      `it waits for approval: run "hsgate approve ${shellHint(key)}" or "hsgate refuse ${shellHint(key)}"`,
+    ];
   }
   if (blockReasonOf(row.reason) === undefined) return await unresolvedWriteAdvice(store, row);
   const held = await lastBlock(store, key);

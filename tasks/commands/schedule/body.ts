@@ -15,7 +15,7 @@ import type { ScheduleInput } from "../schedule.ts";
 import { watchFiles } from "./file_watch.ts";
 import { renewedClients } from "./held_logins.ts";
 import { openStore, retentionOf, warnOfPlace } from "../shared/store_file.ts";
-import { tellUnsent } from "../shared/notice_lines.ts";
+import { warnOfUnsent } from "../shared/notice_lines.ts";
 import { logTarget, observe } from "../shared/observers.ts";
 import { loadRecipes, servedRecipes } from "../shared/recipe_files.ts";
 import { RECIPES } from "../shared/recipe_names.ts";
@@ -101,7 +101,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   };
   const scheduler = new Scheduler(options);
   if (flags.once) return await runOnce(scheduler, options, { ends, host });
-  await tellUnsent(store, host);
+  await warnOfUnsent(store, host);
   await lines.start();
   await scheduler.start();
   const { path: calendars } = await calendarsPlace(flags, host);
@@ -155,7 +155,7 @@ async function runOnce(
   await scheduler.drain();
   host.signal.removeEventListener("abort", stop);
   await scheduler.deliver();
-  await tellUnsent(options.store, host);
+  await warnOfUnsent(options.store, host);
   if (!drained) return 75;
   if (ends.some((state) => state === "unknown" || state === "waiting_recovery")) return 5;
   return ends.some((state) => state === "failed" || state === "lost") ? 1 : 0;

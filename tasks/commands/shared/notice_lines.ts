@@ -17,7 +17,7 @@ import { type Color, plain } from "../../terminal/print.ts";
 import { noticeText } from "../run/log.ts";
 
 /** Warns on stderr if the store has notices whose sending failed. */
-export async function tellUnsent(store: Store, { note }: Pick<Host, "note">): Promise<void> {
+export async function warnOfUnsent(store: Store, { note }: Pick<Host, "note">): Promise<void> {
   const text = unsentText(await countUnsent(store));
   if (text !== undefined) note(`hsgate: warning: ${text}`);
 }

@@ -43,7 +43,7 @@ export async function recipeFiles(paths: readonly string[]): Promise<CheckedFile
     }
     if (elsewhere !== undefined) {
       throw new UsageError(
-        `Cannot find recipes: a link leads from "${path}" to "${elsewhere}"; if that folder is yours, name it itself`,
+        `Cannot find recipes: a link leads from "${path}" to "${elsewhere}"; if that folder is yours, give its path instead`,
       );
     }
     const found = await recipesOfFolder(path);
@@ -51,7 +51,7 @@ export async function recipeFiles(paths: readonly string[]): Promise<CheckedFile
     for (const { path, isOutside } of found) if (isOutside) outside.add(path);
     files.push(...found.map(({ path }) => path));
   }
-  const refused = "it is a link to a file outside its folder: name that file itself";
+  const refused = "it is a link to a file outside its folder: give the path of that file instead";
   return [...new Set(files)].map((path) => outside.has(path) ? { path, refused } : { path });
 }
 
@@ -242,7 +242,7 @@ export async function loadToRun(
 
 const waitingText = (name: string, path: string, { exposed }: Judgement) =>
   exposed !== undefined
-    ? `the trusted version of "${name}" runs, because nobody can trust ${exposed}`
+    ? `the trusted version of "${name}" runs, because the changed one cannot be trusted: ${exposed}`
     : `"${name}" has changed and the change is not trusted, so the trusted version runs: ` +
       `check the file, then run "hsgate trust ${shellHint(path)}"`;
 
@@ -317,7 +317,8 @@ export async function recipeNamed(
 }
 
 /**
- * Returns the recipe by its name. If one of its steps runs another recipe, also returns the recipes of its folder.
+ * Returns a map of recipes by name: this one and, if a step runs another recipe, the recipes of its folder that may
+ * run.
  *
  * @throws {UsageError} If it runs an untrusted recipe.
  */

@@ -5,11 +5,11 @@
  */
 import type { Client, WriteUnderWay } from "../../../lib/client/client.ts";
 import {
-  type AskedSettings,
-  askedSettings,
+  inspectSettingsFile,
   type LoadedSettings,
   loadSettings,
   type SettingPower,
+  type SettingsFileContent,
 } from "../../../lib/client/load_settings.ts";
 import { secretsOf, type Settings } from "../../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../../lib/errors.ts";
@@ -124,9 +124,9 @@ export async function foundSettings(
     const why = `Cannot use "${path}" of this folder: it is a link to a file outside this folder`;
     return refused(why, "if that file is yours, name it with --config");
   }
-  let asked: AskedSettings | undefined;
+  let asked: SettingsFileContent | undefined;
   try {
-    asked = await askedSettings(path, host.readFile);
+    asked = await inspectSettingsFile(path, host.readFile);
   } catch (error) {
     if (!(error instanceof InvalidParamsError || error instanceof TypeError)) throw error;
     return refused(error.message, "correct the file, or name another one with --config", error);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type AskedSettings, askedSettings } from "../../../lib/client/load_settings.ts";
+import { inspectSettingsFile, type SettingsFileContent } from "../../../lib/client/load_settings.ts";
 import { readOwned } from "../../../lib/owned_files.ts";
 import { offerTrust, Trust, type TrustOffer } from "../../../lib/runner/trust/trust.ts";
 import {
@@ -32,7 +32,7 @@ import { readStore, showStore, storeData, type StoreOffer } from "./store.ts";
 /** Items that the user is asked to trust. */
 interface Asked {
   recipes: TrustOffer[];
-  settings: AskedSettings[];
+  settings: SettingsFileContent[];
   stores: StoreOffer[];
   calendars: CalendarFile[];
 }
@@ -142,13 +142,13 @@ const calendarsData = ({ path, file }: CalendarFile) => ({ path, days: calendarL
 const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SETTINGS;
 
 /** Checks that the settings file exists inside its folder. @throws {UsageError} If not. */
-async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<AskedSettings> {
+async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<SettingsFileContent> {
   if (await isLinkOut(path)) {
     throw new UsageError(
       `Cannot trust "${path}": it is a link to a file outside its folder; name that file with --config instead`,
     );
   }
-  const asked = await askedSettings(path, host.readFile);
+  const asked = await inspectSettingsFile(path, host.readFile);
   if (asked === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
   return asked;
 }
@@ -187,14 +187,17 @@ async function consent(names: string, { yes, host }: { yes: boolean; host: Host 
 }
 
 /** Prints one line for each setting that can do something. */
-export function showSettings({ path, powers }: Pick<AskedSettings, "path" | "powers">, host: Host): void {
+export function showSettings(
+  { path, powers }: Pick<SettingsFileContent, "path" | "powers">,
+  host: Host,
+): void {
   host.out(`${paint(host, "bold", "settings")}  ${paint(host, "dim", plain(path))}`);
   for (const { name, value, power } of powers) {
     host.out(paint(host, "yellow", `  ${plain(`${name}: ${value}`)} (${power})`));
   }
 }
 
-const settingsData = ({ path, powers }: AskedSettings) => ({
+const settingsData = ({ path, powers }: SettingsFileContent) => ({
   path,
   settings: powers,
   trusted: powers.length > 0,

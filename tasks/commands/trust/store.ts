@@ -31,7 +31,7 @@ export interface StoreOffer {
 
 /** Largest size of a store that is shown; a store with the usual retention is much smaller. */
 const MOST_BYTES = 1024 ** 3;
-/** Most runs, and most notices, that are listed; further ones are counted. */
+/** Maximum number of runs, and of notices, that are listed; further ones are counted. */
 const MOST_LINES = 50;
 
 /**

@@ -18,7 +18,7 @@ import { changePercent, priceText, quoteColumns, shortCount } from "../quote/lin
 
 /** Messages kept on the board. */
 const KEPT = 8;
-/** Most brokers of a queue in one line. */
+/** Maximum number of brokers of a queue in one line. */
 const NAMED_BROKERS = 5;
 
 interface Row {
