@@ -36,7 +36,7 @@ export interface PushHooks extends PushQueueOptions {
   /** Closes the stream. */
   signal?: AbortSignal;
   /**
-   * Numbers of our accounts. Order pushes for any other account, or for none, are rejected and counted.
+   * Numbers of our accounts. Order pushes for any other account, or for none, are counted, and arrive as `unknown` events.
    *
    * @default any account; once the pushes of one kind have named two, each one is marked with `unsureAccount`
    */
