@@ -42,7 +42,7 @@ export interface Issue {
   path: (string | number)[];
   /** What was given; secrets are replaced. */
   value: unknown;
-  /** What is allowed. */
+  /** Description of the allowed values. */
   expected: string;
 }
 

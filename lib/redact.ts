@@ -43,7 +43,7 @@ interface Span {
   end: number;
 }
 
-/** Returns the place of the password of an address in a word: it goes on to the last `@`, if nobody encoded it. */
+/** Returns the place of the password of an address in a word: it ends at the last `@`, because it may contain an unencoded one. */
 function addressPassword(word: string): Span | undefined {
   const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
   const before = end < 0 ? null : BEFORE_PASSWORD.exec(word);

@@ -1,5 +1,5 @@
 /**
- * The digest by which files and texts are told apart.
+ * Computes the SHA-256 digests that identify files and texts.
  *
  * @module
  */

@@ -136,7 +136,7 @@ interface Info {
   }[];
 }
 
-/** What a program statically loads. */
+/** Modules that a program statically loads. */
 interface Loaded {
   /** Files and packages. */
   modules: string[];

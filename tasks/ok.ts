@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Runs all that must hold before a change goes in, and prints what passed. The counts of the tests stand alone on
- * the last line; each other check that fails counts as one failure. `--no-tests` leaves the tests out.
+ * Runs all checks that a change must pass, and prints which passed. The last line contains only the counts
+ * of the tests; each other check that fails counts as one failure. `--no-tests` leaves the tests out.
  *
  * @module
  */

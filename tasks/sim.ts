@@ -1,6 +1,6 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Starts the simulated broker behind the gateway's ports and the platform's, prints one line of JSON when it is ready, and runs until it is told to stop.
+ * Starts the simulated broker behind the gateway's ports and the platform's, prints one line of JSON when it is ready, and runs until it is stopped.
  *
  * Run: `deno run --allow-net=127.0.0.1,localhost --allow-read --allow-write tasks/sim.ts --help`
  *
@@ -96,7 +96,7 @@ function readFlags(args: string[]): Flags | undefined {
   };
 }
 
-/** Resolves when the process is told to stop. */
+/** Resolves when the process receives a signal to stop. */
 function untilStopped(): Promise<void> {
   const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM"];
   return new Promise((resolve) => {

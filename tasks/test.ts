@@ -1,6 +1,6 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Runs every test and prints with which real parts, such as a database, and the counts alone on the last line. Further
+ * Runs every test and prints with which real parts, such as a database, and only the counts on the last line. Further
  * arguments go to `deno test`; those that name files or folders, such as `test/runner`, stand instead of all.
  *
  * @module

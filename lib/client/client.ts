@@ -110,7 +110,7 @@ interface ClientBase extends AsyncDisposable {
    * Yields pushes as they arrive: order changes, and market data of the given securities. A break of the
    * connection appears as events, with a `gap` once it works again. Leave the loop, or abort, to stop.
    *
-   * @throws {InvalidParamsError} If more than 200 securities would be subscribed at once.
+   * @throws {InvalidParamsError} If more than 200 securities would be subscribed together.
    * @throws {TransportError} If the first connection fails.
    */
   watch(options?: WatchOptions): AsyncIterableIterator<TransportEvent>;

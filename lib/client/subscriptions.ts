@@ -87,7 +87,7 @@ export class Subscriptions {
    * before it.
    *
    * @returns A function that ends this watch; further calls have no effect.
-   * @throws {InvalidParamsError} If more than 200 securities would be subscribed at once. Nothing was sent.
+   * @throws {InvalidParamsError} If more than 200 securities would be subscribed together. Nothing was sent.
    */
   add(watch: Watch, signal?: AbortSignal): Promise<(signal?: AbortSignal) => Promise<void>> {
     return this.#inTurn(async () => {

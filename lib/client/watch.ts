@@ -20,9 +20,9 @@ import {
 } from "./subscriptions.ts";
 import type { Machine } from "../time.ts";
 
-/** What to watch. */
+/** Data to watch. */
 export interface WatchOptions {
-  /** Securities whose market data to receive; at most 200 at once over all watches of a client. */
+  /** Securities whose market data to receive; at most 200 in total over all watches of a client. */
   securities?: readonly WatchedSecurity[];
   /**
    * Kinds of market data.
@@ -40,7 +40,7 @@ export interface WatchOptions {
   signal?: AbortSignal;
 }
 
-/** What the watches of a client need. */
+/** Parts of a client that its watches need. */
 interface WatchContext {
   transport: Transport;
   call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;

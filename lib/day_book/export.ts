@@ -318,7 +318,7 @@ class Export {
     const contradicted = beside.map((path) => `${path} contradicts this day`);
     return {
       day,
-      // While another reading contradicts a day, the day is not final, whatever its own summary says.
+      // While another reading contradicts a day, the day is not final, even if its own summary says so.
       status: beside.length === 0 ? status : "provisional",
       action,
       path: exportFolder.path(day),

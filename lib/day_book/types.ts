@@ -23,10 +23,10 @@ export type DayBookList = "fills" | "orders" | "fund_journal" | "futures_fills" 
 /** Where rows come from: one of the markets, or the futures account. */
 export type DayBookMarket = Market | "futures";
 
-/** What an export can cover: the securities accounts of the markets, and the futures account. */
+/** Accounts that an export can cover: the securities accounts of the markets, and the futures account. */
 export type DayBookAccount = "securities" | "futures";
 
-/** What to export, and where to. */
+/** Days and accounts to export, and the folder for them. */
 export interface DayBookOptions {
   /** Markets of the securities accounts, in any order. May be empty if `accounts` has no `securities`. */
   markets: readonly Market[];
@@ -97,7 +97,7 @@ export interface DayBookOptions {
   refresh?: boolean;
 }
 
-/** What the export did with a day. */
+/** Result of the export for one day. */
 export type DayAction =
   /** Wrote it for the first time. */
   | "written"
@@ -221,7 +221,7 @@ export interface DayResult {
   incomplete: string[];
 }
 
-/** What an export did. */
+/** Result of an export. */
 export interface DayBookResult {
   out: string;
   days: DayResult[];

@@ -1,6 +1,6 @@
 /**
  * Writes Kubernetes manifests: a CronJob for each recipe, or a Deployment of the scheduler. With a store in a file there
- * is one pod at a time, as the volume allows no more. With a database there are two schedulers.
+ * is one pod at a time, because the volume allows no more. With a database there are two schedulers.
  *
  * @module
  */

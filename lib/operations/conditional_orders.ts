@@ -47,7 +47,7 @@ const conditionalOrderFields = {
   quantity: field("entrustAmount", decimal),
   /** Time when it was created, in the exchange's time zone. */
   createdAt: field("createTime", text),
-  /** Start of its validity; absent if it is valid at once. */
+  /** Start of its validity; absent if it is valid immediately. */
   startsAt: field("startTime", text),
   /** End of its validity; absent if it ends with the day. */
   endsAt: field("endTime", text),

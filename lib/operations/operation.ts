@@ -5,7 +5,7 @@
  */
 import { type FieldsInfo, InexactNumber, Mismatch, type Shape, type ValueType } from "./types.ts";
 
-/** What a call changes. Repeating a `write` may do something twice; a `session` call changes only the login or pushes. */
+/** The changes that a call makes. Repeating a `write` may do something twice; a `session` call changes only the login or pushes. */
 export type Effect = "read" | "write" | "session";
 
 /** The login that an operation requires. */
@@ -51,7 +51,7 @@ export interface Paging {
    * may still agree in all of them.
    */
   readonly identity: readonly string[];
-  /** Parameter that makes the broker answer with all rows at once, whatever page is requested. */
+  /** Parameter that makes the broker answer with all rows in one page; it then ignores the requested page. */
   readonly wholeWith?: string;
 }
 
@@ -130,7 +130,7 @@ export interface Operation<
   readonly name: string;
 }
 
-/** Any operation, whatever its parameters and answer. */
+/** An operation with any parameters and any answer. */
 // deno-lint-ignore no-explicit-any -- parameters are contravariant: only `any` holds every operation in one table
 export type AnyOperation = Operation<any, any>;
 

@@ -102,7 +102,7 @@ const isNothing = (value: unknown) => value === undefined || value === null || v
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Defines the parameters of a request. Unknown members are rejected, because otherwise nobody would notice a typo. */
+/** Defines the parameters of a request. Unknown members are rejected, because a typo would otherwise have no effect. */
 export function params<F extends Fields>(
   fields: F,
   refine?: Refine<ParamsOf<F>>,

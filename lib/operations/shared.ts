@@ -30,7 +30,7 @@ export const fillIdentity: readonly string[] = [
   "fillPrice",
   "filledQuantity",
 ];
-/** Members that identify an order, whatever its state. */
+/** Members that identify an order in any state. */
 export const orderIdentity: readonly string[] = ["orderId", "symbol", "side"];
 /** Members that identify a fund journal entry. They are the same on its day and later. */
 export const journalIdentity: readonly string[] = ["amount", "type", "typeText", "parentType"];

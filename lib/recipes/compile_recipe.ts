@@ -111,7 +111,7 @@ async function compileValue(
   const excess = findExcess(value);
   if (excess !== undefined) return { found: [excess] };
   const found = checkSchema(recipeSchema, value);
-  // Continue with the valid parts, so that all mistakes are reported at once.
+  // Continue with the valid parts, so that all mistakes are reported together.
   const isFine = (...at: Issue["path"]) =>
     !found.some(({ path, isName }) =>
       !isName && at.every((step, index) => path[index] === step || index >= path.length)

@@ -70,7 +70,7 @@ export interface EverySchedule {
 /** A schedule with its id, which is part of run keys. */
 export type CompiledSchedule = { id: string } & (CalendarSchedule | CronSchedule | EverySchedule);
 
-/** What to do with missed slots. */
+/** How missed slots are handled. */
 export interface MisfirePolicy {
   /** A run that is later than this is missed. */
   graceMs: number;

@@ -20,7 +20,7 @@ import {
 /** How a step ended. */
 export type StepState = "ok" | "failed" | "skipped" | "unknown";
 
-/** What a dry run says of a step that it does not run. */
+/** State that a dry run gives to a step that it does not run. */
 export type PlannedState =
   /** `plan` describes what the step would do. */
   | "planned"
@@ -29,7 +29,7 @@ export type PlannedState =
   /** No write depends on it, or it would leave files behind. A real run would run it. */
   | "not-done";
 
-/** What a run may do. */
+/** Rules for a run. */
 interface RunMode {
   /** Whether steps that write or leave files are only planned. */
   isDry: boolean;
@@ -177,7 +177,7 @@ const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open"
 /** Longest wait between two attempts. */
 const MOST_WAIT_MS = 5 * 60_000;
 
-/** What is done with a step whose turn has come. */
+/** Decision about the next step. */
 type Turn =
   | { run: true }
   | { skip: string }

@@ -43,7 +43,7 @@ export function namesSecret(name: string): boolean {
   );
 }
 
-/** What to write instead. */
+/** Text to write instead. */
 export const secretAddress = (what: string) =>
   `"\${secret:${what}}", as whoever knows the address can use it; secrets: { ${what}: { env: NAME } } says where ` +
   "it comes from";
@@ -62,7 +62,7 @@ export function holdsToken(address: string): boolean {
   );
 }
 
-/** Returns whether an address is on this machine, where a token would keep nobody out. */
+/** Returns whether an address is on this machine, where a token protects nothing. */
 export function leadsHere(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && isLoopback(url.hostname);

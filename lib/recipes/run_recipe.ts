@@ -268,7 +268,7 @@ export async function dryRunRecipe(recipe: CompiledRecipe, context: DryContext):
   });
   const isWhole = await engine.run();
   const [error] = errors;
-  // An error after the signal tells nothing about the recipe.
+  // An error after the signal may not be the recipe's.
   if (signal.aborted && (!isWhole || error !== undefined)) throw error ?? signal.reason;
   const writes = steps.filter(({ effect, state }) =>
     effect === "write" && (state === "planned" || state === "open")

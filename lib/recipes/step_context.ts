@@ -16,7 +16,7 @@ import type { WriteGuard } from "./guarded_client.ts";
 /** The data that the steps of a run see before any of them has run. */
 export type RunScope = Omit<StepScope, "outputs"> & { day: RunDay };
 
-/** What the steps of a run share besides its data. */
+/** Values that the steps of a run share besides its data. */
 export interface StepDeps {
   machine: Machine;
   /** Returns the trading days of the exchanges, as they are now. */

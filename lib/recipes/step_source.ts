@@ -34,7 +34,7 @@ import {
 /** Returns the type of a parameter before the run; `undefined` for an omitted one. */
 export type TypeOf = (path: Issue["path"]) => Type | undefined;
 
-/** What the compiler needs to know about a step, whatever it uses. */
+/** Properties of a step that the compiler needs, for every value of `uses`. */
 interface StepMaker {
   /** Name of the step. */
   name: string;

@@ -198,7 +198,7 @@ class Rehearsal implements AsyncDisposable {
     await this.#tellProgress();
     if (!isNewMinute || this.#broker.pushConnections === 0) return;
     this.#broker.round();
-    // What is recorded must not depend on how fast the machine is.
+    // The record must not depend on the speed of the machine.
     await this.#settle();
   }
 
@@ -256,7 +256,7 @@ class Rehearsal implements AsyncDisposable {
     if (process === undefined) return;
     let isOver = false;
     const stopped = process.stop().finally(() => isOver = true);
-    // Reads end at once; a write may sleep between its orders, so let virtual time pass until it ends.
+    // Reads end immediately; a write may sleep between its orders, so let virtual time pass until it ends.
     while (!isOver) {
       await new Promise<void>((resolve) => void setImmediate(resolve));
       if (!process.isIdle) await process.idle();

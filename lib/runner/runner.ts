@@ -14,7 +14,7 @@ import { withSharedClock } from "../store/store.ts";
 import { runNested } from "./run/nested.ts";
 import type { Recipes } from "./schedule/misfire_policy.ts";
 
-/** What a runner is made from. */
+/** Options of a runner. */
 export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "whenStopped" | "within"> {
   /** Returns the recipes as they are now, by name. */
   recipes(): Recipes;

@@ -49,7 +49,7 @@ export const migrations: readonly (readonly string[])[] = [
       state text not null check (state in ('begun','ok','failed','skipped','unknown')),
       output text, error text, started_at integer not null, finished_at integer,
       primary key (run_key, step_id, round, attempt))`,
-    // Guarantees, whatever the code does, that a write step cannot begin a second time.
+    // Guarantees, even if the code has a mistake, that a write step cannot begin a second time.
     `create unique index step_write_once on step_run (run_key, step_id) where effect = 'write'`,
     `create table lease (name text primary key, holder text not null, fence integer not null,
       until integer not null)`,

@@ -60,7 +60,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   const isFile = path !== ":memory:" && path !== "";
   const isMarked = mark !== "leave" && isFile;
   const isChecked = isMarked && mark === "check";
-  // Read first: the store already contained whatever the mark records.
+  // Read first, so that the store already contained everything that the mark records.
   const known = isChecked ? readMark(path) : undefined;
   const cutOff = isChecked ? whyCutOff(path, known) : undefined;
   if (cutOff !== undefined) throw lostStore(path, cutOff, known !== undefined);

@@ -165,7 +165,7 @@ export function httpRefusal(context: CallContext, status: number, text: string):
 }
 
 /**
- * Statuses of a server that stopped waiting. They leave a write's outcome unknown, whatever the body says.
+ * Statuses of a server that stopped waiting. They leave a write's outcome unknown, with any body.
  */
 const openStatuses: readonly number[] = [408, 425, 429, 499];
 

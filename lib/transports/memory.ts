@@ -151,7 +151,7 @@ class MemoryTransport implements Transport {
   }
 
   /**
-   * Calls the endpoint. It is async so that an endpoint that throws at once behaves like one that rejects.
+   * Calls the endpoint. It is async so that an endpoint that throws immediately behaves like one that rejects.
    */
   async #knock(path: string, params: Record<string, unknown>, call: MemoryCall): Promise<Envelope | string> {
     // Copied through JSON: absent members are removed, and the endpoint cannot change the caller's object.

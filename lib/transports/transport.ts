@@ -60,9 +60,9 @@ export interface LateAnswer {
   requestId: string;
   /** The operation by our name. */
   operation: string;
-  /** What the call would have resolved to. */
+  /** The value that the call would have resolved to. */
   result?: unknown;
-  /** What the call would have thrown. */
+  /** The error that the call would have thrown. */
   error?: unknown;
 }
 
@@ -83,7 +83,7 @@ export interface Transport extends AsyncDisposable {
   /** Name for messages: `gateway`, `direct`, `memory`. */
   readonly name: string;
   /**
-   * Returns a text that differs between accounts but identifies nobody; absent if the transport cannot
+   * Returns a text that differs between accounts but identifies no person; absent if the transport cannot
    * distinguish them.
    */
   account?(): Promise<string>;

@@ -12,7 +12,7 @@ import { loadMessages, type Messages, type RawMessage } from "./messages.ts";
 export interface Payload {
   /** Name of the message, such as `BasicQotNotify`. */
   readonly name: string;
-  /** The encoded message. If it was read, it is a view of the body: decode it at once, or copy it. */
+  /** The encoded message. If it was read, it is a view of the body: decode it immediately, or copy it. */
   readonly bytes: Uint8Array;
 }
 

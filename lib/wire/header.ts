@@ -105,7 +105,7 @@ export function bodyLengthAt(bytes: Uint8Array, at: number): number {
 
 /**
  * Returns the first fault of a header, which may still be incomplete. Each field is checked as soon as it has
- * arrived, so a wrong stream is rejected at once and not only after 151 bytes.
+ * arrived, so a wrong stream is rejected immediately and not only after 151 bytes.
  *
  * @param bytes Buffer.
  * @param at Offset of the header.

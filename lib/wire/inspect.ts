@@ -197,7 +197,7 @@ class Inspector implements Disposable {
     const cipher = body.length === 0 ? "none" : cipherOf(type, serial);
     if (cipher === "none") return { cipher, bodies: [body] };
     if (cipher === "rsa") return { cipher, bodies: [this.#decryptRsa(frame)] };
-    // The gateway's own pushes are never encrypted, whatever their serial.
+    // The gateway's own pushes are never encrypted, with any serial.
     if (type === "push" && this.#isPlainPush(frame)) return { cipher: "none", bodies: [body] };
     if (this.#cipher === undefined) {
       throw wireError("cipher-key", "Cannot decrypt: the session key is not known");

@@ -105,7 +105,7 @@ export function generateKeyPair(bits: number = KEY_BITS): KeyPair {
   };
 }
 
-/** Returns a private key as PKCS#8 in PEM. A secret: write it only to a file that nobody else can read. */
+/** Returns a private key as PKCS#8 in PEM. A secret: write it only to a file that no other user can read. */
 export function exportPrivateKey({ handle }: PrivateKey): string {
   return String(handle.export({ type: "pkcs8", format: "pem" }));
 }

@@ -265,7 +265,7 @@ function checkValue(field: protobuf.Field, value: unknown, message: string, path
   if (!accepts(value)) throw wrong(message, path, expected, value);
 }
 
-/** Text is not repeated in the error, as it may be a password or a token. */
+/** Text is not repeated in the error, because it may be a password or a token. */
 function wrong(message: string, path: (string | number)[], expected: string, value: unknown): ProtocolError {
   const shown = typeof value === "string"
     ? "text"

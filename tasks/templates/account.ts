@@ -1,7 +1,7 @@
 /**
- * The account that the scripts and the notebook look at: a simulated one, which nothing leaves.
+ * Creates the simulated account that the scripts and the notebook read. It connects to no broker.
  *
- * Every script has one of its own, made anew; all are alike, as everything in them follows from the seed.
+ * Every script creates its own. All are equal, because their content follows from the seed.
  *
  * @module
  */

@@ -140,7 +140,7 @@ const PATIENCE_MS = 300;
 
 /**
  * Returns a signal that aborts at the first Ctrl-C, so that the command can end in order. The second Ctrl-C ends the
- * process at once. If a write is in progress, the second one prints a warning, and the third one ends the process.
+ * process immediately. If a write is in progress, the second one prints a warning, and the third one ends the process.
  * Closing the terminal works like the first Ctrl-C, unless the program was started with `nohup`.
  */
 function interruption(

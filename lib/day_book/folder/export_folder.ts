@@ -36,7 +36,7 @@ export class ExportFolder implements Disposable {
     makeFolder(out);
     rejectLinks(out);
     const lock = openLock(`${out}/${LOCK}`);
-    // The system releases the lock when the process ends, for whatever reason.
+    // The system releases the lock when the process ends, also after a crash.
     if (!lock.tryLockSync(true)) {
       lock.close();
       throw new DayBookError(

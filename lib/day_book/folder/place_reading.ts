@@ -52,7 +52,7 @@ interface PlaceOptions extends DayReading {
   onStage: (stage: DayStage) => void;
 }
 
-/** What the export did with a day. */
+/** Result of the export for one day. */
 export interface Placed {
   /** Summary of the day as it is now in its folder. */
   summary: Summary;

@@ -181,7 +181,7 @@ export class Part {
 
   /**
    * Returns whether a row belongs to the requested day. Today's list may already contain another day, so its
-   * rows are selected by date. History rows always belong to the requested day, whatever date they carry.
+   * rows are selected by date. History rows always belong to the requested day, even if they have another date.
    */
   #isOfDay(row: AnyRow): boolean {
     const { origin, day, runningDay } = this.#options;

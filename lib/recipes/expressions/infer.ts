@@ -96,7 +96,7 @@ function combinationsOf(types: readonly Type[]): Type[][] {
   );
 }
 
-/** Lists in lists deeper than this are not told apart. */
+/** Lists nested deeper than this have the same type. */
 const MOST_LEVELS = 8;
 
 function celName(type: Type, level = 0): string {

@@ -15,7 +15,7 @@ import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
 /** Maximum number of bars of one day or longer in one request (API document, section 8). */
 const MOST_BARS = 1500;
 
-/** What to archive, and where. */
+/** Bars to archive, and the folder for them. */
 interface ArchiveOptions {
   client: Client;
   security: { type: SecurityType; symbol: string };

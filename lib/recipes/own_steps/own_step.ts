@@ -31,7 +31,7 @@ import { startCode } from "./code_process.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./step_messages.ts";
 import { isParamType, paramTypes } from "../recipe_params.ts";
 
-/** What is known about a step's file: its own description, and its files. */
+/** Description of a step's file: its own description, and its files. */
 export interface OwnStep extends StepDescription {
   code: CodeFiles;
   /** Programs in the folder that it may run. */

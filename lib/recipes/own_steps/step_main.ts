@@ -102,7 +102,7 @@ function notPlain(
 }
 
 function send(message: FromStep): void {
-  // Begins on a new line, whatever the step wrote to stdout before.
+  // Begins on a new line, because the step may have written part of a line to stdout.
   const bytes = new TextEncoder().encode(`\n${MESSAGE_MARK}${JSON.stringify(message)}\n`);
   for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
 }

@@ -39,7 +39,7 @@ export type FromStep =
   | { type: "exported"; value: unknown }
   | { type: "failed"; message: string };
 
-/** What is known about a step before it runs. */
+/** Properties of a step that are known before it runs. */
 export interface StepDescription {
   summary: string;
   effect: "read" | "local" | "write";

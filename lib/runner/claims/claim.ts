@@ -22,7 +22,7 @@ export interface Claim extends RunHolder {
 /** A step that runs another recipe, in a run that this process holds. */
 export interface CallingStep extends Claim, StepCall {}
 
-/** The lease of a run expired, and another process may hold it: stop at once and write nothing more. */
+/** The lease of a run expired, and another process may hold it: stop immediately and write nothing more. */
 export class LeaseLostError extends BrokerError {
   override readonly name: string = "LeaseLostError";
 }

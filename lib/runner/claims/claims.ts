@@ -117,7 +117,7 @@ async function tryClaim(
     return "deadline";
   }
   if (recipe.class === "write" && row.class !== "write") {
-    // The row was planned as a read: it has no write window, and nobody planned an order for this slot.
+    // The row was planned as a read: it has no write window, and no order was planned for this slot.
     await skipRun(store, row.run_key, "recipe_changed", now);
     return "not-due";
   }

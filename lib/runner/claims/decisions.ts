@@ -16,7 +16,7 @@ import { whyPastSlot } from "../schedule/past_slot.ts";
 import { ScheduleCursor } from "../schedule/slots.ts";
 import type { Store } from "../../store/store.ts";
 
-/** What a pause needs. */
+/** Options of a pause. */
 interface PauseOptions {
   /** The reason, for the record. */
   why: string;

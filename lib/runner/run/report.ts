@@ -43,7 +43,7 @@ export type RunEvent =
 type BareRunEvent = RunEvent extends infer E ? E extends RunEvent ? Omit<E, keyof RunEventHead> : never
   : never;
 
-/** What a report needs. */
+/** Options of a report. */
 export interface ReportOptions {
   store: Store;
   machine: Pick<Machine, "now">;

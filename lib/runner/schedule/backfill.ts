@@ -34,7 +34,7 @@ const MOST_DAYS = 3660;
 /** Which slots a backfill runs. */
 export type BackfillMode = "missing" | "failed" | "all";
 
-/** What a backfill covers. */
+/** Slots that a backfill covers. */
 interface BackfillOptions extends StartOptions {
   /** First and last day, local to the exchange or to the schedule's zone. */
   from: string;
@@ -51,7 +51,7 @@ export interface BackfillSlot {
   was?: RunState;
 }
 
-/** What a backfill would do. */
+/** Plan of a backfill. */
 export interface BackfillPlan {
   slots: BackfillSlot[];
   /** Slots that stay as they are, by the state of their row. */

@@ -83,7 +83,7 @@ interface LateDecisions {
   waiting: DueRun[];
 }
 
-/** Decides about late runs, runs past their deadline, and runs that nobody approved in time. Within a transaction. */
+/** Decides about late runs, runs past their deadline, and runs that were not approved in time. Within a transaction. */
 export async function applyMisfirePolicy(
   store: Store,
   recipes: Recipes,
@@ -119,7 +119,7 @@ export async function applyMisfirePolicy(
   return { skipped, asked: toAsk.map(({ runKey }) => runKey), waiting };
 }
 
-/** Skips runs, those of each reason at once. Returns those that were still waiting. */
+/** Skips runs, with one statement for each reason. Returns those that were still waiting. */
 async function skipAll(store: Store, runs: readonly Skipped[], now: number): Promise<Skipped[]> {
   const skipped = new Set<string>();
   for (const [reason, group] of Map.groupBy(runs, ({ reason }) => reason)) {

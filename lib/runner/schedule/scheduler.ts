@@ -28,7 +28,7 @@ import { allSchedules } from "../queries/schedules.ts";
 import { type NewRun, type SkipReason, tracesOf } from "../queries/runs.ts";
 import { firstLeaseEnd, nextDue, runsToRecover } from "../queries/claims.ts";
 
-/** What a scheduler needs; times in milliseconds. */
+/** Options of a scheduler; times in milliseconds. */
 export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop" | "onNotice"> {
   recipes: readonly CompiledRecipe[];
   /** Where the recipes come from; without it a recipe counts as missing only if a reload omits it. */

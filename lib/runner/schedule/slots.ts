@@ -288,7 +288,7 @@ const LOOK_AHEAD_MS = 400 * 86_400_000;
 /** Maximum number of slots of one schedule that one tick lists; beyond that, the oldest are dropped. */
 const MOST_SLOTS = 20_000;
 
-/** What a tick finds. */
+/** Slots that a tick finds. */
 interface Listed {
   slots: Slot[];
   /** Slots that are too old or too many to have a row each. */

@@ -1,5 +1,5 @@
 /**
- * Adds runs that a person or an external scheduler starts. A slot has the same key, whoever starts its run.
+ * Adds runs that a person or an external scheduler starts. The key of a slot does not depend on who starts its run.
  *
  * @module
  */

@@ -38,7 +38,7 @@ export interface Judgement {
   standing: Standing;
   /** Powers that need trust and do not have it; empty for a recipe that may run. */
   wanted: readonly Power[];
-  /** Why nobody can be sure what would run: others could write to one of the files. */
+  /** Why the file cannot be trusted: other users could write to one of the files. */
   exposed?: string;
   /** A program or a file of a secret that is not the trusted one. */
   changed?: string;

@@ -73,7 +73,7 @@ export async function trustStore(
   await trust.change(({ stores }) => void stores.set(place, { id, trustedAt: new Date(at).toISOString() }));
 }
 
-/** Returns whether a recorded store is still the trusted one, and nobody else could write it. */
+/** Returns whether a recorded store is still the trusted one, and no other user could write it. */
 export async function isSameStore(path: string, id: string): Promise<boolean> {
   try {
     return await distrustOfStore(path) === undefined && storeIdIn(path) === id;

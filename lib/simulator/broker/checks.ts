@@ -79,7 +79,7 @@ export function checkQuantity(
     if (quantity >= BigInt(lotSize)) throw invalid(`an odd lot of "${symbol}" is less than ${lotSize}`);
     return quantity;
   }
-  // On the mainland, an odd remainder can be sold, but only all of it at once.
+  // On the mainland, an odd remainder can be sold, but only all of it in one order.
   const isRemainder = isSell && market !== "hk" && sellable !== undefined &&
     rest === sellable % BigInt(lotSize);
   if (rest !== 0n && !isRemainder) {

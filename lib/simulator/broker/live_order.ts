@@ -69,7 +69,7 @@ const FIRST_FILL_MS = 1_000;
 /** Milliseconds between the fills of an order. */
 export const NEXT_FILL_MS = 2_000;
 
-/** Quantities of at most this many lots are filled at once, or of this many shares if a lot is one share. */
+/** Quantities of at most this many lots are filled in one fill, or of this many shares if a lot is one share. */
 const LOTS_AT_ONCE = 4n;
 const SHARES_AT_ONCE = 100n;
 

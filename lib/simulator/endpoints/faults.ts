@@ -216,7 +216,7 @@ export class Faults {
     return entry && { fault: entry.fault, strike: () => this.#strike(entry) };
   }
 
-  /** Returns a fault by its kind and members, whatever its operation or push, and counts it as struck. */
+  /** Returns a fault by its kind and members, for any operation or push, and counts it as struck. */
   strikeAny(kind: FaultKind, fits: (fault: Fault) => boolean): Fault | undefined {
     const entry = this.#find(kind, ({ fault }) => fits(fault));
     if (entry !== undefined) this.#strike(entry);

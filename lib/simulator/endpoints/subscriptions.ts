@@ -25,7 +25,7 @@ interface Subscription {
 
 const keyOf = (topic: string, { type, symbol }: Security) => `${topic} ${type} ${symbol}`;
 
-/** The subscribed topics and securities, at most 200 securities at once over all topics. */
+/** The subscribed topics and securities, at most 200 securities in total over all topics. */
 export class Subscriptions {
   readonly #entries = new Map<string, Subscription>();
   /** Whether order changes are pushed. */
@@ -49,7 +49,7 @@ export class Subscriptions {
   }
 
   /**
-   * Adds subscriptions. An existing one is pushed again at once.
+   * Adds subscriptions. An existing one is pushed again immediately.
    *
    * @throws {Refusal} If there would be more than 200 securities. Nothing is changed then.
    */

@@ -8,7 +8,7 @@
  *   then.
  * - Subscriptions belong to the gateway, not to a push connection: they outlive it, unless a fault cuts the
  *   stream.
- * - A subscription is pushed at once, and then whenever the market has changed since the last check.
+ * - A subscription is pushed immediately, and then whenever the market has changed since the last check.
  * - The push serial counts over all connections.
  *
  * @module

@@ -122,7 +122,7 @@ export class FrameSender implements Disposable {
     this.#writer.end();
   }
 
-  /** Closes at once. */
+  /** Closes immediately. */
   close(): void {
     this.#writer.close();
   }

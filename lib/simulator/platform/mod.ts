@@ -9,7 +9,7 @@
  * - The trade login and the quote subscriptions belong to the session that InitConnect begins.
  * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
  * - InitConnect is enough to get order changes, as 6.2 says; TradeUnsubscribe stops them. A change that an
- *   order causes at once may arrive before the answer to that order.
+ *   order causes immediately may arrive before the answer to that order.
  * - Rejections about the session (token, login, signature, cipher, overload) are system exceptions, number
  *   999; those about the call have the call's own number. A rejection that only has a text gets the code
  *   1008.

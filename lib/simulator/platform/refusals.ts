@@ -28,7 +28,7 @@ interface Asked {
   readonly serial: number;
   /** Its operation; `undefined` if unknown. */
   readonly operation: SocketOperation | undefined;
-  /** Whether the rejection is a system exception, whatever its code. */
+  /** Whether the rejection is a system exception, with any code. */
   readonly isSystem: boolean;
 }
 

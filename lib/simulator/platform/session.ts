@@ -198,7 +198,7 @@ export class Session implements Disposable {
     this.#lane.flushHeld();
   }
 
-  /** Closes at once. */
+  /** Closes immediately. */
   close(): void {
     this.#sender.close();
   }

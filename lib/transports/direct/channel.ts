@@ -90,7 +90,7 @@ export class Channel {
     this.#started = true;
     if (this.link !== undefined) return Promise.resolve(this.link);
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
-    // Report a rejected login at once instead of waiting until the next login is due.
+    // Report a rejected login immediately instead of waiting until the next login is due.
     const { refusal } = this.#options.session;
     if (refusal !== undefined) return Promise.reject(refusal);
     return this.#readyAgain();

@@ -73,7 +73,7 @@ export class LinkCalls {
     if (this.#issued.size > MOST_ISSUED) this.#issued.delete(this.#issued.keys().next().value!);
   }
 
-  /** Returns whether this connection has used the id for a request, whatever its outcome. */
+  /** Returns whether this connection has used the id for a request, with any outcome. */
   isIssued(id: string): boolean {
     return this.#issued.has(id);
   }
@@ -197,7 +197,7 @@ export class Outstanding<Call> {
     return call;
   }
 
-  /** Removes a call that nobody waits for any more. Returns whether it was there. */
+  /** Removes a call whose caller has stopped waiting. Returns whether it was there. */
   forget(id: string): boolean {
     return this.#calls.delete(id);
   }
@@ -241,7 +241,7 @@ export class CallLimits implements Disposable {
   }
 
   /**
-   * Registers a callback for an early end, and calls it at once if the call has ended. Replaces an earlier
+   * Registers a callback for an early end, and calls it immediately if the call has ended. Replaces an earlier
    * one.
    */
   onEnd(listener: (ending: Ending) => void): void {

@@ -76,7 +76,7 @@ export class TradeLogin implements Disposable {
     return this.#count;
   }
 
-  /** Number of automatic logins that were sent, whatever their outcome. */
+  /** Number of automatic logins that were sent, with any outcome. */
   get tries(): number {
     return this.#tries;
   }
@@ -176,7 +176,7 @@ export class TradeLogin implements Disposable {
     this.#options.onChange();
   }
 
-  /** Sends a request at intervals, so the login does not expire while nobody trades. */
+  /** Sends a request at intervals, so the login does not expire between trades. */
   #keep(link: Link): void {
     const { keepMs, machine } = this.#options;
     this.#cancelKeeping();

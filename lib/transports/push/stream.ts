@@ -20,7 +20,7 @@ import {
   type PushSource,
 } from "./connection.ts";
 
-/** What any push stream needs, whatever its source. */
+/** Options of a push stream from any source. */
 export interface PushHooks extends PushQueueOptions {
   /** Returns the current time, Unix milliseconds. */
   now: () => number;

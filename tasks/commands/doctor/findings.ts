@@ -28,7 +28,7 @@ export interface Finding {
   state: "ok" | "warning" | "failed";
   /** Result in words. */
   text: string;
-  /** What to do about it. */
+  /** How to correct it. */
   advice?: string;
   /** Exit code of the program if this is the first failure. */
   exitCode?: ExitCode;

@@ -19,7 +19,7 @@ import { shellHint } from "../../../lib/shell_words.ts";
 interface KeyFinding {
   state: "ok" | "warning" | "failed";
   text: string;
-  /** What to do about it. */
+  /** How to correct it. */
   advice?: string;
 }
 
@@ -164,7 +164,7 @@ function sizeFinding({ handle, type }: PrivateKey | PublicKey): KeyFinding[] {
   }];
 }
 
-/** Returns the standard that the bytes follow, whatever the PEM label says. */
+/** Returns the standard that the bytes follow. Ignores the PEM label, which may be wrong. */
 function formOf(text: string, half: Half): string {
   const [, label] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text) ?? [];
   const base64 = text.replaceAll(/-----[A-Z0-9 ]+-----|\s/g, "");

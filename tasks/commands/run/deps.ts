@@ -30,7 +30,7 @@ interface CommandDepsOptions {
   now?: () => number;
 }
 
-/** What a command gives to every run. */
+/** Dependencies that a command gives to every run. */
 type CommandDeps = Required<
   Pick<
     RunnerOptions,

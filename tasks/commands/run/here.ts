@@ -25,7 +25,7 @@ import { type RunShow, showRun } from "./show.ts";
 import { learnSettings, redactorFor, secretReader } from "./deps.ts";
 import { RunTree, summaryLines, type TreeEvent } from "./tree.ts";
 
-/** What a run without a store needs. */
+/** Dependencies of a run without a store. */
 interface RunHereOptions {
   input: RunInput;
   connections: Connections;
@@ -41,7 +41,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
   const redactor = redactorFor(connections);
   const secret = secretReader(recipes.values(), host, redactor);
   const asLines = flags.json === true && flags.events === true;
-  // No store records this run; the id only tells its log lines apart from those of another run.
+  // No store records this run; the id only separates its log lines from those of another run.
   const at = now();
   const slot = Temporal.Instant.fromEpochMilliseconds(at).toString();
   const traceId = crypto.randomUUID().replaceAll("-", "");

@@ -213,7 +213,7 @@ export class RunTree {
   }
 }
 
-/** Minimum width, whatever a terminal reports while it is being resized. */
+/** Minimum width, because a terminal may report less while it is being resized. */
 function widthOfTerminal({ errTerminal, size }: Pick<Host, "errTerminal" | "size">): number {
   return errTerminal?.columns() || size().columns || 80;
 }

@@ -42,7 +42,7 @@ const loads = new WeakMap<Shared, Promise<LoadedSettings>>();
  * Loads the settings without printing warnings, for code that does not connect. A command loads them only once, so an
  * edit of the file while it runs has no effect.
  *
- * @throws {TrustError} If nobody named the file and its current content is not trusted.
+ * @throws {TrustError} If the user did not name the file, and its current content is not trusted.
  */
 export function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedSettings> {
   let load = loads.get(flags);
@@ -79,7 +79,7 @@ async function loadOnce(flags: Shared, host: Host): Promise<LoadedSettings> {
   return loaded;
 }
 
-/** A settings file of the working folder that nobody named. */
+/** A settings file of the working folder that the user did not name. */
 export interface FoundSettings {
   path: string;
   standing: Standing;
