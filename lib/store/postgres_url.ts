@@ -69,7 +69,13 @@ export function readPostgresUrl(text: string): PostgresTarget {
       `it contains "${unknown}", which hsgate does not support; supported are ${known.join(", ")}`,
     );
   }
-  const decode = (part: string) => part === "" ? undefined : decodeURIComponent(part);
+  const decode = (part: string) => {
+    try {
+      return part === "" ? undefined : decodeURIComponent(part);
+    } catch {
+      throw refuse('it contains a "%" that encodes no character; write "%25" for a percent sign');
+    }
+  };
   const host = searchParams.get("host") ?? decode(folder ?? "") ??
     decode(url.hostname.replace(/^\[|\]$/g, "")) ??
     "localhost";

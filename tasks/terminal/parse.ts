@@ -5,6 +5,8 @@
  */
 import { parseArgs } from "node:util";
 import { didYouMean } from "../../lib/client/nearest.ts";
+import { credentialsIn } from "../../lib/redact.ts";
+import { isPostgresUrl } from "../../lib/store/postgres_url.ts";
 import { type Command, type Flag, flagsOf } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";
 
@@ -74,6 +76,12 @@ function addFlag(
   }
   if (flag.type !== "boolean" && (value === undefined || value === "")) {
     throw new UsageError(`Cannot read the arguments: ${rawName} needs a value (${flag.value})`);
+  }
+  if (name === "store" && value !== undefined && isPostgresUrl(value) && credentialsIn(value).length > 0) {
+    throw new UsageError(
+      `Cannot accept a password in ${rawName}: every user of this machine can read it in the process list; write the ` +
+        "URL without it and set HSGATE_STORE_PASSWORD, or put the whole URL into HSGATE_STORE instead",
+    );
   }
   // The check above ensures that there is a value.
   flags[name] = flag.type === "list" ? [...Array.isArray(before) ? before : [], value!] : value ?? true;

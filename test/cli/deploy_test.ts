@@ -316,7 +316,8 @@ Deno.test("deploy with a database shows its URL, but never its password", async 
       const out = `${dir.path}/${to}-${named}`;
       const words = ["deploy", `${dir.path}/beat.yaml`, "--to", to, "--dir", dir.path, "--out", out];
       const world = named === "setting" && to !== "kubernetes" ? { env: { HSGATE_STORE: url } } : {};
-      const more = "env" in world ? [] : ["--store", url];
+      // A flag takes no password.
+      const more = "env" in world ? [] : ["--store", shown];
       const { code, out: text, err } = await cli([...words, ...more], world);
       assertEquals([code, err], [0, ""], to);
       const files = [...Deno.readDirSync(out)].map(({ name }) => Deno.readTextFileSync(`${out}/${name}`));

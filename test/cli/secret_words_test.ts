@@ -1,12 +1,12 @@
 // deno-lint-ignore-file no-console -- the log lines of a process that traces go to the console
 /** An address with a password, in the wrong place of a command line, reaches no output. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { withoutCredentials } from "../../lib/redact.ts";
 import { commands } from "../../tasks/commands/table.ts";
 import { logTarget } from "../../tasks/commands/shared/observers.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
 import { shownHost } from "../../tasks/terminal/shown_host.ts";
-import { folder, spawned } from "./support.ts";
+import { cli, folder, spawned } from "./support.ts";
 
 Deno.test("no command shows a password of an address, wherever it is on the command line or in the environment", async () => {
   await using dir = await folder();
@@ -36,6 +36,47 @@ Deno.test("a process shows no password of an address in its arguments", async ()
     const { out, err } = await spawned([...words, "postgres://user:hunter2@127.0.0.1:1/db"]);
     assertEquals(/hunter2/.test(out + err), false, out + err);
   }
+});
+
+Deno.test("a password in --store is refused before anything connects; in HSGATE_STORE it is allowed", async () => {
+  const given = [
+    "postgres://me:hunter2hunter2@127.0.0.1:1/db",
+    "postgresql://me:a hunter2@127.0.0.1:1/db",
+    "POSTGRES://me:hun/hunter2@127.0.0.1:1/db",
+    "postgres://:hunter2@127.0.0.1:1/db",
+    "postgres://me@127.0.0.1:1/db?password=hunter2",
+    "host=127.0.0.1 password='hunter2'",
+  ];
+  for (const store of given) {
+    for (const words of [["runs"], ["store", "verify"], ["deploy", "recipes", "--to", "crontab"], ["next"]]) {
+      const { code, out, err } = await cli([...words, "--store", store]);
+      assertEquals([code, out], [2, ""], `${words} ${store}`);
+      assertStringIncludes(err, "Cannot accept a password in --store");
+      assertStringIncludes(err, "HSGATE_STORE_PASSWORD");
+      assertStringIncludes(err, "HSGATE_STORE ");
+      assertEquals(err.includes("hunter2"), false, err);
+    }
+  }
+  const [refused, byVariable, withoutPassword] = [
+    await cli(["runs", "--store", "postgres://me:hunter2@127.0.0.1:1/db"]),
+    await cli(["runs"], { env: { HSGATE_STORE: "postgres://me:hunter2@127.0.0.1:1/db" } }),
+    await cli(["runs", "--store", "postgres://me@127.0.0.1:1/db"], {
+      env: { HSGATE_STORE_PASSWORD: "hunter2" },
+    }),
+  ];
+  const tried = [refused, byVariable, withoutPassword].map(({ err }) =>
+    err.includes("Cannot reach the store")
+  );
+  assertEquals(tried, [false, true, true], byVariable.err + withoutPassword.err);
+});
+
+Deno.test("a store whose password has a percent sign that encodes nothing is a clear error", async () => {
+  const { code, err } = await cli(["runs"], {
+    env: { HSGATE_STORE: "postgres://u:100%S3cr@127.0.0.1:1/db" },
+  });
+  assertEquals([code, err.includes("S3cr"), err.includes("internal error")], [1, false, false], err);
+  assertStringIncludes(err, "Cannot read the URL of the store: ");
+  assertStringIncludes(err, "%25");
 });
 
 Deno.test("withoutCredentials() hides passwords of addresses and of connection texts, and nothing else", () => {

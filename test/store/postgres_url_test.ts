@@ -10,6 +10,11 @@ Deno.test("a misspelled store URL is not a file name, and its error does not sho
     "postgres:bob:SeCrEtPw9@h/db",
     "mysql://bob:SeCrEtPw9@h/db",
     "host=127.0.0.1 password=SeCrEtPw9 dbname=x",
+    // A percent sign that encodes nothing.
+    "postgres://bob:100%SeCrEtPw9@h/db",
+    "postgres://b%zb:SeCrEtPw9@h/db",
+    "postgres://bob:SeCrEtPw9@h/d%b",
+    "postgres://bob:SeCrEtPw9@%2Fvar%zz/db",
   ];
   for (const text of wrong) {
     assert(isPostgresUrl(text), text);
