@@ -25,13 +25,21 @@ const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((
 ) => [name, name.toLowerCase()]);
 
 /**
+ * Returns whether requests to a host must never use a proxy: this machine, also as `localhost.`. Only a name server
+ * resolves that name, so it does not count as loopback for plain HTTP.
+ */
+export function isWithoutProxy(hostname: string): boolean {
+  return isLoopback(hostname) || hostname.toLowerCase() === "localhost.";
+}
+
+/**
  * Returns whether the host is this machine and `fetch` may still send the request through a proxy.
  *
  * The runtime uses `HTTP_PROXY` for loopback addresses too, even if the program has no permission to read that
  * variable. A proxy on another machine could then read the account and answer instead of the gateway.
  */
 export function mayBeProxied(hostname: string): boolean {
-  return isLoopback(hostname) &&
+  return isWithoutProxy(hostname) &&
     proxyVariables.some((variable) =>
       Deno.permissions.querySync({ name: "env", variable }).state !== "granted" ||
       Deno.env.get(variable) !== undefined

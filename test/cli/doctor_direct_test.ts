@@ -11,8 +11,9 @@ import {
   publicKeyOf,
   readPrivateKey,
 } from "../../lib/wire/keys.ts";
+import { platformProxyFindings } from "../../tasks/commands/doctor/platform_findings.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
-import { cli, directEnvOf, folder, PASSWORD, simulatePlatform, type World } from "./support.ts";
+import { cli, directEnvOf, folder, PASSWORD, simulatePlatform, spawned, type World } from "./support.ts";
 
 interface Found {
   check: string;
@@ -215,6 +216,53 @@ Deno.test("doctor trusts an authority that the settings name, and distinguishes 
   });
   assertEquals([found.code, statesOf(found).TLS, statesOf(found).login], [4, "ok", "failed"]);
   assertStringIncludes(found.of("login"), "something answers at authUrl, but it is not the platform");
+});
+
+Deno.test("a login over TLS to this machine never goes through a proxy", async () => {
+  await using at = await world();
+  const [byAddress, byName] = [certify("127.0.0.1", 10), certify("localhost", 10)];
+  let asked = 0;
+  using proxy = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const serving = (async () => {
+    for await (const connection of proxy) {
+      asked++;
+      connection.close();
+    }
+  })();
+  for (
+    const [host, { authority, certificate }, isTrusted] of [
+      ["127.0.0.1", byAddress, true],
+      ["localhost", byName, true],
+      ["127.0.0.1", byName, false],
+      ["localhost.", byAddress, false], // not every machine resolves this name
+    ] as const
+  ) {
+    const sent: string[] = [];
+    await using server = serveTls(certificate, sent);
+    const env = {
+      ...at.env,
+      HSGATE_AUTH_URL: `https://${host}:${server.addr.port}`,
+      HSGATE_CA_CERTS: authority,
+      HTTPS_PROXY: `http://127.0.0.1:${proxy.addr.port}`,
+      DENO_NO_UPDATE_CHECK: "1",
+    };
+    const { err } = await spawned(["call", "account.exchangeRates"], { env });
+    const count = sent.length;
+    const { out } = await spawned(["doctor"], { env });
+    assert(!out.includes("HTTPS_PROXY"), out);
+    if (isTrusted) {
+      assert(count > 0, `${host}: ${err}`);
+      assertStringIncludes(out, "a server answers there");
+      assert(sent.length > count, out);
+    } else {
+      // Nothing was sent, and the error says so.
+      assertStringIncludes(err, "no connection to");
+      assertEquals(sent, []);
+    }
+    assertEquals(asked, 0, host);
+  }
+  proxy.close();
+  await serving;
 });
 
 Deno.test("doctor distinguishes a port without TLS from one with a wrong certificate", async () => {
@@ -445,13 +493,18 @@ Deno.test("doctor says which process has the trade connection, and does not end 
   assertEquals(at.platform.state().callsTaken, 0);
 });
 
-Deno.test("doctor warns of a proxy between this machine and the platform", async () => {
+Deno.test("doctor warns of a proxy between this machine and a platform elsewhere", async () => {
+  const found = (env: Record<string, string>) =>
+    platformProxyFindings((name) => env[name], { authUrl: "https://platform.example" });
+  const set = { HTTPS_PROXY: "http://127.0.0.1:1" };
+  const [proxy] = found(set);
+  assertEquals([proxy?.check, proxy?.state], ["proxy", "warning"]);
+  assertStringIncludes(proxy?.advice ?? "", "Set NO_PROXY=platform.example");
+  assertEquals(found({ ...set, NO_PROXY: "platform.example" }), []);
+  // A login to this machine never uses a proxy.
   await using at = await world();
-  const found = await doctor({ ...at.env, HTTP_PROXY: "http://127.0.0.1:1" });
-  assertEquals([found.code, statesOf(found).proxy], [0, "warning"]);
-  assertStringIncludes(found.of("proxy"), "Set NO_PROXY=127.0.0.1");
-  const except = await doctor({ ...at.env, HTTP_PROXY: "http://127.0.0.1:1", NO_PROXY: "127.0.0.1" });
-  assertEquals(statesOf(except).proxy, undefined);
+  const here = await doctor({ ...at.env, HTTP_PROXY: "http://127.0.0.1:1" });
+  assertEquals([here.code, statesOf(here).proxy], [0, undefined]);
 });
 
 Deno.test("doctor over the direct transport rejects the gateway's config.xml", async () => {

@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
 
 const TRACER = Symbol.for("opentelemetry.js.api.1");
@@ -49,6 +49,21 @@ Deno.test("postQuietly() rejects with the signal's reason while an answer is mis
   const post = { headers, body: "{}", signal: controller.signal };
   await assertRejects(() => postQuietly(end.url, post), RangeError, "over");
   await end.sent;
+});
+
+Deno.test("postQuietly() rejects with the signal's reason during a TLS handshake", async () => {
+  using _ = tracing();
+  const controller = new AbortController();
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const accepted = (async () => {
+    const connection = await listener.accept();
+    assert(await connection.read(new Uint8Array(4096)) !== null);
+    controller.abort(new RangeError("over"));
+    return connection;
+  })();
+  const url = `https://127.0.0.1:${listener.addr.port}/hook`;
+  await assertRejects(() => postQuietly(url, { headers, signal: controller.signal }), RangeError, "over");
+  (await accepted).close();
 });
 
 Deno.test("postQuietly() refuses an answer that is not HTTP", async () => {

@@ -37,6 +37,7 @@ export class PlatformHttp implements Disposable {
   readonly #base: string;
   readonly #asQuery: boolean;
   readonly #timeoutMs: number;
+  readonly #caCerts: string[] | undefined;
   readonly #client: Deno.HttpClient | undefined;
 
   /** @throws {InvalidParamsError} If parameters in addresses would be recorded in the runtime's traces. */
@@ -45,6 +46,7 @@ export class PlatformHttp implements Disposable {
     this.#base = platformUrl(url);
     this.#asQuery = parameters === "query";
     this.#timeoutMs = timeoutMs;
+    this.#caCerts = caCerts;
     this.#client = caCerts === undefined ? undefined : Deno.createHttpClient({ caCerts });
   }
 
@@ -91,12 +93,15 @@ export class PlatformHttp implements Disposable {
   async #send(path: string, form: string, signal: AbortSignal): Promise<PostAnswer> {
     const url = new URL(`${this.#base}${path}${this.#asQuery ? `?${form}` : ""}`);
     const body = this.#asQuery ? "" : form;
-    // Plain HTTP goes only to this machine, and no proxy may see the password.
-    if (url.protocol === "http:" && mayBeProxied(url.hostname)) {
+    // No proxy may see what goes to this machine, with or without TLS.
+    if (mayBeProxied(url.hostname)) {
       const { port, pathname, search } = url;
+      const isTls = url.protocol === "https:";
       return await postOnce({
         hostname: url.hostname.replace(/^\[|\]$/g, ""),
-        port: Number(port || 80),
+        port: Number(port || (isTls ? 443 : 80)),
+        isTls,
+        ...this.#caCerts !== undefined && { caCerts: this.#caCerts },
         path: pathname + search,
         body,
         headers: { "content-type": FORM, accept: "application/json" },

@@ -21,6 +21,8 @@ interface PostRequest {
   body: string;
   /** @default false */
   isTls?: boolean;
+  /** With `isTls`: certificates of authorities to trust in addition, PEM. */
+  caCerts?: string[];
   /** @default JSON for both request and answer */
   headers?: Readonly<Record<string, string>>;
   signal: AbortSignal;
@@ -81,9 +83,9 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
   }
 }
 
-async function connect({ hostname, port, isTls, signal }: PostRequest): Promise<Deno.Conn> {
+async function connect({ hostname, port, isTls, caCerts, signal }: PostRequest): Promise<Deno.Conn> {
   try {
-    if (isTls) return await connectTls({ hostname, port }, signal);
+    if (isTls) return await connectTls({ hostname, port, ...caCerts !== undefined && { caCerts } }, signal);
     const connection = await Deno.connect({ hostname, port, signal });
     connection.setNoDelay(true);
     return connection;
@@ -92,14 +94,19 @@ async function connect({ hostname, port, isTls, signal }: PostRequest): Promise<
   }
 }
 
-/** Connects with TLS. The runtime accepts no signal here, so a connection that is made too late is closed. */
+/**
+ * Connects with TLS, and resolves after the certificate was checked: until then nothing was sent.
+ * The runtime accepts no signal here, so a connection that is made too late is closed.
+ */
 async function connectTls(
-  target: { hostname: string; port: number },
+  target: { hostname: string; port: number; caCerts?: string[] },
   signal: AbortSignal,
 ): Promise<Deno.Conn> {
   const connecting = Deno.connectTls(target);
   try {
-    return await orAborted(connecting, signal);
+    const connection = await orAborted(connecting, signal);
+    await orAborted(connection.handshake(), signal);
+    return connection;
   } catch (error) {
     connecting.then((connection) => connection.close(), () => {});
     throw error;

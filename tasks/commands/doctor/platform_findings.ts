@@ -6,7 +6,7 @@
 import { missingForDirect } from "../../../lib/client/connect_options.ts";
 import { type LoadedSettings } from "../../../lib/client/load_settings.ts";
 import { type Settings, settingVariable } from "../../../lib/client/settings.ts";
-import { mayBeProxied } from "../../../lib/loopback.ts";
+import { isWithoutProxy, mayBeProxied } from "../../../lib/loopback.ts";
 import { postOnce } from "../../../lib/transports/net/post_once.ts";
 import { describeHolder } from "../../../lib/transports/direct/lease.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
@@ -70,8 +70,12 @@ export async function leaseFinding(settings: Settings, host: Host): Promise<Find
 }
 
 /** Warns about a proxy: it changes the address that the platform sees, and the sockets do not use it. */
-export function platformProxyFindings(env: Host["env"], { authUrl = "" }: Settings): Finding[] {
+export function platformProxyFindings(
+  env: Host["env"],
+  { authUrl = "" }: Pick<Settings, "authUrl">,
+): Finding[] {
   const { protocol, hostname } = new URL(authUrl);
+  if (isWithoutProxy(hostname)) return [];
   const own = protocol === "https:" ? ["HTTPS_PROXY", "https_proxy"] : ["HTTP_PROXY", "http_proxy"];
   const proxy = [...own, "ALL_PROXY", "all_proxy"].find((name) => env(name) !== undefined);
   const except = (env("NO_PROXY") ?? env("no_proxy") ?? "").split(",").map((each) => each.trim());
@@ -179,7 +183,7 @@ export async function* httpFindings(
   let ours: number;
   try {
     const sentAt = now();
-    const date = await dateOf(new URL(authUrl), limit, client);
+    const date = await dateOf(new URL(authUrl), limit, { client, caCerts });
     ours = (sentAt + now()) / 2;
     theirs = Date.parse(date ?? "");
     yield ok("HTTP", "a server answers there");
@@ -213,11 +217,18 @@ export async function* httpFindings(
 async function dateOf(
   url: URL,
   signal: AbortSignal,
-  client: Deno.HttpClient | undefined,
+  { client, caCerts }: { client: Deno.HttpClient | undefined; caCerts: string | undefined },
 ): Promise<string | undefined> {
-  if (url.protocol === "http:" && mayBeProxied(url.hostname)) {
+  if (mayBeProxied(url.hostname)) {
     const { hostname, port, pathname: path } = url;
-    const to = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80), path };
+    const isTls = url.protocol === "https:";
+    const to = {
+      hostname: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port || (isTls ? 443 : 80)),
+      isTls,
+      ...caCerts !== undefined && { caCerts: [caCerts] },
+      path,
+    };
     return (await postOnce({ ...to, body: "", signal, maxBytes: 1024 * 1024 })).date;
   }
   const response = await fetch(url, { redirect: "manual", signal, ...client !== undefined && { client } });
