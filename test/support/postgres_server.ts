@@ -80,7 +80,8 @@ export async function startServer(): Promise<PostgresServer | string> {
   const stop = async () => void await as("pg_ctl", ["stop", "-m", "immediate", "-D", data]);
   const remove = async () => {
     await stop();
-    if (isMounted) await run("umount", [folder]);
+    // Lazily: a process of the server may still end in the folder.
+    if (isMounted) await run("umount", ["-l", folder]);
     await Deno.remove(folder, { recursive: true });
   };
   try {
