@@ -121,8 +121,8 @@ export async function distrustOfChecked(path: string): Promise<string | undefine
   const facts = await statOf(path);
   if (facts === undefined) return undefined;
   const { mode, gid, uid } = facts;
-  const isPrivateGroup = mode !== null && gid === uid;
-  return distrustOf(path, { uid, gid, mode: isPrivateGroup ? mode & ~GROUP_WRITES : mode }, ownUid()) ??
+  const isGroupOnly = mode !== null && gid === uid && (mode & OTHERS_WRITE) === 0;
+  return distrustOf(path, { uid, gid, mode: isGroupOnly ? mode & ~GROUP_WRITES : mode }, ownUid()) ??
     await distrustOfFolders(path, await Deno.realPath(path).catch(() => undefined));
 }
 

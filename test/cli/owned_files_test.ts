@@ -131,7 +131,7 @@ Deno.test({
     Deno.chmodSync(`${dir.path}/hook`, 0o666);
     const { code, err } = await spawned(["run", `${dir.path}/r.yaml`]);
     assert(code !== 0, err);
-    assertStringIncludes(err, `Cannot trust "${dir.path}/hook": others may write to it (mode 0666)`);
+    assertStringIncludes(err, `cannot trust "${dir.path}/hook": others may write to it (mode 0666)`);
   },
 });
 
