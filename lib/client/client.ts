@@ -50,7 +50,7 @@ export interface ClientOptions {
   /**
    * Numbers of our accounts. Order pushes for other accounts arrive as `unknown` events.
    *
-   * @default the account of the first order push, for each kind of order push
+   * @default any account; once the pushes of one kind have named two, each one is marked with `unsureAccount`
    */
   fundAccounts?: readonly string[];
   /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */
@@ -334,7 +334,7 @@ class Calls {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  /** Sends a write once. An expired login is an error: only the caller may decide to send the write again. */
+  /** Sends a write or an operation of the session once. An expired login is an error: only the caller may decide to send the write again. */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     if (operation.needs === "trade-login" && operation.effect === "write" && this.#keeper.canLogIn) {
       await this.#keeper.ensure();

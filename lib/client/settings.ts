@@ -24,7 +24,7 @@ export interface Settings {
   tradePassword?: string;
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes. */
   tradePasswordKey?: string;
-  /** Numbers of our accounts, separated by commas; by default the account of the first order push. */
+  /** Numbers of our accounts, separated by commas. Without them, pushes of any account arrive. */
   fundAccounts?: string;
   /** Address of the platform, `https://…`. */
   authUrl?: string;

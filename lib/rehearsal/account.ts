@@ -20,8 +20,8 @@ interface OwnerAction {
 }
 
 /**
- * Returns the owner's actions between two days. Half an hour after each Hong Kong open, the owner buys a lot, or sells
- * it again on the next day. Half an hour before each close, the owner places a buy order that is too low to be filled.
+ * Returns the owner's actions between two days. Half an hour after each Hong Kong open, the owner buys one lot on one day
+ * and sells it on the next. Half an hour before each close, the owner places a buy order that is too low to be filled.
  */
 export function ownerActionsBetween(calendars: Calendars, from: string, to: string): OwnerAction[] {
   return calendars.sessionsBetween("XHKG", from, to).flatMap((session: Session, index) => [

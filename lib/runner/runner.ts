@@ -32,7 +32,7 @@ export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "wh
   onNotice?(event: NoticeEvent): void | Promise<void>;
 }
 
-/** Runs recipes of one set for one process. */
+/** What a process needs to run recipes, and the delivery of their notices. */
 export class Runner {
   /** How this process claims runs. */
   readonly claimer: Claimer;

@@ -181,7 +181,7 @@ export class PostgresStore extends Store {
 
   /**
    * Returns the database's time. Every transaction reads it; in between, the process's monotonic clock continues it. An
-   * answer is late by its travel time, so the latest estimate is the best one.
+   * answer is late by its travel time, so the largest estimate is the best one.
    */
   now(): number | undefined {
     return this.#sharedTime();
@@ -488,7 +488,7 @@ export class PostgresStore extends Store {
   }
 }
 
-/** Added to every query; its result is the database's time. */
+/** Added to each `begin` and to the setup of a connection; its result is the database's time. */
 const CLOCK = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at";
 
 /** Returns whether a statement changes nothing. */

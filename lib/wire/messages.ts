@@ -33,8 +33,8 @@ export interface Messages {
    */
   decode(name: string, bytes: Uint8Array): Record<string, unknown>;
   /**
-   * Like `decode`, but includes fields without a definition: `#17` is field 17, as text, as a number if it is
-   * a whole number, or otherwise as Base64. A repeated field is a list.
+   * Like `decode`, but includes fields without a definition: `#17` is field 17, as text. A whole number is
+   * decimal text; other bytes are Base64. A repeated field is a list.
    *
    * @throws {ProtocolError} If the bytes are damaged.
    */

@@ -208,7 +208,7 @@ export function describeColumns(lists: readonly DayBookList[]): string {
     return [list, columns] as const;
   });
   const notes = [
-    "Every value is the text that the broker sent: numbers keep their digits, and nothing is rounded.",
+    "Numbers and free texts are as the broker sent them: numbers keep their digits, and nothing is rounded.",
     "An empty CSV cell, or a missing JSON member, means that the broker sent no value.",
     'A code that no table lists is written as "unlisted:" followed by the code.',
     "Import symbols and order numbers as text: programs that guess types drop leading zeros.",

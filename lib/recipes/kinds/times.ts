@@ -1,5 +1,5 @@
 /**
- * Provides the day and the clock of a run to steps.
+ * Session times and pauses for steps.
  *
  * @module
  */

@@ -222,7 +222,7 @@ class GapReasons {
       case "schedule_back":
         return `the recipe's file was missing until ${when}`;
       default:
-        return `it was older than the look-back limit when a scheduler ran again at ${when}`;
+        return `older than the look-back limit when a scheduler ran again at ${when}`;
     }
   }
 }

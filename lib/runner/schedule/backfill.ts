@@ -71,7 +71,7 @@ const reopens: Record<BackfillMode, readonly RunState[]> = {
  * Finds what a backfill would run, oldest first, and changes nothing.
  *
  * @throws {TypeError} For a recipe that writes, that keeps a login alive, or that reads as of now on a past day.
- * @throws {RangeError} When the days are not all in the past, or not in its calendar.
+ * @throws {RangeError} When a day is in the future or outside the calendar, or the span is too long.
  */
 export async function planBackfill(
   store: Store,

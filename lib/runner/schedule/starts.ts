@@ -84,7 +84,7 @@ export async function addManualRun(
   return runKey;
 }
 
-/** Returns when the window of a recipe that writes closes on the day of an instant. */
+/** Returns the end of the window on the day of an instant; `undefined` for a recipe that only reads. */
 function windowEnd(calendars: Calendars, recipe: CompiledRecipe, at: number): number | undefined {
   const window = recipe.class === "write" ? windowOn(calendars, recipe, at) : undefined;
   return typeof window === "object" ? window.until : undefined;

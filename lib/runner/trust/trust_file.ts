@@ -10,7 +10,7 @@ import type { NamedFile } from "../../recipes/named_files.ts";
 import { readOwned } from "../../owned_files.ts";
 import { openLock, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 
-/** The trust file cannot be used. */
+/** Something is not trusted, such as a store, or the trust file cannot be used. */
 export class TrustError extends BrokerError {
   override readonly name: string = "TrustError";
 }

@@ -127,7 +127,7 @@ function settingsFor({ way, gatewayUrl, authUrl }: Answers): string {
   return start + text + store;
 }
 
-/** Path of the schema, relative to a recipe. */
+/** Path of the schema in the working folder. */
 const SCHEMA = "recipe.schema.json";
 
 /** A path in a recipe and its new value; `undefined` removes the member. */

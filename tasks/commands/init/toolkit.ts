@@ -1,5 +1,5 @@
 /**
- * Finds the toolkit's folder, and writes the configuration with which a working folder uses it.
+ * Finds the toolkit's folder, and returns the configuration with which a working folder uses it.
  *
  * @module
  */
