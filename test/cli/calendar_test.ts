@@ -332,7 +332,7 @@ Deno.test("calendar update rejects an invalid calendar with reasons and lines, a
   assertStringIncludes(folder.err, "it is a folder: expected a regular file");
 });
 
-Deno.test("run uses overridden days, with and without a store, for steps and for its simulated broker", async () => {
+Deno.test("run uses overridden days, with and without a store", async () => {
   // With the built-in calendar, the step would wait until an instant that has passed, and succeed.
   const recipe = `name: look
 connect: { simulator: { seed: 1, at: "2026-11-20T16:30:00+08:00" } }
