@@ -3,21 +3,22 @@
  *
  * @module
  */
-import { kinds } from "../support/stores.ts";
+import { type Kind, kinds } from "../support/stores.ts";
 import { withStores } from "./support.ts";
 
 /**
- * Defines a test that runs with SQLite in memory, and with PostgreSQL if there is one. Each store that it opens is new.
+ * Defines a test that runs with SQLite in memory, and with PostgreSQL if there is one. Each store that it opens is new;
+ * a test that opens a store twice makes a place of the given kind.
  */
-export function testBoth(name: string, run: () => Promise<void>): void {
+export function testBoth(name: string, run: (kind: Kind) => Promise<void>): void {
   for (const kind of kinds) {
     Deno.test({
       name: `${name} (${kind.name})`,
       ignore: kind.isMissing,
       async fn() {
-        if (kind.name === "SQLite") return await run();
+        if (kind.name === "SQLite") return await run(kind);
         await using places = new AsyncDisposableStack();
-        await withStores(async () => await places.use(await kind.place()).open(), run);
+        await withStores(async () => await places.use(await kind.place()).open(), () => run(kind));
       },
     });
   }

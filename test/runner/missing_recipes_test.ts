@@ -1,11 +1,11 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals } from "@std/assert";
-import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import type { Served } from "../../lib/runner/schedule/recipe_set.ts";
 import { subjectOf, why } from "../../lib/runner/explain/why.ts";
 import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
-import { bench, DAY, HOUR, MINUTE, recipe, runsOf } from "./support.ts";
+import { testBoth } from "./both_stores.ts";
+import { bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf } from "./support.ts";
 
 const eod = recipe({ file: "/x/eod.yaml" });
 const other = recipe({ name: "other", file: "/x/other.yaml", schedules: [] });
@@ -24,21 +24,30 @@ async function serve(store: Store, start: string, ms: number, recipes: CompiledR
   await b.scheduler.stop();
 }
 
-Deno.test("a recipe whose file is missing when the scheduler restarts is paused, and catches up nothing", async () => {
-  await using store = await openSqlite(":memory:");
-  const folder = from("/x");
-  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], folder); // Monday
-  await serve(store, "2025-08-11T12:00:05Z", 3 * DAY, [other], folder);
-  assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
-  await serve(store, "2025-08-14T13:00Z", DAY, [eod, other], folder); // Thursday night
-  assertEquals(await pausesOf(store), ["eod goes on"]);
-  assertEquals(await runsOf(store), ["eod/s1/2025-08-11 ok live", "eod/s1/2025-08-15 ok live"]);
-});
+testBoth(
+  "a recipe whose file is missing when the scheduler restarts is paused, and catches up nothing",
+  async () => {
+    await using store = await openStore();
+    const folder = from("/x");
+    await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], folder); // Monday
+    await serve(store, "2025-08-11T12:00:05Z", 3 * DAY, [other], folder);
+    assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
+    await serve(store, "2025-08-14T13:00Z", DAY, [eod, other], folder); // Thursday night
+    assertEquals(await pausesOf(store), ["eod goes on"]);
+    assertEquals(await runsOf(store), ["eod/s1/2025-08-11 ok live", "eod/s1/2025-08-15 ok live"]);
+  },
+);
 
-Deno.test("a missing recipe is reported once, and why() explains the time without it", async () => {
-  await using store = await openSqlite(":memory:");
+testBoth("a missing recipe is reported once, and why() explains the time without it", async () => {
+  await using store = await openStore();
   await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
-  const b = await bench({ store, start: "2025-08-11T12:00:05Z", recipes: [other], served: from("/x") });
+  const b = await bench({
+    store,
+    start: "2025-08-11T12:00:05Z",
+    recipes: [other],
+    served: from("/x"),
+    tickMs: 3 * MINUTE,
+  });
   await b.scheduler.start();
   await b.machine.pass(3 * DAY);
   await b.scheduler.stop();
@@ -51,8 +60,8 @@ Deno.test("a missing recipe is reported once, and why() explains the time withou
   );
 });
 
-Deno.test("a scheduler that was down catches up missed slots of recipes that are still there", async () => {
-  await using store = await openSqlite(":memory:");
+testBoth("a scheduler that was down catches up missed slots of recipes that are still there", async () => {
+  await using store = await openStore();
   await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
   await serve(store, "2025-08-13T13:00Z", HOUR, [eod, other], from("/x"));
   assertEquals(await runsOf(store), [
@@ -62,18 +71,21 @@ Deno.test("a scheduler that was down catches up missed slots of recipes that are
   ]);
 });
 
-Deno.test("a scheduler does not pause a recipe from another folder or file, even when no other scheduler is running", async () => {
-  await using store = await openSqlite(":memory:");
-  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod], from("/x"));
-  for (const served of [from("/y"), from("/x/other.yaml"), from("/x/eod.yaml.bak"), from("/"), undefined]) {
-    await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], served);
-    assertEquals(await pausesOf(store), ["eod goes on"]);
-  }
-  await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], from("/y", "/x/eod.yaml"));
-  assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
-});
+testBoth(
+  "a scheduler does not pause a recipe from another folder or file, even when no other scheduler is running",
+  async () => {
+    await using store = await openStore();
+    await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod], from("/x"));
+    for (const served of [from("/y"), from("/x/other.yaml"), from("/x/eod.yaml.bak"), from("/"), undefined]) {
+      await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], served);
+      assertEquals(await pausesOf(store), ["eod goes on"]);
+    }
+    await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], from("/y", "/x/eod.yaml"));
+    assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
+  },
+);
 
-Deno.test("a recipe that moved to another scheduler's folder continues there", async () => {
+testBoth("a recipe that moved to another scheduler's folder continues there", async () => {
   await using b = await bench({ start: "2025-08-11T00:00Z", recipes: [eod, other], served: from("/x") });
   const second = b.another("p2", { recipes: [], served: from("/y") });
   await b.scheduler.start();

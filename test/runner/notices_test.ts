@@ -14,6 +14,7 @@ import type { SchedulerEvent } from "../../lib/runner/schedule/scheduler.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import type { CompiledNotice, CompiledStep } from "../../lib/recipes/compiled.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
+import { testBoth } from "./both_stores.ts";
 import { type Bench, bench, HOUR, MINUTE, recipe, settle, step } from "./support.ts";
 
 const START = "2025-12-23T08:44Z";
@@ -40,7 +41,7 @@ function notice(
 const tries = ({ told }: Bench) =>
   told.flatMap((event) => event.type === "notice" ? [`${event.channel} ${event.state} ${event.tries}`] : []);
 
-Deno.test("a channel that hangs does not delay the others, and has its own time limit", async () => {
+testBoth("a channel that hangs does not delay the others, and has its own time limit", async () => {
   const sentAt: number[] = [];
   let hung = 0;
   const notify = [notice({
@@ -68,66 +69,69 @@ Deno.test("a channel that hangs does not delay the others, and has its own time 
   await b.scheduler.stop();
 });
 
-Deno.test("a failed notice is reported at once, retried, given up with a report, and sent again on demand", async () => {
-  let isUp = false;
-  let sent = 0;
-  const send = () =>
-    isUp ? Promise.resolve(void sent++) : Promise.reject(new Error("no route to 4711secret"));
-  await using b = await bench({ start: START, recipes: [recipe({ notify: [notice({ chat: send })] })] });
-  b.redactor.add("4711secret", "a token");
-  await b.scheduler.start();
-  await b.machine.pass(MINUTE + 1000);
-  const [first] = b.told.filter((event) => event.type === "notice");
-  assertEquals(first, {
-    type: "notice",
-    at: Date.parse("2025-12-23T08:45Z"),
-    runKey: KEY,
-    recipe: "eod",
-    notice: 1,
-    channel: "chat",
-    state: "failed",
-    tries: 1,
-    error: "no route to [secret]",
-    nextTryAt: Date.parse("2025-12-23T08:45:30Z"),
-    traceId: first?.traceId,
-  });
-  assertEquals(await countUnsent(b.store), { failed: 1, givenUp: 0 });
-  await b.machine.pass(10 * HOUR);
-  assertEquals(tries(b).at(-1), "chat given-up 12");
-  assertEquals(await countUnsent(b.store), { failed: 0, givenUp: 1 });
-  assertStringIncludes(
-    unsentText(await countUnsent(b.store))!,
-    "1 notice was not sent, and hsgate does not try again",
-  );
-  const kinds = await b.store.all<{ kind: string }>(
-    "select kind from event where run_key = ? order by seq",
-    KEY,
-  );
-  assertEquals(kinds.filter(({ kind }) => kind.startsWith("notice_")).map(({ kind }) => kind), [
-    ...Array(11).fill("notice_failed"),
-    "notice_given_up",
-  ]);
-  const told = await why(b.store, recipe(), {
-    calendars: builtInCalendars,
-    date: "2025-12-23",
-    now: b.machine.now(),
-  });
-  assertStringIncludes(
-    told,
-    "its notice 1 by chat was not sent after 12 tries; hsgate does not try it again (see: hsgate notices): no route to [secret]",
-  );
-  // Control: nothing tries it automatically, but a person can send it.
-  isUp = true;
-  await b.machine.pass(5 * HOUR);
-  assertEquals(sent, 0);
-  await retryNotices(b.store, (await unsentNotices(b.store)).map(({ key }) => key), b.machine.now());
-  await b.scheduler.deliver();
-  assertEquals([sent, await countUnsent(b.store)], [1, { failed: 0, givenUp: 0 }]);
-  assertEquals((await noticesOf(b.store, KEY)).map(({ state }) => state), ["sent"]);
-  await b.scheduler.stop();
-});
+testBoth(
+  "a failed notice is reported at once, retried, given up with a report, and sent again on demand",
+  async () => {
+    let isUp = false;
+    let sent = 0;
+    const send = () =>
+      isUp ? Promise.resolve(void sent++) : Promise.reject(new Error("no route to 4711secret"));
+    await using b = await bench({ start: START, recipes: [recipe({ notify: [notice({ chat: send })] })] });
+    b.redactor.add("4711secret", "a token");
+    await b.scheduler.start();
+    await b.machine.pass(MINUTE + 1000);
+    const [first] = b.told.filter((event) => event.type === "notice");
+    assertEquals(first, {
+      type: "notice",
+      at: Date.parse("2025-12-23T08:45Z"),
+      runKey: KEY,
+      recipe: "eod",
+      notice: 1,
+      channel: "chat",
+      state: "failed",
+      tries: 1,
+      error: "no route to [secret]",
+      nextTryAt: Date.parse("2025-12-23T08:45:30Z"),
+      traceId: first?.traceId,
+    });
+    assertEquals(await countUnsent(b.store), { failed: 1, givenUp: 0 });
+    await b.machine.pass(10 * HOUR);
+    assertEquals(tries(b).at(-1), "chat given-up 12");
+    assertEquals(await countUnsent(b.store), { failed: 0, givenUp: 1 });
+    assertStringIncludes(
+      unsentText(await countUnsent(b.store))!,
+      "1 notice was not sent, and hsgate does not try again",
+    );
+    const kinds = await b.store.all<{ kind: string }>(
+      "select kind from event where run_key = ? order by seq",
+      KEY,
+    );
+    assertEquals(kinds.filter(({ kind }) => kind.startsWith("notice_")).map(({ kind }) => kind), [
+      ...Array(11).fill("notice_failed"),
+      "notice_given_up",
+    ]);
+    const told = await why(b.store, recipe(), {
+      calendars: builtInCalendars,
+      date: "2025-12-23",
+      now: b.machine.now(),
+    });
+    assertStringIncludes(
+      told,
+      "its notice 1 by chat was not sent after 12 tries; hsgate does not try it again (see: hsgate notices): no route to [secret]",
+    );
+    // Control: nothing tries it automatically, but a person can send it.
+    isUp = true;
+    await b.machine.pass(5 * HOUR);
+    assertEquals(sent, 0);
+    await retryNotices(b.store, (await unsentNotices(b.store)).map(({ key }) => key), b.machine.now());
+    await b.scheduler.deliver();
+    assertEquals([sent, await countUnsent(b.store)], [1, { failed: 0, givenUp: 0 }]);
+    assertEquals((await noticesOf(b.store, KEY)).map(({ state }) => state), ["sent"]);
+    await b.scheduler.stop();
+  },
+);
 
-Deno.test("a fallback is sent once, as soon as a channel fails, and never after a success", async () => {
+testBoth("a fallback is sent once, as soon as a channel fails, and never after a success", async () => {
   for (const isUp of [true, false]) {
     const sent: string[] = [];
     const first = (name: string) => () =>
@@ -150,7 +154,7 @@ Deno.test("a fallback is sent once, as soon as a channel fails, and never after 
   }
 });
 
-Deno.test("two processes with one store send a notice once", async () => {
+testBoth("two processes with one store send a notice once", async () => {
   let sent = 0;
   const notify = [notice({ chat: () => Promise.resolve(void sent++) })];
   await using b = await bench({ start: START, recipes: [recipe({ notify })] });
@@ -186,7 +190,7 @@ Deno.test("metrics count notices by recipe, channel and result", () => {
   assertEquals(counted, [[1, { recipe: "eod", channel: "mail", state: "given-up" }]]);
 });
 
-Deno.test("a notice can use every member of the outcome after a success, even if they are empty", async () => {
+testBoth("a notice can use every member of the outcome after a success, even if they are empty", async () => {
   const texts: string[] = [];
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     texts.push((await request.json()).text);
@@ -244,7 +248,7 @@ notify:
   );
 });
 
-Deno.test("deliverNotices() leaves notices without a known channel to other processes", async () => {
+testBoth("deliverNotices() leaves notices without a known channel to other processes", async () => {
   await using b = await bench({
     start: START,
     recipes: [recipe({ notify: [notice({ chat: () => Promise.reject(new Error("down")) })] })],

@@ -280,56 +280,60 @@ Deno.test("a file gives its space back when most of it is removed", async () => 
   assertEquals(await rows(store, "run"), 10);
 });
 
-Deno.test("a scheduler prunes while it runs, and a slot whose run was removed does not run again", async () => {
-  const done: number[] = [];
-  const daily = recipe({ steps: [step({ run: () => Promise.resolve(void done.push(1)) })] });
-  await using b = await bench({
-    start: "2025-12-22T00:00:00Z",
-    recipes: [daily],
-    retention: { ...keep, runsDays: 30, logDays: 1 },
-  });
-  await b.scheduler.start();
-  await b.machine.pass(DAY);
-  for (let n = 0; n < 40; n++) await addOld(b.store, `eod/${n}`, { days: 40 + n, now: b.machine.now() });
-  await b.machine.pass(2 * HOUR);
-  await b.scheduler.stop();
-  const left = await keys(b.store);
-  assertEquals([left.length, left.includes("eod/39"), left.includes("eod/0")], [10, false, true]);
-  assertEquals(done.length, 1);
-  // A crontab line that starts the latest slot finds its run.
-  const row = await addLatestSlot(b.store, daily, {
-    calendars: builtInCalendars,
-    now: b.machine.now(),
-    drawTraceId: () => "t",
-  });
-  assertEquals(row?.state, "ok");
-  const past = await why(b.store, daily, {
-    calendars: builtInCalendars,
-    date: "2025-11-03",
-    now: b.machine.now(),
-  });
-  assertStringIncludes(past, "the store has deleted old runs of this recipe, up to the slot of");
-  const young = await why(b.store, daily, {
-    calendars: builtInCalendars,
-    date: "2025-12-19",
-    now: b.machine.now(),
-  });
-  assert(!young.includes("removed"), young);
-});
+testBoth(
+  "a scheduler prunes while it runs, and a slot whose run was removed does not run again",
+  async () => {
+    const done: number[] = [];
+    const daily = recipe({ steps: [step({ run: () => Promise.resolve(void done.push(1)) })] });
+    await using b = await bench({
+      start: "2025-12-22T00:00:00Z",
+      recipes: [daily],
+      retention: { ...keep, runsDays: 30, logDays: 1 },
+    });
+    await b.scheduler.start();
+    await b.machine.pass(DAY);
+    for (let n = 0; n < 40; n++) await addOld(b.store, `eod/${n}`, { days: 40 + n, now: b.machine.now() });
+    await b.machine.pass(2 * HOUR);
+    await b.scheduler.stop();
+    const left = await keys(b.store);
+    assertEquals([left.length, left.includes("eod/39"), left.includes("eod/0")], [10, false, true]);
+    assertEquals(done.length, 1);
+    // A crontab line that starts the latest slot finds its run.
+    const row = await addLatestSlot(b.store, daily, {
+      calendars: builtInCalendars,
+      now: b.machine.now(),
+      drawTraceId: () => "t",
+    });
+    assertEquals(row?.state, "ok");
+    const past = await why(b.store, daily, {
+      calendars: builtInCalendars,
+      date: "2025-11-03",
+      now: b.machine.now(),
+    });
+    assertStringIncludes(past, "the store has deleted old runs of this recipe, up to the slot of");
+    const young = await why(b.store, daily, {
+      calendars: builtInCalendars,
+      date: "2025-12-19",
+      now: b.machine.now(),
+    });
+    assert(!young.includes("removed"), young);
+  },
+);
 
-Deno.test("run --if-new removes a batch of old runs, as no scheduler may do so", async () => {
+testBoth("run --if-new removes a batch of old runs, as no scheduler may do so", async (kind) => {
   const text = 'name: r\nschedule: { cron: "* * * * *", timezone: Asia/Hong_Kong }\nconnect: simulator\n' +
     "steps: [{ id: a, uses: account.funds, with: { market: hk } }]\n";
   await using dir = await folder({ "r.yaml": text });
   const file = `${dir.path}/r.yaml`;
-  const path = `${dir.path}/hsgate.db`;
+  await using place = await kind.place();
   {
-    await using store = await openSqlite(path);
+    await using store = await place.open();
     for (let n = 0; n < 80; n++) await addOld(store, `old/${n}`, { days: 500 + n, now: MORNING });
   }
-  const run = (words: string[]) => cli(["run", file, "--store", path, ...words], { files: { [file]: text } });
+  const run = (words: string[]) =>
+    cli(["run", file, "--store", place.where, ...words], { files: { [file]: text } });
   const left = async () => {
-    await using store = await openSqlite(path);
+    await using store = await place.open();
     return (await keys(store)).filter((key) => key.startsWith("old/")).length;
   };
   const byHand = await run(["--manual"]);
@@ -338,35 +342,46 @@ Deno.test("run --if-new removes a batch of old runs, as no scheduler may do so",
   assertEquals([started.code, await left()], [0, 30], started.err);
 });
 
-Deno.test("store prune only counts with --dry-run, removes without it, and uses --keep and the settings", async () => {
-  using folder = temporaryFolder();
-  const path = `${folder.path}/hsgate.db`;
-  {
-    await using store = await openSqlite(path);
-    for (let n = 0; n < 30; n++) await addOld(store, `old/${n}`, { days: 500 + n, now: MORNING });
-  }
-  const run = (words: string[], env: Record<string, string> = {}) =>
-    cli(["store", "prune", "--store", path, ...words], { env });
-  const kept = await run(["--json", "--keep", "1000"]);
-  assertEquals(JSON.parse(kept.out), {
-    dryRun: false,
-    before: "2022-11-19T02:30:00Z",
-    recipeRuns: 100_000,
-    runs: 0,
-    logLines: 30,
-    notices: 0,
-    events: 0,
-  });
-  const asked = await run(["--dry-run"]);
-  assertEquals(
-    asked.out,
-    "would remove 20 runs that ended before 2024-07-11T02:30:00Z or exceed 100000 runs of a recipe; 20 events, " +
-      "20 notices and 0 lines of logs\n",
-  );
-  const before = await run(["--dry-run", "--json"], { HSGATE_KEEP_RUNS_DAYS: "525" });
-  assertEquals(JSON.parse(before.out).runs, 4);
-  assertEquals((await run([])).out.slice(0, 15), "removed 20 runs");
-  assertStringIncludes((await run([])).out, "removed 0 runs");
-  const wrong = await run(["--keep", "7"]);
-  assertEquals([wrong.code, wrong.err.includes("days from 30 to 36500")], [2, true], wrong.err);
-});
+testBoth(
+  "store prune only counts with --dry-run, removes without it, and uses --keep and the settings",
+  async (kind) => {
+    await using place = await kind.place();
+    let now: number;
+    {
+      await using store = await place.open();
+      now = store.now() ?? MORNING;
+      for (let n = 0; n < 30; n++) await addOld(store, `old/${n}`, { days: 500 + n, now });
+    }
+    // The clock of a database runs during the test.
+    const mostMs = kind.name === "SQLite" ? 0 : HOUR;
+    const untimed = (text: string, days: number) =>
+      text.replace(
+        /\d{4}-\d\d-\d\dT[\d:.]+Z/,
+        (at) => Math.abs(Date.parse(at) - now + days * DAY) <= mostMs ? `${days} days ago` : at,
+      );
+    const run = (words: string[], env: Record<string, string> = {}) =>
+      cli(["store", "prune", "--store", place.where, ...words], { env });
+    const kept = await run(["--json", "--keep", "1000"]);
+    assertEquals(JSON.parse(untimed(kept.out, 1000)), {
+      dryRun: false,
+      before: "1000 days ago",
+      recipeRuns: 100_000,
+      runs: 0,
+      logLines: 30,
+      notices: 0,
+      events: 0,
+    });
+    const asked = await run(["--dry-run"]);
+    assertEquals(
+      untimed(asked.out, 400),
+      "would remove 20 runs that ended before 400 days ago or exceed 100000 runs of a recipe; 20 events, " +
+        "20 notices and 0 lines of logs\n",
+    );
+    const before = await run(["--dry-run", "--json"], { HSGATE_KEEP_RUNS_DAYS: "525" });
+    assertEquals(JSON.parse(before.out).runs, 4);
+    assertEquals((await run([])).out.slice(0, 15), "removed 20 runs");
+    assertStringIncludes((await run([])).out, "removed 0 runs");
+    const wrong = await run(["--keep", "7"]);
+    assertEquals([wrong.code, wrong.err.includes("days from 30 to 36500")], [2, true], wrong.err);
+  },
+);

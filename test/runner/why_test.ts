@@ -8,6 +8,7 @@ import { cancelDue } from "../../lib/runner/queries/runs.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { subjectOf, why } from "../../lib/runner/explain/why.ts";
 import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
+import { testBoth } from "./both_stores.ts";
 import {
   at,
   type Bench,
@@ -26,7 +27,7 @@ import {
 const ask = async (b: Bench, about: CompiledRecipe, date: string) =>
   await why(b.store, about, { calendars: builtInCalendars, date, now: b.machine.now() });
 
-Deno.test("why() reports each schedule of a day, including one whose slot is in the future", async () => {
+testBoth("why() reports each schedule of a day, including one whose slot is in the future", async () => {
   const two = recipe({
     schedules: [{ ...close45, id: "early", at: { anchor: "open", offsetMs: 0 } }, { ...close45, id: "late" }],
   });
@@ -47,7 +48,7 @@ Deno.test("why() reports each schedule of a day, including one whose slot is in 
   );
 });
 
-Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose file is missing", async () => {
+testBoth("why() and storeNotes() report a renamed schedule, and a recipe whose file is missing", async () => {
   const old = recipe({ schedules: [{ ...close45, id: "old" }] });
   const renamed = recipe({ schedules: [{ ...close45, id: "new" }] });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [old] });
@@ -78,9 +79,9 @@ Deno.test("why() and storeNotes() report a renamed schedule, and a recipe whose 
   assertEquals(await subjectOf(b.store, "none"), undefined);
 });
 
-Deno.test("why() reports a pause with its reason, and time without a scheduler", async () => {
+testBoth("why() reports a pause with its reason, and time without a scheduler", async () => {
   const eod = recipe({ misfire: { graceMs: 15 * MINUTE, action: "skip", max: 0 } });
-  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod] });
+  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod], tickMs: MINUTE });
   await b.scheduler.start();
   await b.machine.pass(HOUR);
   await pauseRecipe(b.store, "eod", { why: "moving house", now: b.machine.now() });
@@ -101,7 +102,7 @@ Deno.test("why() reports a pause with its reason, and time without a scheduler",
   );
 });
 
-Deno.test("why() reports runs that were taken over, superseded, backfilled and rerun", async () => {
+testBoth("why() reports runs that were taken over, superseded, backfilled and rerun", async () => {
   let fail = true;
   const eod = recipe({
     misfire: { graceMs: MINUTE, action: "latest", max: 1 },
@@ -146,7 +147,7 @@ Deno.test("why() reports runs that were taken over, superseded, backfilled and r
   );
 });
 
-Deno.test("why() reports a process that died during a read or a write, and what to check", async () => {
+testBoth("why() reports a process that died during a read or a write, and what to check", async () => {
   let hang = true;
   const run = () => (hang ? new Promise(() => {}) : Promise.resolve());
   const read = recipe({ name: "read", steps: [step({ run })] });
@@ -192,7 +193,7 @@ Deno.test("why() reports a process that died during a read or a write, and what 
   );
 });
 
-Deno.test("why() counts the runs of a busy day and describes the first that did not succeed", async () => {
+testBoth("why() counts the runs of a busy day and describes the first that did not succeed", async () => {
   const beat = recipe({
     schedules: [every(HOUR)],
     steps: [
@@ -213,7 +214,7 @@ Deno.test("why() counts the runs of a busy day and describes the first that did 
   );
 });
 
-Deno.test("why() reports every gap of a day with its reason, its time and its number of slots", async () => {
+testBoth("why() reports every gap of a day with its reason, its time and its number of slots", async () => {
   const beat = recipe({ schedules: [every(MINUTE)], misfire: { graceMs: MINUTE, action: "skip", max: 0 } });
   await using b = await bench({ start: "2025-12-22T05:45:30Z", recipes: [beat] });
   await b.scheduler.start();
@@ -229,83 +230,96 @@ Deno.test("why() reports every gap of a day with its reason, its time and its nu
   );
 });
 
-Deno.test("why() says that a day outside the calendar or a projected day is uncertain, and that writes skip it", async () => {
-  const eod = recipe();
-  const write = orders([]);
-  await using b = await bench({ start: "2026-11-20T00:00Z", recipes: [eod, write] });
-  const { from, through } = builtInCalendars.coverage("XHKG");
-  const slot = "nothing yet: the slot is at 2028-12-28 16:45 Asia/Hong_Kong";
-  const assumed =
-    `, if XHKG trades on that day: this is assumed, because its calendar covers only ${from} to ${through}`;
-  assertEquals(await ask(b, eod, "2028-12-28"), `${slot}${assumed}`);
-  assertEquals(
-    await ask(b, write, "2028-12-28"),
-    `nothing yet: the slot is at 2028-12-28 10:00 Asia/Hong_Kong${assumed}; a recipe that writes skips such a ` +
-      "day unless you load a newer calendar before: hsgate calendar update FILE",
-  );
-  const shanghai = recipe({ schedules: [{ ...close45, mic: "XSHG" }] });
-  const guessed = "this is a projection, because the exchange has not announced the day";
-  assertEquals(
-    await ask(b, shanghai, "2027-06-01"),
-    `nothing yet: the slot is at 2027-06-01 15:45 Asia/Shanghai, if XSHG trades on that day: ${guessed}`,
-  );
-  assertEquals(
-    await ask(b, shanghai, "2027-10-01"),
-    "nothing is to run: XSHG is closed on 2027-10-01; that is a projection, because the exchange has not announced the day",
-  );
-  assertEquals(
-    await ask(b, write, "2026-12-28"),
-    "nothing yet: the slot is at 2026-12-28 10:00 Asia/Hong_Kong",
-  );
-});
+testBoth(
+  "why() says that a day outside the calendar or a projected day is uncertain, and that writes skip it",
+  async () => {
+    const eod = recipe();
+    const write = orders([]);
+    await using b = await bench({ start: "2026-11-20T00:00Z", recipes: [eod, write] });
+    const { from, through } = builtInCalendars.coverage("XHKG");
+    const slot = "nothing yet: the slot is at 2028-12-28 16:45 Asia/Hong_Kong";
+    const assumed =
+      `, if XHKG trades on that day: this is assumed, because its calendar covers only ${from} to ${through}`;
+    assertEquals(await ask(b, eod, "2028-12-28"), `${slot}${assumed}`);
+    assertEquals(
+      await ask(b, write, "2028-12-28"),
+      `nothing yet: the slot is at 2028-12-28 10:00 Asia/Hong_Kong${assumed}; a recipe that writes skips such a ` +
+        "day unless you load a newer calendar before: hsgate calendar update FILE",
+    );
+    const shanghai = recipe({ schedules: [{ ...close45, mic: "XSHG" }] });
+    const guessed = "this is a projection, because the exchange has not announced the day";
+    assertEquals(
+      await ask(b, shanghai, "2027-06-01"),
+      `nothing yet: the slot is at 2027-06-01 15:45 Asia/Shanghai, if XSHG trades on that day: ${guessed}`,
+    );
+    assertEquals(
+      await ask(b, shanghai, "2027-10-01"),
+      "nothing is to run: XSHG is closed on 2027-10-01; that is a projection, because the exchange has not announced the day",
+    );
+    assertEquals(
+      await ask(b, write, "2026-12-28"),
+      "nothing yet: the slot is at 2026-12-28 10:00 Asia/Hong_Kong",
+    );
+  },
+);
 
-Deno.test("why() for a future day reports a pause, a window that closes before the slot, and a missing recipe", async () => {
-  const eod = recipe();
-  const late = orders([], { schedules: [close45] });
-  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod, late] });
-  await b.scheduler.tick();
-  await pauseRecipe(b.store, "eod", { why: "moving house", now: b.machine.now() });
-  assertEquals(
-    await ask(b, eod, "2025-12-23"),
-    "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong; the recipe is paused (moving house), so slots " +
-      "are skipped until: hsgate resume eod",
-  );
-  assertEquals(
-    await ask(b, late, "2025-12-23"),
-    "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong, and will be skipped: its window closes at " +
-      "2025-12-23 15:50 Asia/Hong_Kong",
-  );
-  const remembered = (await subjectOf(b.store, "orders"))!; // the store has seen it
-  assertStringIncludes(
-    await why(b.store, remembered, { calendars: builtInCalendars, date: "2025-12-23", now: b.machine.now() }),
-    "16:45 Asia/Hong_Kong, if the recipe's file is back by then",
-  );
-});
+testBoth(
+  "why() for a future day reports a pause, a window that closes before the slot, and a missing recipe",
+  async () => {
+    const eod = recipe();
+    const late = orders([], { schedules: [close45] });
+    await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod, late] });
+    await b.scheduler.tick();
+    await pauseRecipe(b.store, "eod", { why: "moving house", now: b.machine.now() });
+    assertEquals(
+      await ask(b, eod, "2025-12-23"),
+      "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong; the recipe is paused (moving house), so slots " +
+        "are skipped until: hsgate resume eod",
+    );
+    assertEquals(
+      await ask(b, late, "2025-12-23"),
+      "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong, and will be skipped: its window closes at " +
+        "2025-12-23 15:50 Asia/Hong_Kong",
+    );
+    const remembered = (await subjectOf(b.store, "orders"))!; // the store has seen it
+    assertStringIncludes(
+      await why(b.store, remembered, {
+        calendars: builtInCalendars,
+        date: "2025-12-23",
+        now: b.machine.now(),
+      }),
+      "16:45 Asia/Hong_Kong, if the recipe's file is back by then",
+    );
+  },
+);
 
-Deno.test("why() for a due run says which process had it, that no scheduler runs, and which command to use", async () => {
-  const eod = recipe();
-  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
-  await b.scheduler.tick();
-  await b.machine.pass(MINUTE);
-  await b.scheduler.tick();
-  await b.machine.pass(10 * MINUTE);
-  const due = "eod/s1/2025-12-22 has been due since 2025-12-22 16:45 Asia/Hong_Kong and has not begun: ";
-  const nobody =
-    "no scheduler has run since 2025-12-22 16:45 Asia/Hong_Kong; hsgate schedule runs it, or now: " +
-    "hsgate rerun eod/s1/2025-12-22";
-  assertEquals(await ask(b, eod, "2025-12-22"), `${due}${nobody}`);
-  const key = "eod/s1/2025-12-22";
-  const claimer = { holder: "dead", leaseMs: 30_000, accountOf: () => "default" };
-  await claimRun(b.store, eod, key, claimer, b.machine.now());
-  await b.machine.pass(MINUTE);
-  await recoverExpired(b.store, b.machine.now());
-  assertEquals(
-    await ask(b, eod, "2025-12-22"),
-    `${due}the process that ran it died (found at 2025-12-22 16:56 Asia/Hong_Kong); ${nobody}`,
-  );
-});
+testBoth(
+  "why() for a due run says which process had it, that no scheduler runs, and which command to use",
+  async () => {
+    const eod = recipe();
+    await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+    await b.scheduler.tick();
+    await b.machine.pass(MINUTE);
+    await b.scheduler.tick();
+    await b.machine.pass(10 * MINUTE);
+    const due = "eod/s1/2025-12-22 has been due since 2025-12-22 16:45 Asia/Hong_Kong and has not begun: ";
+    const nobody =
+      "no scheduler has run since 2025-12-22 16:45 Asia/Hong_Kong; hsgate schedule runs it, or now: " +
+      "hsgate rerun eod/s1/2025-12-22";
+    assertEquals(await ask(b, eod, "2025-12-22"), `${due}${nobody}`);
+    const key = "eod/s1/2025-12-22";
+    const claimer = { holder: "dead", leaseMs: 30_000, accountOf: () => "default" };
+    await claimRun(b.store, eod, key, claimer, b.machine.now());
+    await b.machine.pass(MINUTE);
+    await recoverExpired(b.store, b.machine.now());
+    assertEquals(
+      await ask(b, eod, "2025-12-22"),
+      `${due}the process that ran it died (found at 2025-12-22 16:56 Asia/Hong_Kong); ${nobody}`,
+    );
+  },
+);
 
-Deno.test("why() reports a pause once, and that a run was due before the pause", async () => {
+testBoth("why() reports a pause once, and that a run was due before the pause", async () => {
   const beat = recipe({ schedules: [every(HOUR)] });
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [beat] });
   await b.scheduler.tick();
@@ -328,7 +342,7 @@ Deno.test("why() reports a pause once, and that a run was due before the pause",
   assertEquals((await ask(b, beat, "2025-12-21")).includes("paused"), false);
 });
 
-Deno.test("why() says why a run by hand was cancelled", async () => {
+testBoth("why() says why a run by hand was cancelled", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [eod] });
   const now = b.machine.now();

@@ -10,6 +10,8 @@ import { findPostgres, temporarySchema } from "./postgres.ts";
 
 /** The database of one test; several stores may open it at once. */
 export interface Place extends AsyncDisposable {
+  /** Path or URL, as `--store` takes it. */
+  where: string;
   open(options?: { waitMs?: number }): Promise<Store>;
 }
 
@@ -30,8 +32,10 @@ export const kinds: readonly Kind[] = [
     isMissing: false,
     async place() {
       const folder = await Deno.makeTempDir({ prefix: "hsgate-store-" });
+      const where = `${folder}/hsgate.db`;
       return {
-        open: (options) => openSqlite(`${folder}/hsgate.db`, options),
+        where,
+        open: (options) => openSqlite(where, options),
         [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
       };
     },
@@ -42,6 +46,7 @@ export const kinds: readonly Kind[] = [
     place() {
       const schema = temporarySchema(postgres!); // without PostgreSQL the test is skipped
       return Promise.resolve({
+        where: schema.url,
         open: (options) => openPostgres(schema.url, options),
         [Symbol.asyncDispose]: () => schema[Symbol.asyncDispose](),
       });

@@ -117,7 +117,8 @@ export async function countUnsentRows(store: Store): Promise<{ failed: number; g
 export async function makeDue(store: Store, key: string, now: number): Promise<void> {
   // The first try queued the fallbacks, so `tries` stays at least 1.
   await store.run(
-    `update outbox set next_try = ?, tries = min(tries, 1), given_up_at = null
+    `update outbox set next_try = ?, tries = case when tries > 1 then 1 else tries end,
+      given_up_at = null
       where dedupe_key = ? and sent_at is null`,
     now,
     key,
