@@ -27,13 +27,13 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   client(recipe: CompiledRecipe): Promise<Client>;
   /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the machine. */
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
-  /** The value of a secret by its reference. */
+  /** Returns the value of a secret by its name. */
   secret(name: string): Promise<string>;
-  /** A mark of the password that a recipe logs in with, made with a salt; see `markPassword`. @default none */
+  /** Returns a salted mark of the password that a recipe logs in with; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** The state of a run that is stopped while it reads: `due` lets another process continue it. @default "due" */
   whenStopped?: "due" | "cancelled";
-  /** The day of the run that these runs are steps of. @default none: each has its own */
+  /** The day of the outer run, for nested runs. @default none: each run has its own day */
   within?: RunDay;
   /** Called in the transaction that ends a run, unless a person stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void | Promise<void>;

@@ -32,7 +32,7 @@ export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "wh
   onNotice?(event: NoticeEvent): void | Promise<void>;
 }
 
-/** What a process needs to run recipes, and the delivery of their notices. */
+/** Runs the recipes of one process and delivers their notices. */
 export class Runner {
   /** How this process claims runs. */
   readonly claimer: Claimer;
@@ -90,7 +90,7 @@ export class Runner {
     await this.#delivery.deliver();
   }
 
-  /** Starts no further delivery; resolves when nothing is being sent. */
+  /** Stops starting deliveries; resolves when nothing is being sent. */
   async end(): Promise<void> {
     await this.#delivery.end();
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Advice for the user, in the words of the command that needs the file. */
+/** Advice for the user. Each command that needs a file has its own. */
 interface AccessWords {
   /** How to name another place. */
   other: string;
@@ -27,7 +27,7 @@ export const backupWords: AccessWords = {
   disk: "name a file on another disk for the backup",
 };
 
-/** Returns the cause and what to do; `undefined` if the file can be opened and written. */
+/** Returns why a file cannot be opened or written, and what to do; `undefined` if it can. */
 export function whyNoAccess(path: string, words: AccessWords = storeWords): string | undefined {
   if (path === "" || path === ":memory:") return undefined;
   const at = path.lastIndexOf("/");
@@ -60,7 +60,7 @@ function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
   }
 }
 
-/** How many bytes SQLite may need at a time; even a full disk accepts an empty file. */
+/** Bytes written as a test, about as many as SQLite needs at a time. Even a full disk accepts an empty file. */
 const TRIED_BYTES = 256 * 1024;
 
 /** Creates a file in the folder, writes to it, and removes it. */
@@ -85,7 +85,7 @@ function refusal(work: () => void): Error | undefined {
   }
 }
 
-/** Error numbers for a read-only and a full disk on Linux, macOS and Windows. */
+/** Error numbers of Linux, macOS and Windows for a read-only disk, and for a full disk or an exceeded quota. */
 const READ_ONLY = /\(os error (30|19)\)/;
 const FULL = /\(os error (28|112|122)\)/;
 

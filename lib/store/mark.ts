@@ -1,6 +1,6 @@
 /**
- * Reads and writes the mark of a store, the file `<store>.mark`: the store's id and the last write of each account. A
- * store that is empty, cut off or older than its mark has lost writes, and is rejected.
+ * Reads and writes the mark of a store: the file `<store>.mark` with the store's id and the last write of each account.
+ * hsgate rejects a store that is empty, cut off or older than its mark, because that store has lost writes.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface LastWrite {
   at: string;
 }
 
-/** Content of a mark. */
+/** Content of a mark file. */
 export interface Mark {
   /** Id of the store. */
   store: string;
@@ -136,7 +136,7 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
     ? "the file is empty"
     : "the file is cut off";
   if (mark !== undefined) return `${file}, although ${tellMark(mark)}`;
-  if (wal > 0) return `${file}, although "${real}-wal" contains data of it`;
+  if (wal > 0) return `${file}, although "${real}-wal" still contains data of the store`;
   // SQLite creates these files only after the store has its first page.
   const beside = size === 0
     ? ["-wal", "-shm"].find((end) => sizeOf(`${real}${end}`) !== undefined)
@@ -146,7 +146,11 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
   return size === 1 ? `${file}: it has 1 byte` : undefined;
 }
 
-/** Returns what a store lacks that its mark records; `undefined` if it lacks nothing. */
+/**
+ * Returns what a store lacks that its mark records; `undefined` if it lacks nothing.
+ *
+ * @param found The mark that fits the store's current content.
+ */
 export function whyOlder(mark: Mark, found: Mark | undefined): string | undefined {
   if (found === undefined) return `it is older than its mark: ${tellMark(mark)}`;
   if (found.store !== mark.store) return `it is not the store that its mark belongs to: ${tellMark(mark)}`;
@@ -173,7 +177,7 @@ function tellMark({ lastWrites }: Mark): string {
 
 const tellWrite = ({ run, step, at }: LastWrite) => `step "${step}" of ${run}, begun at ${at}`;
 
-/** Returns the error for a store that lacks writes of its mark, or whose files are cut off. */
+/** Returns the error for a store that lost data; `why` says how that was found. */
 export function lostStore(path: string, why: string, hasMark: boolean): StoreError {
   const way = hasMark
     ? wayOn(path)
@@ -186,8 +190,8 @@ const wayOn = (path: string) =>
   `hsgate store accept --store ${shellHint(path)} --because "what you checked"`;
 
 /**
- * Returns a warning about a store without a mark; `undefined` if it has one or does not exist. Copies have no mark, and
- * neither has a store whose first start was interrupted.
+ * Returns a warning about a store without a mark; `undefined` if the store has a mark or does not exist. A copy has no
+ * mark, and neither does a store whose first start was interrupted.
  */
 export function whyUnmarked(path: string): string | undefined {
   const size = sizeOf(path);
@@ -195,7 +199,7 @@ export function whyUnmarked(path: string): string | undefined {
   const mark = `its mark "${markPath(path)}" is missing`;
   return size === 0
     ? `it is not a store: it is empty, and ${mark}. hsgate cannot tell whether it ever contained data; the next run starts a new store`
-    : `${mark}: unless it is a copy, hsgate cannot tell whether it lacks its latest writes`;
+    : `${mark}: unless the store is a copy, hsgate cannot tell whether its latest writes are missing`;
 }
 
 /** Returns the size of a file in bytes; `undefined` if it does not exist. */

@@ -97,7 +97,7 @@ export async function migrate(store: Store, { has, translate, drawId }: MigrateO
   const versionOf = async () =>
     (await store.get<{ version: number | null }>("select max(version) as version from migration"))?.version ??
       0;
-  // A process that only reads must not wait for the lock.
+  // If no migration is missing, skip the transaction: a process that only reads must not wait for its lock.
   if (await has("migration") && await versionOf() === migrations.length) return;
   await store.transaction(async () => {
     await store.run(translate("create table if not exists migration (version integer primary key)"));

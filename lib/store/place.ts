@@ -1,6 +1,6 @@
 /**
- * Checks whether the location of a store survives the process. Otherwise the next process would not know which orders
- * this process sent.
+ * Checks whether a store at a location survives the process. A store that does not survive cannot tell the next process
+ * which orders were sent.
  *
  * @module
  */
@@ -21,7 +21,7 @@ const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 /** Why a file may be missing later. */
 export interface StoreRisk {
   why: string;
-  /** Whether it survives the process; it may still be deleted with the container or by a cleanup of the system. */
+  /** Whether the file survives the process. The container or the system may still delete it later. */
   survivesProcess: boolean;
 }
 

@@ -23,8 +23,8 @@ export interface PostgresOptions {
   /** How long a connection attempt may take. @default 5 s */
   connectMs?: number;
   /**
-   * How long to ask whether a transaction was committed, when the connection was lost meanwhile. By default until the
-   * database has ended a transaction whose machine fell silent, and a server that was restarted is usually back.
+   * If the connection is lost during a commit: how long to ask the database whether it committed the transaction. The
+   * default lets the database end a silent transaction, and lets most servers restart.
    *
    * @default 20 s
    */
@@ -44,13 +44,13 @@ const SILENT_MS = 5_000;
 /** First half of the lock's number; the second half is a hash of the schema. */
 const LOCK = 0x68736774;
 /**
- * Largest accepted difference between this machine's clock and the database's, because a write belongs to a time of the
- * exchange.
+ * Largest accepted difference between this machine's clock and the database's. With a wrong clock, a write could go out
+ * at the wrong time of the trading day.
  */
 const MOST_SKEW_MS = 5_000;
 /** How long an estimate of the database's clock is used. */
 const ESTIMATE_MS = 60_000;
-/** Wait before the server is asked again. */
+/** Wait before the server is asked again whether it committed a transaction. */
 const ASK_AGAIN_MS = 500;
 
 /** The part of a `pg` client that is used here; the package has no types. */
@@ -94,11 +94,11 @@ export class PostgresStore extends Store {
   readonly #statements = new Map<string, { name: string; text: string }>();
   /** Names this store in `commit_token`. */
   readonly #process = crypto.randomUUID();
-  /** Number of the last transaction that wrote something; nothing before the tables exist. */
+  /** Number of the last transaction that wrote something; `undefined` until the tables exist. */
   #token: number | undefined;
   /** Whether the transaction has written something. */
   #hasWritten = false;
-  /** How far the database's clock was ahead of the monotonic one, at least, and when that was seen. */
+  /** Measured differences between the database's clock and the monotonic clock; each is a lower bound. */
   #ahead: { byMs: number; seenAt: number }[] = [];
 
   constructor(
@@ -154,7 +154,7 @@ export class PostgresStore extends Store {
     );
     if (tables.length > 0 && !tables.some(({ name }) => name === "migration")) {
       throw new StoreError(
-        `Cannot use the store "${this.name}": its schema "${schema}" belongs to another program; name another one ` +
+        `Cannot use the store "${this.name}": its schema "${schema}" belongs to another program; name another schema ` +
           "with ?schema=",
         { code: "not-a-store" },
       );
@@ -169,7 +169,7 @@ export class PostgresStore extends Store {
       translate: inPostgres,
       drawId,
     });
-    // The number of each process's last commit, for a process whose connection is lost while it commits.
+    // Each process records its last commit here. If its connection is lost during a commit, it looks here for the result.
     if (!tables.some(({ name }) => name === "commit_token")) {
       await this.run(
         `create table if not exists commit_token (process text primary key, token bigint not null,
@@ -180,8 +180,8 @@ export class PostgresStore extends Store {
   }
 
   /**
-   * Returns the database's time. Every transaction reads it; in between, the process's monotonic clock continues it. An
-   * answer is late by its travel time, so the largest estimate is the best one.
+   * Returns the database's time. Every transaction reads that time, and this process adds the time that its monotonic
+   * clock measures since. Each answer is late by its travel time, so the largest estimate is the best.
    */
   now(): number | undefined {
     return this.#sharedTime();
@@ -199,7 +199,7 @@ export class PostgresStore extends Store {
   async mark(): Promise<void> {}
 
   protected async execute(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
-    // A transaction has a client, unless the connection was lost; then the transaction is lost too.
+    // Without a client, the connection was lost, and the transaction with it.
     if (this.#client === undefined) {
       throw this.#lost("the connection was lost in the middle of a transaction");
     }
@@ -259,26 +259,26 @@ export class PostgresStore extends Store {
         throw this.#lost("the connection was lost before a transaction was committed", error);
       }
       throw new StoreError(
-        `Cannot tell what the store "${this.name}" has kept: the connection was lost while a transaction was being ` +
-          "committed, and the server did not say afterwards whether it was",
+        `Cannot tell whether the store "${this.name}" saved a transaction: the connection was lost during the commit, ` +
+          "and the server could not be asked again in time",
         { code: "unknown-commit", cause: error },
       );
     }
   }
 
-  /** Returns the statements that note the number of a transaction; sent together with its commit. */
+  /** Returns the statements that record the number of a transaction. They are sent together with its commit. */
   #noteToken(token: number): string {
-    // Processes that ended left their rows behind.
+    // The rows of ended processes are no longer needed.
     const prune = token === 1 ? "delete from commit_token where at < now() - interval '1 day'; " : "";
     return `${prune}insert into commit_token (process, token, at) values ('${this.#process}', ${token}, now())
       on conflict (process) do update set token = excluded.token, at = excluded.at; `;
   }
 
-  /** Returns whether a transaction of this process was committed; `undefined` if the server does not say in time. */
+  /** Returns whether the server committed a transaction of this process; `undefined` if it does not answer in time. */
   async #wasKept(token: number): Promise<boolean | undefined> {
     for (const until = this.#machine.monotonic() + this.#settleMs; this.#machine.monotonic() < until;) {
       try {
-        // With the lock, the transaction has ended in one way or the other.
+        // Once this process has the lock, the earlier transaction is committed or rolled back.
         await this.begin();
         const row = await this.execute(
           "select token from commit_token where process = ?",
@@ -286,7 +286,7 @@ export class PostgresStore extends Store {
           "row",
         );
         await this.rollback();
-        return (row as { token: number } | undefined)?.token === token; // as it was asked for
+        return (row as { token: number } | undefined)?.token === token; // the column that the query selects
       } catch (error) {
         await this.rollback();
         if (!isPassing(error)) return undefined;
@@ -319,7 +319,7 @@ export class PostgresStore extends Store {
     }
   }
 
-  /** Runs a read, and repeats it once on a new connection if the old connection turns out to be lost. */
+  /** Runs a read or a `begin`. Repeats it once on a new connection if the old connection turns out to be lost. */
   async #again<T>(work: (client: Client) => Promise<T>): Promise<T> {
     const isOld = this.#client !== undefined;
     try {
@@ -337,7 +337,7 @@ export class PostgresStore extends Store {
     let ssl: unknown = false;
     if (tls !== undefined) {
       const ca = tls.rootFile === undefined ? undefined : readRegularTextSync(tls.rootFile);
-      // The package checks the certificate against the host, and names the host to the server unless it is an address.
+      // The package checks the certificate against the host. It sends the host's name to the server, but no IP address.
       ssl = { rejectUnauthorized: true, ...ca !== undefined && { ca } };
     }
     // The package has no types.
@@ -407,7 +407,7 @@ export class PostgresStore extends Store {
     return { ...statement, values: values.map((value) => value ?? null) };
   }
 
-  /** Sends one query. Gives up a connection that does not answer in time. */
+  /** Sends one query. Closes the connection if no answer comes in time. */
   async #send(
     client: Client,
     query: Parameters<Client["query"]>[0],
@@ -432,7 +432,7 @@ export class PostgresStore extends Store {
     }
   }
 
-  /** Gives up a connection; its pending queries fail. */
+  /** Closes a connection without waiting; its pending queries fail. */
   #drop(client: Client): void {
     if (this.#client === client) this.#client = undefined;
     client.connection.stream.destroy();
@@ -481,14 +481,14 @@ export class PostgresStore extends Store {
       return say(`the server has no room left (${error.message}); free space on the server`, "full");
     }
     if (/^(28|3D|42501|25006)/.test(code)) return say(error.message, "no-access");
-    // 08: connection; 57P: the server is shutting down; 25P03: the server ended an idle transaction. Without a code of
-    // five characters, the error does not come from the server.
+    // 08: connection; 57P: the server is shutting down; 25P03: the server ended an idle transaction. An error without a
+    // code of five characters does not come from the server.
     if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(error.message, error);
     return error;
   }
 }
 
-/** Added to each `begin` and to the setup of a connection; its result is the database's time. */
+/** Selects the database's time. Sent with each `begin` and with the setup of a connection. */
 const CLOCK = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at";
 
 /** Returns whether a statement changes nothing. */
@@ -500,7 +500,7 @@ function pick(answers: readonly Answer[], wanted: Wanted): unknown {
   return wanted === "row" ? answer?.rows[0] : answer?.rows ?? [];
 }
 
-/** Returns a number that JavaScript represents exactly. */
+/** Parses a whole number. @throws {StoreError} `value` if JavaScript cannot represent the number exactly. */
 function wholeNumber(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
@@ -524,6 +524,6 @@ function inPostgres(sql: string): string {
   return sql
     .replace(/\bseq integer primary key\b/, "seq bigint generated by default as identity primary key")
     .replace(/\binteger\b/g, "bigint")
-    // Keys are compared byte by byte, with every collation of the database.
+    // Makes PostgreSQL compare keys byte by byte, whatever the collation of the database.
     .replace(/\btext\b(?=,|\)| not null| primary key|$)/g, 'text collate "C"');
 }

@@ -15,11 +15,11 @@ export interface PostgresTarget {
   user: string | undefined;
   password: string | undefined;
   /**
-   * Absent for a plain connection. Otherwise TLS with a verified certificate; `rootFile` is the file of the authority,
-   * if the URL names one.
+   * Absent for a connection without TLS. With TLS, the certificate is verified; `rootFile` is the certificate file of
+   * the authority, if the URL names one.
    */
   tls: { rootFile?: string } | undefined;
-  /** The schema that holds the tables. */
+  /** The schema of the tables. */
   schema: string;
   /** Name for messages: the URL without the password. */
   name: string;
@@ -28,8 +28,8 @@ export interface PostgresTarget {
 const known = ["host", "port", "sslmode", "sslrootcert", "schema"];
 
 /**
- * Returns whether a store is named as a database and not as a file. Everything that looks like a URL counts, because it
- * may contain a password: {@linkcode readPostgresUrl} rejects a wrong URL without showing it.
+ * Returns whether the name of a store is a database URL and not a file name. Any text that looks like a URL counts,
+ * because it may contain a password: {@linkcode readPostgresUrl} rejects a wrong URL without showing it.
  */
 export const isPostgresUrl = (store: string): boolean =>
   /^\s*(postgres(ql)?:|[a-z][a-z\d+.-]*:\/\/)|\bpassword\s*=/i.test(store);

@@ -1,6 +1,6 @@
 /**
- * Reads the file of a store that may come from somebody else. The file stays unchanged, and no view or trigger in it
- * runs. SQLite may create the empty files `-wal` and `-shm` next to it.
+ * Reads the file of a store that may come from somebody else. The file stays unchanged, and none of its views and
+ * triggers run. SQLite may create empty `-wal` and `-shm` files next to the store.
  *
  * @module
  */
@@ -28,7 +28,8 @@ export function storeIdIn(path: string): string | undefined {
 }
 
 /**
- * Returns what is damaged in the file of a store, even if a damaged page tree would take forever to read.
+ * Returns the first damage that SQLite finds in the file of a store. Ends even if a damaged file contains an endless loop
+ * of pages.
  *
  * @returns `undefined` if nothing is damaged.
  */
@@ -51,15 +52,15 @@ function idIn(file: DatabaseSync): string | undefined {
 type Schema = ReadonlyMap<string, string | null>;
 
 /**
- * Checks that a file contains only tables and indexes of this program, each exactly as the migrations create it. Views,
- * triggers and computed columns could run forever.
+ * Returns whether a file contains only tables and indexes of this program, each exactly as the migrations create it.
+ * Views, triggers and computed columns could run forever.
  */
 function hasOwnTables(file: DatabaseSync): boolean {
   const found = schemaOf(file);
   const start = schemaAt(0);
   if (found.get("migration") !== start.get("migration")) return false;
   const version = Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
-  // Opening a newer store rejects it with its version.
+  // Compares a newer store with the newest known version; opening that store then reports its version.
   const expected = schemaAt(Math.min(version, migrations.length));
   return found.has("store") && [...found].every(([name, sql]) => expected.get(name) === sql);
 }
@@ -77,7 +78,7 @@ function schemaAt(version: number): Schema {
   }
 }
 
-/** More objects than this program ever creates; a longer list fits no version. */
+/** Maximum number of tables and indexes that are read: more than any version of this program creates. */
 const MOST_OBJECTS = 200;
 
 function schemaOf(file: DatabaseSync): Schema {

@@ -22,7 +22,7 @@ import { StoreError } from "./store_error.ts";
 
 /** How long SQLite itself waits for another process's transaction; this process is blocked during that time. */
 const TURN_MS = 100;
-/** How many pages of 4 kB are given back at a time. */
+/** Maximum number of pages of 4 kB that are returned to the file system at a time. */
 const GIVEN_BACK = 2_000;
 /** A wait longer than this is reported. */
 const TOLD_MS = 1_000;
@@ -32,14 +32,14 @@ export interface SqliteOptions {
   /** Why the file may not survive the process; the runner then sends no write to the broker. */
   risk?: string;
   /**
-   * What to do with the mark file: `check` rejects a store that is older than its mark, and keeps the mark up to date;
-   * `leave` neither reads nor writes it, and is for copies; `replace` does not read it, and writes it when
-   * {@linkcode SqliteStore.mark} is called. @default "check"
+   * What to do with the mark file. `check` rejects a store that is older than its mark, and keeps the mark up to date.
+   * `leave` neither reads nor writes the mark; use it for copies. `replace` does not read the mark; a call of
+   * {@linkcode SqliteStore.mark} writes a new one. @default "check"
    */
   mark?: "check" | "leave" | "replace";
   /** How long to wait while another process keeps the store locked. @default 5 s */
   waitMs?: number;
-  /** The same while opening the store. @default `waitMs` */
+  /** How long to wait for that while opening the store. @default `waitMs` */
   openMs?: number;
   /** Called once for each wait longer than a second, with the longest time that it may take. */
   onBusy?(mostMs: number): void;
@@ -60,13 +60,13 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   const isFile = path !== ":memory:" && path !== "";
   const isMarked = mark !== "leave" && isFile;
   const isChecked = isMarked && mark === "check";
-  // Read first, so that the store already contained everything that the mark records.
+  // Read the mark before the store. Otherwise another process could add a write to both between the two reads.
   const known = isChecked ? readMark(path) : undefined;
   const cutOff = isChecked ? whyCutOff(path, known) : undefined;
   if (cutOff !== undefined) throw lostStore(path, cutOff, known !== undefined);
   if (isFile) {
     if (!sizeOf(path)) makeFile(path);
-    // Before it is opened, because SQLite gives its own files the mode of the store.
+    // Before SQLite opens the store, because it gives its own files the mode of the store.
     for (const each of [path, `${path}-wal`, `${path}-shm`]) makePrivate(each);
   }
   const db = new DatabaseSync(path, { timeout: Math.min(TURN_MS, openMs, waitMs) });
@@ -125,8 +125,8 @@ export class SqliteStore extends Store {
     if (older !== undefined) throw lostStore(this.name, older, true);
     for (
       const each of [
-        // Must come before the first table: it lets the file give back space. It writes, and a reader must not wait for
-        // the lock of a writer.
+        // Lets the file shrink later, and has an effect only before the first table. Not for an existing store: this
+        // statement writes, and opening a store must not wait for another writer.
         ...tables.length === 0 ? ["auto_vacuum = incremental"] : [],
         "journal_mode = wal",
         "synchronous = full",
@@ -183,19 +183,19 @@ export class SqliteStore extends Store {
     });
   }
 
-  /** Shrinks the file if more than a quarter of it is free; the rest is kept for new rows. */
+  /** Shrinks the file by some pages if more than a quarter of it is free. Less free space is kept for new rows. */
   override async giveBackSpace(): Promise<void> {
     const pages = await this.get<{ page_count: number }>("pragma page_count");
     const free = await this.get<{ freelist_count: number }>("pragma freelist_count");
     if (pages === undefined || free === undefined || free.freelist_count <= pages.page_count / 4) return;
-    await this.all(`pragma incremental_vacuum(${GIVEN_BACK})`); // it returns a page at each step
+    await this.all(`pragma incremental_vacuum(${GIVEN_BACK})`); // `all`: each row that is read frees one page
   }
 
   /** Writes a copy, as of one moment, to a new file. */
   async copyTo(path: string): Promise<void> {
     // SQLite would follow a link of that name.
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
-    // `vacuum into` attaches the file, which needs all permissions.
+    // Not `vacuum into`: it attaches the file, and for that Deno requires all permissions.
     await backup(this.#db, path);
   }
 
@@ -269,8 +269,8 @@ export class SqliteStore extends Store {
 }
 
 /**
- * Creates the empty file of a new store, because SQLite would follow a link. SQLite gives its own files next
- * to this one the same mode.
+ * Creates the empty file of a new store. SQLite itself would follow a link. SQLite gives its other files the mode of
+ * this file.
  */
 function makeFile(path: string): void {
   if (isLink(path)) {

@@ -1,11 +1,11 @@
 /**
- * The interface of all stores: statements and transactions, with one SQL text for SQLite and PostgreSQL.
+ * Defines the interface of all stores: statements and transactions, with one SQL text for SQLite and PostgreSQL.
  *
- * A store has one connection, and its transactions run one after the other. A statement belongs to the transaction of
- * the asynchronous call that it is made in, so functions need only the store as a parameter.
+ * A store has one connection, and its transactions run one after the other. A statement that is called in the work of a
+ * transaction belongs to that transaction, so functions need only the store as a parameter.
  *
- * A statement about many rows takes them as one value, {@linkcode rowsValue}, and reads them from `json_each(?) as given`:
- * `given.value ->> 0` is the first column of a row, `given.key` gives the order.
+ * A statement about many rows gets them as one value, made by {@linkcode rowsValue}, and reads `json_each(?) as given`:
+ * `given.value ->> 0` is the first column of a row, and `given.key` is the row's position.
  * Over a network, one more statement costs as much time as thousands of rows in the same statement.
  *
  * @module
@@ -17,7 +17,7 @@ import { StoreError } from "./store_error.ts";
 /** Parameter of a statement; `undefined` is stored as null. */
 export type SqlValue = string | number | undefined | null;
 
-/** Returns rows as the one value that `json_each(?) as given` reads. */
+/** Returns rows as one value for `json_each(?) as given`. */
 export function rowsValue(rows: readonly (readonly SqlValue[])[]): string {
   // JSON writes `undefined` in a list as null, which is also how a statement stores it.
   return JSON.stringify(rows);
@@ -36,7 +36,7 @@ interface Transaction {
 export abstract class Store implements AsyncDisposable {
   /** Name for messages: the path, or the URL without the password. */
   abstract readonly name: string;
-  /** Why it may lose committed data; the runner then sends no write to the broker. */
+  /** Why this store may lose committed data; the runner then sends no write to the broker. */
   abstract readonly risk: string | undefined;
   /** Why this machine's clock differs too much from the shared clock; the runner then sends no write. */
   abstract readonly clockFault: string | undefined;
@@ -59,14 +59,14 @@ export abstract class Store implements AsyncDisposable {
   /** Returns the time of the clock that all users of the store share; `undefined` if that is this machine's clock. */
   abstract now(): number | undefined;
   /**
-   * Records the last writes of all accounts outside of the store, if the kind of store needs that. Must precede each
-   * write.
+   * Records the last writes of all accounts outside of the store, if the kind of store needs that. Call it before each
+   * write is sent.
    */
   abstract mark(): Promise<void>;
 
   /** Returns the first row; the type says what the statement selects. */
   async get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | undefined> {
-    // In both databases, a column contains its declared type.
+    // In both databases, the values of a column have its declared type.
     return await this.#statement(sql, values, "row") as Row | undefined;
   }
 
@@ -109,7 +109,7 @@ export abstract class Store implements AsyncDisposable {
     });
   }
 
-  /** Continues the numbers of copied rows: later rows get higher numbers. */
+  /** Makes new rows get higher numbers than copied rows. */
   async continueNumbering(): Promise<void> {}
 
   /** Gives some space of removed rows back to the file system. PostgreSQL does this by itself. */
@@ -160,7 +160,7 @@ export abstract class Store implements AsyncDisposable {
         code: "ended",
       });
     }
-    // PostgreSQL accepts no statement after a failed one. SQLite would, and must not differ.
+    // PostgreSQL rejects statements after a failed one, but SQLite accepts them. This check makes both behave alike.
     if (failure !== undefined) {
       throw new StoreError(`Cannot use the store "${this.name}" now: an earlier statement failed`, {
         code: "failed",

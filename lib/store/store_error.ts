@@ -1,6 +1,6 @@
 /**
- * The error of a store, and the interpretation of SQLite's errors. Apart from the stores, because every command checks
- * its errors with it without loading a store.
+ * Defines the error of a store, and interprets SQLite's errors. A separate file, because every command checks its errors
+ * with these functions without loading a database.
  *
  * @module
  */
@@ -52,10 +52,10 @@ export class StoreError extends BrokerError {
   }
 }
 
-/** Returns whether an error says that a file is damaged or not a database; `undefined` for other errors. */
+/** Returns the kind of damage that an error reports; `undefined` for other errors. */
 export function damageOf(error: unknown): "damaged" | "no-database" | undefined {
   if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_SQLITE_ERROR") return undefined;
-  // Not every runtime call keeps the error number; these are SQLite's own texts.
+  // Compares SQLite's own texts, because not every call of the runtime keeps the error number.
   if (error.message.includes("file is not a database")) return "no-database";
   return /disk image is malformed|malformed database schema/.test(error.message) ? "damaged" : undefined;
 }

@@ -211,7 +211,7 @@ Deno.test("resolve records the outcome that a person found; runs show says what 
   const key = "cancel/main/2025-08-15";
   const store = ["--store", w.store];
   const shown = (await cli(["runs", "show", key, ...store])).out;
-  assertStringIncludes(shown, 'open: step "cancel", begun at 2025-08-15T02:01:00Z');
+  assertStringIncludes(shown, 'unresolved: step "cancel", begun at 2025-08-15T02:01:00Z');
   assertStringIncludes(shown, `hsgate resolve ${key} ok|failed --because "what you checked"`);
   const bare = await cli(["resolve", key, "ok", ...store]);
   assertEquals(bare.code, 2);

@@ -125,7 +125,7 @@ Deno.test("store backup copies and verifies; store verify ends with 7 for an inc
   assertEquals([first.code, first.err], [0, ""]);
   const second = await cli(["store", "backup", copy, "--store", h.file]);
   assertEquals(second.code, 1);
-  assertStringIncludes(second.err, "there is a file of that name");
+  assertStringIncludes(second.err, "a file of that name exists already");
   assertEquals((await cli(["store", "verify", "--store", copy])).out, `"${copy}" is consistent\n`);
   {
     await using store = await openSqlite(copy);

@@ -56,7 +56,7 @@ testBoth("a missing recipe is reported once, and why() explains the time without
   assertEquals(
     await why(store, subject, { calendars: builtInCalendars, date: "2025-08-12", now: b.machine.now() }),
     "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is missing (noticed at " +
-      "2025-08-11 20:03 Asia/Hong_Kong); its slots resume from the moment the file is back",
+      "2025-08-11 20:03 Asia/Hong_Kong); once the file is back, the scheduler runs its slots from then on",
   );
 });
 

@@ -44,7 +44,7 @@ export async function claimedTransaction<T>(
   });
 }
 
-/** Extends a claim and its mutex; returns the reason of a request to cancel, if there is one. @throws {LeaseLostError} */
+/** Extends a claim and its mutex. Returns the reason of a request to cancel the run, if any. @throws {LeaseLostError} */
 export async function renewClaim(
   store: Store,
   claim: Claim,
@@ -117,7 +117,7 @@ export class LeaseKeeper {
     return this.#controller.signal;
   }
 
-  /** Aborted when the lease is lost, even after another halt. Then even a write stops. */
+  /** Aborted when the lease is lost, even after another halt. A write ignores `halt`, but not this signal. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }

@@ -1,5 +1,5 @@
 /**
- * Claims runs for a process, with a lease, a fence and the account's mutex, and takes the runs of processes that died.
+ * Claims runs for a process, with a lease, a fence and the account's mutex. Recovers the runs of processes that died.
  *
  * @module
  */
@@ -40,7 +40,7 @@ export interface Claimer {
   leaseMs: number;
   /** The account that a recipe acts on; the mutex of its trade login is named after it. */
   accountOf(recipe: CompiledRecipe): string;
-  /** A mark of the password that a recipe logs in with, made with a salt; see `markPassword`. @default none */
+  /** Returns a salted mark of the password that a recipe logs in with; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** Called once for each block of a due run. */
   onBlocked?(run: BlockedRun): void | Promise<void>;
@@ -61,8 +61,8 @@ const PAGE = 50;
 export const mutexOf = (account: string): string => `account:${account}`;
 
 /**
- * Claims the unblocked run that has been due the longest. Never a manual run: the process that started it waits for it
- * and runs it.
+ * Claims the unblocked run that has been due the longest; returns `undefined` if there is none. Never claims a manual
+ * run: only the process that started a manual run may run it.
  */
 export async function claimNext(
   store: Store,
@@ -73,7 +73,7 @@ export async function claimNext(
   // Most passes find nothing, and need no transaction to see that.
   if (!(await nextDue(store, now)).isAnyDue) return undefined;
   return await store.transaction(async () => {
-    // Of each recipe only the run that has been due the longest may begin.
+    // For each recipe, only the run that has been due the longest may begin.
     const seen = new Set<string>();
     for (let page = await duePage(store, { now, most: PAGE });;) {
       for (const row of page) {
@@ -89,7 +89,7 @@ export async function claimNext(
   });
 }
 
-/** Claims one run. Returns the claim, or why it was refused. */
+/** Claims one run. Returns the claim, or why the run cannot be claimed now. */
 export async function claimRun(
   store: Store,
   recipe: CompiledRecipe,
@@ -186,17 +186,20 @@ export async function accountHolder(
   return (await leaseHolder(store, mutexOf(account), now))?.split(" ").at(-1);
 }
 
-/** How far the clock may be behind the store's last write. */
+/** How far the clock may be behind the last time that a scheduler recorded in the store. */
 const TOLERANCE_MS = 2_000;
 
-/** Returns why no write may be sent to the broker now; `undefined` if it may. This never blocks reads. */
+/** Returns why no write may be sent to the broker now; `undefined` if writes may be sent. Reads need no such check. */
 export async function whyNoWrites(store: Store, now: number): Promise<string | undefined> {
   if (store.risk !== undefined) return `the store is not durable: ${store.risk}`;
   if (store.clockFault !== undefined) return store.clockFault;
   // The watermark is the time of the last pass of any scheduler, and never goes back.
   const seen = await lastLook(store);
   if (seen === undefined || now >= seen - TOLERANCE_MS) return undefined;
-  return `the clock is behind the store's last write at ${showInstant(seen)}: one of the two is wrong`;
+  return `this machine's clock is behind the last scheduler pass in the store at ${
+    showInstant(seen)
+  }: one of the two ` +
+    "times is wrong";
 }
 
 /**
@@ -216,7 +219,7 @@ export async function recoverExpired(
   );
 }
 
-/** Takes one run from its process, and returns its new state. Within a transaction. */
+/** Takes one run from its process, and returns its new state. Call it within a transaction. */
 export async function recoverRun(store: Store, row: RunRow, now: number): Promise<RunState> {
   const { run_key: runKey, holder, account, fence } = row;
   const state = await hasBegunWrite(store, runKey)
@@ -241,7 +244,7 @@ export async function recoverRun(store: Store, row: RunRow, now: number): Promis
 
 /** Returns why a manual run was cancelled, and what to do. */
 function whyOver({ run_key: runKey, recipe, class: kind }: RunRow): string {
-  // Its key names the run that it is part of.
+  // The key of a nested run contains the key of its outer run.
   const isNested = runKey.slice(`${recipe}/m/`.length).includes("/");
   if (isNested) return "its process died; it resumes together with the run that it is part of";
   return kind === "write"
@@ -249,7 +252,10 @@ function whyOver({ run_key: runKey, recipe, class: kind }: RunRow): string {
     : `its process died; to continue it: hsgate rerun ${shellHint(runKey)}`;
 }
 
-/** Records the outcome of a run's unresolved writes, as the order journal or a person reports it. Returns whether it did. */
+/**
+ * Records the outcome of a run's unresolved writes, as the order journal or a person reports it. Returns `false` if the
+ * run has no unresolved write.
+ */
 export async function resolveOutcome(
   store: Store,
   { runKey, state, actor, because, now }: {

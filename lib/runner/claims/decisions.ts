@@ -1,5 +1,5 @@
 /**
- * What a person decides: to pause or resume a recipe, to approve or refuse a run that was missed.
+ * Applies what a person decides: pauses or resumes a recipe, approves or refuses a missed run.
  *
  * @module
  */
@@ -133,7 +133,7 @@ export async function approveRun(
   });
 }
 
-/** Skips a run that waits for approval. @throws {TypeError} When it does not wait. */
+/** Skips a run that waits for approval. @throws {TypeError} When the run does not wait for approval. */
 export async function refuseRun(
   store: Store,
   { runKey, actor, because, now }: Decision & { because?: string },

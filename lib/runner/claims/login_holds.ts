@@ -1,5 +1,5 @@
 /**
- * Blocks logins for all processes of a store: another device took the login over, or the broker refused it.
+ * Blocks logins for all processes of a store after another device took the login over, or after the broker refused it.
  *
  * A login that was taken over stays blocked until a person releases it, because two programs would keep taking it from
  * each other. After a wrong password the login stays blocked until the password changes. After any other refusal the login
@@ -21,7 +21,7 @@ import { shellHint } from "../../shell_words.ts";
 export const LOGIN_TAKEN_OVER = "another device took over the login";
 
 const TAKEN_OVER = "displaced:";
-/** The last instant that there is. */
+/** The last instant that JavaScript can represent. */
 const FOREVER = 8.64e15;
 
 /** Returns whether a recipe needs a login. A recipe of local steps only, such as notices, does not. */
@@ -29,7 +29,7 @@ export function asksBroker({ steps }: Pick<CompiledRecipe, "steps">): boolean {
   return steps.some(({ effect }) => effect !== "local");
 }
 
-/** Blocks the login of an account. Within the last transaction of the run that found it taken over. */
+/** Blocks the login of an account. Call it in the last transaction of the run that found the login taken over. */
 export async function holdLogin(
   store: Store,
   { account, runKey, now }: { account: string; runKey: string; now: number },
@@ -38,7 +38,7 @@ export async function holdLogin(
   await store.event(now, "displaced", { account }, runKey);
 }
 
-/** Returns the run that found the login taken over; `undefined` if the login is not blocked for that. */
+/** Returns the run that found the login taken over; `undefined` if the login is not blocked for that reason. */
 export async function takenOverBy(store: Store, account: string): Promise<string | undefined> {
   return (await findHold(store, `${TAKEN_OVER}${account}`))?.holder;
 }
@@ -55,7 +55,7 @@ export const PASSWORD_REFUSED = "the broker refused the password";
 
 const REFUSED = "login:";
 const KIND = "login_refused";
-/** Returns a mark of the password that a recipe logs in with, made with a salt; `undefined` if there is none. */
+/** Returns a salted mark of the password that a recipe logs in with; `undefined` if there is no password. */
 type PasswordMark = (salt: string) => string | undefined;
 
 /**
@@ -72,13 +72,13 @@ interface Noted {
   reason: "password" | "passing";
   /** Refusals in a row. */
   count: number;
-  /** The login at the platform, which every call needs; otherwise the trade login. */
+  /** Whether this was the platform login, which every call needs. Otherwise it was the trade login. */
   isPlatform: boolean;
   salt?: string;
   mark?: string;
 }
 
-/** Returns the refused login in an error or its causes. A login that fails because the broker is busy counts too. */
+/** Returns the refused login among an error and its causes. A login that fails because the broker is busy counts too. */
 export function loginRefusalIn(error: unknown): LoginRefusedError | BusyError | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
     if (each instanceof LoginRefusedError) return each;
@@ -88,8 +88,8 @@ export function loginRefusalIn(error: unknown): LoginRefusedError | BusyError | 
 }
 
 /**
- * Blocks the login of an account, and returns a warning; `undefined` if another run has blocked it. Within the last
- * transaction of the run whose login was refused.
+ * Blocks the login of an account, and returns a warning; `undefined` if the login was blocked already. Call it in the
+ * last transaction of the run whose login was refused.
  */
 export async function holdRefusedLogin(
   store: Store,
@@ -134,7 +134,7 @@ interface Hold {
   noted: Noted | undefined;
 }
 
-/** Returns the block of an account, also if it has expired; `undefined` if the last login worked. */
+/** Returns the block of an account, even if the block has expired; `undefined` if the last login worked. */
 async function holdOf(store: Store, account: string): Promise<Hold | undefined> {
   const row = await findHold(store, REFUSED + account);
   if (row === undefined) return undefined;
@@ -145,7 +145,8 @@ async function holdOf(store: Store, account: string): Promise<Hold | undefined> 
 }
 
 /**
- * Returns why the login of an account is blocked, and the run that found out. A changed password ends the block.
+ * Returns why the login of an account is blocked and which run caused that; `undefined` if it is not blocked. Ends the
+ * block if the password has changed.
  */
 export async function refusedLoginOn(
   store: Store,
@@ -169,7 +170,7 @@ export async function refusedLoginOn(
   return undefined;
 }
 
-/** Clears earlier refusals after a run whose login worked. Within its last transaction. */
+/** Clears earlier refusals. Call it in the last transaction of a run whose login worked. */
 export async function noteLoginWorked(store: Store, account: string): Promise<void> {
   await clear(store, account);
 }

@@ -13,7 +13,7 @@ import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 import { shellHint } from "../../shell_words.ts";
 
-/** Returns the recipe of a run, for a command. */
+/** Returns the recipe of a run as a command needs it. */
 const recipeIn = (runKey = "") => shellHint(runKey.split("/")[0]!); // a text has a first part
 
 /** Returns a text that says what blocks a run, and what to do about it. */
@@ -39,7 +39,7 @@ export function describeBlock({ because, by }: Block): string {
   }
 }
 
-/** Returns what blocked a run last; `undefined` if nothing ever did. */
+/** Returns the last block of a run; `undefined` if it was never blocked. */
 export async function lastBlock(store: Store, runKey: string): Promise<Block | undefined> {
   const data = await lastEventData(store, runKey, "held");
   return data === undefined ? undefined : JSON.parse(data) as Block; // written by `noteBlocked`
@@ -52,7 +52,7 @@ interface WriteSent {
   lists: string[];
 }
 
-/** Returns lines that say what to check and what to do; none if the run has no unresolved write. */
+/** Returns lines that say what to check and what to do; an empty list if the run has no unresolved write. */
 export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<string[]> {
   if (!isUnresolved(row)) return [];
   const steps = await unresolvedSteps(store, row.run_key);
@@ -70,7 +70,7 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
   const operations = [...new Set(sent.map(({ operation }) => operation))];
   const lists = [...new Set(sent.flatMap((each) => each.lists))];
   return [
-    `open: ${what}${operations.length === 0 ? "" : `, which sent ${operations.join(", ")}`}`,
+    `unresolved: ${what}${operations.length === 0 ? "" : `, which sent ${operations.join(", ")}`}`,
     `check the account for changes since ${showInstant(since)}: ${
       placesFor(sent.length === 0 ? undefined : lists)
     }, and in the broker's app`,
@@ -81,7 +81,7 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
   ];
 }
 
-/** Returns the lists to check: every list that shows a write if `lists` is `undefined`. */
+/** Returns which lists to check. If `lists` is `undefined`, names every list that shows writes. */
 function placesFor(lists: readonly string[] | undefined): string {
   if (lists === undefined) return whereToLook({}).replace(/^look /, "");
   const later = laterLists(lists);

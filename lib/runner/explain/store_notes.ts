@@ -1,6 +1,6 @@
 /**
- * Lists what the store knows against a recipe before it runs: schedules that the recipe no longer has, and runs that take
- * longer than the interval of their schedule.
+ * Lists problems of recipes that the store shows before they run: schedules that a recipe no longer has, and runs that
+ * take longer than the interval of their schedule.
  *
  * @module
  */

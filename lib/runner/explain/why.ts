@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000;
 
 export type { WhySubject };
 
-/** Up to this many runs of a day are described one by one; more are counted. */
+/** Up to this many runs of a day are described one by one; more runs are only counted. */
 const MOST_TOLD = 4;
 
 /** Returns what happened to a recipe on a day; the day is local to its exchange or zone. */
@@ -50,12 +50,12 @@ export async function why(
   );
 }
 
-/** Returns what the store knows of a recipe that is no longer in the folder; `undefined` if it knows nothing. */
+/** Returns what the store knows about a recipe that is no longer in the folder; `undefined` if it knows nothing. */
 export async function subjectOf(store: Store, name: string): Promise<WhySubject | undefined> {
   const specs = await specsOf(store, name);
   const kind = await lastClass(store, name);
   const known = specs.length > 0 || kind !== undefined;
-  // Written by `listSchedule`, from a schedule that was compiled.
+  // The store contains the JSON of compiled schedules.
   return known
     ? {
       name,
@@ -66,7 +66,7 @@ export async function subjectOf(store: Store, name: string): Promise<WhySubject 
     : undefined;
 }
 
-/** Returns the calendar days that a person set by hand and that the recipe depends on. */
+/** Returns which trading hours a person set by hand for the day, on the calendars that the recipe depends on. */
 function whatWasSet(calendars: Calendars, recipe: WhySubject, date: string): string[] {
   const mics = [...recipe.schedules.map((schedule) => calendarOf(recipe, schedule)), recipe.window?.mic];
   const set = new Set(

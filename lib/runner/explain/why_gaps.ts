@@ -19,10 +19,10 @@ import { shellHint } from "../../shell_words.ts";
 
 const DAY_MS = 86_400_000;
 
-/** A recipe, or what the store knows of a recipe whose file is missing. */
+/** A recipe, or what the store knows about a recipe whose file is missing. */
 export interface WhySubject extends Pick<CompiledRecipe, "name" | "schedules" | "window"> {
   class?: RecipeClass;
-  /** Only the store knows it. */
+  /** Set if only the store knows the recipe, because its file is missing. */
   isMissing?: true;
 }
 
@@ -76,7 +76,7 @@ export async function whyNothing(
   ];
 }
 
-/** Returns a note that the recipe is paused: the scheduler lists its slots as skipped until it is resumed. */
+/** Returns a note if the recipe is paused: the scheduler skips its slots until somebody resumes it. */
 async function pauseText(store: Store, { name }: WhySubject): Promise<string[]> {
   const why = await pauseOf(store, name);
   return why === undefined
@@ -160,7 +160,7 @@ class GapReasons {
     this.#zone = zone;
   }
 
-  /** Reads what the store knows of a schedule. */
+  /** Reads what the store knows about a schedule. */
   static async read(store: Store, { name }: WhySubject, schedule: CompiledSchedule): Promise<GapReasons> {
     const reasons = new GapReasons(zoneOf(schedule));
     await reasons.#read(store, name, schedule);
@@ -177,7 +177,7 @@ class GapReasons {
     });
   }
 
-  /** Returns the reason of one slot; `isOpen` is true if the scheduler may still write its row. */
+  /** Returns why one slot has no row; `isOpen` is true if a scheduler may still write the row. */
   of({ at }: Slot): { text: string; isOpen: boolean } {
     if (this.#prunedUntil !== undefined && at <= this.#prunedUntil) {
       const until = showTime(this.#prunedUntil, this.#zone);
@@ -197,7 +197,8 @@ class GapReasons {
         ? ""
         : ` (noticed at ${showTime(this.#missingAt, this.#zone)})`;
       return {
-        text: `the recipe's file is missing${since}; its slots resume from the moment the file is back`,
+        text:
+          `the recipe's file is missing${since}; once the file is back, the scheduler runs its slots from then on`,
         isOpen: false,
       };
     }
@@ -244,7 +245,7 @@ function nextOf(
   });
 }
 
-/** Returns what the calendar and the window of the recipe say about a future slot: whether it will wait or be skipped. */
+/** Returns whether a future slot will wait or be skipped, by the calendar and the window of the recipe. */
 function describeUpcomingSlot(
   calendars: Calendars,
   recipe: WhySubject,
@@ -288,12 +289,12 @@ const unitOf = (...at: number[]) =>
 const localOf = (at: number, zone: string) =>
   Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDateTime();
 
-/** Writes an instant as {@linkcode showTime} does, with seconds where a slot has some. */
+/** Formats an instant like {@linkcode showTime}, but with seconds if the instant has seconds. */
 function showSlot(at: number, zone: string): string {
   return `${localOf(at, zone).toString({ smallestUnit: unitOf(at) }).replace("T", " ")} ${zone}`;
 }
 
-/** Writes a span: `2025-12-22 05:56 to 05:59 UTC`. */
+/** Formats a span: `2025-12-22 05:56 to 05:59 UTC`. */
 function showSpan(from: number, to: number, zone: string): string {
   const [first, last] = [localOf(from, zone), localOf(to, zone)];
   const smallestUnit = unitOf(from, to);

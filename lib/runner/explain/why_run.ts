@@ -45,7 +45,7 @@ const failures: Readonly<Record<string, string>> = {
   unsafe: "writing was no longer safe",
 };
 
-/** Texts for why a run was cancelled, by the code of the reason. A reason without a code is a text already. */
+/** Texts for why a run was cancelled, by the code of the reason. Other reasons are shown as they are. */
 const cancellations: Readonly<Record<string, string>> = {
   stopped: "the person or program that started it stopped it",
   overlap: "another run of the recipe was running or about to start",
@@ -65,14 +65,14 @@ const kinds: Partial<Record<RunKind, string>> = {
   dry: "was run as a dry run",
 };
 
-/** Writes an instant for people: `2025-08-15 16:45 Asia/Hong_Kong`. */
+/** Formats an instant for people: `2025-08-15 16:45 Asia/Hong_Kong`. */
 export function showTime(at: number | null, zone: string): string {
   if (at === null) return "an unknown time";
   const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
   return `${local.toPlainDateTime().toString({ smallestUnit: "minute" }).replace("T", " ")} ${zone}`;
 }
 
-/** Writes a length of time for people: `2 h 10 min`. */
+/** Formats a length of time for people: `2 h 10 min`. */
 export function showLength(ms: number): string {
   const seconds = Math.round(Math.abs(ms) / 1000);
   if (seconds < 120) return `${seconds} s`;
@@ -203,7 +203,7 @@ async function outcomeOf(store: Store, row: RunRow, about: About): Promise<strin
 const begunText = ({ started_at }: RunRow, zone: string) =>
   started_at === null ? "" : `, after it had begun at ${showTime(started_at, zone)}`;
 
-/** Returns how many processes died while they ran this run; an empty text if none did. */
+/** Returns a text that says how many processes died while they ran this run; an empty text if none did. */
 function takenOver({ notes, zone }: About): string {
   const times = notes.filter(({ kind }) => kind === "recovered");
   const last = times.at(-1);
@@ -247,7 +247,7 @@ async function whySkipped(store: Store, row: RunRow, { notes, zone }: About): Pr
   return `: it was decided at ${showTime(row.finished_at, zone)}, ${showLength(late)} after it was due`;
 }
 
-/** Returns why no process has begun a due run, and what to type. Most often no scheduler is running. */
+/** Returns why no process has begun a due run, and which command to run. Most often no scheduler is running. */
 async function whyNobody(store: Store, row: RunRow, about: About): Promise<string[]> {
   const left = whoLeft(about);
   if (isStarterOnly(row)) {
@@ -285,7 +285,7 @@ async function whyNoScheduler(
   return now - seen > 5 * 60_000 ? `no scheduler has run since ${showTime(seen, zone)}` : undefined;
 }
 
-/** Returns how the run had ended before it was run again; an empty text if it was not. */
+/** Returns how the run had ended before it was run again; an empty text if it was not run again. */
 function beforehand(notes: About["notes"]): string {
   const again = notes.findLastIndex(({ kind }) => kind === "reopened");
   if (again < 0) return "";

@@ -1,5 +1,5 @@
 /**
- * Sends a notice by the step that its recipe names for it.
+ * Sends a notice by running the step that its recipe declares for that channel.
  *
  * @module
  */
@@ -58,7 +58,7 @@ export async function noticeChannel(
   };
 }
 
-/** The run that a notice reports, and which notice and channel of the recipe it is. */
+/** A notice to send: the run that it reports, and its place among the notices and channels of the recipe. */
 interface NoticeSending {
   recipe: CompiledRecipe;
   scope: RunScope;

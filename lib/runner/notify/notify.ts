@@ -1,6 +1,6 @@
 /**
- * Queues and sends notices to people. A notice is queued in the transaction that it reports, with one row for each
- * channel, and tried again until it is sent or given up.
+ * Queues and sends notices to people. The transaction that ends a run also queues its notices, one row for each channel.
+ * Each row is tried again until it is sent or given up.
  *
  * @module
  */
@@ -50,7 +50,7 @@ export interface NoticeEvent {
   /** Which notice of the recipe, counted from 1. */
   notice: number;
   channel: string;
-  /** `failed` is tried again at `nextTryAt`; `given-up` only after `hsgate notices --send`. */
+  /** A `failed` notice is tried again at `nextTryAt`, a `given-up` notice only after `hsgate notices --send`. */
   state: "sent" | "failed" | "given-up";
   tries: number;
   /** Why it was not sent. */
@@ -69,7 +69,7 @@ const CHANNEL_TIMEOUT_MS = 20_000;
 const MOST_AT_ONCE = 4;
 /** Maximum number of notices that one pass reads from the store. */
 const MOST_TAKEN = 200;
-/** A longer reason is cut. */
+/** Maximum length of a recorded error; a longer text is cut. */
 const LONGEST_ERROR = 500;
 
 const occasions: Partial<Record<RunState, "success" | "failure" | "skip">> = {
@@ -131,7 +131,7 @@ export async function queueNotices(
 interface DeliveryOptions {
   store: Store;
   machine: Pick<Machine, "now" | "setTimer">;
-  /** Returns the channel of a notice; `undefined` if this process does not know it and another one may. */
+  /** Returns the channel of a notice; `undefined` if only another process may know the channel. */
   channelOf(notice: Notice): Channel | undefined | Promise<Channel | undefined>;
   /** Removes secrets from a text. */
   redact?(text: string): string;
@@ -151,7 +151,7 @@ export class NoticeDelivery {
     this.#options = options;
   }
 
-  /** Starts no further delivery; resolves when nothing is being sent. */
+  /** Stops starting deliveries; resolves when nothing is being sent. */
   async end(): Promise<void> {
     this.#isEnding = true;
     await Promise.allSettled(this.#delivering);
@@ -208,7 +208,7 @@ export class NoticeDelivery {
     return sent;
   }
 
-  /** Tries once, unless another process is trying; returns whether it was sent. */
+  /** Tries once to send a notice, unless another process is trying; returns whether this try succeeded. */
   async #try(row: StoredNotice, send: Channel): Promise<boolean> {
     const { store, machine } = this.#options;
     const { dedupe_key: key, tries } = row;
@@ -270,7 +270,7 @@ export class NoticeDelivery {
 }
 
 /**
- * Sends by a channel within its time limit; ignores the result of a channel that answers later.
+ * Sends a notice by a channel within the time limit; ignores what the channel answers later.
  *
  * @throws {Error} When the channel takes longer than 20 seconds.
  */

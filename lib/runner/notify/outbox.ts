@@ -35,7 +35,7 @@ export interface NoticeRow {
   createdAt?: number;
   sentAt?: number;
   givenUpAt?: number;
-  /** When it is tried again; absent if it is not. */
+  /** When the notice is tried again; absent if it is not tried again. */
   nextTryAt?: number;
 }
 
@@ -44,11 +44,11 @@ export async function noticesOf(store: Store, runKey: string): Promise<NoticeRow
   return (await noticeRowsOf(store, runKey)).map(rowOf);
 }
 
-/** Selects notices. */
+/** Which unsent notices to list. */
 interface UnsentOptions {
-  /** Leaves out those that were not tried yet. */
+  /** Omits notices that were not tried yet. */
   failedOnly?: boolean;
-  /** Only those of this recipe. */
+  /** Selects only the notices of this recipe. */
   recipe?: string;
   /** Maximum number of rows. @default 1000 */
   limit?: number;
@@ -88,14 +88,14 @@ export function unsentText({ failed, givenUp }: UnsentCount): string | undefined
   return `${what}${given}: "hsgate notices" lists them and sends them again`;
 }
 
-/** Makes notices due now, also those that were given up, by the keys of their rows. */
+/** Makes unsent notices due now, even if they were given up. Takes the keys of their rows. */
 export async function retryNotices(store: Store, keys: readonly string[], now: number): Promise<void> {
   await store.transaction(async () => {
     for (const key of keys) await makeDue(store, key, now);
   });
 }
 
-/** Deletes notices that were not sent, by the keys of their rows. An event of each run records the reason. */
+/** Deletes unsent notices. Takes the keys of their rows. An event of each run records who dismissed the notice. */
 export async function dismissNotices(
   store: Store,
   keys: readonly string[],

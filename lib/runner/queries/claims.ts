@@ -1,6 +1,6 @@
 /**
- * Reads and writes who has what: the claims of runs, why a run may not be claimed, and leases by name. A lease has one holder until it expires; the
- * fence number distinguishes holders.
+ * Reads and writes the claims of runs, the blocks of due runs, and leases by name. A lease has one holder until it
+ * expires; its fence number increases with each new holder.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { hasEvent } from "./events.ts";
 import type { Store } from "../../store/store.ts";
 import { type RunRow, type RunState, starterOnlyKinds } from "./runs.ts";
 
-/** A run that is due, as far as claiming it needs it. */
+/** The columns of a due run that claiming needs. */
 export type ClaimableRun = Pick<RunRow, "run_key" | "recipe" | "kind" | "class" | "due_at" | "deadline_at">;
 
 /**
@@ -24,7 +24,7 @@ export async function duePage(
     after?: Pick<RunRow, "due_at" | "run_key">;
   },
 ): Promise<ClaimableRun[]> {
-  // SQLite prepares a statement again each time that its limit is a value.
+  // The limit is part of the text: SQLite would prepare the statement again each time if the limit were a parameter.
   return await store.all(
     `select run_key, recipe, kind, class, due_at, deadline_at from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}
       and (due_at, run_key) > (?, ?) order by due_at, run_key limit ${most}`,
@@ -34,7 +34,7 @@ export async function duePage(
   );
 }
 
-/** Returns when a scheduler has to check again: whether a run is due now, and when the next one is due. */
+/** Returns whether a run is due now that a scheduler may begin, and when the next such run becomes due. */
 export async function nextDue(
   store: Store,
   now: number,
@@ -57,8 +57,8 @@ export async function firstLeaseEnd(store: Store): Promise<number | undefined> {
 }
 
 /**
- * Reserves a due manual run for this process until an instant, or extends the reservation. Returns whether this process
- * has it. A run that has just been created or made due again is not reserved.
+ * Reserves a due manual run for this process until an instant, or extends the reservation. Returns `false` if another
+ * process has reserved the run. A run that was just created or made due again has no reservation yet.
  */
 export async function reserveRun(
   store: Store,
@@ -122,7 +122,7 @@ export async function isHeldBy(
   ) !== undefined;
 }
 
-/** Extends the lease of a run. Returns whether a cancel was requested; `undefined` if another process has the run. */
+/** Extends the lease of a run. Returns the request to cancel it, if any; `undefined` if another process has the run. */
 export async function renewRun(
   store: Store,
   { runKey, holder, fence }: RunHolder,
@@ -154,7 +154,7 @@ export async function closeRun(
   );
 }
 
-/** Returns runs whose lease has expired. */
+/** Returns runs whose lease or reservation has expired. */
 export async function expiredRuns(store: Store, now: number): Promise<RunRow[]> {
   return await store.all(
     `select * from run where lease_until < ? and (state = 'running'
@@ -195,13 +195,13 @@ export async function resolveRun(
   ) === 1;
 }
 
-/** Returns the runs whose outcome the order journal may know. */
+/** Returns the keys of runs that wait for the outcome of an interrupted write. */
 export async function runsToRecover(store: Store): Promise<string[]> {
   return (await store.all<{ run_key: string }>("select run_key from run where state = 'waiting_recovery'"))
     .map(({ run_key }) => run_key);
 }
 
-/** Returns a run of a recipe that is running. */
+/** Returns the key of a running run of a recipe; `undefined` if none is running. */
 export async function runningOf(store: Store, recipe: string): Promise<string | undefined> {
   return (await store.get<{ run_key: string }>(
     "select run_key from run where recipe = ? and state = 'running' limit 1",
@@ -217,7 +217,7 @@ export async function isCatchingUp(store: Store, recipe: string): Promise<boolea
   ) !== undefined;
 }
 
-/** Returns the run whose writes on the account are unresolved. */
+/** Returns the oldest run whose writes on the account are unresolved. */
 export async function unresolvedOn(store: Store, account: string): Promise<string | undefined> {
   return (await store.get<{ run_key: string }>(
     `select run_key from run where class = 'write' and state in ('waiting_recovery', 'unknown')
@@ -226,7 +226,7 @@ export async function unresolvedOn(store: Store, account: string): Promise<strin
   ))?.run_key;
 }
 
-/** Returns the run that is writing on an account. */
+/** Returns the running run that may write on an account; `undefined` if there is none. */
 export async function writingOn(store: Store, account: string): Promise<string | undefined> {
   return (await store.get<{ run_key: string }>(
     "select run_key from run where class = 'write' and state = 'running' and account = ? limit 1",
@@ -245,8 +245,8 @@ export interface Block {
 }
 
 /**
- * Records that a due run is blocked, once for each cause; returns whether the cause is new. `why` reads the record after
- * the run was skipped.
+ * Records that a due run is blocked, once for each cause; returns whether the cause is new. `hsgate why` shows the record
+ * even after the run was skipped.
  */
 export async function noteBlocked(
   store: Store,
@@ -263,7 +263,7 @@ export async function noteBlocked(
   return true;
 }
 
-/** Returns the block reason of a due run; `undefined` if no block was found. */
+/** Returns the block reason in the `reason` column of a due run; `undefined` if the column contains none. */
 export function blockReasonOf(reason: string | null): BlockReason | undefined {
   // Written by `noteBlocked`.
   return reason?.startsWith("held:") ? reason.slice("held:".length) as BlockReason : undefined;
@@ -295,7 +295,7 @@ export async function takeLease(
   ))?.fence;
 }
 
-/** Extends a lease that is still held. */
+/** Extends a lease; returns `false` if the holder has lost it. */
 export async function renewLease(
   store: Store,
   { name, holder, until }: Omit<LeaseRequest, "now">,
@@ -319,7 +319,7 @@ export async function leaseHolder(store: Store, name: string, now: number): Prom
     ?.holder;
 }
 
-/** Returns a hold, even if it has expired; `undefined` if it was ended. */
+/** Returns a hold, which is a lease that blocks a login. Returns it even if it has expired; `undefined` if it was ended. */
 export async function findHold(
   store: Store,
   name: string,

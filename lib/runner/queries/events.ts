@@ -5,7 +5,7 @@
  */
 import { rowsValue, type Store } from "../../store/store.ts";
 
-/** An event as the store holds it; its data is JSON. */
+/** The row of an event; its data is JSON. */
 interface EventRow {
   at: number;
   kind: string;
@@ -83,7 +83,7 @@ export async function hasEventSince(
   ) !== undefined;
 }
 
-/** Matches the data of events that begin with the name of a recipe. */
+/** Returns a pattern for `like` that matches event data whose first field is the name of a recipe. */
 const aboutRecipe = (recipe: string) => `{"recipe":${JSON.stringify(recipe).replaceAll(/[!%_]/g, "!$&")},%`;
 
 /** Returns when a recipe was paused last; `undefined` if it never was. */
@@ -94,7 +94,7 @@ export async function lastPauseAt(store: Store, recipe: string): Promise<number 
   ))?.at ?? undefined;
 }
 
-/** Returns the last time that a recipe was paused up to an instant. */
+/** Returns the event of a recipe's last pause up to an instant. */
 export async function pauseBefore(
   store: Store,
   recipe: string,
@@ -117,7 +117,7 @@ export async function lastMissingAt(store: Store, recipe: string): Promise<numbe
   ))?.at;
 }
 
-/** Returns what explains that a schedule has no row for a slot, oldest first, of all schedules. */
+/** Returns the events that explain why a schedule has no row for a slot; of all schedules, oldest first. */
 export async function scheduleBeginnings(store: Store): Promise<EventRow[]> {
   return await store.all(
     `select at, kind, data from event where run_key is null
@@ -139,10 +139,10 @@ export async function clockJumps(
   );
 }
 
-/** How much a line of a log matters, least first. */
+/** Levels of log lines, the least important first. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 
-/** How much a line matters. */
+/** Level of a log line. */
 export type LogLevel = typeof logLevels[number];
 
 /** A line of a run's log. */

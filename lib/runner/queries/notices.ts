@@ -5,7 +5,7 @@
  */
 import type { Store } from "../../store/store.ts";
 
-/** A notice by one channel as the store holds it. */
+/** The row of a notice, which is sent by one channel. */
 export interface StoredNotice {
   /** Two notices with the same key are the same notice. */
   dedupe_key: string;
@@ -40,7 +40,7 @@ export async function insertNotice(
 
 /** Returns due notices, up to a limit. */
 export async function dueNotices(store: Store, now: number, most: number): Promise<StoredNotice[]> {
-  // A limit that is no value, as in `duePage`.
+  // The limit is part of the text for the same reason as in `duePage`.
   return await store.all(
     `select * from outbox where sent_at is null and given_up_at is null and next_try <= ?
       order by next_try limit ${most}`,
@@ -56,7 +56,7 @@ export async function queuedNotices(store: Store): Promise<{ notice: string; cha
   );
 }
 
-/** Counts the start of a try; returns whether this process may make it, because no other process has started one. */
+/** Records the start of a try to send a notice. Returns `false` if another process has started that try. */
 export async function beginTry(
   store: Store,
   { dedupe_key, tries }: Pick<StoredNotice, "dedupe_key" | "tries">,
@@ -113,7 +113,7 @@ export async function countUnsentRows(store: Store): Promise<{ failed: number; g
   ) ?? { failed: 0, given_up: 0 };
 }
 
-/** Makes a notice that was not sent due again, given up or not. */
+/** Makes an unsent notice due again, even if it was given up. */
 export async function makeDue(store: Store, key: string, now: number): Promise<void> {
   // The first try queued the fallbacks, so `tries` stays at least 1.
   await store.run(

@@ -47,11 +47,11 @@ interface PrunedPart extends Pruned {
 }
 
 const DAY_MS = 86_400_000;
-/** The newest runs of each recipe stay, however old they are. */
+/** This many newest runs of each recipe are kept, however old they are. */
 const NEWEST = 10;
 /** Recipes whose runs are counted in one batch. */
 const COUNTED = 100;
-/** Maximum number of runs that are removed after a run: more than it adds, and few enough to take only milliseconds. */
+/** Maximum number of runs that {@linkcode pruneSome} removes. One run adds fewer, and this takes only milliseconds. */
 const SOME = 50;
 
 /** Runs that have ended and that nothing waits for. Writes with an unknown outcome are not among these states. */
@@ -220,7 +220,7 @@ export class Pruner {
   }
 }
 
-/** Removes one batch after a run. If the store is busy, the batch is left to the next run. */
+/** Removes one batch after a run. If the store is busy or cannot be reached, the next run removes the batch. */
 export async function pruneSome(
   store: Store,
   { keep, now }: { keep: Retention; now: number },

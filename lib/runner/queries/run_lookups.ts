@@ -1,5 +1,5 @@
 /**
- * Looks up runs for what explains them: neighbours of a slot, days, durations and counts.
+ * Looks up runs for explanations and lists: neighbours of a slot, runs of a day, newest runs, and counts.
  *
  * @module
  */
@@ -50,7 +50,7 @@ export async function newerRun(
   ))?.run_key;
 }
 
-/** Returns the runs of a recipe that belong to a session, or whose slot lies between two instants, oldest slot first. */
+/** Returns the runs of a recipe that belong to a session, or whose slot is between two instants, oldest slot first. */
 export async function runsOfDay(
   store: Store,
   recipe: string,

@@ -8,7 +8,7 @@ import type { RecipeClass } from "../../recipes/compiled.ts";
 import type { RunSlot } from "../../recipes/step_context.ts";
 import { rowsValue, type Store } from "../../store/store.ts";
 
-/** Why a slot was skipped: a closed list. */
+/** Why a slot was skipped; there are no other reasons. */
 export type SkipReason =
   | "misfire"
   | "superseded"
@@ -65,7 +65,7 @@ export interface RunRow {
   round: number;
   fence: number;
   holder: string | null;
-  /** The account that the run acts on, once it was claimed. */
+  /** The account that the run acts on; null until the run is claimed. */
   account: string | null;
   lease_until: number | null;
   cancel_asked: string | null;
@@ -168,7 +168,7 @@ const newRow = (run: NewRun, now: number) => [
   run.state === "skipped" ? now : undefined,
 ];
 
-/** Inserts the rows whose keys do not exist, and returns the keys that are new. Within a transaction. */
+/** Inserts the rows whose keys do not exist, and returns the keys that are new. Call it within a transaction. */
 export async function insertRuns(store: Store, runs: readonly NewRun[], now: number): Promise<Set<string>> {
   if (runs.length === 0) return new Set();
   const rows = rowsValue(runs.map((run) => newRow(run, now)));
@@ -195,7 +195,7 @@ export async function findRuns(store: Store, runKeys: readonly string[]): Promis
   );
 }
 
-/** Skips runs that have not begun, and returns the keys of those that were still waiting. Within a transaction. */
+/** Skips runs that have not begun, and returns the keys of those that were still waiting. Call it within a transaction. */
 export async function skipRuns(
   store: Store,
   runKeys: readonly string[],
@@ -258,7 +258,10 @@ interface Reopening {
   now: number;
 }
 
-/** Makes a due run a run of this kind, which ignores deadline, lateness and jitter. Only for runs that do not write. */
+/**
+ * Changes the kind of a due run, makes it due now, and removes its deadline. Changes no run that writes. Returns whether
+ * it changed the run.
+ */
 export async function convertDueRun(
   store: Store,
   { runKey, kind, freshRound, now }: Reopening,
@@ -277,7 +280,10 @@ export async function convertDueRun(
   return taken;
 }
 
-/** Makes a run that has ended due again. It keeps its steps; a fresh round runs all of them again. */
+/**
+ * Makes a run due again that has ended or waits for approval. Without a fresh round, successful steps keep their outputs.
+ * Changes no run that writes. Returns whether it changed the run.
+ */
 export async function reopenRun(
   store: Store,
   { runKey, kind, freshRound, now }: Reopening,
@@ -295,7 +301,7 @@ export async function reopenRun(
   return reopened;
 }
 
-/** A run that is due, as far as decisions about it need it. */
+/** The columns of a due run that decisions about it need. */
 export type DueRun = Pick<
   RunRow,
   "run_key" | "recipe" | "schedule_id" | "kind" | "due_at" | "deadline_at" | "reason" | "trace_id"
@@ -316,7 +322,7 @@ export async function runningRecipes(store: Store): Promise<Set<string>> {
   return new Set(rows.map(({ recipe }) => recipe));
 }
 
-/** Returns the first run with unresolved writes of each recipe. */
+/** Returns, by recipe, the oldest run whose writes are unresolved. */
 export async function unresolvedRuns(store: Store): Promise<Map<string, string>> {
   const rows = await store.all<{ recipe: string; run_key: string; slot_at: number }>(
     `select recipe, run_key, slot_at from run where class = 'write' and state in ('waiting_recovery', 'unknown')`,
@@ -334,7 +340,7 @@ export async function tracesOf(store: Store, runKeys: readonly string[]): Promis
   return new Map(rows.map(({ run_key, trace_id }) => [run_key, trace_id]));
 }
 
-/** Returns the due runs of a recipe: only those of its schedules, or all. */
+/** Returns the keys of a recipe's due runs: only those of its schedules, or all. */
 export async function dueKeysOf(
   store: Store,
   recipe: string,
@@ -368,7 +374,7 @@ export async function makeCatchUps(store: Store, runKeys: readonly string[]): Pr
   );
 }
 
-/** Queues missed runs for approval. Within a transaction. */
+/** Queues missed runs for approval. Call it within a transaction. */
 export async function queueForApproval(
   store: Store,
   runs: readonly { runKey: string; recipe: string }[],
@@ -417,7 +423,7 @@ export async function setTrace(
   await store.run("update run set trace_id = ?, span_id = ? where run_key = ?", traceId, spanId, runKey);
 }
 
-/** Reasons of skipped slots that another schedule of the recipe may name again. */
+/** Skip reasons after which another schedule of the recipe may still run the same instant. */
 const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] satisfies SkipReason[];
 
 /**
@@ -431,11 +437,11 @@ export async function isNamedTwice(
   return (await namersOf(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
 }
 
-/** Returns whether a slot that is listed counts when another schedule of the recipe names the same instant. */
+/** Returns whether a listed slot keeps other schedules of its recipe from running the same instant. */
 export const isNamed = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
   !(state === "skipped" && leftOut.includes(reason ?? ""));
 
-/** Returns the schedules that have a run of the recipe for the same instant as one of these slots. */
+/** Returns the schedules that have a run for the same recipe and instant as one of these slots. */
 export async function namersOf(
   store: Store,
   slots: readonly Pick<NewRun, "recipe" | "slotAt">[],

@@ -8,7 +8,7 @@ import { rowsValue, type Store } from "../../store/store.ts";
 /** Pause reason of a recipe whose file is missing; the recipe continues when the file is back. */
 export const RECIPE_MISSING = "the recipe's file is missing";
 
-/** A schedule as the store holds it. */
+/** The row of a schedule. */
 export interface ScheduleRow {
   recipe: string;
   schedule_id: string;
@@ -16,7 +16,7 @@ export interface ScheduleRow {
   watermark: number;
   paused_reason: string | null;
   updated_at: number;
-  /** The file that the recipe was served from last. */
+  /** The file that the recipe was last loaded from. */
   file: string | null;
 }
 
@@ -38,7 +38,7 @@ export interface ScheduleName {
 const namesValue = (schedules: readonly ScheduleName[]) =>
   rowsValue(schedules.map(({ recipe, id }) => [recipe, id]));
 
-/** Returns the rows of schedules; one that has no row is left out. */
+/** Returns the rows of schedules; omits schedules without a row. */
 export async function findSchedules(
   store: Store,
   schedules: readonly ScheduleName[],
@@ -172,7 +172,10 @@ export async function pausedSchedules(store: Store): Promise<Map<string, string>
   );
 }
 
-/** Pauses the schedules of a recipe that no person has paused, and returns how many. */
+/**
+ * Pauses the schedules of a recipe that are not paused yet, or only because the file is missing. Returns how many it
+ * paused.
+ */
 export async function pauseSchedules(store: Store, recipe: string, why: string): Promise<number> {
   return await store.run(
     "update schedule set paused_reason = ? where recipe = ? and (paused_reason is null or paused_reason = ?)",
@@ -187,7 +190,7 @@ export async function resumeSchedules(store: Store, recipe: string): Promise<voi
   await store.run("update schedule set paused_reason = null where recipe = ?", recipe);
 }
 
-/** Pauses the schedules of a recipe whose file is missing; those that a person paused keep their reason. */
+/** Pauses the schedules of a recipe whose file is missing; schedules that are already paused keep their reason. */
 export async function pauseAsMissing(store: Store, recipe: string): Promise<void> {
   await store.run(
     "update schedule set paused_reason = ? where recipe = ? and paused_reason is null",

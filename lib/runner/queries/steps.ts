@@ -11,7 +11,7 @@ import type { StepState } from "../../recipes/engine.ts";
 import { stepKeyOf } from "../../recipes/step_context.ts";
 import { findRun } from "./runs.ts";
 
-/** An attempt at a step as the store holds it. */
+/** The row of an attempt at a step. */
 interface StepRow {
   run_key: string;
   step_id: string;
@@ -48,8 +48,8 @@ interface Attempt {
 }
 
 /**
- * Records that an attempt begins. For a write step this is the intent, and fails if the step has one already. The write
- * counts as a write of its account; {@linkcode Store.mark} must follow before it is sent.
+ * Records that an attempt begins. For a write step the row is the intent to write; a second intent for the same step
+ * fails. Also counts the write on its account: call {@linkcode Store.mark} before the write is sent.
  */
 export async function beginAttempt(
   store: Store,
@@ -75,7 +75,10 @@ export async function beginAttempt(
   });
 }
 
-/** Counts a write in the transaction that begins it. {@linkcode Store.mark} then records it outside of the store. */
+/**
+ * Counts a write of an account. Call it in the transaction that records the intent; {@linkcode Store.mark} then records
+ * the write outside of the store.
+ */
 export async function countWrite(
   store: Store,
   { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
@@ -290,7 +293,7 @@ export async function unusualAttempts(
   );
 }
 
-/** Returns the newest output of a recipe's successful runs that says how long a login is valid, with its slot. */
+/** Returns the newest output with `holdsUntil`, the end of a login, among a recipe's successful runs, and its slot. */
 export async function lastLoginOutput(
   store: Store,
   recipe: string,
@@ -302,7 +305,7 @@ export async function lastLoginOutput(
   );
 }
 
-/** A file of a run as the store holds it. */
+/** The row of a file that a run wrote. */
 interface ArtifactRow {
   dataset: string;
   revision: number;

@@ -13,7 +13,7 @@ import { type Mark, readMark, sizeOf, whyCutOff, whyOlder, whyUnmarked } from ".
 import { skipRun } from "./runs.ts";
 import { copyStore } from "./store_copy.ts";
 
-/** Rules for every store, each with a statement that counts the rows that break it. */
+/** Rules for the rows of every store. Each has a statement that counts the rows that break the rule. */
 const rules: readonly { rule: string; sql: string }[] = [
   {
     rule: "a run that ended has an end time",
@@ -47,8 +47,8 @@ const rules: readonly { rule: string; sql: string }[] = [
 ];
 
 /**
- * Returns what is wrong with the file of a store; an empty list if nothing is. A damaged file, or one that is not a
- * store, is only read, and so is its mark.
+ * Returns what is wrong with the file of a store; an empty list if nothing is wrong. Writes neither to the mark nor to a
+ * file that is damaged or not a store.
  */
 export async function verifyStoreFile(path: string): Promise<string[]> {
   try {
@@ -125,7 +125,7 @@ export async function verifyStore(store: Store): Promise<string[]> {
  */
 export async function backupStore(store: Store, path: string): Promise<void> {
   if (exists(path)) {
-    throw new StoreError(`Cannot write the backup "${path}": there is a file of that name`, {
+    throw new StoreError(`Cannot write the backup "${path}": a file of that name exists already`, {
       code: "file-exists",
     });
   }
@@ -153,7 +153,8 @@ async function copyToFile(store: Store, path: string): Promise<void> {
 }
 
 /**
- * Returns the error of a backup that could not be written; it names the target, unless the store itself is the cause.
+ * Returns the error for a backup that could not be written. If the store itself is the cause, returns its error
+ * unchanged.
  */
 function notWritten(path: string, error: unknown): unknown {
   if (damageOf(error) !== undefined || isBusy(error)) return error;
@@ -180,8 +181,8 @@ interface Acceptance {
 }
 
 /**
- * Accepts a store that lacks writes of its mark: writes a new mark. Schedules start from now, so that no write that was
- * sent is sent again; writes that wait are skipped, and those that were running become unknown.
+ * Accepts a store that lacks writes of its mark, and writes a new mark. So that no write is sent twice, schedules start
+ * from now, waiting writes are skipped, and the outcome of running writes becomes unknown.
  *
  * @returns What is lost; `undefined` if the store lacks nothing.
  * @throws {StoreError} If the file is cut off and cannot be used at all.

@@ -1,6 +1,5 @@
 /**
- * Warns at the end of a run, once and in time: runs take longer than the time to the next slot, or a login is about to
- * expire.
+ * Warns at the end of a run that runs take longer than the time to the next slot, or that a login is about to expire.
  *
  * @module
  */
@@ -13,12 +12,12 @@ import { eachSlot } from "../schedule/slots.ts";
 import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 
-/** So many slow runs in a row lead to a warning. */
+/** This many slow runs in a row lead to a warning. */
 const IN_A_ROW = 3;
 /** How far ahead the next slot is searched. */
 const LOOK_AHEAD_MS = 35 * 86_400_000;
 
-/** How long the last run took, and how long it may take. */
+/** How long the last run of a slow schedule took, and the time to the next slot. */
 interface Slowness {
   recipe: string;
   schedule: string;
@@ -29,7 +28,8 @@ interface Slowness {
 /**
  * Returns how slow a schedule is, if each of its last three runs took longer than the time to the next slot.
  *
- * @returns `isNew` is true only for the third slow run, so that the warning comes once; `undefined` if it is not slow.
+ * @returns `isNew` is true only for the third slow run in a row, so that people are warned once. `undefined` if the
+ * schedule is not slow.
  */
 export async function slownessOf(
   store: Store,
@@ -61,7 +61,7 @@ function periodAt(calendars: Calendars, schedule: CompiledSchedule, at: number):
   return value === undefined ? Infinity : value.at - at;
 }
 
-/** Records the third slow run in a row, and returns a warning. Within the transaction that ends the run. */
+/** Records the third slow run in a row, and returns a warning. Call it in the transaction that ends the run. */
 export async function noteSlowness(
   store: Store,
   calendars: Calendars,
@@ -77,7 +77,7 @@ export async function noteSlowness(
   return tellSlowness(slow);
 }
 
-/** Returns a text for people. */
+/** Returns a warning that says how slow a schedule is. */
 export function tellSlowness({ schedule, tookMs, periodMs }: Slowness): string {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
   return `schedule "${schedule}" is too slow: ${IN_A_ROW} runs in a row took longer than the time to the next slot (${
@@ -86,7 +86,7 @@ export function tellSlowness({ schedule, tookMs, periodMs }: Slowness): string {
 }
 
 /**
- * Records, after a failed query, that a login expires before the query after the next, and returns a warning. Within
+ * Records, after a failed query, that a login expires before the query after the next, and returns a warning. Call it in
  * the transaction that ends the run.
  */
 export async function noteLoginEnd(
@@ -103,7 +103,7 @@ export async function noteLoginEnd(
   const { holdsUntil } = JSON.parse(last.output) as { holdsUntil: string };
   const endsAt = Date.parse(holdsUntil);
   const periodMs = periodAfter(calendars, recipe, row, now);
-  // If the next query fails too, the login expires before the one after it.
+  // If the next query also fails, the login expires before the query after that.
   if (endsAt - now > 1.5 * periodMs) return undefined;
   if (await hasEventSince(store, { recipe: recipe.name, kind: "login_expiring", slotAfter: last.slot_at })) {
     return undefined;

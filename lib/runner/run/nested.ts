@@ -18,7 +18,7 @@ import { addManualRun } from "../schedule/starts.ts";
 import { dayOf } from "../../recipes/step_context.ts";
 import { lastAttempts } from "../queries/steps.ts";
 
-/** What running a recipe within another one needs. */
+/** What running a recipe as a step of another recipe needs. */
 interface NestedOptions {
   recipes: Recipes;
   deps: RunDeps;
@@ -59,7 +59,7 @@ export async function runNested(
     machine.now(),
     async () => await claimNested(recipe, { id, params, outer }, { ...deps, claimer }),
   );
-  let state: string = claim as string; // unless it was claimed
+  let state: string = claim as string; // replaced below if `claim` is a claim
   if (typeof claim !== "string") {
     const within = outer && outerRecipe && dayOf(outerRecipe, slotOf(outer), deps.within);
     const innerDeps = { ...deps, ...within !== undefined && { within } };
@@ -87,8 +87,8 @@ export async function runNested(
 }
 
 /**
- * Returns the id of an inner run: the outer run, the step, a hash of the call, and how often the step made that call. A
- * step that continues after a stop therefore finds its own inner runs again.
+ * Returns the id of an inner run: the outer run, the step, a hash of the call, and how often the step made that call. So
+ * a step that continues after a stop finds its inner runs again.
  */
 function nestedId(
   { runKey, step, calls }: CallingStep,
@@ -105,7 +105,10 @@ function nestedId(
 
 const isEmpty = (params: object) => Object.keys(params).length === 0;
 
-/** Writes the row of an inner run if it has none, and claims it. Returns the claim, why it was refused, or how it ended. */
+/**
+ * Writes the row of an inner run if it has none, and claims the run. Returns the claim, why the run cannot be claimed, or
+ * how it has ended already.
+ */
 async function claimNested(
   recipe: CompiledRecipe,
   { id, params, outer }: { id: string; params: Readonly<Record<string, unknown>>; outer?: RunRow },
@@ -127,13 +130,13 @@ async function claimNested(
   // The outer run's holder also holds its inner runs. So a running inner row belongs to a process that has lost both.
   let state = row.state === "running" ? await recoverRun(store, row, now) : row.state;
   if (state === "failed" || state === "cancelled") {
-    // The outer run failed in this inner run, so it resumes here.
+    // The outer run is resumed, so it continues this inner run where that ended.
     await reopenRun(store, { runKey, kind: "manual", freshRound: false, now });
     state = "due";
   }
   if (state !== "due") return { runKey, claim: state };
   const claim = await claimRun(store, recipe, runKey, claimer, now);
-  // No other process may run it.
+  // No other process may run the inner run later.
   if (typeof claim === "string") await cancelDue(store, runKey, claim, now);
   return { runKey, claim };
 }

@@ -20,7 +20,7 @@ interface RunEventHead {
   recipe: string;
   /** 32 hex digits, the same for every line of the run. */
   traceId: string;
-  /** The span of the run or of the step, 16 hex digits; absent when nothing is traced. */
+  /** The span of the run or of the step, 16 hex digits; absent when the run is not traced. */
   spanId?: string;
   /** Epoch milliseconds. */
   at: number;
@@ -172,9 +172,9 @@ export const matters = (level: LogLevel, least: LogLevel): boolean =>
 export const MOST_LINES = 1_000;
 /** Maximum number of lines of a run, once only warnings and errors are kept. */
 const MOST_SEVERE_LINES = 1_200;
-/** A longer line is cut. */
+/** Maximum length of a line; a longer line is cut. */
 const MOST_CHARACTERS = 2_000;
-/** The log keeps a line of a step's progress this often, and the last line. */
+/** The log keeps a progress line of a step at most this often. It always keeps the last progress line. */
 const PROGRESS_EVERY_MS = 10_000;
 
 /** Writes the log of one run. */
@@ -214,7 +214,7 @@ export class RunLog {
       this.add({ at, level: "info", step, text: `${text}${place}` });
     } else if (event.type === "step-retry") {
       const { at, step, waitMs, error } = event;
-      this.add({ at, level: "warn", step, text: `again in ${waitMs / 1000} s: ${error}` });
+      this.add({ at, level: "warn", step, text: `trying again in ${waitMs / 1000} s: ${error}` });
     }
   }
 

@@ -38,10 +38,10 @@ import { RunReport } from "./report.ts";
 import { whyNoWrites } from "../claims/claims.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
 
-/** Wait before a locked store is tried again. */
+/** Wait before a store that is locked or cannot be reached is tried again. */
 const ASK_STORE_MS = 1_000;
 
-/** A write was not sent: its window has closed, or writing is not safe. */
+/** A write was not sent: its window has closed, writing is not safe, or the store could not record it. */
 class WriteWithheldError extends BrokerError {
   override readonly name: string = "WriteWithheldError";
 }
@@ -57,7 +57,10 @@ export async function executeRun(
   return await new Execution(recipe, { claim, row, deps, stop }).execute();
 }
 
-/** Does work in the store again if the connection was lost and nothing of it was kept: no order waits for tomorrow. */
+/**
+ * Does work in the store, and does it again if the connection was lost and nothing was saved. A short restart of the
+ * database must not keep an order from being sent.
+ */
 async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -182,7 +185,7 @@ class Execution {
           await beginAttempt(store, claim, { ...attempt, round }, machine.now())
         ),
       end: async (attempt, end) => {
-        const now = machine.now(); // when the step ended, however long the store takes
+        const now = machine.now(); // the end of the step, even if the store takes long
         await this.#whenFree(async () =>
           await endAttempt(store, claim, { ...attempt, round }, { ...end, now })
         );
@@ -191,18 +194,21 @@ class Execution {
         await this.#whenFree(async () =>
           await skipStep(store, claim, { ...attempt, round }, reason, machine.now())
         ),
-      // From here on, the mark shows if the store loses this write.
+      // From now on, the mark shows if the store has lost this write.
       beforeWriteStep: async () => await store.mark(),
-      // Before the write itself, so that a person knows where to look after a crash.
+      // Recorded before the write is sent, so that a person knows where to look after a crash.
       beforeSend: async ({ id: step }, { operation, lists }) => {
         try {
           await onceMore(() => store.event(machine.now(), WRITE_SENT, { step, operation, lists }, runKey));
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
-          throw new WriteWithheldError(`Cannot write now: the store could not keep it first (${reason})`, {
-            code: "store",
-            cause: error,
-          });
+          throw new WriteWithheldError(
+            `Cannot write now: the store could not record the write first (${reason})`,
+            {
+              code: "store",
+              cause: error,
+            },
+          );
         }
       },
       artifact: async ({ id: step }, file) => {
@@ -227,7 +233,10 @@ class Execution {
     throw new WriteWithheldError(`Cannot write now: ${reason}`, { code: this.#withheld ?? "unsafe" });
   }
 
-  /** Checks again what was checked when the run began, because earlier reads may have taken long. */
+  /**
+   * Returns why no write may be sent now; `undefined` if it may be sent. Repeats checks of the run's start, because
+   * earlier steps may have taken long.
+   */
   async #whyNoWrite(): Promise<string | undefined> {
     const { store, machine } = this.#deps;
     const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, machine.now());
@@ -238,8 +247,8 @@ class Execution {
   }
 
   /**
-   * Runs work in the store. While another process keeps the store locked, this tries again until the lease is lost, so
-   * that the result of a step, such as an order, is not forgotten.
+   * Runs work in the store. While the store is locked or cannot be reached, tries again until the lease is lost, so that
+   * the result of a step, such as an order, is recorded.
    */
   async #whenFree<T>(work: () => T | Promise<T>): Promise<T> {
     for (;;) {
@@ -260,7 +269,7 @@ class Execution {
       await endRun(store, this.#claim, { state, reason, now });
       if (this.#takenOver) await this.#holdLogin(now);
       const refused = await this.#noteRefusedLogin(state, now);
-      // The person who stopped it needs no warning.
+      // A run that continues later needs no warning yet, and a person who stopped a run needs none.
       if (state === "due" || (state === "cancelled" && reason === "stopped")) return [];
       const row = (await findRun(store, this.#row.run_key))!; // it is still there
       const found = [
@@ -283,13 +292,16 @@ class Execution {
     return this.#ended({ state, reason });
   }
 
-  /** Keeps what an error of a call says about the login, even if the step continues after it. */
+  /** Remembers what an error of a call says about the login, even if the step catches the error. */
   #noteLogin(error: unknown): void {
     if (error instanceof DisplacedError) this.#takenOver = true;
     this.#loginRefusal ??= loginRefusalIn(error);
   }
 
-  /** Blocks a refused login for every process of the store; returns a warning. */
+  /**
+   * Blocks a refused login for every process of the store, and returns a warning. Pauses the recipe after a wrong
+   * password. After a run without a refusal, clears earlier refusals.
+   */
   async #noteRefusedLogin(state: RunOutcome["state"], now: number): Promise<string | undefined> {
     const { store, machine, passwordMarkOf } = this.#deps;
     const account = this.#row.account ?? "default";
@@ -308,7 +320,7 @@ class Execution {
     return told;
   }
 
-  /** Blocks a login that was taken over: the next run would log in again and take it back. */
+  /** Blocks a login that was taken over, and pauses the recipe: its next run would log in and take the login back. */
   async #holdLogin(now: number): Promise<void> {
     const { store } = this.#deps;
     await holdLogin(store, { account: this.#row.account ?? "default", runKey: this.#row.run_key, now });
@@ -316,7 +328,7 @@ class Execution {
     await pauseRecipe(store, name, { why: LOGIN_TAKEN_OVER, now, schedules });
   }
 
-  /** Ends the run without writing to its row, which belongs to another process; warns of what this run had sent. */
+  /** Ends the run without writing to its row, because another process has it. Warns which writes this run had sent. */
   #lost(): RunOutcome {
     const guards = [...this.#engine.guards];
     const sent = guards.filter(([, guard]) => guard.sent.length > 0)
@@ -347,7 +359,7 @@ export interface RunOutcome {
   reason?: string;
 }
 
-/** What is known at the end of a run. */
+/** What decides how a run ended. */
 export interface Ending {
   /** Steps that were reached, by their ids. */
   states: ReadonlyMap<string, StepState | PlannedState>;

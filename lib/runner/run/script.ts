@@ -22,14 +22,14 @@ import { shellHint } from "../../shell_words.ts";
 export interface ScriptOptions {
   deps: RunDeps;
   claimer: Claimer;
-  /** How long to wait for the account or for an earlier run, once it is due. @default 0 */
+  /** How long a due run waits for the account or for an earlier run. @default 0 */
   patienceMs?: number;
   stop?: AbortSignal;
   /** Called once for each reason to wait: the run is not due yet, or it is blocked. */
   onWait?(wait: { runKey: string; untilAt: number; reason: Refusal }): void | Promise<void>;
 }
 
-/** The result: how the run ended now, how it had ended before, or why it could not begin. */
+/** The result of a start: how the run ended now, how it had ended before, or why it could not begin. */
 export interface ScriptResult {
   runKey: string;
   /** Whether this call ran it. */
@@ -40,13 +40,13 @@ export interface ScriptResult {
 }
 
 const ASK_MS = 500;
-/** Refusals that waiting does not end: a person may have to act. */
+/** Refusals after which the caller does not wait, because a person may have to act. */
 const needsPerson: readonly Refusal[] = ["recovery", "unsafe", "displaced", "password", "login"];
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Runs a run by its key. Waits if jitter or a window delays the run; does nothing if another process runs it. A manual run
- * that cannot begin or is stopped is cancelled, and no process runs it later.
+ * Runs a run by its key. Waits if jitter or a window delays the run; does nothing if another process runs it. Cancels a
+ * manual run that cannot begin or that is stopped; no process runs it later.
  */
 export async function runByKey(
   recipe: CompiledRecipe,
@@ -148,7 +148,7 @@ export async function runLatestSlot(
   if (row === undefined) return undefined;
   const result = await runByKey(recipe, row.run_key, options);
   if (result.outcome.state === "refused" && recipe.class === "write") {
-    // Slots must not queue up behind a block that a person has to resolve.
+    // Otherwise slots would queue up behind a block that only a person can end.
     const recipes = new Map([[recipe.name, recipe]]);
     await store.transaction(async () => await decideOverlaps(store, recipes, machine.now()));
   }
@@ -162,7 +162,7 @@ export async function runManual(
     /** Part of the key; a ULID, so that keys sort by time. */
     id: string;
     params?: Readonly<Record<string, unknown>>;
-    /** Not begun after this, epoch milliseconds. */
+    /** Last instant at which the run may begin, epoch milliseconds. */
     deadlineAt?: number;
   },
 ): Promise<ScriptResult> {

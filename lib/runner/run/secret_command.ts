@@ -9,7 +9,7 @@ import { orAborted } from "../../time.ts";
 export interface SecretCommandLimits {
   /** Longest time until the command has ended, milliseconds. @default 30000 */
   timeoutMs?: number;
-  /** Maximum number of bytes that it may print. @default 65536 */
+  /** Maximum number of bytes that the command may print. @default 65536 */
   mostBytes?: number;
   /** Aborting it ends the command and every process that the command started. */
   signal?: AbortSignal;
@@ -22,7 +22,7 @@ const MOST_BYTES = 64 * 1024;
  * Resolves to the output of a command, without white space at its end. The command gets no input. Afterwards its whole
  * process group is killed. No error contains the output.
  *
- * @throws {TypeError} When it does not start, does not end in time, prints too much, or fails.
+ * @throws {TypeError} When the command does not start, does not end in time, prints too much, or fails.
  */
 export async function secretOfCommand(
   name: string,
@@ -45,7 +45,7 @@ export async function secretOfCommand(
   const late = AbortSignal.timeout(timeoutMs);
   const end = signal === undefined ? late : AbortSignal.any([signal, late]);
   const reader = child.stdout.getReader();
-  // Processes that the command left running would keep its output open.
+  // Processes that the command started and left running would keep its output open.
   child.status.then(() => endGroup(child));
   try {
     const text = await orAborted(readAll(reader, mostBytes), end);
@@ -86,7 +86,7 @@ function endGroup(child: Deno.ChildProcess): void {
     try {
       end();
     } catch {
-      // It has ended, or the system has no process groups; then the process itself is killed next.
+      // The process has ended, or the system has no process groups; then the next call kills the process itself.
     }
   }
 }

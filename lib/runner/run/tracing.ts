@@ -1,6 +1,6 @@
 /**
- * Records spans of runs and steps with OpenTelemetry. The caller passes a tracer, for example the one of Deno, which needs
- * no package. No span contains a parameter, an output or the text of an error.
+ * Records spans of runs and steps with OpenTelemetry. The caller passes a tracer; the tracer of Deno needs no package. No
+ * span contains a parameter, an output or the text of an error.
  *
  * @module
  */
@@ -50,7 +50,7 @@ export interface OpenSpan {
   readonly ids?: SpanIds;
   /** Records an event without a duration. */
   event(name: string, attributes: Attributes): void;
-  /** Records how it ended; every state other than `ok`, `skipped` and `due` is an error. */
+  /** Records how the run or step ended; every state other than `ok`, `skipped` and `due` is an error. */
   outcome(state: string, attributes?: Attributes): void;
 }
 
@@ -83,13 +83,13 @@ export interface StepAbout {
   attempt: number;
 }
 
-/** Where OpenTelemetry keeps the span of a context. */
+/** The key under which OpenTelemetry keeps the span of a context. */
 const SPAN = Symbol.for("OpenTelemetry Context Key SPAN");
 const ERROR = 2;
 const SAMPLED = 1;
 const fine = ["ok", "skipped", "due"];
 
-/** Makes a tracer of runs. */
+/** Returns a tracer of runs that records to OpenTelemetry. */
 export function traceRuns({ tracer, active }: Telemetry): RunTracer {
   const within = async <T>(
     name: string,

@@ -44,7 +44,7 @@ interface BackfillOptions extends StartOptions {
 
 /** A slot that a backfill would run. */
 export interface BackfillSlot {
-  /** The day that it belongs to. */
+  /** The day that the slot belongs to. */
   day: string;
   run: NewRun;
   /** State of its row now; absent if there is no row. */
@@ -54,7 +54,7 @@ export interface BackfillSlot {
 /** Plan of a backfill. */
 export interface BackfillPlan {
   slots: BackfillSlot[];
-  /** Slots that stay as they are, by the state of their row. */
+  /** Slots that stay as they are, with the state of their row. */
   left: { day: string; runKey: string; state: RunState; reason?: string }[];
   /** Days without a slot, and why. */
   none: { day: string; why: string }[];
@@ -147,7 +147,7 @@ async function refusePast(
   if (why !== undefined) throw new TypeError(`Cannot backfill "${recipe.name}" for ${day}: ${why}`);
 }
 
-/** Returns the steps whose outputs a run keeps when it resumes where it ended. */
+/** Returns the successful steps of a run, whose outputs a resumed run keeps. */
 async function doneSteps(
   store: Store,
   runKey: string,
@@ -163,7 +163,7 @@ function isWanted(row: RunRow, mode: BackfillMode): boolean {
   return reopens[mode].includes(row.state) && row.reason !== "duplicate_slot";
 }
 
-/** Makes a slot of a plan due. Returns whether it is due now: another process may have run it meanwhile. */
+/** Makes a slot of a plan due. Returns `false` if another process has run the slot meanwhile. */
 export async function openSlot(
   store: Store,
   { run }: BackfillSlot,
@@ -171,7 +171,7 @@ export async function openSlot(
 ): Promise<boolean> {
   return await store.transaction(async () => {
     if (await insertRun(store, { ...run, dueAt: now }, now)) return true;
-    const row = (await findRun(store, run.runKey))!; // it is there, or it would have been written
+    const row = (await findRun(store, run.runKey))!; // the insert failed because this row exists
     if (row.state === "due" && row.kind === "backfill") return true;
     return isWanted(row, mode) &&
       await reopenRun(store, { runKey: run.runKey, kind: "backfill", freshRound: mode === "all", now });
@@ -254,7 +254,7 @@ function whyNone(calendars: Calendars, recipe: CompiledRecipe, day: string): str
     if (found === "weekend") return "a weekend";
     if (found === "holiday") return "a holiday";
   }
-  return "no schedule has a slot on it, or the slot is in the future";
+  return "no schedule has a slot on that day, or the slot is in the future";
 }
 
 /**
@@ -284,7 +284,7 @@ export async function rerun(
     if (isUnresolved(row)) {
       throw new TypeError(
         `Cannot run "${runKey}" again: a write is never repeated, and the outcome of this one is unknown; ` +
-          `"runs show" of it says where to look, then: hsgate resolve ${
+          `"hsgate runs show ${shellHint(runKey)}" says where to look; then run: hsgate resolve ${
             shellHint(runKey)
           } ok|failed --because "what you checked"`,
       );
@@ -300,7 +300,7 @@ export async function rerun(
     const past = recipe === undefined ? undefined : whyPastSlot(calendars, recipe, row, now, done);
     if (past !== undefined) throw new TypeError(`Cannot run "${runKey}" again: ${past}`);
     const kind = row.kind === "manual" ? "manual" : "backfill";
-    // A run that a stop or a dead process gave back is due already: convert it, so that no other process waits for it.
+    // A run that was stopped, or whose process died, is due already. As a backfill it is due at once, without a deadline.
     return row.state === "due"
       ? await convertDueRun(store, { runKey, kind, freshRound, now })
       : await reopenRun(store, { runKey, kind, freshRound, now });

@@ -10,7 +10,7 @@ import type { RunEvent } from "../run/report.ts";
 import { runId } from "./plan_run.ts";
 import type { SchedulerEvent } from "./scheduler.ts";
 
-/** Kinds of pings; `success` of the scheduler itself means that it is alive. */
+/** Kinds of pings; for the scheduler itself, `success` means that it is alive. */
 type PingKind = "start" | "success" | "fail";
 
 /** What pinging needs. */
@@ -175,7 +175,7 @@ export class Pinger {
         const status = await post(address, AbortSignal.any([timeout.signal, this.#stop.signal]));
         if (status >= 200 && status < 300) return undefined;
         why = `it answered ${status}`;
-        // The service does not know the check or refuses it: a retry would get the same answer.
+        // The service does not know the check or rejects the ping: a retry would get the same answer.
         if (status >= 400 && status < 500 && status !== 429) return why;
       } catch {
         why = timeout.signal.aborted ? "it took too long" : "it cannot be reached";
@@ -194,7 +194,7 @@ export class Pinger {
   }
 }
 
-/** Redacts the address and its path: anybody who knows the path can ping. */
+/** Makes the redactor hide the address and its path, because anybody who knows the path can ping. */
 function addAddress(redactor: Redactor, url: string): void {
   redactor.add(url);
   const path = new URL(url).pathname.replace(/^\/+|\/+$/g, "");

@@ -36,7 +36,7 @@ export interface ListingOptions {
 /**
  * Writes the new slots of schedules and returns their rows. Call it within a transaction.
  *
- * However many schedules there are, the store is asked a few times only.
+ * The number of queries is small and does not grow with the number of unchanged schedules.
  */
 export async function listSchedules(
   store: Store,
@@ -125,19 +125,19 @@ async function writeRuns(store: Store, runs: readonly NewRun[], now: number): Pr
   const added = await insertRuns(store, runs, now);
   const written: NewRun[] = [];
   for (const run of runs) {
-    // Of two slots with the same key, the first has the row.
+    // If two slots have the same key, the first slot has the row.
     if (added.delete(run.runKey)) written.push(run);
     else await recordKeyCollision(store, run, now);
   }
   return written;
 }
 
-/** Marks each due slot as skipped for which another schedule of its recipe has a run. */
+/** Marks a due slot as skipped if another schedule of its recipe has a run for the same instant. */
 async function skipDuplicates(store: Store, runs: readonly NewRun[]): Promise<void> {
   const instantOf = ({ recipe, slotAt }: Pick<NewRun, "recipe" | "slotAt">) => `${recipe}/${slotAt}`;
   const namers = Map.groupBy(await namersOf(store, runs.filter(({ state }) => state === "due")), instantOf);
   const groups = Map.groupBy(runs, instantOf);
-  // A slot that is in the store already counts as it is there, not as it is planned here.
+  // If the store has a row for a slot, the state of that row counts, not the state that is planned here.
   const shared = [...groups.values()].filter((group) => group.length > 1).flat();
   const taken = await keysTaken(store, shared.map(({ runKey }) => runKey));
   for (const [instant, group] of groups) {
@@ -160,7 +160,7 @@ export async function collidingSlot(
   return at === slotAt ? undefined : at;
 }
 
-/** Records that a slot gets no run because its key belongs to another slot. Within the transaction that listed it. */
+/** Records that a slot gets no run because another slot has its key. Call it in the transaction that lists the slot. */
 export async function recordKeyCollision(
   store: Store,
   run: Pick<NewRun, "runKey" | "slotAt">,

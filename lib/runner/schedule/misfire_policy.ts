@@ -26,7 +26,7 @@ interface WaitingRun {
   deadlineAt?: number;
 }
 
-/** The decision about a waiting run. A run that stays as it is has no verdict. */
+/** The decision about a waiting run. There is none for a run that stays as it is. */
 type Verdict =
   | { runKey: string; action: "catchup" }
   | { runKey: string; action: "ask" }
@@ -52,7 +52,7 @@ export function decideLateRuns(
   const verdicts = skip(expired, "deadline");
   if (action === "skip") return [...verdicts, ...skip(late, "misfire")];
   if (action === "ask") return [...verdicts, ...late.map(({ runKey }) => ({ runKey, action }))];
-  // A run that is on time is newer than every late one.
+  // `latest` keeps no late run if a run is on time, because that run is newer than every late run.
   const most = action === "all" ? max : late.length < alive.length ? 0 : 1;
   const kept = most === 0 ? [] : late.slice(-most);
   const rest = late.slice(0, late.length - kept.length);
@@ -83,7 +83,7 @@ interface LateDecisions {
   waiting: DueRun[];
 }
 
-/** Decides about late runs, runs past their deadline, and runs that were not approved in time. Within a transaction. */
+/** Decides about late runs, runs past their deadline, and runs that were not approved in time. Call it within a transaction. */
 export async function applyMisfirePolicy(
   store: Store,
   recipes: Recipes,
@@ -149,7 +149,7 @@ function decideSchedule(recipe: CompiledRecipe, rows: readonly DueRun[], now: nu
 /**
  * Decides about runs that are due while an earlier run of the same recipe is running or has an unresolved write. At most
  * one run of a recipe that writes waits for a block to end; otherwise orders would go out for every slot that has passed.
- * Within a transaction.
+ * Call it within a transaction.
  *
  * @param due The runs that are due. By default they are read from the store.
  */

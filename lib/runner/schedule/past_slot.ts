@@ -1,5 +1,6 @@
 /**
- * Finds, before a run begins, steps that would be refused because they read data as of now and the day of the slot is over.
+ * Finds steps that a run could not execute because they read data as of now and the day of its slot is over. Used before
+ * the run begins.
  *
  * @module
  */
@@ -59,7 +60,7 @@ export interface LateReads {
 }
 
 const DAY_MS = 86_400_000;
-/** Covers every weekday, and two Mondays. */
+/** Days that are checked: one of each weekday, and today's weekday once more. */
 const LOOKED_AT_DAYS = 8;
 
 /** Returns the schedules of a recipe that may refuse a step that reads as of now; this depends on the misfire policy. */
@@ -96,8 +97,8 @@ function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number)
 }
 
 /**
- * Returns a day's slots that matter: the last is the nearest to the end; the first after an open may still belong to
- * the day before.
+ * Returns the slots of a day that need a check. The last slot has the least time left on its day. The first slot after
+ * the open may still belong to the previous session.
  */
 function slotsToLookAt(
   calendars: Calendars,
@@ -135,7 +136,7 @@ function lateness(
   if (why !== undefined) return { slotAt: slot.at, why };
   const { action, graceMs } = recipe.misfire;
   const untilMissed = action === "skip" ? dueAt + graceMs : Infinity;
-  // A newer slot takes its place.
+  // With `latest`, the run must begin before the next slot replaces this one.
   const untilNext = action === "latest" ? nextAfter(calendars, schedule, slot.at) - 1 : Infinity;
   const latest = Math.min(deadlineAt, untilMissed, untilNext);
   // Without a bound, a run may begin after its day has ended.

@@ -1,6 +1,6 @@
 /**
- * Plans runs: their keys, when they are due, when their window is open, their deadline, or why they are skipped. Two starts
- * with the same key are one run.
+ * Plans runs: their keys, due times, windows and deadlines, or why they are skipped. Two starts with the same key are one
+ * run.
  *
  * @module
  */
@@ -20,9 +20,9 @@ interface PlanRunOptions {
 }
 
 /**
- * Returns the row of a slot. With a window, the run is due when the window opens, and its end is a deadline. On a day
- * that the calendar does not cover or only projects, a recipe that writes is skipped; a recipe that reads runs, and its
- * row says that the day is assumed.
+ * Returns the row of a slot. With a window, the run is not due before the window opens, and the end of the window is a
+ * deadline. On a day that the calendar does not cover or only projects, a recipe that writes is skipped. A recipe that
+ * reads runs on such a day, and its row says that the day is assumed.
  */
 export function planRun(
   calendars: Calendars,
@@ -135,7 +135,7 @@ export function whyOutside(
   return now > window.until ? `its window closed at ${showInstant(window.until)}` : undefined;
 }
 
-/** Returns the key of a slot's run: `eod/s1/2025-08-15`. It omits the recipe's text, so that an edit runs no slot again. */
+/** Returns the key of a slot's run: `eod/s1/2025-08-15`. An edit of the recipe does not change it, so no slot runs twice. */
 export function runKeyOf(recipe: string, schedule: CompiledSchedule, slot: Slot): string {
   return `${recipe}/${schedule.id}/${slot.key}`;
 }

@@ -55,7 +55,7 @@ export class RecipeSet {
 
   /**
    * Replaces the set. Pauses recipes that the new set lacks, unless another process serves them from another file;
-   * resumes recipes that are back. Within a transaction.
+   * resumes recipes that are back. Call it within a transaction.
    *
    * @returns Names of the missing recipes.
    */
@@ -85,21 +85,21 @@ export interface Served {
   fileOf(recipe: CompiledRecipe): string;
 }
 
-/** Records from which file each recipe is served that was just read. Within a transaction. */
+/** Records the files of recipes that were just read. Call it within a transaction. */
 export async function noteFreshFiles(store: Store, recipes: Named, served: Served): Promise<void> {
   await noteFiles(store, recipes, { served, isFresh: true, rows: await allSchedules(store) });
 }
 
-/** A recipe that no scheduler has listed for this long is served by no process, because each lists once a minute. */
+/** No process serves a recipe that was not listed for this long, because each scheduler lists its recipes every minute. */
 const QUIET_MS = 3 * 60_000;
 
 type Named = ReadonlyMap<string, CompiledRecipe>;
 
 /**
- * Records from which file each recipe is served. Within a transaction.
+ * Records from which file each recipe is served. Call it within a transaction.
  *
  * @param isFresh Whether the recipes were just read. Otherwise the records of other processes are kept.
- * @param rows All schedules as the store holds them.
+ * @param rows The rows of all schedules.
  */
 export async function noteFiles(
   store: Store,
@@ -119,7 +119,7 @@ export async function noteFiles(
   await noteServedFiles(store, changed);
 }
 
-/** Pauses recipes that were served from these paths and are missing now; returns their names. Within a transaction. */
+/** Pauses recipes that were served from these paths and are missing now; returns their names. Call it within a transaction. */
 export async function pauseMissing(
   store: Store,
   recipes: Named,
@@ -132,7 +132,7 @@ export async function pauseMissing(
   return missing.map(({ recipe }) => recipe);
 }
 
-/** Pauses a recipe until its file is back, and skips its due runs that have not begun. Within a transaction. */
+/** Pauses a recipe until its file is back, and skips its due runs that have not begun. Call it within a transaction. */
 async function pauseOne(store: Store, recipe: string, now: number): Promise<void> {
   await pauseAsMissing(store, recipe);
   for (const runKey of await dueKeysOf(store, recipe, "all")) await skipRun(store, runKey, "paused", now);
@@ -149,7 +149,7 @@ async function isServedFromAnotherFile(
   return file !== undefined && file !== fileOf(recipe);
 }
 
-/** Resumes, from now, recipes whose files are back. Within a transaction. */
+/** Resumes, from now, recipes whose files are back. Call it within a transaction. */
 export async function resumeReturned(store: Store, recipes: Named, now: number): Promise<void> {
   const missing = await missingSchedules(store);
   for (const { recipe, schedule_id: schedule } of missing) {

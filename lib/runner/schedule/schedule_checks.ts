@@ -21,7 +21,7 @@ interface ClockChangeSlot {
   runsAt: number[];
 }
 
-/** Returns the slots at a change of the schedule's clock, in some months after an instant, oldest first. */
+/** Returns the times of a schedule that clock changes skip or repeat in the next `months`, oldest first. */
 export function clockChangeSlots(
   calendars: Calendars,
   schedule: CompiledSchedule,
@@ -97,7 +97,7 @@ function namedTimes(
   const times: Temporal.PlainDateTime[] = [];
   const [begin, end] = [from, to].map((each) => each.toZonedDateTime("UTC").epochMilliseconds) as [
     number,
-    number, // two came in
+    number, // a list of two stays a list of two
   ];
   for (let next = pattern.nextRun(new Date(begin - 1000)); next !== null && next.getTime() < end;) {
     times.push(
@@ -136,7 +136,7 @@ const LOOKED_AT_MS = 400 * DAY_MS;
 
 /**
  * Counts the future days on which a schedule can run, by the rules of the runner. Days without a slot and days that the
- * calendar does not cover are not counted. Returns nothing for a recipe without a window: all its slots can run.
+ * calendar does not cover are not counted. Returns an empty list for a recipe without a window: all its slots can run.
  */
 export function runnableDaysOf(calendars: Calendars, recipe: CompiledRecipe, now: number): RunnableDays[] {
   const { window } = recipe;

@@ -50,7 +50,7 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
 
 /** An event of the scheduler itself, distinguished by `type`. Events of runs are separate. */
 export type SchedulerEvent =
-  & { /** Of the run that it is about. */ traceId?: string }
+  & { /** Trace of the run that the event is about. */ traceId?: string }
   & (
     | { type: "tick"; at: number; listed: number; tookMs: number; full: boolean }
     | ({ type: "skipped"; at: number } & Skipped)
@@ -65,9 +65,9 @@ export type SchedulerEvent =
   );
 
 const DAY_MS = 86_400_000;
-/** Runs that are removed at a time: a few milliseconds. */
+/** Number of runs that one batch removes; this takes a few milliseconds. */
 const PRUNE_AT_A_TIME = 200;
-/** How often in one pass: what the recipes of one store add in a minute goes in a minute. */
+/** Maximum number of batches in one pass, so that pruning keeps up with the runs that a store gains in a minute. */
 const PRUNE_PARTS = 10;
 const PRUNE_EVERY_MS = 3_600_000;
 /** While passes fail for the same reason, such as a full disk, the error is reported this often. */
@@ -281,7 +281,7 @@ export class Scheduler implements AsyncDisposable {
       waitMs = await this.#untilNext();
       this.#failing = undefined;
     } catch (error) {
-      // The cursors have passed slots whose rows the store did not keep.
+      // The cursors are past slots whose rows the store has not saved.
       this.#mustLookAtAll = true;
       await this.#tellError(error);
     }

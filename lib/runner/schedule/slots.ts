@@ -31,7 +31,7 @@ export interface Slot {
   at: number;
   /** Last part of the run key: the session's date, or the instant in UTC. */
   key: string;
-  /** Date of the session that it belongs to, local to the exchange. */
+  /** Date of the session that the slot belongs to, local to the exchange. */
   session?: string;
   /** Why the slot is not run. */
   skipped?: "holiday" | "half_day";
@@ -189,7 +189,7 @@ function* gatedSlots(
   }
 }
 
-/** Keeps recent results, because schedules that are alike are asked about the same instants. */
+/** Keeps recent results, because similar schedules need the same instants. */
 class Recent<Key, Value> {
   readonly #values = new Map<Key, Value>();
   readonly #most: number;
@@ -213,7 +213,7 @@ const dates = new Recent<string, string>(1_000);
 /** The date after a date. */
 const nextDates = new Recent<string, string>(1_000);
 
-/** A pattern, and the times that followed the last instants that it was asked about; `Infinity` if none did. */
+/** A cron pattern, and the next time after each recent instant; `Infinity` if there is no next time. */
 interface Pattern {
   cron: Cron;
   next: Recent<number, number>;
@@ -315,14 +315,14 @@ export class ScheduleCursor {
     return this.#next;
   }
 
-  /** Looks ahead from an instant. */
+  /** Finds the next slot after an instant. */
   lookFrom(calendars: Calendars, base: number): void {
     this.#base = base;
     const { value } = eachSlot(calendars, this.schedule, base, base + LOOK_AHEAD_MS).next();
     this.#next = value?.at ?? base + LOOK_AHEAD_MS;
   }
 
-  /** Lists the slots after the watermark up to now, no more than the lookback holds. */
+  /** Lists the slots after the watermark up to now that are within the look-back. */
   list(calendars: Calendars, watermark: number, now: number, lookbackMs: number): Listed {
     if (now <= watermark || (watermark >= this.#base && now < this.#next)) {
       return { slots: [], passedOver: 0 };

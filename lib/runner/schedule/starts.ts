@@ -37,7 +37,7 @@ export interface StartOptions {
 /**
  * Writes the row of a run without a slot, and returns its key. A run that writes must be within its window.
  *
- * @throws {TypeError} When the recipe writes and its window is not open, or not known.
+ * @throws {TypeError} When the recipe writes and its window is not open or not known.
  */
 export async function addManualRun(
   store: Store,
@@ -49,11 +49,11 @@ export async function addManualRun(
       id: string;
       params?: Readonly<Record<string, unknown>>;
       kind?: "manual" | "dry";
-      /** Not begun after this, epoch milliseconds. */
+      /** Last instant at which the run may begin, epoch milliseconds. */
       deadlineAt?: number;
       /** The instant that the run is for, epoch milliseconds. @default now */
       slotAt?: number;
-      /** The session that it is for. @default that of the slot */
+      /** Date of the session that the run is for. @default the session of `slotAt` */
       businessDay?: string;
     },
 ): Promise<string> {

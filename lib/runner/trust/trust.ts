@@ -38,22 +38,22 @@ export interface Judgement {
   standing: Standing;
   /** Powers that need trust and do not have it; empty for a recipe that may run. */
   wanted: readonly Power[];
-  /** Why the file cannot be trusted: other users could write to one of the files. */
+  /** Which file cannot be trusted because other users could write to it, why, and what to do. */
   exposed?: string;
-  /** A program or a file of a secret that is not the trusted one. */
+  /** A program or a file of a secret whose content is not the trusted content. */
   changed?: string;
 }
 
 /** The trusted recipes of a user. Each call reads the record again. */
 export class Trust {
-  /** The record. */
+  /** The file with the records. */
   readonly file: TrustFile;
 
   constructor(file: TrustFile) {
     this.file = file;
   }
 
-  /** Finds the record. @throws {TrustError} If `HSGATE_TRUST_FILE` is a relative path. */
+  /** Finds the trust file of the user. @throws {TrustError} If `HSGATE_TRUST_FILE` is a relative path. */
   static of(env: (name: string) => string | undefined): Trust {
     return new Trust(TrustFile.of(env));
   }
@@ -72,7 +72,7 @@ export class Trust {
     return path === undefined ? undefined : (await this.records()).get(path);
   }
 
-  /** Compares a recipe's text and code with the trusted version, without compiling or running anything. */
+  /** Returns whether a recipe's text and code are the trusted version. Compiles and runs nothing. */
   async isUnchanged(file: string): Promise<boolean> {
     const record = await this.recordOf(file);
     if (record === undefined || await exposureOf(record, file) !== undefined) return false;
@@ -89,7 +89,7 @@ export class Trust {
     return record === undefined ? undefined : await exposureOf(record, file);
   }
 
-  /** Judges a compiled recipe. */
+  /** Returns whether a compiled recipe is trusted, and what is missing. */
   async judge(recipe: CompiledRecipe): Promise<Judgement> {
     const needed = powersOf(recipe).filter(({ needsTrust }) => needsTrust);
     if (needed.length === 0) return { standing: "plain", wanted: [] };
@@ -126,7 +126,7 @@ export class Trust {
     const found = await loadFile(file, {
       ...options,
       mayRunCode: (each) => each === file || this.isUnchanged(each),
-      // The file itself is never read instead: it may contain anything.
+      // Never reads the file itself in its place, because the file may have been changed since.
       codeOf: (each) => {
         const code = kept.get(each.href);
         if (code === undefined) throw refuseCode(each, "the record of its trust has no copy of it");
@@ -143,7 +143,7 @@ export class Trust {
   /**
    * Checks a secret's command or file again, right before its use.
    *
-   * @param files The recipes that name it; trust of one of them is enough.
+   * @param files The recipes that name the secret; trust of one of them is enough.
    * @throws {NamedFileError} If a program or a link in the folder was changed after it was trusted.
    */
   async checkSecret(origin: SecretOrigin, files: Iterable<string>): Promise<void> {
@@ -182,7 +182,7 @@ export class Trust {
   }
 }
 
-/** What trusting a recipe's file would record. */
+/** A recipe to trust, and the record that trusting it would write. */
 export interface TrustOffer {
   /** Absolute path of the recipe's file. */
   path: string;
@@ -192,8 +192,8 @@ export interface TrustOffer {
 }
 
 /**
- * Loads a recipe and the recipes that it runs, to show them before they are trusted. Loading runs their
- * TypeScript, in a process without any permission.
+ * Loads a recipe and the recipes that it runs, to show them before a person trusts them. Loading runs their TypeScript,
+ * in a process without any permission.
  *
  * @throws {RecipeError} If the recipe has a mistake.
  */
@@ -226,7 +226,7 @@ export async function offerTrust(
   return [...offers.values()];
 }
 
-/** Returns the files that a recipe names. @throws {TrustError} If one of them cannot be trusted. */
+/** Returns the programs and the files of secrets that a recipe names. @throws {TrustError} If one cannot be trusted. */
 async function trustable(recipe: CompiledRecipe): Promise<NamedFile[]> {
   try {
     for (const { permissions, place } of stepCodes(recipe)) await checkGranted(permissions, place);
@@ -256,7 +256,7 @@ async function filesOfOrigin(origin: SecretOrigin, file: string): Promise<NamedF
     : await filesOfCommand(origin.command, place);
 }
 
-/** Compares the contents of a recipe's programs with the trusted ones. */
+/** Returns whether the contents of a recipe's programs are the trusted contents. */
 async function areSamePrograms({ named = [] }: TrustRecord): Promise<boolean> {
   for (const each of named) {
     if (each.sha256 !== undefined && !await isSameProgram(each)) return false;
@@ -286,7 +286,7 @@ export function untrustedText(
     `(${powers}); check the file, then run "hsgate trust ${shellHint(file)}"`;
 }
 
-/** Returns all code of a recipe: its own if it is TypeScript, and that of its custom steps. */
+/** Returns all code of a recipe: the code of a TypeScript recipe, and the code of custom steps. */
 function codeOf(recipe: CompiledRecipe): (NonNullable<CompiledRecipe["code"]> | "unread")[] {
   const { code } = recipe;
   return [...code === undefined ? [] : [code], ...allSteps(recipe).flatMap(({ code }) => code ?? [])];
@@ -306,7 +306,7 @@ function hasCodeOf(recipe: CompiledRecipe, record: TrustRecord): boolean {
   return codeOf(recipe).every((code) => code !== "unread" && known.has(code.sha256));
 }
 
-/** Returns which file of a recipe others could write to or replace, why, and what to do; nothing if there is none. */
+/** Returns which file of a recipe others could write to or replace, why, and what to do; `undefined` if there is none. */
 async function exposureOf({ code }: Pick<TrustRecord, "code">, file: string): Promise<string | undefined> {
   const folder = new URL(".", fileUrl(file));
   const paths = code.flatMap(({ copies = [] }) =>
@@ -319,7 +319,7 @@ async function exposureOf({ code }: Pick<TrustRecord, "code">, file: string): Pr
   return undefined;
 }
 
-/** Returns whether the files of a recipe's code are those on record. */
+/** Returns whether the files of a recipe's code have the recorded contents. */
 async function hasSameCode({ code }: TrustRecord, file: string): Promise<boolean> {
   const folder = new URL(".", fileUrl(file));
   for (const { copies = [], sha256 } of code) {

@@ -1,6 +1,6 @@
 /**
- * Reads and writes the file in which a user records trust: of recipes, settings files, calendar files and stores. It is
- * outside every recipe folder.
+ * Reads and writes the file that records what a user trusts: recipes, settings files, calendar files and stores. This
+ * file is outside every recipe folder.
  *
  * @module
  */
@@ -20,13 +20,13 @@ export interface TrustRecord {
   /** SHA-256 of the recipe's text, in hex. */
   sha256: string;
   /**
-   * Code, each group of files with a SHA-256 over names and contents, in hex. The copies let a scheduler keep running
-   * this version; older records have none, and end with the next check.
+   * Groups of code files, each with a SHA-256 over names and contents, in hex. The copies let a scheduler keep running
+   * this version. Records of older programs have no copies, so their trust ends with the next check.
    */
   code: readonly { sha256: string; copies?: KeptCode }[];
-  /** Programs and files of secrets in the folder that it names; absent in older records. */
+  /** Programs and files of secrets in the recipe's folder that the recipe names; absent in older records. */
   named?: readonly NamedFile[];
-  /** Keys of the powers that were shown. */
+  /** Keys of the powers that the user saw and trusted. */
   powers: readonly string[];
   /** ISO 8601 in UTC. */
   trustedAt: string;
@@ -36,7 +36,7 @@ export interface TrustRecord {
 
 /** The record of a trusted settings file. */
 export interface SettingsRecord {
-  /** SHA-256 over the text of the file and of the files in its folder that it names, in hex. */
+  /** SHA-256 over the text of the file and over the files in its folder that the text names, in hex. */
   sha256: string;
   /** ISO 8601 in UTC. */
   trustedAt: string;
@@ -67,8 +67,8 @@ interface TrustRecords {
 }
 
 /**
- * Trust of a file: `plain` needs none, `trusted` is the trusted version, `changed` is another version of a
- * trusted file, and `unknown` was never trusted.
+ * Trust of a file: a `plain` file needs no trust, a `trusted` file is the trusted version, a `changed` file is another
+ * version, and an `unknown` file was never trusted.
  */
 export type Standing = "plain" | "trusted" | "changed" | "unknown";
 

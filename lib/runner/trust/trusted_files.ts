@@ -1,6 +1,6 @@
 /**
- * Checks which settings and calendar files may be used. A file that a program only finds in its working folder counts
- * only in the version that was trusted, or that this user wrote with a command.
+ * Checks which settings and calendar files may be used. If nobody named a file and the program found it in its working
+ * folder, the file must be a version that this user trusted or wrote with a command.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import type { SettingsRecord, Standing, TrustFile } from "./trust_file.ts";
 
 type ReadFile = SettingsSources["readFile"];
 
-/** The only settings file that is read without being named. */
+/** The only settings file that the program reads although nobody named it. */
 export const FOUND_SETTINGS = "hsgate.yaml";
 
 /** Returns whether a path is a link to a file outside its folder. Such a file is never trusted. */
@@ -24,7 +24,7 @@ export async function isLinkOut(path: string): Promise<boolean> {
   return folder !== undefined && file !== undefined && !isInside(folder, file);
 }
 
-/** Judges a settings file. @throws {TrustError} If others could have written the record. */
+/** Returns whether a settings file is trusted. @throws {TrustError} If others could have written the trust file. */
 export async function judgeSettings(
   asked: SettingsFileContent,
   trust: TrustFile,
@@ -48,14 +48,14 @@ export async function trustSettings(
   });
 }
 
-/** Judges the text of a calendar file. @throws {TrustError} If the record cannot be trusted. */
+/** Returns whether the text of a calendar file is trusted. @throws {TrustError} If others could have written the trust file. */
 export async function judgeCalendars(path: string, text: string, trust: TrustFile): Promise<Standing> {
   const record = (await trust.read()).calendars.get(await placeOf(path));
   if (record === undefined) return "unknown";
   return record.sha256 === await sha256(text) ? "trusted" : "changed";
 }
 
-/** Records the text of a calendar file. @throws {TrustError} If the record cannot be written. */
+/** Records trust of the text of a calendar file. @throws {TrustError} If the record cannot be written. */
 export async function trustCalendars(
   trust: TrustFile,
   { path, text, at }: { path: string; text: string; at: number },
@@ -86,7 +86,7 @@ export async function distrust(
   return removed;
 }
 
-/** Returns whether a recorded settings file is unchanged; `false` if it cannot be read. */
+/** Returns whether a recorded settings file is unchanged; `false` if the file cannot be read. */
 export async function isUnchanged(
   place: string,
   { sha256 }: SettingsRecord,
@@ -96,7 +96,7 @@ export async function isUnchanged(
     const asked = await inspectSettingsFile(place, readFile);
     return asked !== undefined && await digestOf(asked, readFile) === sha256;
   } catch {
-    return false; // a command that uses it gives the reason
+    return false; // a command that uses the file shows the reason
   }
 }
 
@@ -107,7 +107,8 @@ export async function placeOf(path: string): Promise<string> {
 }
 
 /**
- * Hashes the text and the files of its folder that it names. Files in other folders belong to the user and may change.
+ * Hashes a settings file and the files in its folder that it names. Files in other folders belong to the user and may
+ * change.
  */
 async function digestOf({ path, text, files }: SettingsFileContent, readFile: ReadFile): Promise<string> {
   const folder = folderOf(path);

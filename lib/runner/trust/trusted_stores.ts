@@ -1,6 +1,6 @@
 /**
- * Checks which stores may be used. Nobody else may be able to write a store. A store that a program only finds in its
- * working folder counts only if this user created it there, or trusted it there.
+ * Checks which stores may be used. No other user may be able to write to a store. If nobody named a store and the program
+ * found it in its working folder, this user must have created or trusted it there.
  *
  * @module
  */
@@ -13,7 +13,10 @@ import { BESIDE_STORE, storeIdIn } from "../../store/read_only.ts";
 import { TrustError, type TrustFile } from "./trust_file.ts";
 import { isLinkOut, placeOf } from "./trusted_files.ts";
 
-/** Returns why others could have written a store or the files next to it, and what to do. Opens none of them. */
+/**
+ * Returns why others could have written a store or the files next to it, and what to do; `undefined` if nobody could.
+ * Opens no file.
+ */
 export async function distrustOfStore(path: string): Promise<string | undefined> {
   return await distrustOfDatabase(markPath(path).slice(0, -".mark".length), BESIDE_STORE);
 }
@@ -21,7 +24,7 @@ export async function distrustOfStore(path: string): Promise<string | undefined>
 /**
  * Checks a store before it is opened.
  *
- * @param options `isFound` for a store that no user named: it must also be this user's own.
+ * @param options With `isFound`, for a store that nobody named: this user must have created or trusted it.
  * @returns Whether the store is to be created.
  * @throws {TrustError} If others could have written the store, or somebody else created it.
  */
@@ -54,7 +57,7 @@ export async function checkStore(
   return { isNew };
 }
 
-/** Returns the id of a store; for a damaged store the expected id, because opening it reports the damage. */
+/** Returns the id of a store. For a damaged store, returns the expected id: opening the store then reports the damage. */
 function readId(path: string, expected: string): string | undefined {
   try {
     return storeIdIn(path);
@@ -78,6 +81,6 @@ export async function isSameStore(path: string, id: string): Promise<boolean> {
   try {
     return await distrustOfStore(path) === undefined && storeIdIn(path) === id;
   } catch {
-    return false; // a command that uses it gives the reason
+    return false; // a command that uses the store shows the reason
   }
 }
