@@ -17,10 +17,12 @@ export function isInside(folder: string, path: string): boolean {
 }
 
 /**
- * Returns where a path really leads, if a link in it leads out of the working folder. A path outside the working folder
- * must stay in its parent folder. Anybody may leave such a link in a folder that they give away.
+ * Returns the real target of a path if a link in the path leads out of the working folder. For a path outside the
+ * working folder, the limit is the folder that contains the path. A folder from somebody else may contain such a
+ * link.
  *
- * @returns `undefined` if no link leads out, or if a link is broken: using the path then fails.
+ * @returns `undefined` if no link leads out, or if a link is broken. A path with a broken link cannot be opened
+ * anyway.
  */
 export function linkedOutside(path: string): string | undefined {
   const at = resolved(path);
@@ -30,18 +32,18 @@ export function linkedOutside(path: string): string | undefined {
     const [top, real] = [realPlace(base), realPlace(at)];
     return top === undefined || real === undefined || isInside(top, real) ? undefined : real;
   } catch (error) {
-    if (error instanceof Deno.errors.NotCapable) return path; // it leads where this program may not look
+    if (error instanceof Deno.errors.NotCapable) return path; // this program has no permission to read the target
     throw error;
   }
 }
 
 /**
- * Returns the path of a file below a folder. The path comes from a recipe or from the broker. It must not leave the
- * folder, whether by `..`, as an absolute path, or through an existing link.
+ * Returns the path of a file below a folder. The path comes from a recipe or from the broker. The file must be inside
+ * the folder: `..`, absolute paths and existing links that lead out are errors.
  *
  * @returns The folder as given, followed by the rest of the path without `.` and `..`.
- * @throws {TypeError} When the path leaves the folder, contains control characters, or names a file that programs load
- * as configuration or that belongs to hsgate. Nothing was written.
+ * @throws {TypeError} When the path leaves the folder, contains control characters, or names a file that belongs to
+ * hsgate, or that programs load as configuration.
  */
 export function confined(folder: string, path: string): string {
   const root = folder === "" ? "." : folder;
@@ -82,7 +84,7 @@ export async function safeName(text: string): Promise<string> {
       (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
     ).join("");
   let name = text.replaceAll(/[^A-Z0-9._-]/gu, encode);
-  // Operating systems give a special meaning to dots only, to a dot at the end, and to device names.
+  // Operating systems give a special meaning to `.` and `..`, to a dot at the end, and to device names.
   if (/\.$/.test(name)) name = `${name.slice(0, -1)}%2E`;
   if (/^\./.test(name)) name = `%2E${name.slice(1)}`;
   if (/^(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)/.test(name)) name = encode(name[0]!) + name.slice(1);
@@ -101,7 +103,7 @@ function isLoadedByPrograms(name: string): boolean {
   return /^(\.(?!\.).*|node_modules|(deno|package|tsconfig|jsr|import_map)\.jsonc?)$/i.test(name);
 }
 
-/** Returns whether files and folders of this name belong to hsgate or to its user: no recipe writes or reads them. */
+/** Returns whether this name is reserved for hsgate or its user: no recipe reads or writes such files or folders. */
 function isOfWorkingFolder(name: string): boolean {
   return /^(hsgate\..*|recipes|README\.md|.*[.-]lock(\..*)?)$/i.test(name);
 }
@@ -119,7 +121,10 @@ export function resolved(path: string): string {
   return `${drive}/${parts.join("/")}`;
 }
 
-/** Returns a path with its links followed; parts that do not exist yet stay. Returns `undefined` for a broken link. */
+/**
+ * Returns a path with its links followed. Keeps the parts that do not exist yet. Returns `undefined` for a broken
+ * link.
+ */
 export function realPlace(path: string): string | undefined {
   const missing: string[] = [];
   for (let at = path;;) {

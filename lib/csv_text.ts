@@ -1,8 +1,8 @@
 /**
  * Writes CSV files (RFC 4180) that are safe to open in a spreadsheet and to show in a terminal.
  *
- * {@linkcode cellText} makes texts safe, because our files contain texts from the broker and from other traders. Numbers
- * stay numbers.
+ * The files contain texts from the broker and from other traders, so {@linkcode cellText} makes each text safe.
+ * Numbers stay numbers.
  *
  * @module
  */

@@ -11,8 +11,9 @@
 export type Decimal = string;
 
 /**
- * How to round a result that has too many decimals.
- * `exact` throws instead of rounding; `half-up` and `up` round away from zero.
+ * How to round a result that has too many decimals. `exact` throws instead of rounding. `up` rounds away from zero,
+ * `down` rounds towards zero. `half-up` rounds to the nearest value and a half away from zero; `half-even` rounds a
+ * half to the even neighbour.
  */
 type Rounding = "exact" | "half-up" | "half-even" | "up" | "down";
 
@@ -23,13 +24,16 @@ interface Parts {
 
 const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 
-/** Maximum number of decimal places of a value. Covers every number of the broker, and a hostile exponent cannot exhaust memory. */
+/**
+ * Maximum number of decimal places, so that a hostile exponent cannot exhaust memory. The broker's numbers have far
+ * fewer.
+ */
 const MAX_SCALE = 1_000;
 
-/** Integers of up to this many digits are exact in a double, and adding up digits is much faster than a pattern. */
+/** Integers of up to this many digits are exact in a double, so a short text is parsed without the slower pattern. */
 const FAST_DIGITS = 15;
 
-/** Parses a short plain decimal such as `-12.50`. Returns `undefined` for any other text; the pattern parses it. */
+/** Parses a short plain decimal such as `-12.50`. Returns `undefined` for any other text, which `parse` handles. */
 function parseShort(value: Decimal): Parts | undefined {
   const { length } = value;
   const negative = value.charCodeAt(0) === 45;
@@ -76,7 +80,7 @@ function write({ coefficient, scale }: Parts): Decimal {
 const rescale = (part: Parts, scale: number): bigint =>
   scale === part.scale ? part.coefficient : part.coefficient * 10n ** BigInt(scale - part.scale);
 
-/** Divides integers and rounds the quotient by the rule. No other function rounds. */
+/** Divides integers and rounds the quotient by the rule. Every rounding in this file uses this function. */
 function divideWhole(numerator: bigint, denominator: bigint, rounding: Rounding, what: () => string): bigint {
   const quotient = numerator / denominator;
   const remainder = numerator % denominator;

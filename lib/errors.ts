@@ -1,11 +1,11 @@
 /**
- * Defines every error class of the toolkit: one class for each different reaction of a caller.
+ * Defines the errors that calls to the broker throw: one class for each different reaction of a caller.
  *
  * @module
  */
 import { shownText } from "./shown_text.ts";
 
-/** Where an error came from, and what is known about it. */
+/** Details of an error. */
 export interface ErrorContext {
   /** The broker's code, or a short word of ours. It is more specific than the class. */
   code?: string;
@@ -36,11 +36,11 @@ export class BrokerError extends Error {
   }
 }
 
-/** One thing that is wrong with a value. */
+/** One invalid value. */
 export interface Issue {
   /** Path of the value, such as `["security", 0, "code"]`. */
   path: (string | number)[];
-  /** What was given; secrets are replaced. */
+  /** The given value; secrets are replaced. */
   value: unknown;
   /** Description of the allowed values. */
   expected: string;
@@ -163,7 +163,7 @@ export class OutcomeUnknownError extends BrokerError {
   }
 }
 
-/** The answer is invalid: its header, signature, cipher, JSON or shape. */
+/** The answer is invalid: its header, signature, encryption, JSON or shape is wrong. */
 export class ProtocolError extends BrokerError {
   override readonly name: string = "ProtocolError";
 }

@@ -25,8 +25,8 @@ const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((
 ) => [name, name.toLowerCase()]);
 
 /**
- * Returns whether requests to a host must never use a proxy: this machine, also as `localhost.`. Only a name server
- * resolves that name, so it does not count as loopback for plain HTTP.
+ * Returns whether a host means this machine, so that requests to it must never use a proxy. Includes `localhost.`,
+ * which {@linkcode isLoopback} excludes because a name server may resolve it to another machine.
  */
 export function isWithoutProxy(hostname: string): boolean {
   return isLoopback(hostname) || hostname.toLowerCase() === "localhost.";

@@ -1,5 +1,5 @@
 /**
- * Reads settings and secrets from files, and reports files that other users could have written.
+ * Reads settings and secrets from files, and detects files that other users could have written.
  *
  * @module
  */
@@ -46,7 +46,7 @@ export async function readOwned(
   try {
     const info = await Deno.stat(path);
     needRegular(path, info, mostBytes);
-    if (info.isDirectory) await Deno.readTextFile(path); // fails, with an error that names the path
+    if (info.isDirectory) await Deno.readTextFile(path); // throws an error that names the path
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
@@ -59,7 +59,7 @@ export async function readOwned(
   const bytes = await readAtMost(file, mostBytes);
   if (!(bytes instanceof Uint8Array)) throw unreadable(path, bytes);
   const text = new TextDecoder().decode(bytes);
-  // This program may lack the permission to read that path.
+  // This program may lack the permission to resolve the path.
   const real = await Deno.realPath(path).catch(() => undefined);
   const why = distrustOf(path, facts, ownUid()) ?? await distrustOfFolders(path, real);
   return {
@@ -111,8 +111,9 @@ export function distrustOf(path: string, facts: Facts, uid: number | undefined):
 }
 
 /**
- * Returns why a file that was checked by its content cannot be trusted, and what to do: others could write it, or
- * replace it, between the check and the use. A group with the same number as the owner contains only the owner.
+ * Returns why a file cannot be trusted although its content was checked, and what to do. Others could change or
+ * replace such a file between the check and its use. Assumes that a group with the owner's number contains only the
+ * owner.
  *
  * @returns `undefined` if the file can be trusted, or does not exist.
  */
@@ -127,9 +128,10 @@ export async function distrustOfChecked(path: string): Promise<string | undefine
 }
 
 /**
- * Returns why a database cannot be trusted, and what to do: others could have written its file or a file beside it, or
- * they could add one. SQLite reads the files beside a database, so even a sticky folder that others may write to is
- * refused. The files are not opened. A group with the same number as this user contains only this user, as for folders.
+ * Returns why a database cannot be trusted, and what to do. Others must not be able to write the database file or a
+ * file beside it, or to add a file there. SQLite reads the files beside a database, so a folder that others may write
+ * to is rejected even if it is sticky. Does not open the files. Assumes that a group with this user's number contains
+ * only this user.
  *
  * @param path Path of the database, with its links resolved. The file need not exist.
  * @param endings Endings of the files beside it, such as `-wal`.
@@ -166,8 +168,8 @@ async function statOf(path: string): Promise<Deno.FileInfo | undefined> {
 }
 
 /**
- * Checks the folder of the path, of every link on its way, and of the file that it leads to, with all folders above them.
- * A user who may replace a link decides which file has the name.
+ * Checks the folders of a path, of every link in it, and of the target, and all folders above those. A user who may
+ * replace a link decides which file the path leads to.
  */
 async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;
@@ -238,8 +240,8 @@ function distrustOfFolder(
     return `its folder "${path}" belongs to user ${stranger}, and this program runs as user ${uid}; move the file to a ` +
       "folder of your own";
   }
-  // In a sticky folder, such as /tmp, only a file's owner can remove it. A group with the same number as the folder's
-  // owner contains only that user, because many systems create one group for each user.
+  // In a sticky folder, such as /tmp, only a file's owner can remove the file. Many systems create a group for each
+  // user, so assume that a group with the number of the folder's owner contains only that user.
   const isPrivateGroup = gid === facts.uid || isShut && gid === uid;
   const others = mode & (OTHERS_WRITE | (isPrivateGroup ? 0 : GROUP_WRITES));
   if (others === 0 || (mode & STICKY) !== 0 && !isShut) return undefined;

@@ -11,8 +11,8 @@ export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 
 /**
- * Creates a file and opens it for writing. First removes an existing file or link of that name, which a crash may have
- * left, so that it never writes through a link.
+ * Creates a file and opens it for writing. Removes an existing file or link of that name first: a crash may have left
+ * the file, and a write through a link would change another file.
  */
 function openNew(path: string): Deno.FsFile {
   const options = { write: true, createNew: true, mode: PRIVATE_FILE };
@@ -26,8 +26,8 @@ function openNew(path: string): Deno.FsFile {
 }
 
 /**
- * Takes all access to an existing file from everybody but its owner, before new data is written to it. Does nothing if
- * there is no such file.
+ * Removes all permissions of an existing file except its owner's, before new data is written to the file. Does
+ * nothing if there is no such file.
  *
  * @throws {TypeError} When others have access, and this user may not change that.
  */
@@ -74,7 +74,7 @@ export async function openExistingLock(path: string): Promise<Deno.FsFile> {
   return await Deno.open(path);
 }
 
-/** A link would lead elsewhere, and opening a named pipe would wait for another process. */
+/** Rejects links, which lead to another file, and named pipes, because opening one waits for another process. */
 function needLockFile(path: string, { isFile, isSymlink }: Deno.FileInfo): void {
   if (isSymlink) throw new TypeError(`Cannot lock "${path}": it is a symbolic link; remove the link`);
   if (!isFile) throw new TypeError(`Cannot lock "${path}": it is not a regular file; remove it`);
@@ -99,7 +99,7 @@ export function replaceFile(path: string, content: string | Uint8Array): void {
   syncFolder(path.slice(0, path.lastIndexOf("/") + 1) || ".");
 }
 
-/** Writes a folder's list of names to the disk. Windows has no such call and needs none. */
+/** Writes a folder's list of names to the disk. Does nothing on Windows, which does not need it. */
 export function syncFolder(path: string): void {
   if (Deno.build.os === "windows") return;
   using folder = Deno.openSync(path);

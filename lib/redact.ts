@@ -11,7 +11,7 @@ import { BrokerError } from "./errors.ts";
 import { openRegularSync } from "./regular_files.ts";
 import { cellText, markdownText, shownJson } from "./shown_text.ts";
 
-/** A file contains the value of a secret. */
+/** Thrown for a file that contains the value of a secret. */
 export class SecretInFileError extends BrokerError {
   override readonly name: string = "SecretInFileError";
 }
@@ -19,18 +19,18 @@ export class SecretInFileError extends BrokerError {
 const REPLACED = "[secret]";
 const LEAST_LENGTH = 4;
 const LEAST_DIGITS = 6;
-/** A text of at least this length is removed inside longer words too. */
+/** A secret of at least this length is also removed inside longer words. */
 const LEAST_WITHIN_WORDS = 6;
 /** Each line of a multi-line secret that is at least this long is also removed separately. */
 const LEAST_LINE = 16;
-/** A text or a number in JSON; after a text, the colon that makes it the name of a member. */
+/** Matches a text or a number in JSON. Also matches the colon after a text that is a member name. */
 const JSON_VALUE = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g;
-/** A name that hsgate itself may write: a password that is the same word must not change it. */
+/** Member names that hsgate itself may write. They are kept, even if a password is the same word. */
 const MEMBER_NAME = /^[a-z]+$/i;
-/** A number of up to this many digits can be in a table of figures by chance. */
+/** A number with at most this many digits may occur in a table of figures by chance. */
 const MOST_CHANCE_DIGITS = 9;
 
-/** An address up to the password of its user: `postgres://user:`. A path has only one slash after the scheme. */
+/** Matches an address up to its password: `postgres://user:`. The scheme may have one slash or more. */
 const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
 /** A password in a connection text: `password=…`. */
 const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&]+)/gi;
@@ -43,7 +43,10 @@ interface Span {
   end: number;
 }
 
-/** Returns the place of the password of an address in a word: it ends at the last `@`, because it may contain an unencoded one. */
+/**
+ * Returns the place of an address's password in a word. The password ends at the last `@`, because it may contain
+ * others.
+ */
 function addressPassword(word: string): Span | undefined {
   const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
   const before = end < 0 ? null : BEFORE_PASSWORD.exec(word);
@@ -55,13 +58,13 @@ function addressPassword(word: string): Span | undefined {
 /**
  * Returns the text of an error or a note without the passwords of addresses: `postgres://user:[secret]@host`.
  *
- * Not for JSON and not for data: a text of the broker can look like the beginning of a password, and what follows it
- * would be lost.
+ * Do not use it for JSON or data: a text of the broker can look like the beginning of a password, and the text after
+ * it would be lost.
  */
 export function withoutCredentials(text: string): string {
   const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`);
   if (!/@|%40/.test(hidden)) return hidden;
-  // Word by word, so that the time grows with the length only.
+  // Word by word, so that the time is proportional to the length of the text.
   return hidden.replace(/[^\s"]+/g, (word) => {
     const { start, end } = addressPassword(word) ?? { start: 0, end: 0 };
     return start < end ? `${word.slice(0, start)}${REPLACED}${word.slice(end)}` : word;
@@ -69,8 +72,8 @@ export function withoutCredentials(text: string): string {
 }
 
 /**
- * Returns the passwords in an argument, a setting or a path that a person wrote, to be removed by their value. A
- * password that is too short to be removed comes with the part of the address before it.
+ * Returns the passwords in an argument, a setting or a path that a person wrote, so that a {@linkcode Redactor} can
+ * remove them. Adds the preceding part of the address to a password that is too short to be removed.
  */
 export function credentialsIn(given: string): string[] {
   const found = [given, ...given.split(/[\s"]+/)].flatMap((word) => {
@@ -89,7 +92,7 @@ export function credentialsIn(given: string): string[] {
   return [...new Set(found)];
 }
 
-/** Returns the text without its percent signs, or the same text if they encode nothing. */
+/** Returns the text with its percent codes decoded, or the same text if a code is invalid. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -117,14 +120,14 @@ interface RedactorOptions {
   anyLength?: boolean;
 }
 
-/** Removes the secrets that were added so far. */
+/** Removes secrets from texts and data. Add each secret with {@linkcode Redactor.add}. */
 export class Redactor {
   readonly #onTooShort: (name: string) => void;
   readonly #anyLength: boolean;
   readonly #tooShort = new Set<string>();
   readonly #forms = new Set<string>();
   #pattern: RegExp | undefined;
-  /** The same without numbers that can be in a table by chance. */
+  /** Like `#pattern`, but without numbers that may occur in a table by chance. */
   #certain: RegExp | undefined;
 
   constructor({ onTooShort = () => {}, anyLength = false }: RedactorOptions = {}) {
@@ -157,14 +160,14 @@ export class Redactor {
     return this.#pattern === undefined ? text : text.replace(this.#pattern, REPLACED);
   }
 
-  /** Returns the text without secrets, but keeps numbers that can be in a table of figures by chance. */
+  /** Returns the text without secrets, but keeps numbers that may occur in a table of figures by chance. */
   certainText(text: string): string {
     return this.#certain === undefined ? text : text.replace(this.#certain, REPLACED);
   }
 
   /**
-   * Returns JSON without secrets. Changes only the content of its texts and numbers, so that it stays JSON of the same
-   * shape: nothing that a text contains can begin or end a member.
+   * Returns JSON without secrets. Replaces only texts and numbers as a whole token, so the result is valid JSON of
+   * the same shape.
    */
   jsonText(json: string, remove: (text: string) => string = (text) => this.text(text)): string {
     if (this.#pattern === undefined) return json;
@@ -231,7 +234,7 @@ export class Redactor {
     );
   }
 
-  /** Returns whether a file contains a secret. The same exceptions hold as for {@linkcode Redactor.checkFile}. */
+  /** Returns whether a file contains a secret, with the exceptions of {@linkcode Redactor.checkFile}. */
   isInFile(path: string): boolean {
     const pattern = this.#certain;
     if (pattern === undefined) return false;
@@ -288,7 +291,7 @@ function* formsOf(secret: string): Generator<string> {
   for (const text of [secret, url, form, json, shownJson(json), cell, markdownText(secret)]) {
     yield text;
     yield text.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase());
-    yield text.replaceAll("/", "\\/"); // how some JSON writers escape it
+    yield text.replaceAll("/", "\\/"); // some JSON writers escape slashes
   }
   yield bytes.toHex();
   yield bytes.toHex().toUpperCase();
@@ -303,7 +306,7 @@ function* formsOf(secret: string): Generator<string> {
   for (const line of lines) if (line.length >= LEAST_LINE && !line.startsWith("-----")) yield line;
 }
 
-/** Yields the Base64 of the bytes, and the part of it that stays the same inside the Base64 of longer data. */
+/** Yields the Base64 of the bytes, and the part that is the same inside the Base64 of longer data. */
 function* base64Of(bytes: Uint8Array): Generator<string> {
   yield bytes.toBase64();
   yield bytes.toBase64({ omitPadding: true });

@@ -1,6 +1,6 @@
 /**
- * Opens and reads regular files only. Opening a named pipe waits for another process, and reading a device may never end.
- * Anybody may leave either in a folder.
+ * Opens and reads regular files only. A folder from somebody else may contain a named pipe or a device: opening a
+ * pipe waits for another process, and reading a device may never end.
  *
  * @module
  */
@@ -11,8 +11,8 @@ interface FileRefusal {
 }
 
 /**
- * Returns why this is not a regular file of at most `mostBytes` bytes; `undefined` if it is. The pipe that a
- * shell makes for `<(command)`, such as `/dev/fd/63`, was named by the person and is read too.
+ * Returns why this is not a regular file of at most `mostBytes` bytes; `undefined` if it is. Also accepts the pipe
+ * that a shell creates for `<(command)`, such as `/dev/fd/63`.
  */
 function refusalOf(path: string | URL, info: Deno.FileInfo, mostBytes = Infinity): FileRefusal | undefined {
   const isHandedOver = typeof path === "string" && /^\/dev\/fd\/\d+$/.test(path);
@@ -72,7 +72,8 @@ export function readRegularTextSync(path: string): string {
 }
 
 /**
- * Checks what is to be read. Lets a folder pass, because the system's own error about it is clear.
+ * Checks that a path is a regular file and not too large. Accepts a folder, because the system's own error for
+ * reading it is clear.
  *
  * @throws {TypeError} When it is not a regular file, or is larger than the limit.
  */
@@ -82,14 +83,14 @@ export function needRegular(path: string, info: Deno.FileInfo, mostBytes?: numbe
   if (refusal !== undefined) throw unreadable(path, refusal);
 }
 
-/** Makes the error for a file that is not read. */
+/** Returns the error for a file that is not read. */
 export function unreadable(path: string, { refused }: FileRefusal): TypeError {
   return new TypeError(`Cannot read "${path}": ${refused}`);
 }
 
-/** Says that a file is larger than it may be. */
+/** Returns the reason for a file that is too large. */
 export function tooLarge(mostBytes: number): string {
-  return `the file is larger than ${mostBytes / 1024} KiB, which is the most`;
+  return `the file is larger than the limit of ${mostBytes / 1024} KiB`;
 }
 
 function kindOf(info: Deno.FileInfo): string {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-/** SHA-256 in hex. */
+/** Returns the SHA-256 of bytes or of a text, in hex. */
 export async function sha256(bytes: Uint8Array<ArrayBuffer> | string): Promise<string> {
   const data = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
   return new Uint8Array(await crypto.subtle.digest("SHA-256", data)).toHex();

@@ -4,19 +4,19 @@
  * @module
  */
 
-/** Characters that mean nothing to any shell, also at the start of a word. */
+/** Matches words without characters that have a meaning in a shell. */
 const PLAIN = /^[\p{L}\p{N}_@%+:,./][\p{L}\p{N}_@%+=:,./-]*$/u;
 
-/** Writes words for a POSIX shell. */
+/** Returns words as a command line for a POSIX shell, quoted where needed. */
 export function shellLine(words: readonly string[]): string {
   return words.map((word) => PLAIN.test(word) || isFlag(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
     .join(" ");
 }
 
 /**
- * Writes a name or path into a command inside a sentence. Such a command often stands between double quotes, in which a
- * shell still obeys `$( )` and backquotes. So characters with a meaning there become escapes, and no shell runs
- * anything, whether the quotes are copied or not.
+ * Returns a name or path for a command inside a sentence. A person may copy the command with the double quotes around
+ * it, in which a shell still runs `$( )` and backquotes. So characters with a meaning there become escapes, and a
+ * shell runs nothing inside the name.
  */
 export function shellHint(text: string): string {
   const path = text.startsWith("-") ? `./${text}` : text;

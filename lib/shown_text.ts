@@ -1,6 +1,7 @@
 /**
- * Makes untrusted text safe to show, in a terminal, a spreadsheet or a Markdown viewer. Control characters can write anywhere on a screen. Invisible characters, and
- * characters that change the writing direction, can make a text look like a different one.
+ * Makes untrusted text safe to show in a terminal, a spreadsheet or a Markdown viewer. Control characters can write
+ * anywhere on a screen. Invisible characters, and characters that change the writing direction, can make a text look
+ * like a different one.
  *
  * @module
  */
@@ -8,17 +9,18 @@
 /** Unicode control and format characters and the two Unicode line separators, except line end and tab. */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** The same characters with line end and tab, and the backslash of a text that looks like one of our escapes. */
+/** The characters of `HIDDEN`, line end and tab, and the backslash of a text that looks like one of our escapes. */
 const ESCAPED = /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
-/** The content of an escape: such a character, half of one, or a backslash. */
+/** Matches a decoded escape: a character of `ESCAPED`, or half of a surrogate pair. */
 const UNESCAPED = /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
 
 /**
- * Matches a text that a spreadsheet may run as a formula. Includes full-width signs, and signs after spaces or invisible
- * characters. Also matches after apostrophes, so that reading a cell returns exactly the text that was written.
+ * Matches a text that a spreadsheet may run as a formula. The signs `=`, `+`, `-` and `@` may be full-width, and may
+ * follow spaces or invisible characters. They may also follow apostrophes, so that reading a cell returns exactly the
+ * text that was written.
  */
 const FORMULA = /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
-/** The same for the part after a `;`. A spreadsheet that splits there may also remove quotes. */
+/** Like `FORMULA`, for the part after a `;`. A spreadsheet that splits there may also remove quotes. */
 const FORMULA_PART = /^['"\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
 const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
@@ -32,7 +34,7 @@ export function shownLine(text: string): string {
   return shownText(text).replace(/[\t\n]/g, " ");
 }
 
-/** Replaces the same characters in JSON with `\u` escapes, so that parsing it returns the original text. */
+/** Replaces every control, direction and invisible character in JSON with a `\u` escape, which JSON parsers decode. */
 export function shownJson(json: string): string {
   return json.replace(HIDDEN, escaped);
 }
@@ -51,7 +53,7 @@ export function cellText(text: string): string {
   return [first, ...parts].join(";").replace(ESCAPED, escaped);
 }
 
-/** Returns the text of which {@linkcode cellText} made this one. */
+/** Returns the original text of a cell that {@linkcode cellText} has returned. */
 export function plainText(cell: string): string {
   const text = cell.replace(/\\u([\da-f]{4})/g, (found, hex: string) => {
     const unit = String.fromCharCode(Number.parseInt(hex, 16));
@@ -66,7 +68,7 @@ function unguarded(text: string, formula: RegExp): string {
   return text.startsWith("'") && formula.test(rest) ? rest : text;
 }
 
-/** Returns a text for a cell of a Markdown table, or for a heading: no part of it is a link, a tag or another cell. */
+/** Returns a text for a cell of a Markdown table, or for a heading. Escapes links, tags and cell separators. */
 export function markdownText(text: string): string {
   return shownLine(text).replaceAll(/[\\`|[]/g, "\\$&").replaceAll("<", "&lt;");
 }

@@ -69,8 +69,8 @@ export function waitUnlessAborted(
 }
 
 /**
- * Resolves or rejects as the promise does, or rejects with the signal's reason if the signal is aborted first. Ignores
- * a later rejection of the promise.
+ * Resolves or rejects like the promise, but rejects with the signal's reason if the signal is aborted first. A
+ * rejection of the promise after that is ignored.
  */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: settled, resolve, reject } = Promise.withResolvers<T>();

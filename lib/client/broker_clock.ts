@@ -1,6 +1,6 @@
 /**
- * Compares the broker's clock with this machine's. Days and sessions depend on the time: a machine with a
- * wrong clock may treat a running day as over.
+ * Compares the broker's clock with this machine's clock. A machine with a wrong clock may treat a trading day as over
+ * while it is still running.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { BrokerTime } from "../transports/transport.ts";
 import type { Client } from "./client.ts";
 import { securityOf } from "./security.ts";
 
-/** Differences beyond this are reported, and prevent a day of the day book from becoming final. */
+/** A larger difference is reported, and a day of the day book does not become final. */
 const MOST_CLOCK_DIFFERENCE_MS = 60_000;
 
 /** Difference between two clocks. */
@@ -42,8 +42,8 @@ export class BrokerClock {
   };
 
   /**
-   * Records the time of a quote that has just arrived. The broker's clock cannot be before it. A quote of an
-   * open market is not older than the session before today.
+   * Records the time of a quote that has just arrived. The broker's clock cannot be earlier than a quote. The newest
+   * quote cannot be older than the last session before today.
    */
   takeQuote(time: number): void {
     const now = this.#now();
@@ -69,7 +69,7 @@ export class BrokerClock {
   }
 
   /**
-   * Time of the recorded quote in Unix milliseconds, if there is one. The broker's clock is not before it.
+   * Time of the recorded quote in Unix milliseconds, if there is one. The broker's clock cannot be earlier.
    */
   get quoted(): number | undefined {
     return this.#quoted;
@@ -111,9 +111,9 @@ const dateAt = (time: number) =>
   Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(QUOTE_ZONE).toPlainDate().toString();
 
 /**
- * Resolves to the time of the newest quote of a share that trades in every Hong Kong session, in Unix
- * milliseconds, or `undefined` if the broker returns no quote. It is the exchange's time, so a gateway's
- * wrong clock does not affect it.
+ * Resolves to the time of the newest quote of a share that trades in every Hong Kong session, in Unix milliseconds,
+ * or `undefined` if the broker returns no quote. The time comes from the exchange, so a gateway's wrong clock does
+ * not affect it.
  */
 export async function askQuoteTime(client: Client, signal: AbortSignal): Promise<number | undefined> {
   try {

@@ -1,5 +1,5 @@
 /**
- * The client: makes every operation of the catalogue a typed function, over any transport.
+ * Creates the client: a typed function for every operation of the catalogue, over any transport.
  *
  * @module
  */
@@ -25,10 +25,10 @@ import { type Paged, paged, type PagingOptions } from "./paging.ts";
 import type { Watches, WatchOptions } from "./watch.ts";
 import { type Machine, machineWith, waitUnlessAborted } from "../time.ts";
 
-/** When reads are retried. Writes never are. */
+/** When reads are retried. Writes are never retried. */
 export interface RetryOptions {
   /**
-   * Number of attempts of a read that gets no answer or meets a busy broker.
+   * Maximum number of attempts of a read that gets no answer, or that a busy broker rejects.
    *
    * @default 3
    */
@@ -50,14 +50,14 @@ export interface ClientOptions {
   /**
    * Numbers of our accounts. Order pushes for other accounts arrive as `unknown` events.
    *
-   * @default any account; once the pushes of one kind have named two, each one is marked with `unsureAccount`
+   * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
    */
   fundAccounts?: readonly string[];
   /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */
   machine?: Partial<Machine>;
   /**
-   * Called right before a write is sent. Returns a function, which is called once the answer has arrived or
-   * the call was given up.
+   * Called right before a write is sent. The client calls the returned function when the answer has arrived or the
+   * call has failed.
    */
   onWrite?: (write: WriteUnderWay) => () => void;
 }
@@ -66,7 +66,7 @@ export interface ClientOptions {
 export interface WriteUnderWay {
   /** Our name of the operation, or the broker's path for an operation that the catalogue does not know. */
   operation: string;
-  /** Says which list shows its outcome: `look in orders.today`. */
+  /** Names the list that shows the outcome: `look in orders.today`. */
   look: string;
 }
 
@@ -81,7 +81,7 @@ type Method<O> = O extends Operation<infer _P, infer _R, infer G>
   : (...args: Optionally<Params<O>, CallOptions>) => Promise<Result<O>>
   : never;
 
-/** Functions by operation family. */
+/** The functions of all operations, grouped by family. */
 type Methods = {
   readonly [F in keyof Catalogue]: { readonly [K in keyof Catalogue[F]]: Method<Catalogue[F][K]> };
 };
@@ -91,24 +91,24 @@ export type Client = Methods & ClientBase;
 
 /** Members of a client besides the operations. */
 interface ClientBase extends AsyncDisposable {
-  /** The transport for its calls. */
+  /** The transport of the client. */
   readonly transport: Transport;
   /**
-   * Calls an operation once; for a paged operation, one page. Validates the parameters, logs in if needed and
+   * Calls an operation; for a paged operation, requests one page. Validates the parameters, logs in if needed and
    * possible, and retries reads.
    *
    * @throws {InvalidParamsError} If a parameter is invalid. Nothing was sent.
    */
   call<P, R>(operation: Operation<P, R>, params: P, options?: CallOptions): Promise<R>;
   /**
-   * Calls an operation that the catalogue does not know, with the broker's own names. Resolves to the answer
-   * as it came. Counts as a write: it is never repeated, and throws an `OutcomeUnknownError` if no answer
+   * Calls an operation that the catalogue does not contain, with the broker's own names. Resolves to the broker's
+   * answer unchanged. Treats the call as a write: never repeats it, and throws an `OutcomeUnknownError` if no answer
    * arrives.
    */
   raw(group: string, name: string, params?: Record<string, unknown>, options?: CallOptions): Promise<unknown>;
   /**
-   * Yields pushes as they arrive: order changes, and market data of the given securities. A break of the
-   * connection appears as events, with a `gap` once it works again. Leave the loop, or abort, to stop.
+   * Yields pushes as they arrive: order changes, and market data of the given securities. A break of the connection
+   * appears as events, with a `gap` after the reconnect. To stop, leave the loop or abort the signal.
    *
    * @throws {InvalidParamsError} If more than 200 securities would be subscribed together.
    * @throws {TransportError} If the first connection fails.
@@ -157,7 +157,7 @@ async function openWatches(calls: Calls, transport: Transport, options: ClientOp
   });
 }
 
-/** Methods of the operations that the client has to track: login and subscriptions. */
+/** The functions that change the client's own state: login and subscriptions. */
 type Tracked = {
   readonly [Name in OperationName]?: (params?: unknown, options?: CallOptions) => Promise<unknown>;
 };
@@ -176,7 +176,7 @@ function trackedBy(calls: Calls, watches: () => Promise<Watches>): Tracked {
     ({ password }, options) => calls.logIn(password, options),
   );
   return {
-    // Without a password the client's own is used, so there is nothing to validate.
+    // Without parameters the client uses its own password, so there is nothing to validate.
     "account.login": (params = {}, options = {}) =>
       isEmpty(params) ? calls.logIn(undefined, options) : logIn(params, options),
     "quotes.subscribe": checked(
@@ -203,7 +203,7 @@ function methodsOf(calls: Calls, tracked: Tracked): Methods {
     ]);
     return [family, Object.fromEntries(methods)];
   });
-  // The same keys as the catalogue, each with the function that `methodOf` returns for its entry.
+  // The keys are those of the catalogue, and each value is the function of its entry.
   return Object.fromEntries(families) as Methods;
 }
 
@@ -229,7 +229,7 @@ function methodOf(calls: Calls, family: FamilyName, key: string, { isPaged }: In
   };
 }
 
-/** Copies the lists and plain objects of parameters; any other value stays the same. */
+/** Returns a copy of the lists and plain objects of parameters. Does not copy other values. */
 function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyOf);
   if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) {
@@ -281,7 +281,7 @@ class Calls {
   }
 
   /**
-   * How far the broker's clock is ahead of this machine's in milliseconds, according to the newest answer.
+   * Milliseconds by which the broker's clock is ahead of this machine's, according to the newest answer.
    */
   get aheadMs(): number | undefined {
     return this.#aheadMs;
@@ -334,7 +334,10 @@ class Calls {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  /** Sends a write or an operation of the session once. An expired login is an error: only the caller may decide to send the write again. */
+  /**
+   * Sends a write or an operation of the session once. Throws if the login has expired: only the caller may send a
+   * write again.
+   */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     if (operation.needs === "trade-login" && operation.effect === "write" && this.#keeper.canLogIn) {
       await this.#keeper.ensure();
@@ -388,7 +391,7 @@ class Calls {
     }
   }
 
-  /** Waits with jitter; stops if the call is aborted or the client closed. */
+  /** Waits with jitter, but only until the call is aborted or the client is closed. */
   async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const ends = [this.#closed.signal, ...signal === undefined ? [] : [signal]];
     const waitMs = ms * (0.5 + this.#machine.random() / 2);

@@ -1,5 +1,5 @@
 /**
- * Reads the gateway's `config.xml` to find its ports and its mistakes.
+ * Reads the gateway's `config.xml`: its ports, and mistakes in it.
  *
  * @module
  * @see API document 1, gateway configuration
@@ -8,7 +8,7 @@ import { parseXml, type XmlDocument, XmlElement, XmlError } from "@rgrove/parse-
 import { InvalidParamsError } from "../errors.ts";
 import { nearest } from "./nearest.ts";
 
-/** Content of a `config.xml`. Instead of the phone number, it only says whether there is one. */
+/** Content of a `config.xml`. `hasMobile` says whether there is a phone number; the number itself is left out. */
 export interface GatewayConfig {
   hasMobile: boolean;
   countryCode?: string;
@@ -20,7 +20,7 @@ export interface GatewayConfig {
   listenTcpPort: number;
   logPath?: string;
   privateKeyPath?: string;
-  /** Descriptions of members with an invalid value; defaults replace these values. */
+  /** Descriptions of settings with an invalid value, for which the default is used. */
   unusable: string[];
   /** Descriptions of everything wrong or doubtful; never contains the phone number. */
   problems: string[];

@@ -1,6 +1,5 @@
 /**
- * Creates a client from settings, for scripts and notebooks. The settings are the same as for the command
- * line.
+ * Creates a client from settings, for scripts and notebooks. The command line uses the same settings.
  *
  * @module
  */
@@ -15,8 +14,8 @@ export interface ConfiguredOptions {
   /** Returns an environment variable, such as `(name) => Deno.env.get(name)`. Variables override the file. */
   env: (name: string) => string | undefined;
   /**
-   * Settings file, YAML or JSON; it may be missing. Without `path` the file named by `HSGATE_CONFIG` is read,
-   * otherwise none: a file in the working folder may be someone else's.
+   * Settings file, YAML or JSON; it need not exist. Without `path`, the file that `HSGATE_CONFIG` names is read. A
+   * file in the working folder is never read by default, because somebody else may have written it.
    */
   path?: string;
   /** Called with warnings, for example about a secret that others can read. */
@@ -24,13 +23,13 @@ export interface ConfiguredOptions {
 }
 
 /**
- * Resolves to a client over the transport that the settings name. The client logs in automatically if the
- * trade password is set, and for the gateway also its key. Over the gateway it sends nothing before the first
- * call.
+ * Resolves to a client over the transport that the settings name. The client logs in automatically if the trade
+ * password is set; over the gateway, the password's key must be set too. Over the gateway, nothing is sent before the
+ * first call.
  *
  * @throws {InvalidParamsError} Lists every invalid or missing setting.
- * @throws {TypeError} If a key is unreadable, or if others could have written the settings file or a secret's
- * file. The owner of a file is compared with this user only with `--allow-sys=uid`.
+ * @throws {TypeError} If a key is unreadable, or if others could have written the settings file or a secret's file.
+ * The owners of files are checked only with the permission `--allow-sys=uid`.
  * @example Print the funds of the account that `hsgate.yaml` describes
  * ```ts ignore
  * import { connectConfigured } from "hsgate/settings";

@@ -11,7 +11,7 @@ import { type Client, type ClientOptions, createClient } from "./client.ts";
 export interface ConnectOptions extends ClientOptions {
   /** Address of the local gateway, such as `http://127.0.0.1:11111`, or its options. */
   gateway: string | GatewayOptions;
-  /** Key of the trade password, Base64 of 16, 24 or 32 bytes; needed together with `tradePassword`. */
+  /** Key that encrypts the trade password, Base64 of 16, 24 or 32 bytes; required if `tradePassword` is set. */
   tradePasswordKey?: string;
 }
 
@@ -21,12 +21,12 @@ export interface DirectConnectOptions extends ClientOptions {
   direct: DirectOptions;
 }
 
-/** The same client, over a transport that reports the states of its connections. */
+/** A client over the direct transport, which reports the states of its connections. */
 export type DirectClient = Client & { readonly transport: DirectTransport };
 
 /**
- * Resolves to a client of the local gateway or of the platform itself. Over the gateway it sends nothing
- * before the first call.
+ * Resolves to a client of the local gateway or of the platform itself. Over the gateway, nothing is sent before the
+ * first call.
  *
  * @throws {TypeError} If an address or a key is unreadable.
  * @example Print the funds of the Hong Kong account

@@ -1,5 +1,5 @@
 /**
- * Builds the options of a connection from settings, or lists the settings that are missing for it.
+ * Builds the options of a connection from settings, or lists the missing settings.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import { accountsOf, type SettingName, type Settings, settingVariable } from "./
 
 /** The program that connects. */
 interface Caller {
-  /** Name of the program, shown to a second program that wants the same trade connection. */
+  /** Name of the program. A second program that wants the same trade connection shows it in an error. */
   program: string;
   /** Returns an environment variable, to find the user's own folders. */
   env: (name: string) => string | undefined;
 }
 
 /**
- * Returns options for `connect` over the transport that the settings name. They include a login only if the
- * trade password is set, and for the gateway also its key.
+ * Returns options for `connect` over the transport that the settings name. They include a login only if the trade
+ * password is set; for the gateway, the password's key must be set too.
  *
  * @throws {InvalidParamsError} Lists everything that is missing for the direct transport.
  */
@@ -44,7 +44,7 @@ export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOpt
       plainHttp: plainHttp === "allow",
       ...pushAddress !== undefined && { push: pushAddress },
     },
-    // Without its key the password cannot be sent; calls then use the login that the gateway already has.
+    // The password cannot be sent without its key. Calls then use the login that the gateway already has.
     ...tradePassword !== undefined && tradePasswordKey !== undefined && { tradePassword, tradePasswordKey },
   };
 }

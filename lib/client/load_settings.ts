@@ -21,7 +21,7 @@ import {
 interface SettingsFile {
   text: string;
   mode: number | null;
-  /** Why others could have written it; absent if only its owner could. */
+  /** Why the file cannot be trusted; absent if only its owner could have written it. */
   distrusted?: string;
 }
 
@@ -32,7 +32,7 @@ const SIMULATED_DEVICE = "02-00-00-00-00-01";
 export interface SettingsSources {
   /** Values of flags; no flag sets a secret. */
   flags?: Partial<Record<Exclude<SettingName, SecretName>, string>>;
-  /** An environment variable. */
+  /** Returns an environment variable. */
   env: (name: string) => string | undefined;
   /** Reads a file; resolves to `undefined` if it does not exist. */
   readFile: (path: string) => Promise<SettingsFile | undefined>;
@@ -46,11 +46,11 @@ export interface SettingsSources {
 export interface SettingsFileContent {
   path: string;
   text: string;
-  /** The text of each member. */
+  /** The members whose value is a text, by name. */
   members: Readonly<Record<string, string>>;
-  /** Its members that have an effect, in the order of the table. */
+  /** The members that have an effect, in the order of the table. */
   powers: readonly SettingPower[];
-  /** Files in which it says a setting is stored. */
+  /** The files that it names as separate files of one setting. */
   files: readonly string[];
 }
 
@@ -169,7 +169,7 @@ export async function inspectSettingsFile(
   return { path, text, members, powers, files };
 }
 
-/** Hides a secret. If it is an address, the host stays visible, because it shows who is contacted. */
+/** Hides a secret. Of an address, only the scheme and host stay visible, because they show who is contacted. */
 function hidden(value: string): string {
   return isHttpUrl(value) ? `${new URL(value).origin}/[hidden]` : "[hidden]";
 }
@@ -250,7 +250,7 @@ class Loader {
     const secrets = settingNames.filter((name) => settingTable[name].secret);
     const inFiles = settingNames.filter((name) => settingTable[name].file);
     const known = [...settingNames, ...inFiles.map((name) => `${name}File`)];
-    // The simulator's `--info` file is also a settings file, and has further members.
+    // The simulator's `--info` file is also a settings file, with additional members.
     const isSimulators = "seed" in content && "clock" in content;
     const out: Record<string, string> = {};
     for (const [key, value] of Object.entries(content)) {
@@ -269,11 +269,11 @@ class Loader {
         );}
     }
     if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
-    // The simulator checks the device only if configured.
+    // The simulator checks the device only if told to, so any address works there.
     return isSimulators ? { deviceId: SIMULATED_DEVICE, ...out } : out;
   }
 
-  /** Parses a settings file; adds its faults to `issues`. */
+  /** Parses a settings file. Adds its errors to `issues` and then returns an empty object. */
   async parse(path: string, text: string): Promise<object> {
     const { parse } = await import("@std/yaml");
     let content: unknown;

@@ -36,7 +36,8 @@ export class Login implements LoginKeeper {
   }
 
   /**
-   * Number of logins that this client has made; a call that failed under an older login is only tried again.
+   * Number of logins that this client has made. A call that failed under an older login is retried without another
+   * login.
    */
   get generation(): number {
     return this.#generation;
@@ -50,10 +51,10 @@ export class Login implements LoginKeeper {
   /** Logs in, once for all waiting calls, unless there was a newer login than `generation`. */
   async renew(generation: number): Promise<void> {
     if (generation !== this.#generation) return;
-    // A rejected password is not tried again automatically; after any other rejection there is a wait.
+    // After a rejected password, never log in again automatically. After any other rejection, wait first.
     const refusal = this.#refusals.current;
     if (refusal !== undefined) throw refusal;
-    // Not tied to one caller's signal: if one caller aborts, the others still need the login.
+    // Pass no caller's signal: if one caller aborts, the others still need the login.
     this.#pending ??= this.logIn(undefined, {}).then(() => {}).finally(() => this.#pending = undefined);
     await this.#pending;
   }
@@ -93,8 +94,8 @@ export class Login implements LoginKeeper {
   }
 
   /**
-   * Checks a login whose answer has only a text or nothing, as some gateways send: runs a cheap query that
-   * needs it.
+   * Checks a login whose answer does not report success, because some gateways send only a text or nothing. Runs a
+   * small query that needs the login.
    */
   async #confirm({ success, text }: Result<typeof account.login>, options: CallOptions): Promise<void> {
     const context = { operation: LOGIN, transport: this.#transport.name };

@@ -5,9 +5,9 @@
  */
 import { levenshteinDistance } from "@std/text";
 
-/** A longer name is compared with nothing: a stranger's recipe may have many names that are long. */
+/** Names longer than this are not compared, because a stranger's recipe may have many long names. */
 const MOST_LENGTH = 100;
-/** So many names are compared at most. */
+/** Maximum number of names to compare. */
 const MOST_NAMES = 1000;
 
 /** Returns the most similar name, or `undefined` if none is similar enough or the given name is very long. */
@@ -15,7 +15,7 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
   if (given.length > MOST_LENGTH) return undefined;
   const typed = given.toLowerCase();
   let best: string | undefined;
-  // A third of the letters may be wrong, and two swapped ones count twice.
+  // A third of the letters may differ; two swapped letters count as two differences.
   let least = Math.max(2, Math.ceil(typed.length / 3)) + 0.5;
   let compared = 0;
   for (const name of names) {

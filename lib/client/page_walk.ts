@@ -1,11 +1,11 @@
 /**
  * Reads the pages of one list, by the cursors of its rows or by page numbers.
  *
- * A walk over the pages ends only when the broker has shown that nothing follows. By the broker's rule a
- * short page is the last one. But a server with a smaller page size looks the same, and so does a server that
- * lost the rest. So a walk by cursor sends one more query, from the row before the last: the last row must
- * come again, with nothing after it. The answer to that query is never empty. So an empty answer, `null`, and
- * a list that started again at midnight are all detected.
+ * Reading ends only when the broker has shown that nothing follows. By the broker's rule, a short page is the last
+ * page. But a server with a smaller page size also sends short pages, and so does a server that lost rows. So after a
+ * short page, a walk by cursor queries again from the second-to-last row. A complete list answers with exactly the
+ * last row. An empty answer, `null` and a list that started again at midnight differ from that, so the walk detects
+ * them.
  *
  * @module
  */
@@ -46,15 +46,15 @@ interface Walk {
   /** Requests one page. */
   ask: (params: Record<string, unknown>) => Promise<unknown>;
   /**
-   * Called with the reason if the end is unproven: only the broker's rule for short pages says that nothing
+   * Called with the reason if the end is unproven, because only the broker's rule for short pages shows that nothing
    * follows.
    */
   onUnproven: (reason: string) => void;
 }
 
-/** Error code if rows were added or removed while the list was read; reading it again helps. */
+/** Error code if rows were added or removed while the list was read. Read the list again. */
 export const LIST_CHANGED = "list-changed";
-/** Error code if rows already read are gone: a new reading would return another list. */
+/** Error code if rows already read are gone. Reading again would return a different list. */
 export const LIST_EMPTIED = "list-emptied";
 
 /** An answer, decoded as a page. */
@@ -70,7 +70,7 @@ interface Answer<Row> {
   isMarked: boolean;
 }
 
-/** A page already read, to find its rows in another reading. */
+/** A page already read, kept to compare with a second request for the same page. */
 interface Read {
   /** The parameters of the request. */
   asked: Record<string, unknown>;
@@ -103,8 +103,7 @@ abstract class PageWalk<Row> {
     try {
       answer = await this.walk.ask({ ...this.walk.params, ...asked }) as typeof answer;
     } catch (error) {
-      // After the last row, some servers send nothing instead of an empty list. For the first page that is an
-      // error.
+      // After the last row, some servers send no list instead of an empty list. On the first page that is an error.
       if (this.last === undefined || !isNoAnswer(error)) throw error;
       return { rows: [], hasList: false, page: 0, total: undefined, isMarked: false };
     }
@@ -112,7 +111,7 @@ abstract class PageWalk<Row> {
     // Depending on the operation, the answer is the list, or an object with the list and counters.
     if (Array.isArray(answer)) return { rows: answer, hasList, page: 0, total: undefined, isMarked: false };
     const { rows, page = 0, totalPages, isLast } = answer;
-    // Some servers leave out members that are zero, so zero says nothing.
+    // Some servers leave out members that are zero, so treat zero as unknown.
     const total = this.walk.operation.paging?.last === "total" ? Number(totalPages) || undefined : undefined;
     return { rows, hasList, page, total, isMarked: isLast === true };
   }
@@ -136,8 +135,8 @@ abstract class PageWalk<Row> {
     const isDoubtful = before !== undefined && !isAnchored && this.seen.has(keys[0]!);
     const isRepeated = this.seen.add(keys);
     if (isRepeated) this.fault("page-repeated", `page ${number} has the rows of an earlier page`);
-    // A row that comes again is a second identical row, or rows have moved. Requesting the earlier page again shows
-    // which.
+    // A repeated row is either a second identical row, or the rows have moved. Requesting the earlier page again
+    // shows which.
     if (isDoubtful && !await this.#isUnmoved(before)) {
       this.fault(
         LIST_CHANGED,
@@ -258,7 +257,8 @@ class CursorWalk<Row> extends PageWalk<Row> {
     const behind = empty === undefined ? await this.askBehind(asked) : { rows: [], ...empty };
     if (behind === undefined) return undefined;
     if (behind.rows.length > 0) return { rows: behind.rows, asked, isAnchored: false };
-    // Some servers send nothing instead of an empty list, so that alone proves nothing.
+    // Some servers send no list instead of an empty list. So this is an error only together with another sign of a
+    // longer list.
     if (!behind.hasList && (isOverlapped || this.#isCapped)) missing("a list");
     if (isOverlapped && !await this.#isStillThere(last)) {
       this.fault(LIST_EMPTIED, "its last row is gone, so the list started again while it was read");
@@ -288,7 +288,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
     return a === b;
   }
 
-  /** Checks that cursors rise. A row whose cursor does not rise was already read. */
+  /** Checks that cursors rise. A row with a lower or equal cursor was already read. */
   #checkCursors(rows: readonly Row[]): void {
     let previous = cursorOf(this.#tail.at(-1)) ?? this.#cursor;
     for (const row of rows) {
@@ -387,7 +387,7 @@ class NumberWalk<Row> extends PageWalk<Row> {
       return "last";
     }
     if (last === "mark" && isMarked) return "last";
-    // Short pages before the last one mean that the server counts its pages differently.
+    // After a short page before the last one, ignore the total: the server may count pages of another size.
     if (this.#total !== undefined && !this.#isCapped) {
       if (wanted >= this.#total) return "last";
       this.#isCapped = isShort;

@@ -1,5 +1,5 @@
 /**
- * Provides lists that the broker returns page by page.
+ * Turns lists that the broker returns page by page into iterables and arrays.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { CallOptions } from "../transports/transport.ts";
 /** Options for reading pages. */
 export interface PagingOptions extends CallOptions {
   /**
-   * Most pages to request. Reaching this limit is an error, because a truncated list looks like a complete
+   * Maximum number of pages to request. A longer list is an error, because a truncated list looks like a complete
    * one.
    *
    * @default 1000000
@@ -22,7 +22,7 @@ export interface PagingOptions extends CallOptions {
 /** A paged list: iterate with `for await` over its rows, or over {@linkcode Paged.pages}. */
 export interface Paged<Row> extends AsyncIterable<Row> {
   /**
-   * Yields the pages. Each iteration queries the broker again, and at the end once more to prove that nothing
+   * Yields the pages. Each iteration queries the broker again. One further query at the end proves that nothing
    * follows.
    *
    * @throws {ProtocolError} If the list cannot be read to its end. Its `code` says why: `page-missing` (a
@@ -33,7 +33,8 @@ export interface Paged<Row> extends AsyncIterable<Row> {
    */
   pages(): AsyncIterable<Page<Row>>;
   /**
-   * Returns every row. If rows are added during the reading, reads the list up to three times.
+   * Returns every row. If rows are added or removed during the reading, reads the list again, up to three times in
+   * total.
    *
    * @throws {ProtocolError} Like {@linkcode Paged.pages}.
    */
@@ -60,10 +61,10 @@ type Call = (
   options: CallOptions,
 ) => Promise<unknown>;
 
-/** How often `toArray` reads a list that changes during the reading. */
+/** Maximum number of times that `toArray` reads a list that changes during the reading. */
 const READINGS = 3;
 
-/** Returns the list of a paged operation, which is loaded at the first iteration. */
+/** Returns the list of a paged operation. Loads the operation at the first iteration. */
 export function paged<Row>(
   load: () => Promise<AnyOperation>,
   params: Record<string, unknown>,

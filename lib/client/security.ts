@@ -14,10 +14,10 @@ export interface Security {
   symbol: string;
 }
 
-/** Patterns of codes; the first match counts. */
+/** Patterns of codes. The first match decides. */
 const patterns: readonly (readonly [RegExp, SecurityType])[] = [
   [/^\d{1,5}\.HK$/, "hk-stock"],
-  // A month in digits (HSI2512) or as letter and digit of the year (HSIZ5).
+  // The month in digits (HSI2512), or as a month letter and the last digit of the year (HSIZ5).
   [/^[A-Z]{3}(\d{4}|[FGHJKMNQUVXZ]\d)\.HK$/, "hk-index-future"],
   [/^(688|689)\d{3}\.SH$/, "star-board-stock"],
   [/^(5\d{5}\.SH|1[56]\d{4}\.SZ)$/, "a-share-etf"],
@@ -25,9 +25,9 @@ const patterns: readonly (readonly [RegExp, SecurityType])[] = [
 ];
 
 /**
- * Returns the kind of a security from its code. Known listings have their own kind. Any other code is matched
- * against patterns; a code without a suffix is a US stock. Codes are not always enough: an unknown Hong Kong
- * ETF is taken for a stock.
+ * Returns the kind of a security from its code. A known listing has a kind in the reference data. Patterns decide for
+ * any other code; a code without a suffix is a US stock. Patterns can be wrong: an unknown Hong Kong ETF counts as a
+ * stock.
  *
  * @throws {TypeError} If the code fits no exchange, for example with the suffix `.L`.
  */

@@ -1,15 +1,17 @@
 /**
- * Remembers the rows of a list that were read, to detect rows and pages that come twice.
+ * Remembers the rows of a list that were read, to detect repeated rows and pages.
  *
  * @module
  */
 
-/** Number of rows to remember at least. Memory use does not depend on the length of the list. */
+/**
+ * Minimum number of rows to remember. Twice as many at most, so memory use does not depend on the length of the list.
+ */
 const REMEMBERED = 100_000;
-/** A sequence with fewer distinct rows may repeat by chance, such as one fee per order. */
+/** A page with fewer distinct rows may repeat by chance, such as one fee per order. */
 const TELLING_ROWS = 10;
 
-/** How many rows in a row may look like earlier ones, with an order number and without. */
+/** Maximum number of consecutive rows that look like rows already read: for rows with an order number, and without. */
 const [ALIKE_WITH_ID, ALIKE] = [100, 10_000];
 
 /** Number that identifies a row. Different numbers mean different rows. */
@@ -22,7 +24,7 @@ export class SeenRows {
   readonly #pages = new Set<number>();
   #recent = new Set<RowKey>();
   #older = new Set<RowKey>();
-  /** Number of consecutive rows, counted in whole pages, that all look like earlier ones. */
+  /** Number of consecutive rows that look like rows already read. Only whole pages count. */
   #alike = 0;
 
   /** @param identity Members that identify a row. */
@@ -50,7 +52,7 @@ export class SeenRows {
   /**
    * Remembers a page.
    *
-   * @returns Whether its rows were read before: the same rows in the same order, or many pages of known rows.
+   * @returns Whether the page was read before: the same rows in the same order, or too many known rows in succession.
    */
   add(keys: readonly RowKey[]): boolean {
     this.#alike = keys.every((key) => this.has(key)) ? this.#alike + keys.length : 0;

@@ -8,13 +8,13 @@ import { addressOf } from "../transports/net/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
 import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push/reconnect.ts";
 
-/** Settings of a program. Those of the other transport may be absent. */
+/** Settings of a program. Settings of a transport that is not used may be absent. */
 export interface Settings {
   /** Transport to the broker. */
   transport: "gateway" | "direct";
   /** Address of the gateway's HTTP endpoint. */
   gatewayUrl: string;
-  /** Address of its push endpoint, `host:port`; the host of `gatewayUrl` and port 11112 when absent. */
+  /** Address of the gateway's push endpoint, `host:port`; by default the host of `gatewayUrl` and port 11112. */
   pushAddress?: string;
   /** Whether a gateway on another machine, and pings and notices to plain HTTP addresses on other machines, are allowed. */
   plainHttp: "allow" | "refuse";
@@ -50,11 +50,14 @@ export interface Settings {
   caCerts?: string;
   /** Folder of the lease of the trade connection; by default in the user's own folders. */
   leaseFolder?: string;
-  /** File of the runner's store, or the URL of a PostgreSQL database; commands that need one take `hsgate.db` when absent. */
+  /**
+   * File of the runner's store, or the URL of a PostgreSQL database; by default `hsgate.db` for commands that need a
+   * store.
+   */
   store?: string;
-  /** Password of that database, where the URL has none. */
+  /** Password of the PostgreSQL database, if the URL has none. */
   storePassword?: string;
-  /** Whether recipes that write may run although the store may be lost with the process; for trials and tests. */
+  /** Whether recipes that write may run with a store that may be lost with the process; for trials and tests. */
   volatileStore?: "allow" | "refuse";
   /** Days for which the store keeps runs that have ended. */
   keepRunsDays: number;
@@ -94,7 +97,7 @@ interface Setting {
   fallback?: string;
   /** Never shown. */
   secret?: true;
-  /** May also be in a separate file: `tradePasswordFile`, `HSGATE_TRADE_PASSWORD_FILE`. */
+  /** Whether a separate file may contain it: `tradePasswordFile`, `HSGATE_TRADE_PASSWORD_FILE`. */
   file?: true;
   /** Describes what the author of a settings file can do with it; absent for a harmless setting. */
   power?: string;
@@ -109,8 +112,7 @@ const secretText = {
   file: true,
 } as const;
 
-/** All settings with their rules. */
-/** Every setting, in display order. */
+/** Every setting with its rules, in display order. */
 export const settingTable: Readonly<Record<SettingName, Setting>> = {
   transport: {
     env: "HSGATE_TRANSPORT",
@@ -320,8 +322,8 @@ export function accountsOf(text: string): string[] {
 }
 
 /**
- * Returns the settings that must never be shown, with their values. The trade password comes also as it is sent to the
- * gateway, which everybody can decrypt who knows its key.
+ * Returns the settings that must never be shown, with their values. Includes the encrypted trade password, because
+ * anyone with its key can decrypt it.
  */
 export async function secretsOf(settings: Settings): Promise<[name: SettingName, value: string][]> {
   const { tradePassword, tradePasswordKey } = settings;
@@ -352,7 +354,7 @@ export function settingVariable(name: SettingName): string {
   return `${settingTable[name].env}${settingTable[name].file ? " (or ..._FILE)" : ""}`;
 }
 
-/** Returns whether a text is an address of the web without user and password. */
+/** Returns whether a text is an HTTP or HTTPS address without user and password. */
 export function isHttpUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);

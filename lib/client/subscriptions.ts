@@ -83,8 +83,8 @@ export class Subscriptions {
   }
 
   /**
-   * Subscribes to what is not subscribed yet. If one topic fails, cancels the subscriptions that were added
-   * before it.
+   * Subscribes to each security and topic that is not subscribed yet. If one topic fails, cancels it and the topics
+   * sent before it.
    *
    * @returns A function that ends this watch; further calls have no effect.
    * @throws {InvalidParamsError} If more than 200 securities would be subscribed together. Nothing was sent.
@@ -121,8 +121,8 @@ export class Subscriptions {
   }
 
   /**
-   * Ends what one {@linkcode Subscriptions.add} began, with the same topics and securities. Also cancels
-   * subscriptions that this client does not know, because the gateway may have more.
+   * Ends one {@linkcode Subscriptions.add} with the same topics and securities. Also cancels subscriptions that this
+   * client did not make, because the gateway may have them from another program.
    */
   remove(watch: Watch, signal?: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {
@@ -153,11 +153,10 @@ export class Subscriptions {
   async #release(keys: string[], signal: AbortSignal | undefined): Promise<void> {
     const gone: Entry[] = [];
     for (const key of keys) {
-      // The watch keeps its entries until here.
+      // A watch removes its entries only here, so the entry exists.
       const entry = this.#entries.get(key)!;
       if (--entry.users > 0) continue;
-      // Remove it even if the gateway cannot be reached: after the next break the gateway has forgotten it
-      // too.
+      // Remove the entry even if the cancellation fails: the gateway forgets it with the next break.
       this.#entries.delete(key);
       gone.push(entry);
     }
@@ -167,8 +166,7 @@ export class Subscriptions {
   }
 
   /**
-   * Cancels subscriptions that failed. The gateway may have accepted them; the cancellation may fail without
-   * harm.
+   * Cancels subscriptions that failed, because the gateway may have accepted them. Ignores errors.
    */
   async #cancelFailed(entries: Entry[]): Promise<void> {
     for (const [topic, securities] of byTopic(entries)) {

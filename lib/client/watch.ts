@@ -1,5 +1,5 @@
 /**
- * Provides the pushes of a client. All watches share one stream, which the first opens and the client closes.
+ * Provides the pushes of a client. All watches share one stream. The first watch opens it, and `close` ends it.
  *
  * @module
  */
@@ -46,8 +46,8 @@ interface WatchContext {
   call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;
   machine: Pick<Machine, "now" | "random">;
   /**
-   * Returns how far the broker's clock is ahead of this machine's in milliseconds, once an answer contained
-   * its time.
+   * Returns the milliseconds by which the broker's clock is ahead of this machine's; `undefined` until an answer
+   * contains the broker's time.
    */
   aheadOf: () => number | undefined;
   /** Numbers of our accounts, if known. */
@@ -85,7 +85,7 @@ export class Watches {
     const stop = () => void events.return?.();
     let left = false;
     let subscribed: Promise<(() => Promise<void>) | undefined> = Promise.resolve(undefined);
-    // Concurrent with the loop, so orders do not wait for subscriptions.
+    // Subscribe concurrently with the loop, so that order pushes do not wait for subscriptions.
     stream.connected().then(() => {
       if (left) return;
       subscribed = this.#subscribe(wanted, signal).catch((error) => {
@@ -93,7 +93,7 @@ export class Watches {
         stop();
         return undefined;
       });
-    }).catch(stop); // the stream closed before it worked: end the events with the reason
+    }).catch(stop); // the stream closed before it connected: end the events with the reason
     signal?.addEventListener("abort", stop);
     try {
       if (signal?.aborted) return;
@@ -108,12 +108,12 @@ export class Watches {
       left = true;
       stop();
       const end = await subscribed;
-      // Without a stream the gateway pushes nothing, and forgets the subscriptions.
+      // After the stream is closed, the gateway has forgotten the subscriptions.
       if (stream.state !== "closed") await end?.().catch(ignoreRefusal);
     }
   }
 
-  /** Subscribes without a watch. These securities count towards the limit, and are restored after a break. */
+  /** Subscribes without a watch. These securities count towards the limit. They are subscribed again after a break. */
   async subscribe(
     { topic, securities }: Params<typeof quotes.subscribe>,
     options: CallOptions,
@@ -121,7 +121,7 @@ export class Watches {
     await this.#subscriptions.add({ topics: [topic], securities }, options.signal);
   }
 
-  /** Cancels what `subscribe` added. */
+  /** Cancels subscriptions that `subscribe` added. */
   async unsubscribe(
     { topic, securities }: Params<typeof quotes.unsubscribe>,
     options: CallOptions,
@@ -139,7 +139,7 @@ export class Watches {
   }
 
   async #subscribe(wanted: Watch, signal: AbortSignal | undefined): Promise<() => Promise<void>> {
-    // If the connection breaks during the request, it is sent again after the reconnect, or by the next
+    // If the connection breaks during the request, the request is sent again after the reconnect or by the next
     // watch.
     await (this.#ordersOn ??= this.#switchOrdersOn({}).catch((error) => {
       this.#ordersOn = undefined;
@@ -191,7 +191,7 @@ export class Watches {
   }
 }
 
-/** Throws if the first connection fails, because the address is most likely wrong. */
+/** Throws if the first connection fails: the address is probably wrong. */
 function throwIfNeverConnected(stream: PushStream, event: TransportEvent): void {
   const isFirstFailure = event.type === "connection" && event.error !== undefined &&
     stream.stats.connections === 0;

@@ -216,7 +216,7 @@ Deno.test("loadRecipe() reads only regular files of limited size, and does not w
   const text = `name: x\n${read}`;
   await Deno.writeTextFile(`${dir.path}/large.yaml`, `${text}#${"x".repeat(256 * 1024)}`);
   assertEquals(await issueOf(`${dir.path}/large.yaml`), [
-    "1:1: the file is larger than 256 KiB, which is the most",
+    "1:1: the file is larger than the limit of 256 KiB",
   ]);
   await Deno.writeTextFile(`${dir.path}/fine.yaml`, text.padEnd(256 * 1024, "#"));
   // A step that runs another recipe searches every file next to it for the name, including the pipe.
