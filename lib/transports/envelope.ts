@@ -1,6 +1,6 @@
 /**
- * Converts a call to the gateway's format and back, for every transport that uses it: a path and parameters
- * for the request, `{ok, err, data}` for the answer.
+ * Encodes requests in the gateway's format (a path and parameters) and decodes its answers (`{ok, err, data}`), for
+ * every transport that uses this format.
  *
  * @see API document 2.1
  * @module
@@ -24,7 +24,7 @@ export interface Envelope {
 
 /** A request in the gateway's format. */
 interface WireCall {
-  /** Such as `/trade/TradeEntrust`. */
+  /** The path, such as `/trade/TradeEntrust`. */
   path: string;
   /** Parameters with the broker's names, passwords encrypted. */
   params: Record<string, unknown>;
@@ -80,8 +80,8 @@ export function rawPath(group: string, name: string): string {
 }
 
 /**
- * Returns the error context for a call of a path. The call counts as a write. If the catalogue knows the
- * name, errors say where to find its outcome.
+ * Returns the error context for a call of a path, which counts as a write. If the catalogue contains the name, errors
+ * name the lists that show the outcome.
  */
 export async function rawContext(path: string, transport: string): Promise<CallContext> {
   const { findOperation } = await import("../operations/mod.ts");
@@ -90,7 +90,7 @@ export async function rawContext(path: string, transport: string): Promise<CallC
 }
 
 /**
- * Decodes an answer to our names.
+ * Decodes an answer and returns it with our names.
  *
  * @throws {BrokerError} If the broker rejected the request, or the answer is invalid.
  */
@@ -102,7 +102,7 @@ export function readAnswer(
   return reading(context, () => {
     const data = opened(context, text);
     const { operation } = context;
-    if (keepWire !== undefined) checkDepth(context, data); // code that prints or copies it recurses through all levels
+    if (keepWire !== undefined) checkDepth(context, data); // printing or copying the kept answer recurses through all levels
     const answer = decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
     rememberMissingList(operation, answer, data);
     if (keepWire !== undefined) {
@@ -149,7 +149,7 @@ function errorOf(err: unknown): string {
   return text === "{}" || text === "[]" || successWords.includes(text.toLowerCase()) ? "" : text;
 }
 
-/** Returns the error for an HTTP status other than 200. If the body is an envelope, it is used. */
+/** Returns the error for an HTTP status other than 200. Uses the error text of the body if the body is an envelope. */
 export function httpRefusal(context: CallContext, status: number, text: string): unknown {
   const parsed = parse(text);
   const envelope = isRecord(parsed) && parsed.ok === false ? refusedBy(parsed) : undefined;
@@ -165,7 +165,7 @@ export function httpRefusal(context: CallContext, status: number, text: string):
 }
 
 /**
- * Statuses of a server that stopped waiting. They leave a write's outcome unknown, with any body.
+ * Statuses of a server that stopped waiting. They leave a write's outcome unknown, whatever the body contains.
  */
 const openStatuses: readonly number[] = [408, 425, 429, 499];
 
@@ -187,11 +187,11 @@ function holdsSomething(value: unknown): boolean {
   return false;
 }
 
-/** Deepest nesting of an answer that is kept as it came. The deepest documented answer has five levels. */
+/** Maximum nesting of an answer that is kept in the broker's format. The deepest documented answer has five levels. */
 const MOST_LEVELS = 100;
 
 /**
- * Rejects an answer that is nested so deeply that printing or copying it may overflow the stack.
+ * Throws if an answer is nested so deeply that printing or copying it may overflow the stack.
  *
  * @throws {BrokerError}
  */

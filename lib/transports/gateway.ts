@@ -35,7 +35,7 @@ export interface GatewayOptions {
    */
   push?: string;
   /**
-   * Longest silence of the push endpoint before its connection is replaced, in milliseconds; 0 for no limit.
+   * Milliseconds of silence after which the connection to the push endpoint is replaced; 0 for no limit.
    *
    * @default 300000
    */
@@ -56,8 +56,8 @@ export interface GatewayOptions {
    */
   timeoutMs?: number;
   /**
-   * Largest answer in bytes; for writes the limit is 1 MiB at most. A larger answer to a write throws an
-   * `OutcomeUnknownError` with the code `too-large`, a larger answer to a read a `ProtocolError`.
+   * Maximum size of an answer in bytes; for writes at most 1 MiB. After a larger answer, a write throws an
+   * `OutcomeUnknownError` with the code `too-large`, and a read throws a `ProtocolError`.
    *
    * @default 33554432
    */
@@ -66,7 +66,7 @@ export interface GatewayOptions {
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-/** Largest answer to a write. A valid one is an id or a few rows. */
+/** Maximum size of an answer to a write. A valid answer is an id or a few rows. */
 const MOST_WRITE_ANSWER_BYTES = 1024 * 1024;
 
 function baseUrl(text: string): string {
@@ -103,7 +103,7 @@ class GatewayTransport implements Transport {
   /** Whether `fetch` may send reads for this machine through a proxy; unknown before the second read. */
   #mayBeProxied: boolean | undefined;
   readonly #pushIdleMs: number;
-  /** Whether a read was sent. `fetch` takes about 9 ms to load, so only later reads use it and its pool. */
+  /** Whether a read was sent. `fetch` takes about 9 ms to load, so the first read does not use it. */
   #hasRead = false;
 
   constructor(options: GatewayOptions) {
@@ -167,7 +167,7 @@ class GatewayTransport implements Transport {
     options.signal?.throwIfAborted();
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    // The gateway should give up no later than this call does, so its own answer can still arrive.
+    // The gateway should time out before this call does, so that its error can still arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
     const isRead = context.operation.effect === "read";
     const isPooled = isRead && this.#hasRead &&

@@ -1,6 +1,6 @@
 /**
- * Decides which rejected logins are about the password, and when a login may be tried again. Used for the
- * trade login over each transport, and for the platform login.
+ * Decides whether a login was rejected because of the password, and when a login may be tried again. Applies to the
+ * trade login of every transport and to the platform login.
  *
  * @module
  */
@@ -15,23 +15,23 @@ import {
 
 /** Wait after the first rejection that is not about the password. */
 const FIRST_WAIT_MS = 60_000;
-/** Factor by which each further rejection in a row lengthens the wait. */
+/** Factor by which each further consecutive rejection lengthens the wait. */
 const GROWTH = 3;
 /** Longest wait between two attempts. */
 const MOST_WAIT_MS = 3_600_000;
 
 /**
- * Returns the wait after a number of rejections in a row, in milliseconds: 1, 3, 9, 27 minutes, then an hour.
+ * Returns the wait after a number of consecutive rejections, in milliseconds: 1, 3, 9, 27 minutes, then an hour.
  */
 export function loginWaitMs(refusals: number): number {
   return Math.min(FIRST_WAIT_MS * GROWTH ** (Math.max(1, refusals) - 1), MOST_WAIT_MS);
 }
 
 const PASSWORD = String.raw`(?:pass\s?w(?:or)?ds?|passcode|pwd|credentials?)`;
-/** Up to three words between two words of one phrase. */
+/** Matches up to three words between two words of one phrase. */
 const NEAR = String.raw`(?:[\s:,'"-]+\w+){0,3}[\s:,'"-]+`;
 const WRONG = String.raw`(?:wrong|incorrect|invalid|mismatch\w*|not match\w*)`;
-/** A text that says that the password is wrong. */
+/** Matches a text that says that the password is wrong. */
 const SAYS_WRONG = new RegExp(
   [
     String.raw`\b${WRONG}${NEAR}${PASSWORD}\b`,
@@ -42,7 +42,7 @@ const SAYS_WRONG = new RegExp(
   ].join("|"),
   "i",
 );
-/** Words for an unsuitable password, and for an account that is locked after too many wrong ones. */
+/** Matches words for an unusable password, and for an account that is locked after too many wrong passwords. */
 const SAYS_UNFIT = new RegExp(
   [
     String.raw`\b${PASSWORD}\b.*\b(?:error|fail\w*|expired|reset|denied|reject\w*|refused|unknown)\b`,
@@ -52,7 +52,7 @@ const SAYS_UNFIT = new RegExp(
   ].join("|"),
   "i",
 );
-/** Words for a temporary state in which the broker did not check the password. */
+/** Matches words for a temporary state in which the broker did not check the password. */
 const PASSES =
   /maintenance|maintain|time(?:d)?\s?-?out|later|busy|unavailable|not available|overload|维护|維護|超时|超時|稍后|稍後|繁忙/i;
 
@@ -68,12 +68,12 @@ const WITHOUT_SUCCESS = "the broker's answer reports no success";
 
 /** An answer to a login that is neither a success nor a rejection with a code. */
 export class NoSuccessError extends RejectedError {
-  /** Whether the answer is about the password. */
+  /** Whether the broker rejected the password. */
   readonly isWrongPassword: boolean;
 
   /**
    * @param text The text of the answer, if there is any.
-   * @param context `saysNo`: the answer explicitly reports failure; the document describes that for a wrong
+   * @param context `saysNo`: the answer explicitly reports failure, which the API document describes for a wrong
    * password.
    */
   constructor(text: string | undefined, { saysNo, ...context }: ErrorContext & { saysNo: boolean }) {
@@ -86,7 +86,7 @@ export class NoSuccessError extends RejectedError {
 export class LoginRefusals {
   readonly #monotonic: () => number;
   readonly #what: string;
-  /** Stops all automatic logins: the password is wrong, or another program has taken over the login. */
+  /** The error that stops all automatic logins: a wrong password, a wrong key or a login takeover. */
   #final: BrokerError | undefined;
   #passing: { error: RejectedError; until: number } | undefined;
   #count = 0;
@@ -120,8 +120,7 @@ export class LoginRefusals {
    * @param error The error that the login threw.
    */
   refused(error: unknown): unknown {
-    // A rejected inner login, such as the platform's, is recorded there. A busy broker has not rejected
-    // anything.
+    // A `LoginRefusedError` was already recorded by the login that threw it. A busy broker has not rejected anything.
     const isKept = error instanceof LoginRefusedError || error instanceof BusyError;
     if (!(error instanceof RejectedError) || isKept) return error;
     if (error instanceof DisplacedError) return this.stop(error);
@@ -145,7 +144,7 @@ export class LoginRefusals {
   }
 
   /**
-   * Allows another attempt because a person asked for it. Later waits continue to grow from where they were.
+   * Allows another attempt because a person asked for it. Does not reset the growth of the waits.
    */
   allowAgain(): void {
     this.#final = undefined;
@@ -153,7 +152,7 @@ export class LoginRefusals {
   }
 }
 
-/** Returns the broker's code and text for a message. */
+/** Returns the broker's text or code for a message, in brackets. */
 function saidBy(error: RejectedError): string {
   if (error.text !== "") return ` (${error.text})`;
   if (error instanceof NoSuccessError) return ` (${WITHOUT_SUCCESS})`;

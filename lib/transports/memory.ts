@@ -1,7 +1,7 @@
 /**
- * A transport without sockets, for tests and notebooks: a function replaces the gateway.
+ * Provides a transport without sockets, for tests and notebooks: a function replaces the gateway.
  *
- * It writes and reads the same bytes as the gateway transport, but does not send them anywhere.
+ * It encodes and decodes calls like the gateway transport, but sends nothing.
  *
  * @module
  */
@@ -25,9 +25,8 @@ export interface MemoryCall {
 }
 
 /**
- * Answers a call instead of the gateway: with an envelope, or with its text if the digits of a number matter.
- * If the endpoint throws a `TransportError`, the call was not executed; any other error leaves the outcome
- * unknown.
+ * Answers a call instead of the gateway. Returns an envelope, or the envelope's JSON text if the digits of a number
+ * matter. A `TransportError` means that the call was not executed; any other error leaves the outcome unknown.
  */
 export type MemoryEndpoint = (
   path: string,
@@ -44,8 +43,7 @@ export interface MemoryLine {
 }
 
 /**
- * Starts pushes and returns a function that stops them. Throws `TransportError` if no pushes are available
- * now.
+ * Starts pushes and returns a function that stops them. Throws a `TransportError` if no pushes are available now.
  */
 export type MemoryPushes = (line: MemoryLine) => () => void;
 
@@ -151,10 +149,10 @@ class MemoryTransport implements Transport {
   }
 
   /**
-   * Calls the endpoint. It is async so that an endpoint that throws immediately behaves like one that rejects.
+   * Calls the endpoint. Async, so that an error that the endpoint throws synchronously becomes a rejection.
    */
   async #knock(path: string, params: Record<string, unknown>, call: MemoryCall): Promise<Envelope | string> {
-    // Copied through JSON: absent members are removed, and the endpoint cannot change the caller's object.
+    // Copy through JSON: this removes absent members, and the endpoint cannot change the caller's object.
     return await this.#endpoint(path, JSON.parse(JSON.stringify(params)), call);
   }
 }
@@ -162,7 +160,7 @@ class MemoryTransport implements Transport {
 /** Returns the pushes of a function as a source for the push stream that all transports share. */
 function memorySource(pushes: MemoryPushes): PushSource {
   return {
-    // It is async, so an error during opening becomes a rejected promise.
+    // Async, so that an error during opening becomes a rejection.
     // deno-lint-ignore require-await
     async open({ onLife, onFrame, onPush }) {
       const { promise, resolve } = Promise.withResolvers<BrokerError>();

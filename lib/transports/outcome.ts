@@ -21,13 +21,13 @@ import { provingLists, whereToLook } from "../operations/proof.ts";
 import { codeOfMismatch, Mismatch } from "../operations/types.ts";
 import { describeMismatch } from "./net/json.ts";
 
-/** A call in progress, as far as errors describe it. */
+/** Details of a call for its errors. */
 export interface CallContext {
   /** The operation. */
   operation: Pick<AnyOperation, "name" | "effect" | "provenBy">;
   /** Name of the transport. */
   transport: string;
-  /** The parameters with our names, if known. They determine which lists show the outcome of a write. */
+  /** The parameters with our names, if known. They decide which lists an error names for the outcome of a write. */
   params?: unknown;
 }
 
@@ -42,16 +42,16 @@ export interface Refused {
 }
 
 /**
- * Returns the code at the start of an error text: three to five digits that are not part of a longer word.
+ * Returns the code at the start of an error text: three to five digits that are not part of a longer number.
  */
 function codeOf(text: string): string | undefined {
   return /^\s*(\d{3,5})(?!\d)/.exec(text)?.[1];
 }
 
-/** A code with the separator before its text. Digits within a word are not a code: `1016.HK`, `112ms`. */
+/** Matches a code, its separator and the text after it. Digits within a word are not a code: `1016.HK`, `112ms`. */
 const CODE_AND_TEXT = /^\s*(\d{3,5})(?=$|[\s:：,，;；-])[\s:：,，;；-]*(.*)$/s;
 
-/** The text with which the broker rejects an order outside market hours. */
+/** The texts with which the broker rejects an order outside market hours. */
 const closedTexts = ErrorText.entries.filter(({ name }) => name === "market-closed").map(({ code }) => code);
 
 /** Returns whether a text says only that the market is closed. */
@@ -60,7 +60,7 @@ function saysClosed(text: string): boolean {
   return closedTexts.includes(said);
 }
 
-/** Returns the listed code in a text: a bare code, or a code before one of its documented texts. */
+/** Returns the listed code in a text that is only a code, or a code followed by one of its documented texts. */
 function codeSaid(text: string): ResponseCode | undefined {
   const [, code, rest = ""] = CODE_AND_TEXT.exec(text) ?? [];
   const name = code === undefined ? undefined : ResponseCode.decode(code);
@@ -73,7 +73,7 @@ function codeSaid(text: string): ResponseCode | undefined {
   return isDocumented ? name : undefined;
 }
 
-/** Returns the listed code of a rejection. A code in a separate member needs no documented text. */
+/** Returns the listed code of a rejection. If the code is a separate member, the text does not matter. */
 function nameSaid({ text, code }: Refused): ResponseCode | undefined {
   if (code === undefined) return codeSaid(text);
   const name = ResponseCode.decode(code);
@@ -81,10 +81,9 @@ function nameSaid({ text, code }: Refused): ResponseCode | undefined {
 }
 
 /**
- * Returns whether an answer is known to reject a write before it was executed. That is known for the listed
- * codes with this meaning, bare or before one of their documented texts, and for the listed texts. Free text
- * proves nothing, even if it starts with a listed code. An unlisted code, or no reason at all, proves nothing
- * either.
+ * Returns whether an answer proves that a write was rejected before it was executed. Only two kinds of answers prove
+ * that: a listed code with this meaning, alone or with one of its documented texts, and the text for a closed market.
+ * Any other text proves nothing, even if it starts with a listed code.
  */
 function refusesWrite(refused: Refused): boolean {
   if (refused.hasResult) return false;
@@ -94,7 +93,7 @@ function refusesWrite(refused: Refused): boolean {
 }
 
 /**
- * Returns the error for a rejection. Picks the class by the broker's code and text, which it keeps word for
+ * Returns the error for a rejection. The broker's code and text decide its class, and the error keeps them word for
  * word.
  */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
@@ -164,7 +163,7 @@ export function unanswered(
   );
 }
 
-/** Returns the error for an unreadable answer. For a write the outcome is as unknown as without an answer. */
+/** Returns the error for an unreadable answer. For a write, the outcome is unknown, as without an answer. */
 export function unreadable(context: CallContext, reason: string, code: string, cause?: unknown): BrokerError {
   const { operation, transport } = context;
   if (operation.effect === "write") {
@@ -179,9 +178,11 @@ export function unreadable(context: CallContext, reason: string, code: string, c
 }
 
 /**
- * Calls `read` to decode an answer. Any failure, even a stack overflow, means that the answer is unreadable.
+ * Calls `read` to decode an answer, and returns its result. Any other error than this call's own, even a stack
+ * overflow, counts as an unreadable answer.
  *
- * @throws {BrokerError} For a write, an `OutcomeUnknownError`, or the rejection that `read` found.
+ * @throws {BrokerError} The rejection that `read` found; otherwise a `ProtocolError`, or an `OutcomeUnknownError` for
+ * a write.
  */
 export function reading<T>(context: CallContext, read: () => T): T {
   try {
@@ -201,7 +202,7 @@ export function reading<T>(context: CallContext, read: () => T): T {
 
 /** Details of a call that ended without an answer. */
 interface LostCall {
-  /** Whether any bytes may have left. */
+  /** Whether any bytes may have left this machine. */
   isSent: boolean;
   /** Name of the other end for messages. */
   peer: string;
@@ -215,7 +216,9 @@ interface LostCall {
   timeoutMs?: number;
 }
 
-/** Returns the error for a call that ended without an answer: aborted, never sent, too slow, or cut off. */
+/**
+ * Returns the error for a call without an answer: aborted, not sent, timed out, or interrupted by a lost connection.
+ */
 export function lost(context: CallContext, call: LostCall): unknown {
   const { isSent, peer, reason, cause, signal, timeoutMs } = call;
   if (signal?.aborted) {

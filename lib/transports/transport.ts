@@ -17,18 +17,18 @@ export interface CallOptions {
    * @default 10000
    */
   timeoutMs?: number;
-  /** Called if the answer arrives after the call was given up; only some transports can detect that. */
+  /** Called if the answer arrives after the call has timed out or was aborted. Only the direct transport calls it. */
   onLateAnswer?: (late: LateAnswer) => void;
   /**
-   * Remembers the answer and each of its rows as the broker sent them, for `wireAnswerOf` and `wireOf`. With
-   * `digits` numbers keep their text, which needs a second parse.
+   * Keeps the answer and each of its rows in the broker's format, for `wireAnswerOf` and `wireOf`. With `digits`,
+   * numbers keep their exact digits, which needs a second parse.
    */
   keepWire?: "members" | "digits";
   /** Called with the broker's time for each answer that contains it, before the answer is returned. */
   onBrokerTime?: (told: BrokerTime) => void;
-  /** Called with each secret of the request, as it is and as it is sent, before it is sent. */
+  /** Called before the request is sent, with each secret in it: plain, and encrypted as it is sent. */
   onSecret?: (secret: string) => void;
-  /** Awaited by the client right before it sends a write, after any login. If it fails, the write is not sent. */
+  /** The client awaits it right before it sends a write, after any login. If it rejects, the write is not sent. */
   beforeWrite?: () => void | Promise<void>;
 }
 
@@ -41,20 +41,21 @@ export interface BrokerTime {
 }
 
 /**
- * Calls `onBrokerTime` with the time in an answer, unless it is invalid: some servers send zero, or nothing.
+ * Calls `onBrokerTime` with the time in an answer. Ignores an invalid time, because some servers send zero or
+ * nothing.
  */
 export function tellBrokerTime(
   { onBrokerTime }: Pick<CallOptions, "onBrokerTime">,
   time: number,
   source: BrokerTime["source"],
 ): void {
-  // A time before 2010 is a member that is zero or in another unit.
+  // A time before 2010 is zero or in another unit.
   if (time > EARLIEST_TIME) onBrokerTime?.({ time, source });
 }
 
 const EARLIEST_TIME = Date.UTC(2010);
 
-/** An answer that arrived after its call was given up. It shows the actual outcome. */
+/** An answer that arrived after its call had timed out or was aborted. It shows the actual outcome. */
 export interface LateAnswer {
   /** Id of the request. */
   requestId: string;
@@ -70,7 +71,7 @@ export interface LateAnswer {
 export interface LoginKeeper {
   /** Whether it can log in without a caller's password. */
   readonly canLogIn: boolean;
-  /** Number of its logins; a call that failed under an older login is only tried again. */
+  /** Number of logins made. A call that failed under an older login is retried without another login. */
   readonly generation: number;
   /** Logs in before the first write, because a write that fails for lack of a login is not repeated. */
   ensure(): Promise<void>;
@@ -88,18 +89,18 @@ export interface Transport extends AsyncDisposable {
    */
   account?(): Promise<string>;
   /**
-   * Sends validated parameters once and resolves to the answer with our names. Never repeats anything.
+   * Sends validated parameters once and resolves to the answer with our names. Never sends a request again.
    *
    * @throws {RejectedError} If the broker rejected the request.
    * @throws {TransportError} If the request was not delivered, or a read got no answer.
    * @throws {OutcomeUnknownError} If a write got no answer.
    * @throws {ProtocolError} If the answer to a read is invalid.
-   * @throws {UnmappedError} If this transport cannot carry the operation.
+   * @throws {UnmappedError} If this transport does not support the operation.
    */
   call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;
   /**
-   * Sends an operation that the catalogue does not know. Resolves to the answer as it came. Counts as a
-   * write.
+   * Sends an operation that the catalogue does not contain, and treats it as a write. Resolves to the broker's answer
+   * unchanged.
    */
   raw(group: string, name: string, params: Record<string, unknown>, options: CallOptions): Promise<unknown>;
   /** Address of the push endpoint, if there is a separate one. */
@@ -111,8 +112,8 @@ export interface Transport extends AsyncDisposable {
 }
 
 /**
- * Returns a transport that rejects writes, for dry runs. Logins still work because reads need them. Closing
- * it closes the inner transport.
+ * Returns a transport that rejects writes, for dry runs. Logins still work because reads need them. Closing the
+ * returned transport also closes the inner one.
  */
 export function readOnly(inner: Transport): Transport {
   const refuse = (what: string) =>

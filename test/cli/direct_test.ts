@@ -140,7 +140,7 @@ Deno.test("call ends with 2 for an operation that the socket does not support, s
     assertEquals({ code, out }, { code: 2, out: "" });
     assertStringIncludes(
       err,
-      "over the direct transport: message definition not published (the gateway carries it)",
+      "over the direct transport: message definition not published (the gateway supports it)",
     );
     assertStringIncludes(err, "-> Use --transport gateway");
   }

@@ -1,7 +1,7 @@
 /**
- * Manages one of the two connections: opens it when it is needed, and reopens it with growing pauses when it
- * breaks. Both connections together are one source of pushes: orders arrive over one, market data over the
- * other.
+ * Manages one of the two connections to the platform: opens it when a call needs it, and reopens it after a break,
+ * with growing pauses. Also combines both connections into one source of pushes: orders arrive over one connection,
+ * market data over the other.
  *
  * @module
  */
@@ -29,15 +29,15 @@ export interface ChannelOptions {
   feed: EventFeed;
   machine: Machine;
   reconnect: ReconnectOptions;
-  /** Called before each attempt, to acquire what the connection needs. */
+  /** Called before each attempt, for example to acquire the lease. */
   prepare?(): Promise<void>;
   /** Called after the first request, to complete the setup of the connection. */
   complete?(link: Link, token: Token): Promise<void>;
-  /** Called when the account was logged in elsewhere, even if no call was in progress. */
+  /** Called when another program or device has logged in with the account, even if no call was in progress. */
   onDisplaced(error: DisplacedError): void;
   /** Returns the state of the trade login. */
   tradeLogin?(): TradeLoginState;
-  /** The options of a link that do not change. */
+  /** The options that all links of the channel share. */
   link: Omit<LinkOptions, "address" | "token" | "handlers" | "signal" | "peer" | "machine">;
 }
 
@@ -54,12 +54,12 @@ export class Channel {
   #link: Link | undefined;
   #opening: Promise<Link> | undefined;
   #listener: ChannelListener = {};
-  /** Number of failed attempts, and connections that did not last, in a row. */
+  /** Number of consecutive failures: failed attempts and connections that broke soon. */
   #failures = 0;
   #mayOpenAt = -Infinity;
-  /** Number of trade connections in a row that the other end closed in answer to a heartbeat. */
+  /** Number of consecutive trade connections that the other end closed in answer to a heartbeat. */
   #hangUps = 0;
-  /** The error that stopped it permanently. */
+  /** The error that stopped the channel. */
   #stopped: BrokerError | undefined;
   #started = false;
   readonly #links = new Set<Link>();
@@ -106,7 +106,7 @@ export class Channel {
     feed.emit({ type: "state", channel: name, phase, at: machine.now(), ...details });
   }
 
-  /** Reports again that it is ready, because the trade login or the heartbeat has changed. */
+  /** Reports the state `ready` again, because the trade login or the heartbeat has changed. */
   tellReady(): void {
     const { tradeLogin } = this.#options;
     this.reportPhase("ready", {
@@ -115,7 +115,7 @@ export class Channel {
     });
   }
 
-  /** Stops it permanently with an error, until a person allows another attempt. */
+  /** Closes the connection with an error, and opens no other until a person allows another attempt. */
   stop(error: BrokerError): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;
@@ -130,7 +130,7 @@ export class Channel {
     this.#mayOpenAt = -Infinity;
   }
 
-  /** Closes it. */
+  /** Closes the channel permanently. */
   async close(): Promise<void> {
     this.#stopped = new TransportError("Cannot continue: the client is closed", {
       code: "closed",
@@ -159,7 +159,7 @@ export class Channel {
     }
   }
 
-  /** Connects. If the token has expired in the meantime, gets a new one, once. */
+  /** Connects. If the token has expired in the meantime, gets a new token and tries once more. */
   async #connect(): Promise<Link> {
     const { session } = this.#options;
     const first = session.valid;
@@ -258,8 +258,7 @@ export class Channel {
     // The platform allows one trade connection per account, and any number of market connections.
     this.#hangUps = link.isHungUp && name === "trade" ? this.#hangUps + 1 : 0;
     if (this.#hangUps >= MOST_HANG_UPS) return this.#options.onDisplaced(hungUp(error));
-    // A connection that broke soon counts as a failed attempt: two competing programs must slow each other
-    // down.
+    // A connection that broke soon counts as a failed attempt, so the pauses of two competing programs grow.
     if (lastedMs >= longestPause(reconnect)) this.#failures = 0;
     this.#plan(error);
     void this.#reopen();
@@ -271,7 +270,7 @@ export class Channel {
       try {
         await this.#readyAgain();
       } catch (error) {
-        // An error that is not the broker's is a bug of ours, and would only repeat itself.
+        // Any error other than a `BrokerError` is an internal error, and a retry would fail in the same way.
         if (isRefusedForGood(error) || !(error instanceof BrokerError)) return;
       }
     }
@@ -279,15 +278,15 @@ export class Channel {
 }
 
 /**
- * Returns whether an automatic retry is useless. A busy broker, or one that rejects logins for now, may be
- * retried.
+ * Returns whether an automatic retry is useless. After `BusyError` and a temporarily rejected login, a retry may
+ * succeed.
  */
 function isRefusedForGood(error: unknown): boolean {
   if (error instanceof LoginRefusedError) return error.reason === "password";
   return error instanceof RejectedError && !(error instanceof BusyError);
 }
 
-/** Number of closed connections in a row after which another program is assumed to use the account. */
+/** After this number of consecutive closed connections, another program is assumed to use the account. */
 const MOST_HANG_UPS = 2;
 
 function hungUp(cause: BrokerError): DisplacedError {
@@ -313,11 +312,11 @@ function keyFault(name: ChannelName, cause: ProtocolError): ProtocolError {
 }
 
 /**
- * Returns several channels as one push source. A break of any channel is a break of the line, because pushes
- * may be missing from then on. The pushes of the other channels are still delivered.
+ * Returns several channels as one push source. A break of any channel counts as a break of the line, because pushes
+ * may be missing from then on. The other channels still deliver their pushes.
  *
  * @param always Channels that are opened with the line.
- * @param used Channels that belong to the line once something else has opened them.
+ * @param used Channels that the line never opens, but reads once a call has opened them.
  */
 export function directSource(always: readonly Channel[], used: readonly Channel[]): PushSource {
   const channels = [...always, ...used];

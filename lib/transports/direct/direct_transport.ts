@@ -1,5 +1,5 @@
 /**
- * The direct transport: platform HTTP, a trade socket and a market socket behind the common transport
+ * Implements the direct transport: platform HTTP, a trade socket and a market socket behind the common transport
  * interface.
  *
  * @see API document 4.7, 4.8, 5, 6.2
@@ -89,7 +89,7 @@ class Direct implements DirectTransport {
   #closed: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
-  /** Each account has its own developer key; a digest of the public key reveals nothing. */
+  /** A digest of the developer's public key: each account has its own key, and the digest does not reveal it. */
   readonly account = (): Promise<string> => leaseName(this.#leaseAccount);
 
   constructor(options: DirectOptions, envelopes: Envelopes) {
@@ -99,7 +99,7 @@ class Direct implements DirectTransport {
     const { url, parameters, caCerts, country, mobile, password, trade = true } = options;
     const privateKey = readPrivateKey(options.privateKey);
     this.#platformKey = readPublicKey(options.platformKey);
-    // Without this check, the login would be sent before the first frame needs the key.
+    // Check the keys now. Otherwise a wrong key would show only after the login was sent.
     checkSigningKey(privateKey);
     checkSigningKey(this.#platformKey);
     this.#leaseAccount = exportPublicKey(publicKeyOf(privateKey));
@@ -324,7 +324,7 @@ class Direct implements DirectTransport {
   }
 
   /**
-   * Encodes a request. A request that does not fit its message was not sent; this holds for every class of error.
+   * Encodes a request. If it does not fit its message, throws an error that says that nothing was sent.
    */
   #encode<T>(context: CallContext, encode: () => T): T {
     try {
@@ -336,8 +336,8 @@ class Direct implements DirectTransport {
   }
 
   /**
-   * Returns connection and token if a read can be sent now; `undefined` if something must be prepared first, or for a
-   * write.
+   * Returns the connection and token for a read that can be sent now. Returns `undefined` for a write, or if
+   * something must be prepared first.
    */
   #openWay(channel: Channel, { needs, effect }: AnyOperation): Way | undefined {
     const { link } = channel;
@@ -361,11 +361,10 @@ class Direct implements DirectTransport {
         if (context.operation.effect === "write") await link.confirm();
         return { link, token, made: this.#tradeLogin.made };
       } catch (error) {
-        // The token may expire during the trade login. Nothing of this call was sent, so trying again is
-        // safe.
+        // The token may expire during the trade login. This call was not sent yet, so trying again is safe.
         if (isFirst && error instanceof LoginExpiredError && this.#session.valid === undefined) continue;
-        // Throw the key error as it is: callers retry a read after a TransportError, and a wrong key stays
-        // wrong.
+        // Throw the key error unchanged: callers retry a read after a TransportError, which cannot help with a wrong
+        // key.
         if (isKeyFault(error) && context.operation.effect !== "write") throw error;
         if (error instanceof TransportError || error instanceof ProtocolError) {
           throw undelivered(context, error.message, error.code ?? "not-connected", error);
@@ -384,7 +383,7 @@ class Direct implements DirectTransport {
   }
 
   /**
-   * Logs in for trading because a person asked for it. This also allows logins that a rejection has stopped.
+   * Makes a trade login that a person asked for. Allows automatic logins again if a rejection has stopped them.
    */
   async #logIn(
     channel: Channel,
@@ -399,9 +398,9 @@ class Direct implements DirectTransport {
     this.#quote.allowAgain();
     const { count: before, tries } = this.#tradeLogin;
     const way = await limits.guard(context, this.#prepare(context, channel));
-    // The connection was just made with this password.
+    // Preparing the connection has just logged in with this password.
     if (this.#tradeLogin.count > before && this.#tradeLogin.knows(password)) return { success: true };
-    // The login was just rejected with this password, so it is not sent a second time.
+    // Preparing the connection has just tried this password, and the broker rejected it: do not send it again.
     const { refusal } = this.#tradeLogin;
     if (refusal !== undefined && this.#tradeLogin.tries > tries && this.#tradeLogin.knows(password)) {
       throw refusal;

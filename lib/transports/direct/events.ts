@@ -10,9 +10,10 @@ import type { LateAnswer } from "../transport.ts";
 export type ChannelName = "trade" | "quote";
 
 /**
- * State of a connection. It starts with `platform-login` (getting a token), `connecting`, `initializing` (the
- * first request), `trade-login` and `ready`. After a break it is `lost`, then `waiting` for the next attempt.
- * It is `stopped` permanently, for example after a login takeover, and `closed` by the program itself.
+ * State of a connection. `idle` lasts until the first use. Then follow `platform-login` (getting a token),
+ * `connecting`, `initializing` (the first request), `trade-login` and `ready`. After a break come `lost` and
+ * `waiting` (for the next attempt). `stopped`: an error, such as a login takeover, prevents further attempts.
+ * `closed`: the program closed it.
  */
 type DirectPhase =
   | "idle"
@@ -51,7 +52,7 @@ export interface DirectState {
   error?: BrokerError;
 }
 
-/** An error that belongs to no call. */
+/** An error that no call reports. */
 interface DirectFault {
   type: "fault";
   channel: ChannelName;
@@ -59,7 +60,7 @@ interface DirectFault {
   error: BrokerError;
 }
 
-/** An answer that arrived after its call was given up. */
+/** An answer that arrived after its call had timed out or was aborted. */
 interface LateAnswerEvent extends LateAnswer {
   type: "late-answer";
   channel: ChannelName;
@@ -97,7 +98,7 @@ export function describeDirectEvent(event: DirectEvent): string {
   return `${event.channel}: ${parts.join(", ")}${error}`;
 }
 
-/** Number of events to keep for a reader that does not read; older ones are dropped. */
+/** Maximum number of events to keep for a reader that does not read. The oldest events are dropped first. */
 const MOST_WAITING = 1000;
 
 /** Passes events to any number of readers. Each reader starts with the latest states. */

@@ -1,5 +1,5 @@
 /**
- * Keeps a connection alive: sends a heartbeat when it is idle, and asks the other end for one when needed.
+ * Keeps a connection alive: sends a heartbeat while it is idle, and can check that the other end answers.
  *
  * @see API document 6.2
  * @module
@@ -8,7 +8,7 @@ import { TransportError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
 import type { ProbeOptions } from "./options.ts";
 
-/** What a heartbeat needs of the connection. */
+/** The functions of the connection that a heartbeat calls. */
 interface HeartbeatHooks {
   /** Sends a heartbeat. */
   send(): void;
@@ -16,12 +16,14 @@ interface HeartbeatHooks {
   dead(error: TransportError): void;
 }
 
-/** Number of ticks per interval, to measure silence. */
+/** Number of ticks per heartbeat interval; silence is counted in ticks. */
 const TICKS = 4;
-/** Number of intervals without a received frame after which a link is dead. */
+/** A link counts as dead after this number of intervals without a received frame. */
 const MOST_SILENT = 3;
 
-/** Sends heartbeats while a connection is idle, and can request one. Dispose it with the connection. */
+/**
+ * Sends heartbeats while a connection is idle, and checks that the other end answers. Dispose it with the connection.
+ */
 export class Heartbeat implements Disposable {
   readonly #machine: Pick<Machine, "monotonic" | "setTimer">;
   readonly #hooks: HeartbeatHooks;
@@ -70,8 +72,8 @@ export class Heartbeat implements Disposable {
   }
 
   /**
-   * Resolves when the other end is known to be alive. A link that was silent for a while may be half open:
-   * data written to it disappears without an error, which must not happen to a write.
+   * Resolves when the other end is known to be alive. Call it before a write: a link that was silent for a while may
+   * be half open, and data written to it disappears without an error.
    *
    * @throws {TransportError} If no frame arrives in time; the connection then ends.
    */
@@ -93,7 +95,7 @@ export class Heartbeat implements Disposable {
 
   #ask(waitMs: number) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    promise.catch(() => {}); // the caller awaits it; without a caller its rejection must not be unhandled
+    promise.catch(() => {}); // the caller awaits it; if there is no caller, its rejection must not count as unhandled
     const end = () => {
       this.#asking = undefined;
       this.#cancelAsking();
@@ -120,8 +122,7 @@ export class Heartbeat implements Disposable {
   }
 
   /**
-   * Counts silence in ticks. With a clock, a long block of the event loop would make the link seem dead at
-   * once.
+   * Counts silence in ticks. Measured with a clock, a link would seem dead after a long block of the event loop.
    */
   #tick(): void {
     if (this.#disposed) return;
@@ -154,7 +155,7 @@ export class Heartbeat implements Disposable {
 }
 
 function closed(): TransportError {
-  return new TransportError("Cannot tell whether the link lives: it was closed", {
+  return new TransportError("Cannot check whether the connection is alive: it was closed", {
     code: "closed",
     transport: "direct",
   });

@@ -1,11 +1,11 @@
 /**
- * The lease of the trade connection. An account has only one such connection, so the lease stops a second
- * program on the machine before it takes the connection away from the first.
+ * Manages the lease of the trade connection. An account has only one such connection. The lease stops a second
+ * program on the same machine before it takes the connection from the first program.
  *
- * The folder contains two files. `trade-….lock` is locked while the program runs. The system releases the
- * lock when the program ends for any reason, so no lease is ever stale and no process id has to be checked.
- * `trade-….json` describes the holder and can be read at any time. The name is a digest of the account's
- * developer key, and reveals nothing.
+ * The folder contains two files. `trade-….lock` is locked while the program runs. The system releases the lock when
+ * the program ends for any reason, so a lease is never stale and nobody has to check process ids. `trade-….json`
+ * describes the holder and can be read at any time. The file names contain a digest of the account's developer key,
+ * which does not reveal the key.
  *
  * @module
  */
@@ -32,7 +32,7 @@ export interface Lease extends AsyncDisposable {
 /** Options of {@linkcode takeLease}. */
 interface LeaseOptions {
   folder: string;
-  /** Name of the account, as {@linkcode leaseName} makes it. */
+  /** Name of the lease, from {@linkcode leaseName}. */
   name: string;
   program: string;
   /** Unix milliseconds. */
@@ -91,12 +91,13 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
 }
 
 /**
- * How often an exclusive lock is checked before the lease counts as held, because its holder may just be
+ * Number of times that an exclusive lock is checked before the lease counts as held, because its holder may just be
  * ending.
  */
 const LOOKS = 3;
 /**
- * Maximum number of attempts while the lock is only shared. {@linkcode leaseHolder} shares it for a moment to check it.
+ * Maximum number of attempts while the lock is only shared. {@linkcode leaseHolder} takes a shared lock for a moment
+ * to check the lease.
  */
 const MOST_ATTEMPTS = 200;
 
@@ -110,7 +111,7 @@ async function tryToLock(lock: Deno.FsFile): Promise<boolean> {
   return false;
 }
 
-/** Returns the holder of a lease, or `undefined` if it is free or its program has ended. */
+/** Returns the holder of a lease, or `undefined` if the lease is free. */
 export async function leaseHolder(folder: string, name: string): Promise<LeaseHolder | undefined> {
   let lock: Deno.FsFile;
   try {
@@ -153,10 +154,10 @@ export function describeHolder(holder: LeaseHolder | undefined): string {
   return `${pid === Deno.pid ? "this process" : `process ${pid}`} ("${program}") has had it since ${since}`;
 }
 
-/** A holder's description is far smaller. */
+/** Maximum size of a holder's description, which is normally far smaller. */
 const MOST_BYTES = 64 * 1024;
 
-/** Returns who holds a lease; `undefined` if nothing says so, or if another user could have written it. */
+/** Returns the described holder; `undefined` if the description is missing, invalid or could be another user's. */
 async function readHolder(folder: string, name: string): Promise<LeaseHolder | undefined> {
   const path = `${folder}/${name}.json`;
   try {

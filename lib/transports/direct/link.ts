@@ -1,6 +1,6 @@
 /**
- * Manages one direct connection from its opening to its end: the first request, serial numbers, several calls
- * in progress, heartbeats.
+ * Manages one direct connection from its opening to its end: the first request, serial numbers, concurrent calls and
+ * heartbeats.
  *
  * @see API document 4.8, 6.2
  * @module
@@ -25,7 +25,7 @@ import { readInit, requestNumber } from "./payloads.ts";
 export interface LinkHandlers {
   /** Called when the socket is open; the first request follows. */
   onConnected?(): void;
-  /** Called when a whole frame, or a large part of one, arrives. */
+  /** Called when a whole frame or a large part of a frame arrives. */
   onLife?(): void;
   /** Called with each push; its body is only valid during the call. */
   onPush?(body: Uint8Array): void;
@@ -53,12 +53,12 @@ export interface LinkOptions {
 
 /** Used until the platform sends its own value. */
 const DEFAULT_HEARTBEAT_MS = 90_000;
-/** Number of bytes of a long answer that show that the link is alive. */
+/** This many received bytes show that the link is alive, even before their frame is complete. */
 const PART_BYTES = 4096;
 /** Code of the error for a first answer that cannot be decrypted, verified or decoded. */
 export const FIRST_ANSWER_CODE = "first-answer";
 const LAST_SERIAL = 0xffff_ffff;
-/** Number of requests that are signed and written together; each takes a third of a millisecond to sign. */
+/** Number of requests that are signed and written together. Signing one request takes a third of a millisecond. */
 const BATCH = 8;
 
 /**
@@ -102,7 +102,7 @@ export class Link {
   readonly #calls = new LinkCalls();
   readonly #heartbeat: Heartbeat;
   readonly #urgent: Uint8Array[] = [];
-  /** Resolves to the error that ended it. */
+  /** Resolves to the error that ended the connection. */
   readonly ended: Promise<BrokerError>;
   #serial = 0;
   #writing = false;
@@ -146,8 +146,8 @@ export class Link {
   }
 
   /**
-   * Whether the other end closed it in answer to a heartbeat, with no call in progress. Platforms close a
-   * connection this way after another program has taken its place.
+   * Whether the other end closed the connection in answer to a heartbeat, with no call in progress. Platforms do this
+   * after another program has taken over the connection.
    */
   get isHungUp(): boolean {
     return this.#isHungUp;
@@ -168,7 +168,7 @@ export class Link {
     return this.#heartbeat.confirm();
   }
 
-  /** Sends a request, and resolves to its answer, even if that is a rejection. */
+  /** Sends a request and resolves to its answer, even if the answer is a rejection. */
   request(request: LinkRequest): Promise<Response> {
     if (this.#failure !== undefined) {
       return Promise.reject(
@@ -204,8 +204,8 @@ export class Link {
     this.#initId = machine.id();
     this.#calls.issue(this.#initId);
     this.#onInit = (response) => {
-      this.#onInit = undefined; // a second answer under RSA is not even decrypted
-      // Set the key synchronously: it must be there before the next frame is read.
+      this.#onInit = undefined; // `#take` rejects a second answer under RSA without decrypting it
+      // Set the key synchronously: the next frame needs it.
       try {
         const { key, heartbeatMs } = readInit(context, response, envelopes.messages);
         this.#sealing.useSessionKey(key);
@@ -266,7 +266,7 @@ export class Link {
   }
 
   #take(frame: Frame): void {
-    if (frame.type === "heartbeat") return; // shows only that the link is alive; it may have a body
+    if (frame.type === "heartbeat") return; // a heartbeat only shows that the link is alive; ignore its body
     const { serial } = frame.header;
     // Check this before decryption: RSA decryption is expensive, and only the first answer uses RSA.
     if (frame.type === "response" && serial === 0 && this.#onInit === undefined) {
@@ -295,7 +295,7 @@ export class Link {
     }
     if (serial === 0 && frame.type === "response") return this.#answer(this.#openFirst(frame));
     const { body } = this.#sealing.open(frame);
-    // Only a decrypted push is proven to be the platform's.
+    // Only an encrypted push is certainly from the platform.
     if (frame.type === "push" && serial !== 0) this.#hasSealedPush = true;
     if (frame.type === "push") return this.#options.handlers.onPush?.(body);
     this.#answer(this.#options.envelopes.decodeResponse(body));
@@ -335,15 +335,15 @@ export class Link {
   }
 
   /**
-   * Handles an answer without a matching call. In rare cases the platform cannot name the request and sends
-   * the id `"0"`.
+   * Handles an answer without a matching call. In rare cases the platform does not know the id of the request and
+   * sends `"0"`.
    */
   #unasked(response: Response, cause: ProtocolError): void {
     const { id, code, text } = response;
     const about = `${code === "" ? "no code" : `code ${code}`}${
       text === "" ? "" : `, "${text.slice(0, 200)}"`
     }`;
-    // A repeated answer says nothing new, and is about none of the waiting calls.
+    // A repeated answer contains nothing new and belongs to none of the waiting calls.
     if (this.#calls.isIssued(id)) {
       return this.#fault(
         new ProtocolError(`Cannot accept an answer again: id "${id.slice(0, 40)}", ${about}`, {
@@ -391,7 +391,7 @@ export class Link {
   #write(): void {
     if (this.#writing) return;
     this.#writing = true;
-    // Deferred, so calls that are made together are written together.
+    // Deferred, so that calls made at the same time are written together.
     queueMicrotask(() => void this.#writeAll());
   }
 

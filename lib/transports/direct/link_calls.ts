@@ -1,6 +1,6 @@
 /**
- * Tracks the calls of one connection: calls waiting to be sent, calls waiting for their answer, and calls
- * that were given up but may still be answered. Each call has its limits: a timeout and a signal.
+ * Tracks the calls of one connection: calls that are not sent yet, calls that wait for an answer, and calls that have
+ * timed out or were aborted but may still be answered. Each call has limits: a timeout and a signal.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface LinkRequest {
   readonly token: string;
   readonly context: CallContext;
   readonly limits: CallLimits;
-  /** Called with an answer that arrived after the call was given up. */
+  /** Called with an answer that arrived after the call had timed out or was aborted. */
   readonly onLate: (requestId: string, response: Response) => void;
 }
 
@@ -29,18 +29,18 @@ export interface LinkCall extends LinkRequest {
   readonly id: string;
   readonly resolve: (response: Response) => void;
   readonly reject: (error: unknown) => void;
-  /** Whether bytes of it may have left. */
+  /** Whether any bytes of the request may have left this machine. */
   sent: boolean;
 }
 
-/** Number of given-up calls to remember, so that a late answer is matched. The oldest are forgotten first. */
+/** Maximum number of given-up calls to remember, to match late answers. The oldest calls are forgotten first. */
 const MOST_GIVEN_UP = 4096;
-/** Number of ids to remember after their calls, so that a repeated answer is recognized. */
+/** Maximum number of ids of earlier calls to remember, to recognize repeated answers. */
 const MOST_ISSUED = 65_536;
 
 /** Tracks the calls of one connection. */
 export class LinkCalls {
-  /** Calls of which nothing was written yet, in order. */
+  /** Calls that are not written yet, in order. */
   readonly #unsent: LinkCall[] = [];
   readonly #outstanding = new Outstanding<LinkCall>();
   readonly #givenUp = new Map<string, LinkCall>();
@@ -56,7 +56,7 @@ export class LinkCalls {
     return this.#unsent.length > 0;
   }
 
-  /** Adds a call. It ends with its answer, its limits or the connection. */
+  /** Adds a call. Resolves to its answer; rejects at a timeout, an abort or the end of the connection. */
   add(id: string, request: LinkRequest): Promise<Response> {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const call: LinkCall = { ...request, id, resolve, reject, sent: false };
@@ -78,14 +78,14 @@ export class LinkCalls {
     return this.#issued.has(id);
   }
 
-  /** Returns the next call to write that is still wanted. From here on it counts as sent. */
+  /** Removes and returns the next call to write, and marks it as sent. */
   takeUnsent(): LinkCall | undefined {
     const call = this.#unsent.shift();
     if (call !== undefined) call.sent = true;
     return call;
   }
 
-  /** Ends a call of which nothing was written after all. */
+  /** Ends a call with an error, because its request could not be written. */
   fail(call: LinkCall, error: unknown): void {
     if (this.#outstanding.forget(call.id)) call.reject(error);
   }
@@ -105,9 +105,9 @@ export class LinkCalls {
   }
 
   /**
-   * Removes and returns the waiting call if there is exactly one and it was sent. An answer without an id can
-   * only be about that call. If the call's own answer still arrives, it counts as late, so an order id in it
-   * is not lost.
+   * Removes and returns the waiting call if there is exactly one and it was sent. An answer without an id can only
+   * belong to that call. If another answer with the call's own id arrives later, it counts as a late answer, so that
+   * an order id in it is not lost.
    */
   takeOnly(): LinkCall | undefined {
     const only = this.#outstanding.only;
@@ -157,7 +157,7 @@ function lost({ context, sent }: LinkCall, error: BrokerError): unknown {
     : undelivered(context, reason, "not-connected", error);
 }
 
-/** Calls that were sent and have no answer yet. */
+/** Calls that wait for their answer, written or not, by id. */
 export class Outstanding<Call> {
   readonly #calls = new Map<string, Call>();
 
@@ -166,13 +166,13 @@ export class Outstanding<Call> {
     return this.#calls.size;
   }
 
-  /** The waiting call if there is exactly one. An answer with the id `"0"` can only be about it. */
+  /** The waiting call if there is exactly one. An answer with the id `"0"` can only belong to that call. */
   get only(): Call | undefined {
     return this.#calls.size === 1 ? this.#calls.values().next().value : undefined;
   }
 
   /**
-   * Records a call that is about to be sent.
+   * Adds a call.
    *
    * @throws {TypeError} If its id is in use, or is `"0"`, which the broker uses for answers without a request.
    */
@@ -186,7 +186,7 @@ export class Outstanding<Call> {
   /**
    * Removes and returns the call that an answer belongs to.
    *
-   * @throws {ProtocolError} With code `answer-unasked` if no such request waits.
+   * @throws {ProtocolError} With code `answer-unasked` if no call with this id waits.
    */
   take(id: string): Call {
     const call = this.#calls.get(id);
@@ -197,7 +197,7 @@ export class Outstanding<Call> {
     return call;
   }
 
-  /** Removes a call whose caller has stopped waiting. Returns whether it was there. */
+  /** Removes a call whose caller has stopped waiting. Returns whether the call was waiting. */
   forget(id: string): boolean {
     return this.#calls.delete(id);
   }
@@ -213,7 +213,7 @@ export class Outstanding<Call> {
 /** Why a call ended before its answer. */
 type Ending = "timeout" | "aborted";
 
-/** The limits of one call, from its start to its answer. Dispose them with the call. */
+/** The limits of one call: its timeout and its signal. Dispose them with the call. */
 export class CallLimits implements Disposable {
   readonly timeoutMs: number;
   readonly #signal: AbortSignal | undefined;
@@ -241,8 +241,8 @@ export class CallLimits implements Disposable {
   }
 
   /**
-   * Registers a callback for an early end, and calls it immediately if the call has ended. Replaces an earlier
-   * one.
+   * Registers the callback for a timeout or an abort, instead of an earlier callback. Calls it immediately if the
+   * call has already ended.
    */
   onEnd(listener: (ending: Ending) => void): void {
     if (this.#ending !== undefined) listener(this.#ending);
@@ -250,7 +250,7 @@ export class CallLimits implements Disposable {
   }
 
   /**
-   * Waits for a preparation within the limits. Nothing was sent yet, so the error of an early end says so.
+   * Waits for a preparation within the limits. At a timeout, throws an error that says that nothing was sent.
    */
   async guard<T>(context: CallContext, preparation: Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();

@@ -1,5 +1,5 @@
 /**
- * Loads and starts the direct transport. Clients of the gateway never load the modules behind it.
+ * Loads and starts the direct transport. Clients of the gateway do not load its other modules.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export type { DirectOptions } from "./options.ts";
 /**
  * Creates a transport that connects to the platform itself. It sends nothing before the first call.
  *
- * @throws {TypeError} If a key or an address is unreadable; the message shows neither.
+ * @throws {TypeError} If a key or an address is unreadable. The message contains neither.
  */
 export async function direct(options: DirectOptions): Promise<DirectTransport> {
   const { createDirectTransport } = await import("./direct_transport.ts");

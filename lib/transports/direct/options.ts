@@ -9,11 +9,11 @@ import type { Padding } from "../../wire/padding.ts";
 import type { ReconnectOptions } from "../push/reconnect.ts";
 import type { Machine } from "../../time.ts";
 
-/** When to check before a write that the other end answers. */
+/** When to check, before a write, that the other end answers. */
 export interface ProbeOptions {
-  /** Silence after which a link is no longer trusted with a write. @default {5_000} */
+  /** Milliseconds without a received frame after which a write is preceded by a check. @default {5_000} */
   idleMs?: number;
-  /** Longest wait for the answer to this check. @default {2_000} */
+  /** Maximum milliseconds to wait for the answer to the check. @default {2_000} */
   waitMs?: number;
 }
 
@@ -40,15 +40,15 @@ export interface DirectOptions {
   /** Trade password, plain. If set, each connection makes the trade login and keeps it. A secret. */
   tradePassword?: string;
   /**
-   * How requests to the platform carry their parameters. A query appears in the logs of proxies. @default
+   * How requests to the platform carry their parameters. Proxies log a query, which then contains passwords. @default
    * {"form"}
    */
   parameters?: "form" | "query";
   /** Additional certificates to trust, PEM. Certificates are always checked. */
   caCerts?: string[];
   /**
-   * Whether to use the trade connection. Without it only market data and exchange rates are available. Any
-   * number of programs can use these at the same time as the program that trades.
+   * Whether to use the trade connection. Without it, only market data and exchange rates are available. Any number of
+   * programs can read these while another program trades.
    *
    * @default true
    */
@@ -60,7 +60,7 @@ export interface DirectOptions {
    * @default the folder "hsgate" in XDG_STATE_HOME, or in ~/.local/state
    */
   leaseFolder?: string | false;
-  /** Name of this program in the message that a second program gets. @default {"hsgate"} */
+  /** Name of this program in the error of a second program that wants the lease. @default {"hsgate"} */
   program?: string;
   /** How long a call waits for its answer, unless the call sets its own limit. @default {10_000} */
   timeoutMs?: number;
@@ -70,19 +70,19 @@ export interface DirectOptions {
   heartbeatMs?: number;
   /** Time between two requests that keep the trade login alive; `false` for none. @default {60_000} */
   keepLoginMs?: number | false;
-  /** When to check before a write that the other end answers; `false` for never. */
+  /** When to check, before a write, that the other end answers; `false` for never. */
   probe?: ProbeOptions | false;
   /** Options for reconnecting after a loss. */
   reconnect?: ReconnectOptions;
   /** Claim the level-2 quote permission, which another device may have. @default {false} */
   claimLevel2?: boolean;
-  /** How long a token is valid without a call. @default {10_800_000} */
+  /** Milliseconds for which a token is valid after the last call. @default {10_800_000} */
   tokenMs?: number;
   /** Accept answers without a signature. @default {false} */
   allowUnsigned?: boolean;
   /** Padding of message bodies. @default {"pkcs7"} */
   padding?: Padding;
-  /** Serial number after which an idle connection is replaced by a new one. @default {4_026_531_840} */
+  /** Serial number after which an idle connection is replaced. @default {4_026_531_840} */
   renewAtSerial?: number;
   /** Clocks, timers, random numbers and request ids in place of this machine's own; for tests and rehearsals. */
   machine?: Partial<Machine>;
@@ -102,7 +102,7 @@ export function deviceNumber(id: string): string {
 /**
  * Checks the address of the platform.
  *
- * @throws {TypeError} If passwords would travel unencrypted, or the text is not an address.
+ * @throws {TypeError} If the text is not an address, or if passwords would be sent unencrypted.
  */
 export function platformUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -111,7 +111,7 @@ export function platformUrl(text: string): string {
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     throw new TypeError(
-      `Cannot use "${url.origin}": passwords need https, plain HTTP is accepted only on loopback`,
+      `Cannot use "${url.origin}": passwords need https; plain HTTP is accepted only on loopback`,
     );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;

@@ -27,13 +27,13 @@ const GENERIC = ["Common", "CommonInt", "CommonString", "CommonBool"].map((name)
 /**
  * Returns how the socket carries an operation.
  *
- * @throws {UnmappedError} If the socket does not carry it; the text says why.
+ * @throws {UnmappedError} If the socket does not support the operation. The message gives the reason.
  */
 export function mappingOf(operation: AnyOperation): SocketMapping {
   const { socket, name } = operation;
   if (!("gap" in socket)) return socket;
   throw new UnmappedError(
-    `Cannot call ${name} over the direct transport: ${socket.gap} (the gateway carries it)`,
+    `Cannot call ${name} over the direct transport: ${socket.gap} (the gateway supports it)`,
     { code: "not-on-socket", operation: name, transport: "direct" },
   );
 }
@@ -51,8 +51,8 @@ export function responseNumber(operation: AnyOperation): number {
 }
 
 /**
- * Rejects an answer with the id of a call but the type number of another operation. Accepts a rejection with
- * any type number, because it may say that a login has ended.
+ * Throws if an answer has the id of a call but the type number of another operation. Call {@linkcode checkCode}
+ * first, because a rejection may have any type number.
  *
  * @throws {BrokerError} With code `unexpected-type`; for a write, an `OutcomeUnknownError`.
  */
@@ -62,10 +62,10 @@ export function checkType(context: CallContext, { type }: Response, expected: nu
 }
 
 /**
- * Returns the parameters that the message can carry. A member that the message lacks is left out if that
- * changes nothing; otherwise it is an error.
+ * Returns the parameters that the message can contain. Leaves out a member that the message lacks if the member is
+ * not set, or has its default value.
  *
- * @throws {UnmappedError} Names the member.
+ * @throws {UnmappedError} If such a member has another value. The message names the member.
  */
 export function plainParams(operation: AnyOperation, params: unknown): Record<string, unknown> {
   const plain = encodeParams(operation, params);
@@ -75,7 +75,7 @@ export function plainParams(operation: AnyOperation, params: unknown): Record<st
     if (gap === undefined) continue;
     if (given[name] !== undefined && given[name] !== fallback) {
       throw new UnmappedError(
-        `Cannot call ${operation.name} over the direct transport with "${name}": ${gap} (the gateway takes it)`,
+        `Cannot call ${operation.name} over the direct transport with "${name}": ${gap} (the gateway supports it)`,
         { code: "not-on-socket", operation: operation.name, transport: "direct" },
       );
     }
@@ -85,9 +85,9 @@ export function plainParams(operation: AnyOperation, params: unknown): Record<st
 }
 
 /**
- * Encodes the payload of a request; encrypts passwords for the platform.
+ * Returns the encoded payload of a request, with passwords encrypted for the platform.
  *
- * @throws {UnmappedError} If the message cannot carry a member.
+ * @throws {UnmappedError} If the message cannot contain a member.
  * @throws {ProtocolError} If a value does not fit the message. Nothing was sent.
  */
 export function encodePayload(
@@ -145,12 +145,16 @@ export function decodeAnswer(
   const { payload } = response;
   return reading(context, () => {
     if (expected === null) return operation.response.decode({});
-    // An empty list has a payload too. No payload at all would read as "no holdings" or "no orders".
+    // An empty list has a payload too. Without this check, a missing payload would mean "no holdings" or "no orders".
     if (payload === undefined) throw unreadable(context, `it lacks its "${expected}"`, "no-payload");
     if (payload.name !== expected) {
-      throw unreadable(context, `it holds "${payload.name}" instead of "${expected}"`, "unexpected-payload");
+      throw unreadable(
+        context,
+        `it contains "${payload.name}" instead of "${expected}"`,
+        "unexpected-payload",
+      );
     }
-    // Decoded from the message itself: there an absent member has its default, which a plain object lacks.
+    // Decode the message directly: an absent member then gets its default value.
     const answer = complete(operation.response.decode(messages.reader(expected)(payload.bytes)));
     if (keepWire !== undefined) rememberWire(operation, answer, messages.decodeAll(expected, payload.bytes));
     return answer;
@@ -171,7 +175,7 @@ export function readInit(
   checkType(context, response, responseNumber(platform.openConnection));
   const { name, bytes } = response.payload ?? { name: "nothing", bytes: new Uint8Array(0) };
   if (name !== "InitConnectResp") {
-    throw unreadable(context, `it holds "${name}" instead of "InitConnectResp"`, "unexpected-payload");
+    throw unreadable(context, `it contains "${name}" instead of "InitConnectResp"`, "unexpected-payload");
   }
   return reading(context, () => {
     const answer = platform.openConnection.response.decode(messages.decode(name, bytes));

@@ -1,6 +1,6 @@
 /**
- * Sends HTTP requests to the platform: parameters as a form or as a query, `{data, respCode}` as the answer.
- * No error contains a parameter, because they are phone numbers, passwords and tokens.
+ * Sends HTTP requests to the platform: parameters as a form or as a query, `{data, respCode}` as the answer. No error
+ * contains a parameter, because parameters are phone numbers, passwords and tokens.
  *
  * @see API document 4.7
  * @module
@@ -53,8 +53,8 @@ export class PlatformHttp implements Disposable {
   /**
    * Posts parameters and resolves to `data`.
    *
-   * @throws {RejectedError} If the platform rejected the request; its text is kept, without the parameters in
-   * it.
+   * @throws {RejectedError} If the platform rejected the request. The error has the platform's text, without
+   * parameters.
    * @throws {TransportError} If the request was not delivered, or got no answer.
    * @throws {ProtocolError} If the answer is not an envelope.
    */
@@ -93,7 +93,7 @@ export class PlatformHttp implements Disposable {
   async #send(path: string, form: string, signal: AbortSignal): Promise<PostAnswer> {
     const url = new URL(`${this.#base}${path}${this.#asQuery ? `?${form}` : ""}`);
     const body = this.#asQuery ? "" : form;
-    // No proxy may see what goes to this machine, with or without TLS.
+    // A request to this machine must not pass a proxy, with or without TLS.
     if (mayBeProxied(url.hostname)) {
       const { port, pathname, search } = url;
       const isTls = url.protocol === "https:";
@@ -127,8 +127,8 @@ export class PlatformHttp implements Disposable {
 }
 
 /**
- * Returns an error, because each `fetch` records a span with the whole address: phone number, password and
- * token.
+ * Returns the error for parameters in a query while tracing is on: each `fetch` would record the whole address with
+ * phone number, password and token.
  */
 function tracedQuery(): InvalidParamsError {
   const expected =
@@ -138,7 +138,7 @@ function tracedQuery(): InvalidParamsError {
   ], { code: "traced-query" });
 }
 
-/** Returns a function that removes the parameters from a text, in each encoding that is in use. */
+/** Returns a function that removes the parameters from a text, in each encoding in which they may appear. */
 function hiderOf(form: URLSearchParams): (text: string) => string {
   const secrets = [...form].flatMap(([name, value]) => {
     const encoded = new URLSearchParams({ [name]: value }).toString().slice(name.length + 1);

@@ -1,5 +1,5 @@
 /**
- * Manages the platform login: one token for both connections, obtained once for all waiting callers.
+ * Manages the platform login: one token for both connections, requested once for all waiting callers.
  *
  * @see API document 4.7, 5
  * @module
@@ -18,7 +18,7 @@ import { unreadable } from "../outcome.ts";
 import type { Machine } from "../../time.ts";
 import type { PlatformHttp, PostLimits } from "./platform_http.ts";
 
-/** Encrypts a password for the platform: RSA, then Base64. */
+/** Returns a password encrypted for the platform: RSA, then Base64. */
 export function encryptForPlatform(password: string, key: PublicKey): string {
   return Buffer.from(encryptSegments(new TextEncoder().encode(password), key)).toString("base64");
 }
@@ -27,7 +27,7 @@ export function encryptForPlatform(password: string, key: PublicKey): string {
 export interface Token {
   /** The token itself. A secret. */
   readonly text: string;
-  /** Number of this login, counted per program. */
+  /** Number of the login that returned it, from 1. */
   readonly generation: number;
 }
 
@@ -46,7 +46,7 @@ interface PlatformSessionOptions {
   /** How long a token is valid without a call. */
   tokenMs: number;
   claimLevel2: boolean;
-  /** Addresses that replace those that the platform returns. */
+  /** Addresses to use instead of the platform's. */
   ownServers: Partial<Servers>;
   /** Cancels the session's own requests. */
   signal: AbortSignal;
@@ -55,12 +55,12 @@ interface PlatformSessionOptions {
   machine: Pick<Machine, "monotonic">;
 }
 
-/** A token is no longer used this long before it expires, because the request needs time to arrive. */
+/** A token is not used in this last part of its validity, because the request needs time to arrive. */
 const MARGIN_MS = 30_000;
 
 /**
- * Number of unreadable first answers in a row after which a key is assumed to be wrong. A single one proves
- * nothing: anybody on the network can inject it.
+ * After this number of consecutive unreadable first answers, a key is assumed to be wrong. Fewer prove nothing:
+ * anyone on the network can inject an answer.
  */
 export const MOST_UNREADABLE = 5;
 
@@ -75,15 +75,15 @@ export class PlatformSession {
   #token: Token | undefined;
   #generation = 0;
   /**
-   * Last use of the token, on a clock that never jumps. With a wall clock set back, an expired token would
-   * seem valid.
+   * Last use of the token, on a clock that never jumps. If a wall clock were set back, an expired token would seem
+   * valid.
    */
   #usedAt = 0;
   #madeAt = 0;
   #pending: Promise<Token> | undefined;
   #servers: { generation: number; servers: Promise<Servers> } | undefined;
   readonly #refusals: LoginRefusals;
-  /** Number of unreadable first answers in a row; `undefined` once one was readable, so the keys are right. */
+  /** Number of consecutive unreadable first answers; `undefined` after a readable one, because the keys are right. */
   #unreadable: number | undefined = 0;
 
   constructor(options: PlatformSessionOptions) {
@@ -91,12 +91,12 @@ export class PlatformSession {
     this.#refusals = new LoginRefusals(options.machine.monotonic, "login password");
   }
 
-  /** Why no login is allowed now; `undefined` if there is a token, or one may be requested. */
+  /** The error that prevents a login now; `undefined` if there is a valid token or a login is allowed. */
   get refusal(): BrokerError | undefined {
     return this.valid === undefined ? this.#refusals.current : undefined;
   }
 
-  /** The token, if there is a valid one. */
+  /** The token; `undefined` if there is no valid token. */
   get valid(): Token | undefined {
     const { machine, tokenMs } = this.#options;
     if (this.#refusals.isStopped || this.#token === undefined) return undefined;
@@ -105,11 +105,11 @@ export class PlatformSession {
   }
 
   /**
-   * Resolves to a token. Logs in if needed, once for all waiting callers.
+   * Resolves to a valid token. Logs in if needed, once for all waiting callers.
    *
    * @throws {LoginRefusedError} If the platform rejected the login, now or before: permanently for a wrong
    * password, otherwise for a while.
-   * @throws {ProtocolError} If the token is encrypted for another key; no further login is tried then either.
+   * @throws {ProtocolError} If the token is encrypted for another key. No further login is tried after that.
    */
   token(): Promise<Token> {
     const { valid } = this;
@@ -146,8 +146,8 @@ export class PlatformSession {
   }
 
   /**
-   * Counts an unreadable first answer of a connection, and returns whether a key must be wrong: several in a
-   * row were unreadable, and never one was readable.
+   * Counts an unreadable first answer of a connection. Returns whether a key must be wrong: several consecutive
+   * answers were unreadable, and no answer was ever readable.
    */
   firstAnswerFailed(): boolean {
     return this.#unreadable !== undefined && ++this.#unreadable >= MOST_UNREADABLE;
@@ -179,7 +179,7 @@ export class PlatformSession {
     this.#servers = undefined;
   }
 
-  /** Calls an operation of the platform's HTTP interface; adds nothing to the parameters. */
+  /** Calls an operation of the platform's HTTP interface with exactly these parameters. */
   async call(
     operation: AnyOperation,
     encoded: Readonly<Record<string, unknown>>,
@@ -234,7 +234,7 @@ export class PlatformSession {
   async #askServers(token: Token): Promise<Servers> {
     const { trade, quote } = this.#options.ownServers;
     if (trade !== undefined && quote !== undefined) return { trade, quote };
-    // As above: decoded with the operation's own type.
+    // `call` decodes with the operation's own type.
     const { signal } = this.#options;
     const answer = await this.call(platform.servers, { token: token.text }, { signal }) as {
       tradeServer: string;

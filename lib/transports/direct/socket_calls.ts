@@ -1,5 +1,5 @@
 /**
- * Sends calls over the sockets, reads their answers, and handles what an answer says about the logins.
+ * Sends calls over the sockets and reads their answers. Updates the logins if an answer shows that a login has ended.
  *
  * @module
  */
@@ -24,14 +24,14 @@ interface SocketCallsOptions {
   now: () => number;
   session: PlatformSession;
   logins: Logins;
-  /** Called when the account was logged in elsewhere. */
+  /** Called when another program or device has logged in with the account. */
   onDisplaced(error: DisplacedError): void;
 }
 
 /** An operation to send. */
 interface SocketCall {
   readonly operation: AnyOperation;
-  /** Its parameters with our names. */
+  /** The parameters with our names. */
   readonly params: unknown;
   readonly payload: Payload | undefined;
 }
@@ -85,7 +85,7 @@ export class SocketCalls {
     );
   }
 
-  /** Runs the decoding of an answer, and updates the logins if the answer says that one has ended. */
+  /** Decodes an answer with `read`, and updates the logins if the answer shows that a login has ended. */
   noting<T>(context: CallContext, way: Way, read: () => T): T {
     try {
       const answer = read();
@@ -97,7 +97,7 @@ export class SocketCalls {
       if (error instanceof DisplacedError) this.#options.onDisplaced(error);
       else if (error instanceof LoginExpiredError) this.#options.logins.expired(error, context, way);
       else if (error instanceof RejectedError && error.code === "1004") {
-        // The other end does not know this connection. Use a new connection; this call was not executed.
+        // The server does not know this connection, so the call was not executed. End the connection.
         const lost = undelivered(context, error.message, "1004", error);
         if (lost instanceof BrokerError) way.link.fail(lost);
         throw lost;

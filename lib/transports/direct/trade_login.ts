@@ -1,7 +1,6 @@
 /**
- * Manages the logins that calls need. The trade login is made for each connection and token, kept alive, and
- * renewed after it has expired. If the platform login or the trade login is missing, one renewal serves all
- * waiting calls.
+ * Manages the logins that calls need. Makes the trade login for each connection and token, keeps it alive, and renews
+ * it after it has expired. If a login is missing, one renewal serves all waiting calls.
  *
  * @module
  */
@@ -35,7 +34,7 @@ interface TradeLoginOptions {
 interface MadeLogin {
   readonly link: Link;
   readonly generation: number;
-  /** Whether a trade operation has succeeded with it. */
+  /** Whether a trade operation has succeeded with this login. */
   worked: boolean;
 }
 
@@ -86,18 +85,19 @@ export class TradeLogin implements Disposable {
     return this.#refusals.current;
   }
 
-  /** Returns whether a trade operation needs no further login. */
+  /** Returns whether the trade login was made on this connection with this token. */
   isMade(link: Link, token: Token): boolean {
     return this.#made?.link === link && this.#made.generation === token.generation;
   }
 
-  /** Returns whether this is the password for automatic logins. */
+  /** Returns whether automatic logins use this password. */
   knows(password: string): boolean {
     return this.#password === password;
   }
 
   /**
-   * Logs in if that is wanted and not done yet, once for all waiting calls.
+   * Makes the automatic login unless it was already made, once for all waiting calls. Does nothing without a
+   * password.
    *
    * @throws {LoginRefusedError} If the broker rejected the login, now or before: permanently for a wrong
    * password, otherwise for a while.
@@ -117,7 +117,7 @@ export class TradeLogin implements Disposable {
     await this.#pending.made;
   }
 
-  /** Records a manual login: its password is used from now on. */
+  /** Records a manual login. Automatic logins use its password from now on. */
   remember(password: string, link: Link, token: Token): void {
     this.#password = password;
     this.#refusals.allowAgain();
@@ -126,13 +126,15 @@ export class TradeLogin implements Disposable {
     this.#options.onChange();
   }
 
-  /** Records a manual logout: no login is made automatically any more. */
+  /** Records a manual logout. No further login is made automatically. */
   forget(): void {
     this.#password = undefined;
     this.#end("none");
   }
 
-  /** Records that the broker reported the login as expired. Returns whether it had ever worked. */
+  /**
+   * Records that the broker reported a login as expired. Returns whether any operation had succeeded with that login.
+   */
   expire(made: MadeLogin | undefined): boolean {
     if (made !== undefined && made === this.#made) this.#end("gone");
     return made?.worked ?? false;
@@ -193,7 +195,7 @@ export class TradeLogin implements Disposable {
       const answer = await send(link, await token(), account.keepLogin, {}) as { success: boolean };
       if (!answer.success) this.expire(made);
     } catch {
-      // An expired login is renewed below. Any other error will reach the next caller through its own call.
+      // An expired login is renewed below. Ignore any other error: the next call meets it and throws it.
     }
     if (link.isOpen) await token().then((now) => this.ensure(link, now)).catch(() => {});
     if (this.#made?.link === link) this.#keep(link);
@@ -204,7 +206,7 @@ export class TradeLogin implements Disposable {
 export interface Way {
   readonly link: Link;
   readonly token: Token;
-  /** The trade login with which it is sent, if any. */
+  /** The trade login of the call, if any. */
   readonly made: MadeLogin | undefined;
 }
 
@@ -216,17 +218,17 @@ interface LoginsOptions {
   onRenewed(): void;
 }
 
-/** If a token younger than this is rejected with "not logged in", the token is not the cause. */
+/** If a call with a younger token is rejected as "not logged in", the token is not the cause. */
 const YOUNG_MS = 60_000;
 
-/** Returns whether a call needs the trade login. A call that the catalogue does not know may need it. */
+/** Returns whether a call may need the trade login. True for a call that the catalogue does not contain. */
 export function needsLogin({ operation }: CallContext): boolean {
   return !("needs" in operation) || operation.needs === "trade-login";
 }
 
 /**
- * The logins as the client uses them: made with the calls that need them, renewed when a call reports one as
- * expired.
+ * The logins of the transport for the client. Each call makes the logins that it needs. `renew` replaces a login that
+ * a call reported as expired.
  */
 export class Logins implements LoginKeeper {
   readonly canLogIn = true;
@@ -254,8 +256,8 @@ export class Logins implements LoginKeeper {
   }
 
   /**
-   * Handles a takeover by a login of this program, which also replaces our older token. The call is then sent
-   * again.
+   * Returns a `LoginExpiredError` instead of a `DisplacedError` if a newer login of this program has replaced the
+   * token. A read is then sent again. Returns any other error unchanged.
    */
   whoDisplaced(error: unknown, token: Token): unknown {
     if (!(error instanceof DisplacedError) || this.#options.session.isNewest(token)) return error;
@@ -267,7 +269,9 @@ export class Logins implements LoginKeeper {
     );
   }
 
-  /** Marks the login that has expired. For codes of the trade login, tries the trade login first. */
+  /**
+   * Marks a login as expired. For the codes of the trade login, marks the token only if the trade login never worked.
+   */
   expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Way): void {
     const { session, tradeLogin } = this.#options;
     const isTrade = code === "112" || code === "20033" || code === "1012" && needsLogin(context);

@@ -1,6 +1,6 @@
 /**
- * Parses JSON without losing digits: an answer with numbers that a double cannot represent is parsed again,
- * exactly.
+ * Parses JSON without losing digits. Parses an answer a second time, exactly, if a double cannot represent one of its
+ * numbers.
  *
  * @module
  */
@@ -43,7 +43,7 @@ export function decodeExactly<T>(type: ValueType<T>, parsed: unknown, reparse: (
   }
 }
 
-/** Returns a text that says where an answer does not fit. */
+/** Describes which member of an answer does not fit its type, and why. */
 export function describeMismatch(error: Mismatch): string {
   return `${["data", ...error.path].join(".")}: ${error.message}`;
 }

@@ -2,9 +2,9 @@
  * Sends one HTTP POST on a new connection, exactly once.
  *
  * The runtime's `fetch` sends a request a second time if the pooled connection breaks before an answer
- * (denoland/deno#32566), in some versions even on a fresh connection (denoland/deno#35610). That is
- * convenient for a query, but would place an order twice. So everything except reads is sent over our own
- * socket, and the caller learns whether any byte has left.
+ * (denoland/deno#32566), in some versions even on a fresh connection (denoland/deno#35610). For a write, that could
+ * place an order twice. So this file sends everything except reads over its own socket. The error shows the caller
+ * whether any byte was sent.
  *
  * @module
  */
@@ -40,10 +40,10 @@ export interface PostAnswer {
   date?: string;
 }
 
-/** No connection was made, so nothing was sent. */
+/** Thrown if no connection was made, so nothing was sent. */
 export class NotConnectedError extends Error {}
 
-/** The answer is larger than allowed. */
+/** Thrown if an answer is larger than allowed. */
 export class TooLargeError extends Error {
   constructor(most: number) {
     super(`more than ${most} bytes`);
@@ -60,7 +60,7 @@ export class TooLargeError extends Error {
 export async function postOnce(request: PostRequest): Promise<PostAnswer> {
   const { hostname, port, isTls = false, path, body, headers = JSON_HEADERS, signal } = request;
   const connection = await connect(request);
-  // An abort closes the socket, and a pending read then throws. The caller replaces that error.
+  // An abort closes the socket, so a pending read throws. The caller replaces that error.
   const stop = () => connection.close();
   signal.addEventListener("abort", stop, { once: true });
   try {
@@ -95,8 +95,8 @@ async function connect({ hostname, port, isTls, caCerts, signal }: PostRequest):
 }
 
 /**
- * Connects with TLS, and resolves after the certificate was checked: until then nothing was sent.
- * The runtime accepts no signal here, so a connection that is made too late is closed.
+ * Connects with TLS. Resolves after the certificate was checked; nothing is sent before that. The runtime accepts no
+ * signal here, so a connection that opens after an abort is closed.
  */
 async function connectTls(
   target: { hostname: string; port: number; caCerts?: string[] },
@@ -117,7 +117,7 @@ async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void>
   for (let sent = 0; sent < bytes.length;) sent += await connection.write(bytes.subarray(sent));
 }
 
-/** Reads until the answer is complete: by its length, its chunks or the end of the connection. */
+/** Reads until the answer is complete, according to its length, its chunks or the end of the connection. */
 async function readAnswer(
   connection: Deno.Conn,
   { maxBytes, onlyStatus = false }: PostRequest,
@@ -133,13 +133,13 @@ async function readAnswer(
   return reader.answer();
 }
 
-/** Headers of a `fetch` that ask for an answer without compression: a small one can unpack to gigabytes. */
+/** Headers that ask for an uncompressed answer, because a small compressed answer can unpack to gigabytes. */
 export const PLAIN_ANSWER = { "accept-encoding": "identity" };
 
 /**
  * Reads the answer of a `fetch` as text.
  *
- * @throws {TooLargeError} If it has more than `most` bytes. A compressed answer is counted unpacked.
+ * @throws {TooLargeError} If the answer has more than `most` bytes after unpacking.
  */
 export async function readText(response: Response, most: number): Promise<string> {
   const length = response.headers.get("content-length");
@@ -162,7 +162,7 @@ export async function readText(response: Response, most: number): Promise<string
 /** Longest head of an answer. */
 const MOST_HEAD_BYTES = 65_536;
 
-/** Parses an answer piece by piece. Each byte is examined once, however many pieces there are. */
+/** Parses an answer that arrives in pieces. Examines each byte only once, for any number of pieces. */
 class AnswerReader {
   readonly #maxBytes: number;
   readonly #onlyStatus: boolean;
@@ -171,14 +171,14 @@ class AnswerReader {
   #rest = new Uint8Array(0);
   #status: number | undefined;
   #date: string | undefined;
-  /** How the body ends. */
+  /** How the end of the body is found. */
   #end: "length" | "chunks" | "close" = "close";
   /** Number of bytes still missing, of the body or of the current chunk. */
   #left = 0;
   /** Whether the line end after a chunk is still missing. */
   #isBehindChunk = false;
   readonly #body: Uint8Array<ArrayBuffer>[] = [];
-  /** Whether the last byte was read. */
+  /** Whether the answer is complete. */
   isWhole = false;
 
   constructor(maxBytes: number, onlyStatus: boolean) {
@@ -285,7 +285,7 @@ class AnswerReader {
   }
 }
 
-/** Like `joinBytes` of lib/bytes.ts, which would be one more file for every call to load. */
+/** Joins byte arrays. A copy of `joinBytes` in lib/bytes.ts, so that a call loads one file less. */
 function join(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const [first = new Uint8Array(0), ...others] = parts.filter(({ length }) => length > 0);
   if (others.length === 0) return first;

@@ -1,5 +1,5 @@
 /**
- * Posts to webhook addresses without leaking them. The address is a secret: anyone who knows it can post to the chat.
+ * Posts to webhook addresses without leaking them. An address is a secret: anyone who knows it can post to the chat.
  *
  * @module
  */
@@ -15,7 +15,7 @@ interface QuietPost {
   signal: AbortSignal;
 }
 
-/** Maximum number of bytes of an answer up to its head. */
+/** Maximum size of the head of an answer, in bytes. */
 const MOST_BYTES = 65_536;
 
 let isPlainAllowed = false;

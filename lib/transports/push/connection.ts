@@ -55,16 +55,15 @@ interface ConnectionHandlers {
 
 /** Options of {@linkcode readFrames}. */
 interface ReadOptions {
-  /** Longest time without a received frame, in milliseconds; no limit if left out. */
+  /** Maximum milliseconds without a received frame. @default no limit */
   idleTimeoutMs?: number;
   /**
-   * This many bytes of a frame count as a received frame, for long frames on slow lines. @default whole frames
-   * only
+   * This many bytes count as a received frame, for long frames on slow connections. @default only whole frames count
    */
   partBytes?: number;
   /** Name of the other end for messages. @default {"the gateway"} */
   peer?: string;
-  /** Purpose of the reading for messages. @default {"read pushes"} */
+  /** What the caller reads, for messages. @default {"read pushes"} */
   action?: string;
   /** Name of the transport, for errors. @default {"push"} */
   transport?: string;
@@ -73,8 +72,8 @@ interface ReadOptions {
 /**
  * Reads frames until the connection ends.
  *
- * @returns The error that ended it: `TransportError` for an end or silence, `ProtocolError` for an invalid
- * frame.
+ * @returns The error that ended the connection: `TransportError` after an end or silence, `ProtocolError` after an
+ * invalid frame.
  */
 export async function readFrames(
   connection: PushConnection,
@@ -102,8 +101,8 @@ export async function readFrames(
         live();
       }
       for (; frame !== undefined; frame = decoder.next()) onFrame(frame);
-      // Under load a read resolves immediately. Without this pause, fast readers would fall behind and have their
-      // quotes conflated, and timers and orders over HTTP would have to wait.
+      // Under load, a read resolves immediately. Without this pause, timers, orders over HTTP and the readers of the
+      // pushes would not run in between, and the queue would conflate quotes.
       await oneTurn();
     }
     return lost(`${peer} closed the connection`, "closed");
@@ -121,7 +120,7 @@ export async function readFrames(
   }
 }
 
-/** Closes a connection on which nothing arrives. Counts timer ticks, so clock jumps do not matter. */
+/** Closes a connection on which nothing arrives. Counts timer ticks, so that a jump of the clock has no effect. */
 function watchIdle(connection: PushConnection, idleTimeoutMs: number | undefined) {
   const idle: { alive: boolean; expired: boolean; timer: ReturnType<typeof setInterval> | undefined } = {
     alive: false,
@@ -176,16 +175,15 @@ export interface PushLine {
   /** Closes the connection. */
   close(): void;
   /**
-   * Returns when the last frame of the part that broke arrived, in Unix milliseconds, if the line has several
-   * parts.
+   * Returns when the last frame of the broken part arrived, in Unix milliseconds. Only for a line with several parts.
    */
   brokenSince?(): number | undefined;
 }
 
-/** Opens lines, one after another. */
+/** Opens lines, a new one after each break. */
 export interface PushSource {
   /**
-   * Opens a line. The handlers are the same each time.
+   * Opens a line. The stream passes the same handlers each time.
    *
    * @throws {BrokerError} If it cannot be opened now.
    */
@@ -203,9 +201,9 @@ export interface GatewaySourceOptions {
   /** Longest wait for a connection. @default {10_000} */
   connectTimeoutMs?: number;
   /**
-   * Longest silence in milliseconds; 0 for no limit. A silent connection is replaced after at most a quarter
-   * more. The push port accepts no data from a client, so only a new connection shows whether the gateway
-   * still pushes. In a quiet market each replacement costs one `gap` event.
+   * Milliseconds of silence after which the connection is replaced; 0 for no limit. The replacement may come up to a
+   * quarter later. The push port accepts no data from a client, so only a new connection shows whether the gateway
+   * still pushes. In a quiet market, each replacement causes one `gap` event.
    *
    * @default {300_000}
    */

@@ -7,28 +7,28 @@ import type { BrokerError, ProtocolError } from "../../errors.ts";
 import type { PushEvent } from "../../operations/pushes.ts";
 
 /**
- * Pushes may be missing. The broker does not number them, so a client cannot know which. A program that tracks
- * orders must query them again over HTTP.
+ * Reports that pushes may be missing. The broker does not number pushes, so a client cannot know which are missing. A
+ * program that tracks orders must query the orders again over HTTP.
  */
 export interface GapEvent {
   type: "gap";
   /**
-   * Time of the last byte before the break, Unix milliseconds. If a push had a wrong time, its distance from the
-   * broker's clock before `to`, and at most a day.
+   * Unix milliseconds. After a break, the time of the last byte. After a push with a wrong time, `to` minus the
+   * push's distance from the broker's clock, but at most a day before `to`.
    */
   from: number;
-  /** When the connection worked again, including subscriptions, Unix milliseconds. */
+  /** When the connection and the subscriptions worked again, Unix milliseconds. */
   to: number;
   /** Why pushes may be missing. */
   reason: string;
-  /** Set if the connection did not end but was silent for too long: it is dead, or the market is quiet. */
+  /** Set if the connection was replaced because it was silent for too long: it was dead, or the market was quiet. */
   silent?: true;
 }
 
 /** A change of the connection. */
 export interface ConnectionEvent {
   type: "connection";
-  /** `connected` once the subscriptions are restored too; `closed` is the last event of a stream. */
+  /** `connected`: the connection works and the subscriptions are restored. `closed`: the last event of a stream. */
   state: "connected" | "lost" | "reconnecting" | "closed";
   /** Number of the next attempt, from 1; with `reconnecting`. */
   attempt?: number;
@@ -55,9 +55,9 @@ export interface UnknownEvent {
   payloadType: string;
   /** When the broker sent it, Unix milliseconds. */
   sentAt: number;
-  /** The event with this number, if it is known. If it is `order`, query the orders. */
+  /** The event type of this push, if its type number is known. If it is `order`, query the orders. */
   expected?: PushEvent["type"];
-  /** Why it is unreadable; the code `other-account` means that it names an account that is not ours, or none. */
+  /** Why the push is unreadable. Code `other-account`: the push names an account that is not ours, or no account. */
   error?: ProtocolError;
   /**
    * Difference between `sentAt` and the broker's clock in milliseconds; only set if it exceeds five minutes.
@@ -66,14 +66,14 @@ export interface UnknownEvent {
   offMs?: number;
 }
 
-/** The reader was slow: newer quotes, books or broker queues replaced older ones of the same security. */
+/** Reports a slow reader: newer quotes, books or broker queues have replaced older ones of the same security. */
 export interface ConflatedEvent {
   type: "conflated";
   /** Number of events that were replaced. */
   count: number;
 }
 
-/** The reader was too slow: ticks were dropped. Orders are never dropped. */
+/** Reports a slow reader: ticks were dropped. Orders are never dropped. */
 export interface DroppedEvent {
   type: "dropped";
   /** Number of dropped ticks. */
@@ -93,7 +93,7 @@ export type TransportEvent =
   | ConflatedEvent
   | DroppedEvent;
 
-/** Returns the mark `offMs` in words: "180 minutes behind the broker's clock". */
+/** Returns `offMs` in words: "180 minutes behind the broker's clock". */
 export function offTimeText(offMs: number, clock = "the broker's clock"): string {
   const minutes = Math.round(Math.abs(offMs) / 60_000);
   const span = minutes > 1440 ? "more than a day" : `${minutes} minutes`;

@@ -9,14 +9,14 @@ import type { ConflatedEvent, DroppedEvent, TransportEvent } from "./events.ts";
 /** Limits of a {@linkcode PushQueue}. */
 export interface PushQueueOptions {
   /**
-   * Number of waiting events above which newer quotes, books and broker queues replace older ones. Below it,
-   * the reader gets every event.
+   * If more events wait, newer quotes, books and broker queues replace older ones. Otherwise the reader gets every
+   * event.
    *
    * @default {4096}
    */
   conflateAbove?: number;
   /**
-   * Number of ticks that may wait. Further ticks are dropped and counted in a `dropped` event.
+   * Maximum number of waiting ticks. Further ticks are dropped and counted in a `dropped` event.
    *
    * @default {100_000}
    */
@@ -27,7 +27,7 @@ export interface PushQueueOptions {
 export interface PushQueueStats {
   /** Number of waiting events. */
   queued: number;
-  /** Number of order events among them. They are never dropped, so this has no limit. */
+  /** Number of waiting order events. Orders are never dropped, so the number has no limit. */
   queuedOrders: number;
   /** Number of values replaced by newer ones so far. */
   conflated: number;
@@ -35,12 +35,12 @@ export interface PushQueueStats {
   dropped: number;
 }
 
-/** What the queue may do with a waiting event: keep it, drop it at the limit, or replace it. */
+/** What the queue does with an event at a limit: keeps it, drops it, or replaces an older event with it. */
 type OverflowPolicy = "keep" | "bound" | "conflate";
 
 /**
- * Returns the overflow policy of an event. Ticks and unreadable pushes are numerous and useless when late, so
- * they may be dropped; all others are kept or conflated.
+ * Returns the overflow policy of an event. Ticks and unreadable pushes may be dropped, because they are numerous and
+ * useless when late. All other events are kept or conflated.
  */
 function overflowPolicyOf(event: TransportEvent): OverflowPolicy {
   switch (event.type) {
@@ -58,7 +58,9 @@ function overflowPolicyOf(event: TransportEvent): OverflowPolicy {
   }
 }
 
-/** Coded members of each push, which distinguish values of one security, such as the side of a book. */
+/**
+ * Members of each push that have a code table. They distinguish values of one security, such as the sides of a book.
+ */
 const codedMembers = new Map(
   Object.values(pushes).map(({ type, payload }) => [
     type as string,
@@ -69,11 +71,11 @@ const codedMembers = new Map(
 );
 
 /**
- * Returns the key of the value that a newer event replaces: type, security and coded members. Bids never
- * replace asks.
+ * Returns the key of an event: type, security and coded members. An event replaces only events with the same key, so
+ * bids never replace asks.
  */
 function conflationKey(event: PushEvent): string {
-  // The payload's own record declares the member names that are read here.
+  // The record of the payload declares the member names read here.
   const data = event.data as unknown as Record<string, unknown>;
   const security = "security" in event.data ? event.data.security : undefined;
   let key = `${event.type} ${security?.type} ${security?.symbol}`;
@@ -82,8 +84,8 @@ function conflationKey(event: PushEvent): string {
 }
 
 /**
- * A queue for one reader. Its memory stays bounded if the reader stops, except for order events, which are
- * never dropped.
+ * A queue for one reader. If the reader stops, memory use is bounded, except for order events, which are never
+ * dropped.
  */
 export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   readonly #conflateAbove: number;
@@ -120,7 +122,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     };
   }
 
-  /** Adds an event at the end, or replaces the older event of the same value. */
+  /** Adds an event at the end, or replaces an older event with the same key. */
   push(event: TransportEvent): void {
     if (this.#ended) return;
     const waiting = this.#waiting.shift();
@@ -136,8 +138,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
       }
       this.#bounded++;
     } else if (policy === "conflate") {
-      // Once an index exists it is kept up to date, also below the limit: an older value must not follow a
-      // newer one.
+      // Keep an existing index up to date even below the limit. Otherwise an older value could follow a newer one.
       if (this.#latest !== undefined || this.#items.length - this.#head >= this.#conflateAbove) {
         // Only the broker's pushes have the policy `conflate`.
         this.#conflate(event as PushEvent);
@@ -169,7 +170,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     return waiting.promise;
   }
 
-  /** Called by `break` in a loop: discards the waiting events and accepts no more. */
+  /** Discards the waiting events and accepts no more. A `break` in a loop calls this. */
   return(): Promise<IteratorResult<TransportEvent>> {
     this.#items = [];
     this.#head = 0;
@@ -206,7 +207,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     this.#head = 0;
   }
 
-  /** Replaces the waiting older value of the same key. */
+  /** Replaces the waiting event with the same key if the queue is crowded; otherwise adds the event at the end. */
   #conflate(event: PushEvent): void {
     const latest = this.#latest ??= this.#indexed();
     const key = conflationKey(event);
@@ -224,7 +225,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   }
 
   /**
-   * Returns the position of the newest waiting value of each key. Built once per overflow, because keys are
+   * Returns the position of the newest waiting event of each key. Called once per overflow, because keys are
    * expensive.
    */
   #indexed(): Map<string, number> {
@@ -252,7 +253,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     dropped.to = at;
   }
 
-  /** Returns the waiting mark, or adds a new one at the end. */
+  /** Returns the `dropped` or `conflated` event that waits, or adds a new one at the end. */
   #mark<Event extends TransportEvent>(
     mark: { event: Event; position: number } | undefined,
     make: () => Event,

@@ -1,6 +1,6 @@
 /**
- * Decodes a push into a typed event, and guards against repeated pushes and pushes whose time is far from the
- * broker's clock. The broker does not number pushes, so the guard compares their contents.
+ * Decodes pushes into typed events. Also detects repeated pushes, and pushes with a time far from the broker's clock.
+ * The broker does not number pushes, so repeats are found by comparing their contents.
  *
  * @module
  */
@@ -20,10 +20,10 @@ interface PushEntry {
   decode: (raw: RawMessage) => PushEvent["data"];
 }
 
-/** Decodes a push. */
+/** Returns the event of a push. */
 export type PushReader = (notify: Notify) => PushEvent | UnknownEvent;
 
-/** Error code of an order push that names another account than ours, or none. */
+/** Error code of an order push that names an account that is not ours, or no account. */
 export const OTHER_ACCOUNT = "other-account";
 
 /** Options of {@linkcode createPushReader}. */
@@ -31,14 +31,14 @@ interface PushReaderOptions {
   /**
    * Numbers of our accounts.
    *
-   * @default any account; once the pushes of one kind have named two, each one is marked with `unsureAccount`
+   * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
    */
   fundAccounts?: readonly string[];
 }
 
 /**
- * Returns a decoder for pushes. It decodes the protobuf message directly into our record, because an
- * intermediate plain object would take half as much time again.
+ * Returns a decoder for pushes. It decodes protobuf messages directly into our records, because an intermediate plain
+ * object would take 50 % more time.
  *
  * @returns A function that returns an `unknown` event for a payload that is unknown, damaged or for another account.
  */
@@ -46,7 +46,7 @@ export function createPushReader(
   envelopes: Envelopes,
   { fundAccounts }: PushReaderOptions = {},
 ): PushReader {
-  // Stocks and futures have separate accounts, so each type number has its own.
+  // Stocks and futures have separate accounts, so remember an account for each type number.
   const firstOf = new Map<number, string>();
   const unsure = new Set<number>();
   const mayBeOurs = (account: unknown): account is string =>
@@ -76,7 +76,7 @@ export function createPushReader(
         return { type: "unknown", notifyType, payloadType, sentAt, expected: entry.type, error };
       }
       const data = entry.decode(raw);
-      // Only a readable push makes an account known. Nothing says which of two is ours, not even their order.
+      // Only a readable push counts as naming an account. If two accounts appear, either could be ours.
       if (typeof account === "string" && fundAccounts === undefined) {
         const first = firstOf.get(notifyType);
         if (first === undefined) firstOf.set(notifyType, account);
@@ -110,22 +110,23 @@ function unreadable(type: string, cause: unknown): ProtocolError {
   );
 }
 
-/** Largest time difference from the broker's clock for an unmarked push. */
+/** A push whose time differs more from the broker's clock is marked with `offMs`. */
 const FAR_MS = 5 * 60_000;
-/** Number of pushes that each memory keeps at least; at most twice as many. */
+/** Minimum number of pushes that a memory keeps. It keeps at most twice as many. */
 const REMEMBERED = 16_384;
 
 /** Checks the pushes of one stream for repeats and wrong times. */
 export class PushGuard {
   readonly #now: () => number;
   readonly #aheadOf: () => number | undefined;
-  // Orders have a separate memory, so numerous market data cannot displace them.
+  // Orders have a separate memory, so that numerous market data cannot push them out.
   readonly #orders = new Memory();
   readonly #others = new Memory();
 
   /**
    * @param now Our clock, Unix milliseconds.
-   * @param aheadOf Returns how far the broker's clock is ahead of ours, once an answer contained its time.
+   * @param aheadOf Returns the milliseconds by which the broker's clock is ahead of ours; `undefined` until an answer
+   * contains the broker's time.
    */
   constructor(now: () => number, aheadOf: () => number | undefined = () => undefined) {
     this.#now = now;
@@ -133,8 +134,8 @@ export class PushGuard {
   }
 
   /**
-   * Returns whether the same push came before. It compares the id, the time, the type and the payload, not the
-   * bytes around them, because two different envelopes can hold the same push.
+   * Returns whether the same push arrived before. Compares only the id, the time, the type and the payload, because
+   * the remaining bytes can differ between two copies of a push.
    *
    * @param hash The result of {@linkcode hashOf}.
    */
@@ -149,16 +150,16 @@ export class PushGuard {
 
   /**
    * Returns how far the time of a push is from the broker's clock in milliseconds, negative for an old push;
-   * `undefined` within {@linkcode FAR_MS}. The broker's clock comes only from the newest answer, because a push with
-   * a wrong time would hide the next one. Before the first answer the guard uses this machine's clock, so no old push
-   * passes as new.
+   * `undefined` within {@linkcode FAR_MS}. Only answers set the broker's clock. If pushes did, one push with a wrong
+   * time could hide the next one. Before the first answer, this machine's clock is used, so that an old push does not
+   * pass as new.
    */
   offTime(sentAt: number): number | undefined {
     const offMs = sentAt - this.#now() - (this.#aheadOf() ?? 0);
     return Math.abs(offMs) > FAR_MS ? offMs : undefined;
   }
 
-  /** Whether an answer has contained the broker's time. */
+  /** Whether the broker's time is known from an answer. */
   get isTold(): boolean {
     return this.#aheadOf() !== undefined;
   }
@@ -170,7 +171,7 @@ const BLOCK = 64 * 1024;
 /** A push, and an earlier one with the same hash. */
 type Known = Notify & { before: Known | undefined };
 
-/** Remembers pushes by their hash: those of the current round and of the previous one. */
+/** Remembers pushes by their hash, in two generations. When the newer one is full, the older one is dropped. */
 class Memory {
   #recent = new Map<number, Known>();
   #older = new Map<number, Known>();
@@ -193,7 +194,7 @@ class Memory {
     this.#recent.set(hash, { type, id, time, payload: kept, before: this.#recent.get(hash) });
   }
 
-  /** Copies bytes into a block that many payloads share: a buffer for each would take longer than the rest. */
+  /** Copies bytes into a block that many payloads share, because allocating a buffer for each payload is slow. */
   #copy(bytes: Uint8Array): Uint8Array {
     const { length } = bytes;
     if (this.#free.length < length) this.#free = new Uint8Array(Math.max(BLOCK, length));
@@ -204,7 +205,7 @@ class Memory {
   }
 }
 
-/** Returns whether a push is remembered. Different pushes can share a hash, and none replaces the other. */
+/** Returns whether a push is in a list of remembered pushes with the same hash. */
 function isAmong(known: Known | undefined, notify: Notify): boolean {
   for (; known !== undefined; known = known.before) if (isSame(known, notify)) return true;
   return false;

@@ -1,10 +1,10 @@
 /**
- * Computes when a lost or silent push connection is replaced: pauses, attempts and limits.
+ * Computes when a lost or silent connection is replaced: pauses, attempts and limits.
  *
  * @module
  */
 
-/** Default for the longest silence of the gateway's push port before its connection is replaced. */
+/** Default silence after which the connection to the gateway's push port is replaced, in milliseconds. */
 export const DEFAULT_PUSH_IDLE_MS = 300_000;
 /** Largest allowed value for the limit on silence: a day. */
 export const MAX_PUSH_IDLE_MS = 86_400_000;
@@ -27,7 +27,7 @@ export interface ReconnectOptions {
   minMs?: number;
   /** Longest wait. @default {30_000} */
   maxMs?: number;
-  /** Number of failed attempts in a row after which the stream gives up. @default {Infinity} */
+  /** Number of consecutive failed attempts after which the stream stops. @default {Infinity} */
   attempts?: number;
   /** Maximum number of attempts within an hour; further ones are delayed. @default {120} */
   perHour?: number;
@@ -35,7 +35,7 @@ export interface ReconnectOptions {
 
 const HOUR_MS = 3_600_000;
 
-/** Limits the attempts per hour, even if each one succeeds and the connection breaks again soon after. */
+/** Limits the attempts per hour. Successful attempts count too, because the connection may break again soon. */
 export class HourlyLimit {
   readonly #most: number;
   /** Times of the attempts, oldest first. */
@@ -48,7 +48,7 @@ export class HourlyLimit {
     this.#most = most;
   }
 
-  /** Records an attempt that is planned after `waitMs`, and returns how long it must actually wait. */
+  /** Records an attempt planned after `waitMs`. Returns the milliseconds that it must wait because of the limit. */
   wait(now: number, waitMs: number): number {
     const oldest = this.#due.length < this.#most ? -Infinity : this.#due.shift()!;
     const due = Math.max(now + waitMs, oldest + HOUR_MS);
@@ -58,8 +58,8 @@ export class HourlyLimit {
 }
 
 /**
- * Returns the wait before an attempt: random, between the shortest wait and a ceiling that doubles with each
- * attempt. So several programs that lost the same gateway do not all reconnect at the same time.
+ * Returns the wait before an attempt: a random time between the shortest wait and a ceiling that doubles with each
+ * attempt. So programs that lost the same gateway do not all reconnect at the same time.
  *
  * @param attempt Number of the attempt, from 1.
  * @param random Random number, at least 0 and below 1.
@@ -79,7 +79,7 @@ export function longestPause(options: ReconnectOptions | false | undefined): num
   return (options || {}).maxMs ?? 30_000;
 }
 
-/** Resolves after one turn of the event loop, when everything that was ready has run. Takes about 2 µs. */
+/** Resolves after one turn of the event loop, in which all ready callbacks run. Takes about 2 µs. */
 export function oneTurn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -1,6 +1,6 @@
 /**
- * The push stream: delivers orders, quotes, ticks, broker queues and books as they arrive, and reconnects
- * after a break. The gateway has one TCP port for it; the direct transport provides its own source.
+ * Implements the push stream: delivers orders, quotes, ticks, broker queues and books as they arrive, and reconnects
+ * after a break. The gateway sends pushes over one TCP port; the direct transport provides its own source.
  *
  * @see API document 6.1, 6.2
  * @module
@@ -27,8 +27,8 @@ export interface PushHooks extends PushQueueOptions {
   /** Returns a random number for jitter, at least 0 and below 1. */
   random: () => number;
   /**
-   * Restores the subscriptions over HTTP after a break. The stream is connected once this has resolved. If it
-   * rejects, it is called again after a pause; meanwhile the stream already delivers pushes.
+   * Restores the subscriptions over HTTP after a break. The stream becomes `connected` when this resolves. If it
+   * rejects, the stream calls it again after a pause, and already delivers pushes in the meantime.
    */
   resubscribe?: (signal: AbortSignal) => Promise<void>;
   /** Called with each gap, before the readers get it. */
@@ -36,13 +36,14 @@ export interface PushHooks extends PushQueueOptions {
   /** Closes the stream. */
   signal?: AbortSignal;
   /**
-   * Numbers of our accounts. Order pushes for any other account, or for none, are counted, and arrive as `unknown` events.
+   * Numbers of our accounts. Order pushes that name another account, or no account, arrive as `unknown` events.
    *
-   * @default any account; once the pushes of one kind have named two, each one is marked with `unsureAccount`
+   * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
    */
   fundAccounts?: readonly string[];
   /**
-   * Returns how far the broker's clock is ahead of `now` in milliseconds, once an answer contained its time.
+   * Returns the milliseconds by which the broker's clock is ahead of `now`; `undefined` until an answer contains the
+   * broker's time.
    *
    * @default the broker's clock is assumed to equal `now`
    */
@@ -56,19 +57,19 @@ export interface PushStreamOptions extends PushHooks, GatewaySourceOptions {}
 
 /** A stream of pushes. Close it with `await using`, or with `close()`. */
 export interface PushStream extends AsyncDisposable {
-  /** State of the connection; `connecting` until it works for the first time. */
+  /** State of the connection; `connecting` until the first connection works. */
   readonly state: ConnectionEvent["state"] | "connecting";
   /** Counters of the stream and of its readers. */
   readonly stats: PushStreamStats;
   /**
-   * Starts a reader with its own queue, which gets every event from this call on. Leave the loop to stop it.
-   * Readers share the event objects and must not change them.
+   * Starts a reader with its own queue. The queue gets every event from this call on. Leave the loop to stop the
+   * reader. Readers share the event objects and must not change them.
    *
-   * @throws {TransportError} From the iterator's `next()`, if the stream has given up.
+   * @throws {TransportError} From the iterator's `next()`, if the stream has stopped reconnecting.
    */
   events(): AsyncIterableIterator<TransportEvent>;
   /**
-   * Resolves when the connection works, including subscriptions.
+   * Resolves when the connection works and the subscriptions are restored.
    *
    * @throws {TransportError} If the stream is closed before that.
    */
@@ -81,13 +82,13 @@ export interface PushStream extends AsyncDisposable {
 interface PushStreamStats {
   /** Number of push frames read. */
   frames: number;
-  /** Number of order events among them. */
+  /** Number of order events that were read. */
   orders: number;
-  /** Number of pushes that came again with the same id, time, type and payload; readers got them once. */
+  /** Number of repeated pushes, with the same id, time, type and payload. Readers got each push only once. */
   repeated: number;
   /** Number of pushes with `offMs`, whose time is more than five minutes from the broker's clock. */
   offTime: number;
-  /** Number of order pushes for other accounts, or for none; readers got an `unknown` event for each. */
+  /** Number of order pushes that named another account, or no account. Readers got an `unknown` event for each. */
   ofOthers: number;
   /** Number of connections that worked. */
   connections: number;
@@ -96,8 +97,8 @@ interface PushStreamStats {
 }
 
 /**
- * Opens the gateway's push stream. Order events arrive without a subscription; the others need a subscription
- * over HTTP. Call `events()` before the first `await`, so no event is missed.
+ * Opens the gateway's push stream. Order events arrive without a subscription; other events need a subscription over
+ * HTTP. Call `events()` before the first `await`, so that the reader misses no event.
  *
  * @example Print fills
  * ```ts ignore
@@ -114,7 +115,7 @@ export function pushStreamOf(source: PushSource, hooks: PushHooks): PushStream {
   return new SourcePushStream(source, hooks);
 }
 
-/** Longest gap that a doubtful push reports: a day, because lists of today's orders show no more. */
+/** Maximum length of a gap after a doubtful push: a day, because the lists of today's orders cover no more. */
 const MOST_GAP_MS = 86_400_000;
 
 const isUnreadOrder = (event: TransportEvent) => event.type === "unknown" && event.expected === "order";
@@ -152,7 +153,7 @@ class SourcePushStream implements PushStream {
     this.#lastByteAt = this.#startedAt = options.now();
     this.#guard = new PushGuard(options.now, options.aheadOf);
     this.#limit = new HourlyLimit((options.reconnect || {}).perHour);
-    // A caller that does not wait for the connection must not get an unhandled rejection.
+    // If no caller waits for the connection, a rejection must not count as unhandled.
     this.#connected.promise.catch(() => {});
     options.signal?.addEventListener("abort", this.#abort);
     if (options.signal?.aborted) this.#closing.abort();
@@ -207,7 +208,7 @@ class SourcePushStream implements PushStream {
         const { error, from } = await this.#once(handlers);
         if (this.#closing.signal.aborted) break;
         this.#gap ??= { from, reason: error.message, ...error.code === "idle" && { silent: true as const } };
-        // A break that follows a silence is a break.
+        // A break after a silence is reported as a break, not as a silence.
         if (error.code !== "idle") delete this.#gap.silent;
         // Never reconnect after a rejection: two programs would keep taking the login from each other.
         const isPassing = error instanceof BusyError ||
@@ -238,7 +239,8 @@ class SourcePushStream implements PushStream {
   }
 
   /**
-   * Connects and reads until the connection ends. Returns the reason, and since when pushes may be missing.
+   * Connects and reads until the connection ends. Resolves to the reason, and to the time from which pushes may be
+   * missing.
    */
   async #once(handlers: PushHandlers): Promise<{ error: BrokerError; from: number }> {
     let line: PushLine;
@@ -268,17 +270,17 @@ class SourcePushStream implements PushStream {
     const lost = new AbortController();
     let thrown: unknown;
     const restored = this.#restore(AbortSignal.any([this.#closing.signal, lost.signal])).catch((error) => {
-      // If `onGap` throws, that is the caller's own error: it ends the stream.
+      // `onGap` threw. The stream ends with that error.
       thrown = error;
       line.close();
     });
-    // If the stream was closed during the opening, the earlier close had nothing to close yet.
+    // If the stream was closed while the line was opening, close the line now.
     if (this.#closing.signal.aborted) line.close();
     const error = await line.run();
     lost.abort();
     await restored;
     if (thrown !== undefined) throw thrown;
-    // A connection that lasted is not a failed attempt, even if the market was silent.
+    // A connection that lasted does not count as a failed attempt, even if it received nothing.
     if (now() - openedAt >= longestPause(reconnect)) this.#failures = 0;
     return error;
   }
@@ -309,7 +311,7 @@ class SourcePushStream implements PushStream {
   }
 
   /**
-   * Reports a gap for a push with a wrong time: a third party may repeat old pushes and withhold newer ones.
+   * Reports a gap for a push with a wrong time: an attacker may repeat old pushes and withhold newer ones.
    */
   #suspect(offMs: number): void {
     const clock = this.#guard.isTold
@@ -318,10 +320,10 @@ class SourcePushStream implements PushStream {
     this.#doubt(Math.abs(offMs), `the time of a push is ${offTimeText(offMs, clock)}`);
   }
 
-  /** Reports a gap up to now, because of a push and not because of a break. */
+  /** Reports a gap that ends now, because of a doubtful push. */
   #doubt(sinceMs: number, reason: string): void {
     const to = this.#options.now();
-    // The sender chooses the time of a push, and it can be one that no calendar has.
+    // Limit the gap, because the sender chooses the time of a push, which may be any number.
     const gap: GapEvent = { type: "gap", from: to - Math.min(sinceMs, MOST_GAP_MS), to, reason };
     this.#options.onGap?.(gap);
     this.#emit(gap);
