@@ -1,5 +1,6 @@
 /**
- * Looks up the days of one market, including Stock Connect links and calendar overrides. The data is parsed once.
+ * Looks up the trading days and hours of one market or Stock Connect link, with calendar overrides. Parses the data
+ * once.
  *
  * A Stock Connect link is open when both markets are open. Until April 2023 it was also closed on some days for
  * settlement reasons.
@@ -39,7 +40,7 @@ export interface Book {
   through: string;
   /** First day that is projected and not announced by the exchange. */
   projectedFrom: string | undefined;
-  /** Versions of the data that it is derived from. */
+  /** Versions of the data from which the calendar is derived. */
   versions: readonly string[];
   /** Hours of an ordinary day, `"09:30-12:00 13:00-16:00"`. */
   regular: string;
@@ -48,7 +49,7 @@ export interface Book {
   /** Returns the hours of a covered weekday; `undefined` if the market is closed. */
   hoursOn(date: string): string | undefined;
   isHalfDay(date: string): boolean;
-  /** Returns the shortened hours of a day with an unannounced early close or late open; else `undefined`. */
+  /** Returns the shortened hours of a day with an unannounced early close or late open; otherwise `undefined`. */
   unplannedOn(date: string): string | undefined;
 }
 
@@ -108,8 +109,8 @@ function meet(hongKong: Book, mainland: Book, data: ConnectData): Omit<Book, "zo
 
 /**
  * Returns the calendar of a northbound link, which sends orders from Hong Kong to the mainland, with the mainland's
- * hours. An announced half-day in Hong Kong does not shorten it. An unannounced early close in Hong Kong, for example
- * because of weather, does.
+ * hours. An announced half-day in Hong Kong does not shorten the session. An unannounced early close in Hong Kong
+ * shortens it, for example after a weather warning.
  */
 export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(spellDays(data.northbound));
@@ -131,9 +132,9 @@ export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData
 }
 
 /**
- * Returns the calendar of the southbound links, which send orders from the mainland to Hong Kong, with Hong Kong's hours
- * and half-days. An unannounced early close on the mainland shortens it. The Shanghai and Shenzhen links have the same
- * days.
+ * Returns the calendar of the southbound links, which send orders from the mainland to Hong Kong, with Hong Kong's
+ * hours and half-days. An unannounced early close on the mainland shortens the session. The Shanghai and Shenzhen
+ * links have the same days.
  */
 export function southboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(spellDays(data.southbound));
@@ -177,8 +178,8 @@ export interface Override {
   /** `"closed"`, `"open"` for the usual full hours, or hours, `"09:30-12:00 13:00-15:00"`. */
   hours: string;
   /**
-   * Whether the exchange announced the day as a half-day and the hours are those of a half-day. Other short hours count
-   * as unannounced, and shorten Stock Connect as well. @default false
+   * Whether the exchange announced the day as a half-day with its usual half-day hours. Any other short hours count
+   * as unannounced, and shorten Stock Connect too. @default false
    */
   halfDay?: boolean;
   /** The user's reason. */
@@ -193,7 +194,7 @@ function hoursOf({ hours }: Override, { regular }: Pick<Book, "regular">): strin
   return hours === "open" ? regular : hours;
 }
 
-/** Returns whether an override is an announced half-day. Its hours are not enough to decide that. */
+/** Returns whether an override is an announced half-day: it is marked as one, and has the usual half-day hours. */
 function isHalfDay(override: Override, book: Pick<Book, "regular" | "halfDay">): boolean {
   return override.halfDay === true && book.halfDay !== null && hoursOf(override, book) === book.halfDay;
 }
@@ -235,7 +236,7 @@ export function fingerprint(overrides: readonly Override[]): string {
   const text = overrides.map(({ mic, date, hours, halfDay }) =>
     `${mic} ${date} ${hours}${halfDay === true ? " half-day" : ""}`
   ).sort().join("\n");
-  let hash = 0x811c9dc5; // FNV-1a: good enough for a version, but not a protection
+  let hash = 0x811c9dc5; // FNV-1a: good enough to notice changes, but not cryptographic
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
   return `${overrides.length}.${hash.toString(16).padStart(8, "0")}`;
 }

@@ -59,7 +59,7 @@ export function checkData(
   const start = faults.issues.length;
   const data = faults.members(value, path, KEYS);
   if (data === undefined) return undefined;
-  const before = faults.issues.length; // do not count unknown members: the other members are still checked
+  const before = faults.issues.length; // unknown members do not prevent the checks below
   const need = (key: string, fits: (given: unknown) => boolean, expected: string) => {
     if (!fits(data[key])) faults.add([...path, key], data[key], expected);
   };
@@ -105,7 +105,7 @@ interface Span {
   through: string;
 }
 
-/** Returns the days of a list by year. Reports days that are not weekdays, are listed twice, or are outside the range. */
+/** Returns the days of a list by year. Reports days that are not weekdays, not in order, or outside the range. */
 function daysOf(value: unknown, faults: Faults, path: Issue["path"], { from, through }: Span): Set<string> {
   const days = new Set<string>();
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

@@ -1,10 +1,10 @@
 /**
  * Looks up the trading sessions of exchanges: which days trade, and when they open and close.
  *
- * Outside the covered years the answer is `"unknown"`; a weekday is never assumed to be open. Mainland days after the
- * last published notice are projected; {@linkcode Calendars.coverage} returns the first projected day. Updates and
- * overrides that a user installed are handed to {@linkcode Calendars}; everything that depends on trading days takes such
- * a value.
+ * Outside the covered days the answer is `"unknown"`; a weekday is never assumed to be open. Mainland days after the
+ * last published notice are projected; {@linkcode Calendars.coverage} returns the first projected day. A {@linkcode
+ * Calendars} object also contains the updates and overrides that a user installed. Code that depends on trading days
+ * gets such an object as an argument.
  *
  * @example Find the next session in New York
  * ```ts
@@ -40,12 +40,12 @@ export type { Override } from "./book.ts";
 export type Mic = "XHKG" | "XNYS" | "XSHG" | "XSHE" | "CONNECT_SH" | "CONNECT_SZ" | "CONNECT_HK";
 
 /**
- * A market with its own data, which can be updated. Shenzhen uses Shanghai's days, and links derive theirs from both
- * markets.
+ * A market with its own data, which can be updated. Shenzhen has Shanghai's days. The days of a link follow from its
+ * two markets.
  */
 export type DataMic = "XHKG" | "XNYS" | "XSHG";
 
-/** The calendar does not cover a requested day. */
+/** Thrown if the calendar does not cover a requested day. */
 export class CalendarUnknownError extends BrokerError {
   override readonly name: string = "CalendarUnknownError";
 }
@@ -114,7 +114,10 @@ interface Coverage {
   projectedFrom?: string;
 }
 
-/** The calendars of all markets: the built-in data with a user's updates and overrides. A value; it never changes. */
+/**
+ * The calendars of all markets: the built-in data with a user's updates and overrides. Objects of this class never
+ * change.
+ */
 export class Calendars {
   readonly #local: LocalCalendars;
   /** Calendars that were built already. */
@@ -214,8 +217,9 @@ export class Calendars {
   }
 
   /**
-   * Returns the version of a market's calendar, to store with decisions that depend on it. It is the version of the
-   * data, `"2026.11.2"`. If there are overrides, their number and a hash follow: `"2026.11.2+1.8c5f3a02"`.
+   * Returns the version of a market's calendar, to store with decisions that depend on the calendar. It is the
+   * version of the data, such as `"2026.11.2"`. With overrides, it also contains their number and a hash:
+   * `"2026.11.2+1.8c5f3a02"`.
    */
   version(mic: Mic): string {
     const versions = this.#shelfOf(mic).book.versions.join("/");
@@ -276,7 +280,7 @@ export class Calendars {
   }
 }
 
-/** The calendars without updates and overrides of a user. */
+/** The calendars without a user's updates and overrides. */
 export const builtInCalendars = new Calendars();
 
 /** Returns the Stock Connect links that include a market. */

@@ -62,7 +62,7 @@ export interface ConnectData {
   northbound: DaysByYear;
   /** Days without southbound trading, from the mainland to Hong Kong. */
   southbound: DaysByYear;
-  /** Pages that contain the rule, and pages with lists that its days were compared with. */
+  /** Pages that contain the rule, and pages with lists for comparison. */
   sources: string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Returns days of a market and the times of their sessions. Outside of its calendar, a weekday counts as a session with
- * the usual hours and is marked as assumed.
+ * Finds the trading days of a market and the times of their sessions. On days that the calendar does not cover, a
+ * weekday counts as a session with the usual hours and is marked as assumed.
  *
  * @module
  */
@@ -15,13 +15,16 @@ export interface TradingDay {
   /** Epoch milliseconds, end of continuous trading. */
   closeAt: number;
   halfDay: boolean;
-  /** The calendar does not cover the day. */
+  /** Whether the calendar does not cover the day. */
   assumed: boolean;
-  /** The exchange has not announced the day: the calendar projects it. Recipes that read use it; recipes that write do not. */
+  /**
+   * Whether the calendar projects the day, which the exchange has not announced. Recipes that write do not run on
+   * such a day.
+   */
   projected: boolean;
 }
 
-/** Returns the hours of the last full session in the market's calendar. */
+/** Returns the hours of the last full session that the market's calendar covers. */
 function hoursOf(calendars: Calendars, mic: Mic): { open: string; close: string } {
   let date = Temporal.PlainDate.from(calendars.coverage(mic).through);
   let session: Session | string = "closed";
@@ -71,7 +74,7 @@ export function usualDay(calendars: Calendars, mic: Mic, date: string): TradingD
   return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true, projected: false };
 }
 
-/** Returns what a market does on a date; a weekday without trading is a holiday. */
+/** Returns the trading day on a date, `"weekend"`, or `"holiday"` for a weekday without trading. */
 export function tradingDay(calendars: Calendars, mic: Mic, date: string): TradingDay | "holiday" | "weekend" {
   const session = calendars.sessionOn(mic, date);
   if (typeof session !== "string") {

@@ -1,5 +1,5 @@
 /**
- * Compares a newer calendar with the current one and checks whether it may be installed.
+ * Compares a newer calendar with the current one, and checks whether the newer one may be installed.
  *
  * @module
  */
@@ -26,7 +26,7 @@ interface UpdateLimits {
 }
 
 /**
- * Returns the weekdays that change. Days that the old calendar does not cover are listed only if they do not have the
+ * Returns the weekdays that change. Lists a day that the old calendar does not cover only if it does not have the
  * regular hours.
  */
 export function changesBetween(before: CalendarData, after: CalendarData): DayChange[] {
@@ -37,8 +37,7 @@ export function changesBetween(before: CalendarData, after: CalendarData): DayCh
   for (let date = day.toString(); date <= last; day = day.add({ days: 1 }), date = day.toString()) {
     if (day.dayOfWeek > 5) continue;
     const [was, is] = [saidOf(old, date), saidOf(young, date)];
-    // Days that the new calendar no longer covers, and added days with regular hours, are no changes: the dates of its
-    // coverage show them.
+    // Skip days that the new calendar no longer covers, and added days with regular hours: the coverage shows them.
     if (was === is || is === "unknown" || (was === "unknown" && is === young.regular)) continue;
     changes.push({ date, before: was, after: is });
   }
@@ -50,7 +49,7 @@ function saidOf(book: Book, date: string): string {
   return book.hoursOn(date) ?? "closed";
 }
 
-/** Reports why a calendar must not replace the current one. */
+/** Adds to `faults` each reason why a calendar must not replace the current one. */
 export function checkUpdate(
   before: CalendarData,
   after: CalendarData,

@@ -60,8 +60,8 @@ export const Direction = dictionary({
 export type Direction = NameOf<typeof Direction>;
 
 /**
- * Maximum number of days that one request for minute bars may cover (API document, section 8). For other intervals the broker limits
- * the number of records.
+ * Maximum number of days that one request for minute bars may cover (API document, section 8). For other intervals,
+ * the broker limits the number of bars.
  */
 export const barDayLimits: Readonly<Partial<Record<BarInterval, number>>> = {
   "1m": 6,

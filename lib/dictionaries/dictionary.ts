@@ -79,7 +79,7 @@ export class Dictionary<Name extends string = string> {
     return typeof value === "string" && this.#byName.has(value);
   }
 
-  /** Returns our name for a code, or `unlisted:CODE` if the table does not list it. `encode` turns both back. */
+  /** Returns our name for a code, or `unlisted:CODE` if the table does not list it. `encode` reverses both. */
   decode(code: string | number): Name | Unlisted {
     return this.#byCode.get(code) ?? `${UNLISTED}${code}`;
   }
@@ -112,5 +112,5 @@ export function dictionary<const Values extends Record<string, readonly [name: s
   return new Dictionary(init, entries);
 }
 
-/** The names of a table, as a type: `NameOf<typeof Market>`. */
+/** The type of a table's names: `NameOf<typeof Market>`. */
 export type NameOf<Table> = Table extends Dictionary<infer Name> ? Name : never;

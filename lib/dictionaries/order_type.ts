@@ -1,5 +1,5 @@
 /**
- * Code tables for order types, including the older tables of the same name.
+ * Code tables for order types, including older tables that the broker still lists.
  *
  * @module
  */

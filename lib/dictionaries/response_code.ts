@@ -43,8 +43,8 @@ export type ResponseCode = NameOf<typeof ResponseCode>;
 /** How to react to a code, and what it means for a write. */
 export interface CodeMeaning {
   /**
-   * `login`: log in again. `displaced`: stop, the login was taken over. `busy`: a read may be retried. `refused`: give
-   * up.
+   * `login`: log in again. `displaced`: stop, the login was taken over. `busy`: a read may be retried. `refused`: do
+   * not retry.
    */
   readonly kind: "login" | "displaced" | "busy" | "refused";
   /** `refused` if a write with this answer was not executed; `unknown` if it may have been executed. */

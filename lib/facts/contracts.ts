@@ -53,8 +53,8 @@ const DAY_MS = 86_400_000;
 const QUARTER_MONTHS = [3, 6, 9, 12];
 
 /**
- * Returns whether a day is a business day. A contract may end after the last day that the calendar covers; there, every
- * weekday counts until a newer calendar covers it.
+ * Returns whether a day is a business day. A contract may end after the last day that the calendar covers. Every
+ * weekday after that day counts as a business day.
  */
 function isBusinessDay(day: number): boolean {
   const session = builtInCalendars.sessionOn("XHKG", new Date(day).toISOString().slice(0, 10));
@@ -157,15 +157,15 @@ export function futureContracts(date: string): FutureContract[] {
 /** Underlyings with an option chain. */
 export const optionUnderlyings: readonly string[] = ["AAPL", "AMZN", "GOOGL", "MSFT"];
 
-/** Number of shares per contract. */
+/** Number of shares per option contract. */
 export const optionMultiplier: Decimal = "100";
 
 /**
- * Returns the strike interval of an actively traded name. Source: published strike interval rules (5 up to a price of
- * 200, 10 above; narrower for active names). For AAPL, AMZN, GOOGL and MSFT, this function uses 2.50 for about two
- * months and half the standard interval afterwards. That is a simplification and not a published rule.
+ * Returns the strike interval of an actively traded underlying. The published rules have intervals of 5 up to a price
+ * of 200 and 10 above, and narrower ones for active underlyings. This function simplifies them: 2.50 for about two
+ * months, and half the standard interval for later expiries.
  *
- * @param daysToExpiry Calendar days. Up to 62 days the interval is 2.50; above, half the standard interval.
+ * @param daysToExpiry Calendar days until the expiry. Up to 62 days, the interval is 2.50.
  */
 export function activeStrikeStep(underlyingPrice: Decimal, daysToExpiry: number): Decimal {
   if (daysToExpiry <= 62 || compare(underlyingPrice, "200") <= 0) return "2.5";

@@ -1,12 +1,12 @@
 /**
- * Finds the charges that apply to a trade on a day, from the dated rates of `data/fees.json` and the broker's tariff, in
- * the form that `chargeOf` expects. Cached per market, day, side and kind of listing.
+ * Finds the charges that apply to a trade on a day, from the dated rates of `data/fees.json` and the broker's tariff.
+ * `chargeOf` computes the amount of a charge. The charges are cached per market, day, side and kind of listing.
  *
  * The broker does not publish its price list (commission and platform fee), so callers can replace every amount. The
- * example uses list prices of Hong Kong brokers (futuhk.com/en/commissionnew, /support/topic2_283, /support/topic334;
- * for futures hf2228.com/efhk-charges and the fee model of QuantConnect Lean).
+ * example tariff uses list prices of Hong Kong brokers (futuhk.com/en/commissionnew, /support/topic2_283,
+ * /support/topic334; for futures hf2228.com/efhk-charges and the fee model of QuantConnect Lean).
  *
- * Rates are parsed once and applied to millions of fills, so amounts are integers with a scale.
+ * Rates are parsed once and applied to millions of fills. For speed, amounts are integers with a scale.
  *
  * @module
  */
@@ -57,7 +57,7 @@ export interface Charge {
   round: CentRounding;
   /** Set if the charge applies once to the whole order instead of to each fill. */
   scope?: "order";
-  /** Limits the charge to this side. */
+  /** Set if the charge applies only to sells. */
   side?: "sell";
   /** Limits the charge to these kinds of listing. */
   only?: FeeInstrument[];
@@ -160,7 +160,7 @@ function makeSchedule({ market, date, side, instrument, product }: ScheduleKey, 
     const rules = charge.scope === "order" ? schedule.perOrder : schedule.perFill;
     rules.push(toRule(place(charge.item), charge.per, charge.round, rate));
   }
-  // Throw if a rate is missing: a gap in the data does not mean a fee of zero.
+  // Throw if a rate is missing: missing data does not mean a fee of zero.
   const missing = listed.find(({ item }) => !dated.has(item));
   if (missing !== undefined) {
     const what = `${market}${product === undefined ? "" : ` ${product}`} on ${date}`;
@@ -208,7 +208,7 @@ export interface BrokerCharge {
   byProduct?: Record<string, string>;
 }
 
-/** The broker's charges in one market. Without a platform fee here, the computed fees have no `platformFee`. */
+/** The broker's charges in one market. Without a platform fee, the computed fees have no `platformFee`. */
 export interface MarketTariff {
   commission: BrokerCharge;
   platformFee?: BrokerCharge;
@@ -272,7 +272,7 @@ export interface Traded {
   amount: Fixed;
   /** Number of shares; for options, the underlying shares. */
   shares: Fixed;
-  /** Shares or contracts, in the unit of the fills. */
+  /** Quantity in the unit of the fills: shares or contracts. */
   quantity: Fixed;
 }
 
@@ -344,7 +344,7 @@ function basisOf(per: Basis, traded: Traded): Fixed {
   return per === "contract" ? traded.quantity : ONE;
 }
 
-/** Returns one charge in cents. A rate of zero gives zero, even if the charge has a minimum. */
+/** Returns the amount of one charge in cents. A rate of zero results in zero, even if the charge has a minimum. */
 export function chargeOf(rule: Rule, traded: Traded): bigint {
   if (rule.rate.coefficient === 0n) return 0n;
   let value = times(basisOf(rule.per, traded), rule.rate);

@@ -1,6 +1,6 @@
 /**
- * Computes the costs of a trade item by item: commission, duties, levies and fees on the trade date. The simulator uses
- * it, and so do cost estimates before an order.
+ * Computes the costs of a trade item by item: commission, duties, levies and fees on the trade date. The simulator
+ * charges these fees.
  *
  * Rates with their dates and sources are in `data/fees.json`, and the broker's own charges in `fee_schedule.ts`.
  *
@@ -40,8 +40,8 @@ export {
 } from "./fee_schedule.ts";
 
 /**
- * The fees of a trade in the market's currency, with two decimals. Items that the market does not have are absent; items
- * that it has are present even if they are `"0.00"`.
+ * The fees of a trade in the market's currency, with two decimals. Contains exactly the items of the market, even
+ * those that are `"0.00"`.
  */
 export interface FeeItems {
   /** fare0 */
@@ -139,9 +139,9 @@ function productOf({ market, futureProduct, symbol }: FeeInput): string | undefi
 /**
  * Returns the fees of an order's fills on one trading day.
  *
- * Charges of exchanges and regulators are computed and rounded for each fill, as they do it. Commission, platform fee,
- * audit trail fee and option regulatory fee are computed for the whole order and added to the first fill. Fees for the
- * final settlement of a future, the yearly portfolio fee and dividend tax are not included.
+ * Charges of exchanges and regulators are computed and rounded for each fill, as the exchanges do. Commission,
+ * platform fee, audit trail fee and option regulatory fee are computed for the whole order and added to the first
+ * fill. Fees for the final settlement of a future, the yearly portfolio fee and dividend tax are not included.
  *
  * @param order All fills of one order on one day; without fills every amount is `"0.00"`.
  * @param tariff The broker's charges. Schedules are cached per tariff object, so pass the same object each time.

@@ -59,7 +59,10 @@ export function tickSize(market: Market, date: string, price: Decimal, instrumen
   return band.tick;
 }
 
-/** Returns the nearest multiple of the tick size; halves round away from zero (`"37.454"` becomes `"37.450"`). */
+/**
+ * Returns a price rounded to the nearest multiple of the tick size (`"37.454"` becomes `"37.450"`). Halves round away
+ * from zero.
+ */
 export function onTick(market: Market, date: string, price: Decimal, instrument?: string): Decimal {
   return toStep(price, tickSize(market, date, price, instrument), "half-up");
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the doc comments of the catalogue's source files. The reference pages and the command line take every
- * description of an operation or a field from there.
+ * Reads the doc comments of the catalogue's source files. The reference pages and the command line show these
+ * comments as the descriptions of operations and fields.
  *
  * @module
  */
@@ -14,9 +14,9 @@ export interface Member {
   readonly name: string;
   /** The wire name, for fields. */
   wire?: string;
-  /** Name of the constant that defines it, for members written as `symbol` or `symbol: contract`. */
+  /** Name of the constant that defines the member, if it is written as `symbol` or `symbol: contract`. */
   readonly refersTo?: string;
-  /** Its doc comment, with each paragraph on one line. */
+  /** The doc comment, with each paragraph on one line. */
   doc?: string;
 }
 
@@ -25,8 +25,8 @@ const tokenPattern =
 const isName = (token: string | undefined) => token !== undefined && /^[A-Za-z_$]/.test(token);
 
 /**
- * Returns the members of object literals and the constants of a module, with the comments above them. Only matches
- * brackets and does not parse TypeScript, so it works only for the layout of the catalogue's source files.
+ * Returns the members of object literals and the constants of a module, with the comments above them. It only matches
+ * brackets and does not parse TypeScript, so it requires the layout of the catalogue's source files.
  */
 function scanMembers(source: string): Member[] {
   const members: Member[] = [];
@@ -85,7 +85,7 @@ function before(tokens: readonly string[], at: number): string {
   return tokens[back] ?? "";
 }
 
-/** Returns what defines a name: the wire name of `field("stockCode", …)`, or the name of a constant. */
+/** Returns the definition of a name: the wire name of `field("stockCode", …)`, or the name of a constant. */
 function fieldCall(tokens: readonly string[], at: number): Pick<Member, "wire" | "refersTo"> {
   const [callee, bracket, first] = tokens.slice(at, at + 3);
   if (/^(field|key|optional)$/.test(callee ?? "") && bracket === "(" && first?.startsWith('"')) {
@@ -138,8 +138,8 @@ export class FieldComments {
   }
 
   /**
-   * Returns the description of a field. Looks it up by its path in the operation; if it has no comment there, takes it
-   * from the set of fields that is most similar to its record.
+   * Returns the description of a field. Uses the comment in the operation itself if there is one. Otherwise uses the
+   * comment in the set of fields that is most similar to the record.
    *
    * @param place Path of the record, such as `orders.place.request`.
    */

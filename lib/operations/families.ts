@@ -2,8 +2,8 @@
  * Loads a family of operations when one of its operations is first used. Most programs use one or two families, and
  * loading all of them takes longer than a call.
  *
- * What must be known before a family is loaded is in `index.json`. `deno task docs` derives that file from the
- * catalogue, and `deno task ok` checks that it is up to date.
+ * The file `index.json` contains the details that are needed before a family is loaded. `deno task docs` derives it
+ * from the catalogue, and `deno task ok` checks that it is up to date.
  *
  * @module
  */
@@ -28,11 +28,11 @@ export type FamilyName = keyof typeof loaders;
 /** Our name of an operation, such as `orders.place`. */
 export type OperationName = { [F in FamilyName]: `${F}.${keyof Catalogue[F] & string}` }[FamilyName];
 
-/** The facts about an operation that code needs before it loads the operation's family. */
+/** Details of an operation that code needs before it loads the operation's family. */
 export interface Indexed {
   /** Our name. */
   readonly name: string;
-  /** Whether it reads a list page by page. */
+  /** Whether the operation reads a list page by page. */
   readonly isPaged: boolean;
   /** The operation to use for a past day, if there is one. */
   readonly instead?: string;
@@ -42,7 +42,7 @@ export interface Indexed {
 
 const loaded: { -readonly [F in FamilyName]?: Catalogue[F] } = {};
 
-/** Uses the families of a program that has loaded the whole catalogue anyway. */
+/** Registers all families as loaded, for a program that has imported the whole catalogue. */
 export function useLoaded(families: Catalogue): void {
   Object.assign(loaded, families);
 }
@@ -52,13 +52,13 @@ export function loadedFamily<F extends FamilyName>(family: F): Catalogue[F] | un
   return loaded[family];
 }
 
-/** Loads a family, unless it is loaded. */
+/** Resolves to a family. Loads it at the first use. */
 export async function loadFamily<F extends FamilyName>(family: F): Promise<Catalogue[F]> {
   // The loader of a name loads the family with that name; the type of the table cannot express that.
   return loaded[family] ??= await loaders[family]() as Catalogue[F];
 }
 
-/** What the index says about an operation, as `deno task docs` writes it. */
+/** The entry of an operation in the index, as `deno task docs` writes it. */
 type Entry = Readonly<{ paged?: boolean; instead?: string; lists?: readonly string[] }>;
 const families: Readonly<Record<string, Readonly<Record<string, Entry>>>> = index;
 
@@ -73,7 +73,7 @@ export function indexedFamilies(): [FamilyName, [string, Indexed][]][] {
   });
 }
 
-/** Finds what the index says about an operation, by our name. */
+/** Returns the details of an operation from the index, by our name. */
 export function indexed(name: string): Indexed | undefined {
   const [family = "", key = ""] = name.split(".");
   return indexedFamilies().find(([each]) => each === family)?.[1].find(([each]) => each === key)?.[1];

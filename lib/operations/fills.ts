@@ -13,7 +13,7 @@ import { decimal } from "./types.ts";
 
 type FeeFields = Record<FeeItem, Field<string, "required">>;
 
-/** The items that the published message lacks: they were added later, without published field numbers. */
+/** The items that the published message lacks: the broker added them later and published no field numbers. */
 const withoutNumber = new Set(["fare8", "fare9"]);
 
 /** Fee items from their code table: each name maps to its `fareVo` member. */

@@ -5,13 +5,16 @@
  */
 import { type FieldsInfo, InexactNumber, Mismatch, type Shape, type ValueType } from "./types.ts";
 
-/** The changes that a call makes. Repeating a `write` may do something twice; a `session` call changes only the login or pushes. */
+/**
+ * The changes that a call makes. A repeated `write` may act twice. A `session` call changes only the login or the
+ * pushes.
+ */
 export type Effect = "read" | "write" | "session";
 
 /** The login that an operation requires. */
 type Need = "trade-login" | "platform-login" | "nothing";
 
-/** A gap in the documentation, because of which a transport cannot make the call. */
+/** A gap in the documentation, so that a transport cannot make the call. */
 interface Gap {
   /** The reason, for the error and the reference. */
   readonly gap: string;
@@ -22,17 +25,17 @@ export function gap(reason: string): Gap {
   return { gap: reason };
 }
 
-/** How the socket carries an operation. The message numbers are listed by name in `proto/`. */
+/** The socket messages of an operation. `proto/` lists their type numbers by name. */
 export interface SocketMapping {
   /** Protobuf message of the request; `null` if the request has no payload. */
   readonly request: string | null;
   /** Protobuf message of the answer; `null` if the answer has only a code. */
   readonly response: string | null;
-  /** Name of the request number without its suffix. @default the wire name */
+  /** Name of the request's type number, without its suffix. @default the wire name */
   readonly requestType?: string;
-  /** Name of the answer number without its suffix. @default the request's name */
+  /** Name of the answer's type number, without its suffix. @default the request's name */
   readonly responseType?: string;
-  /** Adds members that the answer's message has no field for, if they follow exactly from other members. */
+  /** Adds members for which the answer's message has no field, if other members determine them exactly. */
   // deno-lint-ignore no-explicit-any -- the answer of its own operation, as in `AnyOperation`
   readonly complete?: (answer: any) => unknown;
 }
@@ -47,11 +50,11 @@ export interface Paging {
    */
   readonly last: "short" | "total" | "mark";
   /**
-   * Members that identify a row when the list is read again. They do not change while the row is in the list. Two rows
-   * may still agree in all of them.
+   * Members that identify a row when the list is read again. They do not change while the row is in the list. Two
+   * different rows may have the same values.
    */
   readonly identity: readonly string[];
-  /** Parameter that makes the broker answer with all rows in one page; it then ignores the requested page. */
+  /** Parameter that makes the broker send all rows in one page. The broker then ignores the requested page. */
   readonly wholeWith?: string;
 }
 
@@ -60,13 +63,13 @@ export interface Proof {
   /** Our names of the read operations that list what the write created or changed. */
   readonly lists: readonly string[];
   /**
-   * Limits the proof to calls whose parameter has one of these values. A proof without `when` applies to all other
-   * calls.
+   * Limits the proof to calls in which the parameter has one of these values. A proof without `when` applies to all
+   * other calls.
    */
   readonly when?: {
     readonly param: string;
     readonly isOneOf: readonly string[];
-    /** Description of those calls, such as `a conditional order`. */
+    /** Description of these calls, such as `a conditional order`. */
     readonly what: string;
   };
 }
@@ -82,29 +85,32 @@ interface OperationInit<Params, Result, P extends Paging | undefined = Paging | 
   /** What a call changes. */
   effect: Effect;
   /**
-   * Set if the answer shows the state at the time of the call. A read without it has days as parameters and gives the
+   * Set if the answer shows the state at the time of the call. Any other read has days as parameters and returns the
    * same answer later.
    */
   answers?: "now";
   /** The operation to use for a past day, if there is one. */
   instead?: string;
-  /** Lists to check after the answer to a write was lost. Every write has this member; empty if no list shows it. */
+  /**
+   * Lists to check after the answer to a write was lost. Every write has this member; empty if no list shows the
+   * outcome.
+   */
   provenBy?: readonly Proof[];
   /** Returns the ids that the broker reports as not done. A recipe step with such ids is not ok. */
   // deno-lint-ignore no-explicit-any -- as above
   undone?: (answer: any) => readonly string[];
-  /** True if it only cancels orders. It is then safe to send after another cancellation whose answer was lost. */
+  /** True if it only cancels orders. It is then safe to send even after a cancellation with a lost answer. */
   cancels?: true;
-  /** Returns the ids whose outcome is unknown: the answer does not mention them, or contradicts itself about them. */
+  /** Returns the ids with an unknown outcome: the answer does not mention them, or contradicts itself. */
   // deno-lint-ignore no-explicit-any -- the parameters and the answer of its own operation, as in `AnyOperation`
   unmentioned?: (params: any, answer: any) => readonly string[];
   /** The login that the operation requires. */
   needs: Need;
   /** Where it is documented. */
   source: string;
-  /** True if the broker's API document lacks it and only other sources describe it. */
+  /** True if only sources other than the broker's API document describe the operation. */
   extra?: true;
-  /** Name of the general wire operation, if this operation is a special case with its own name. */
+  /** Our name of the general operation, if this operation is a special case of it with its own name. */
   variantOf?: string;
   /** Wire members that every request contains with these values. */
   constants?: Readonly<Record<string, unknown>>;
@@ -114,9 +120,9 @@ interface OperationInit<Params, Result, P extends Paging | undefined = Paging | 
   response: ValueType<Result>;
   /** How it splits long lists into pages. */
   paging?: P;
-  /** How the socket carries it. */
+  /** The socket messages, or why there are none. */
   socket: SocketMapping | Gap;
-  /** Why only the direct transport itself makes this call and rejects it from callers. */
+  /** Set if only the direct transport itself may make this call: the reason, for the error of other callers. */
   kept?: string;
 }
 
@@ -141,7 +147,7 @@ export type Result<O> = O extends Operation<infer _P, infer R, infer _G> ? R : n
 /** One row of a paged operation. */
 export type Row<O> = Result<O> extends (infer R)[] ? R : Result<O> extends { rows: (infer R)[] } ? R : never;
 
-/** Describes one operation; its name comes from {@linkcode family}. */
+/** Describes one operation. {@linkcode family} adds its name. */
 export function operation<P, R>(init: OperationInit<P, R, undefined>): Operation<P, R, undefined>;
 /** Describes one paged operation. */
 export function operation<P, R>(
@@ -158,7 +164,10 @@ export function family<F extends Readonly<Record<string, AnyOperation>>>(name: s
   return Object.fromEntries(named) as F;
 }
 
-/** Returns the gateway path, such as `/trade/TradeEntrust`; calls that it relays to the platform keep their path there. */
+/**
+ * Returns the gateway path, such as `/trade/TradeEntrust`. Calls that the gateway relays to the platform have the
+ * platform's path.
+ */
 export function gatewayPath({ group, wire, platformPath }: AnyOperation): string | undefined {
   if (group === null) return undefined;
   return platformPath ?? `/${group}/${wire}`;
@@ -184,8 +193,8 @@ export function answerShape({ response, paging }: AnyOperation): Shape {
 }
 
 /**
- * Converts parameters in the broker's spelling to ours. A member with its wire name must have the wire value; a member
- * with our name must have our value. Used where people type parameters.
+ * Converts parameters in the broker's spelling to ours, where people type parameters. A member with its wire name
+ * must have the wire value; a member with our name must have our value.
  */
 export function normalizeParams(fields: FieldsInfo, given: unknown): unknown {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return given;

@@ -12,7 +12,7 @@ import { date } from "./types.ts";
 export interface OptionTerms {
   /** Code of the underlying, capital letters and digits. */
   underlying: string;
-  /** Last day, such as `2025-08-15`, from 2000 to 2099: the code has only two digits for the year. */
+  /** Last trading day, such as `2025-08-15`. From 2000 to 2099, because the code has only two digits for the year. */
   expiry: string;
   /** Call or put. */
   optionType: OptionType;
@@ -23,7 +23,10 @@ export interface OptionTerms {
 /** Number of decimals of the strike; the code omits the decimal point. */
 const strikeDecimals = 4;
 const underlyingPattern = /^[A-Z0-9][A-Z0-9.]*$/;
-/** Matched from the right, because an underlying may contain digits. The strike has at least one digit before its decimals. */
+/**
+ * Matches as few characters as possible for the underlying, which may contain digits. The strike has at least five
+ * digits.
+ */
 const codePattern = /^(.*?)(\d{2})(\d{2})(\d{2})([CP])(\d{5,})$/;
 
 /**
@@ -80,7 +83,8 @@ export function readOptionCode(code: string): OptionTerms | undefined {
   const optionType = OptionType.decode(letter);
   if (!OptionType.has(optionType)) return undefined;
   const terms: OptionTerms = { underlying, expiry: `20${year}-${month}-${day}`, optionType, strike };
-  // A code is valid only if its terms give the same code: this rejects impossible dates, zero strikes and extra digits.
+  // A code is valid only if its terms result in the same code. This rejects impossible dates, zero strikes and extra
+  // digits.
   try {
     return formatOptionCode(terms) === code ? terms : undefined;
   } catch (error) {

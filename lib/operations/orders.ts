@@ -131,7 +131,7 @@ const orderRecord = record(listedOrderFields, ["OrderVo"]);
 /** An order in the lists of orders. */
 export type Order = RecordOf<typeof listedOrderFields>;
 
-/** An order that the broker could not cancel, when several were to be cancelled. */
+/** An order of a batch cancellation that the broker could not cancel. */
 const cancelFailure = record({
   /** The broker's order number. */
   orderId: key("failEntrustId", orderId),

@@ -9,7 +9,10 @@ import type { AnyOperation, Proof } from "./operation.ts";
 
 type Provable = Pick<AnyOperation, "provenBy">;
 
-/** Stands for an unknown write: it may be any write of the catalogue, so it names the lists of all of them. */
+/**
+ * A write that the catalogue does not contain. It may be any kind of write, so its proof names the lists of all
+ * writes.
+ */
 const anyWrite: Provable = {
   provenBy: [{
     lists: [
@@ -41,7 +44,7 @@ export function commandsOf(lists: readonly string[]): string[] {
   });
 }
 
-/** Returns the lists that show the same rows on a later day, when the lists of today no longer do. */
+/** Returns the lists that show the same rows on a later day, for lists that only show today. */
 export function laterLists(lists: readonly string[]): string[] {
   return lists.flatMap((name) => indexed(name)?.instead ?? []);
 }
@@ -50,8 +53,8 @@ export function laterLists(lists: readonly string[]): string[] {
  * Returns advice on which lists to check before sending the same write again: `look in orders.today and fills.today
  * (on a later day: orders.history, fills.history)`.
  *
- * @param operation If it has no `provenBy`, the advice names every list that shows a write.
- * @param params The call's parameters, in our names. Without them the advice names the lists for each kind of call.
+ * @param operation Without `provenBy`, the advice names every list that can show a write.
+ * @param params The call's parameters with our names. Without them, the advice names the lists for each kind of call.
  */
 export function whereToLook(operation: Provable, params?: unknown): string {
   const known = operation.provenBy === undefined ? anyWrite : operation;

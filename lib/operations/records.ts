@@ -34,7 +34,7 @@ interface FieldOptions {
   gap?: string;
 }
 
-/** Defines a member that a request must have. In an answer, servers may omit the member. */
+/** Defines a member that a request must contain. An answer may omit the member. */
 export function field<T>(
   wire: string,
   type: ValueType<T>,
@@ -65,8 +65,8 @@ export function optional<T>(
 }
 
 /**
- * Defines a member that an answer must have; without it the answer is invalid. A missing list counts as empty, because
- * servers omit empty members (vendor Go SDK). A list that is `null` is invalid, as for any other member.
+ * Defines a member without which an answer is invalid. A missing list is an exception: it counts as empty, because
+ * servers omit empty members (vendor Go SDK). A list that is `null` is invalid.
  */
 export function key<T>(
   wire: string,
@@ -93,8 +93,8 @@ export type RecordOf<F extends Fields> = Simplify<
 >;
 
 /**
- * Checks rules that involve several parameters. It gets only the parameters that passed their own checks, so that one
- * mistake does not hide another.
+ * Checks rules that involve several parameters. It gets only the parameters that passed their own checks, so that it
+ * runs even if another parameter is invalid.
  */
 type Refine<T> = (params: Partial<T>, wrong: (path: string, expected: string) => void) => void;
 
@@ -102,7 +102,10 @@ const isNothing = (value: unknown) => value === undefined || value === null || v
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Defines the parameters of a request. Unknown members are rejected, because a typo would otherwise have no effect. */
+/**
+ * Defines the parameters of a request. Rejects unknown members, because a misspelt parameter would otherwise be
+ * ignored.
+ */
 export function params<F extends Fields>(
   fields: F,
   refine?: Refine<ParamsOf<F>>,
@@ -153,7 +156,7 @@ export function params<F extends Fields>(
   };
 }
 
-/** Returns a function that lists the fields. It lists them once, and not before a record is used: most never are. */
+/** Returns a function that lists the fields at its first call, because most programs use few records. */
 function entriesOnce(fields: Fields): () => [string, FieldInfo][] {
   let entries: [string, FieldInfo][] | undefined;
   return () => entries ??= Object.entries(fields);
@@ -164,7 +167,7 @@ function shapeOf(fields: Fields): Shape {
   return { kind: "record", members: Object.fromEntries(members) };
 }
 
-/** Checks a value. If it is a secret, the issues do not show it. */
+/** Checks a value. Issues do not show the value of a secret. */
 function checkShown(type: FieldInfo["type"], value: unknown, path: Issue["path"], issues: Issue[]): void {
   const before = issues.length;
   type.check(value, path, issues);
@@ -234,7 +237,7 @@ export function record<F extends Fields>(
   };
 }
 
-/** Defines the answer to a command; servers may send no answer data. */
+/** Defines the answer to a command, which may be empty. */
 export function commandAnswer<F extends Fields>(
   fields: F,
   proto: readonly string[] = [],
@@ -254,7 +257,8 @@ export function answerRecord<F extends Fields>(
     decode(value) {
       if (isNothing(value)) throw new MissingAnswer("a record", value);
       const answer = type.decode(value);
-      // Check the broker's record and not ours: decoding adds an empty list for a missing one.
+      // Check the broker's record: ours always contains the lists, because decoding adds an empty list for a missing
+      // one.
       if (isObject(value) && !hasAny(fields, value)) {
         throw new Mismatch(`a record with ${membersOf(fields)}`, value);
       }
@@ -301,8 +305,8 @@ function within<T>(step: string | number, read: () => T): T {
 }
 
 /**
- * Generates the code of a decoder for one record. A loop over the fields would read and write members by computed
- * names. That is about ten times slower, and answers contain thousands of members.
+ * Generates the code of a decoder for one record. A loop over the fields would access members by computed names,
+ * which is about ten times slower. Answers contain thousands of members.
  */
 function compileDecoder<T>(fields: Fields): (value: Record<string, unknown>) => T {
   const entries = Object.entries(fields) as [string, FieldInfo][];
@@ -326,7 +330,7 @@ function compileDecoder<T>(fields: Fields): (value: Record<string, unknown>) => 
   return build(entries.map(([, { type }]) => type), absent);
 }
 
-/** Defines a list. A single item counts as a list of one, because some servers send it so. */
+/** Defines a list. A single item counts as a list of one, because some servers send a single item without a list. */
 export function listOf<T>(type: ValueType<T>, most = Infinity): ValueType<T[]> {
   const expected = most === Infinity ? "a list of at least 1 item" : `a list of 1 to ${most} items`;
   return {
@@ -370,15 +374,15 @@ interface RowsOptions {
 }
 
 /**
- * Defines an answer that is a list. Servers send the list under its member, under an alias, without a member, one level
- * deeper under `data`, or as a single row. A record without any members counts as an empty list, because servers omit
- * empty lists; `isListMissing` then returns true, because this does not prove that there are no rows. A record with only
- * other members, a missing answer, and `null` instead of the list are invalid.
+ * Defines an answer that is a list. Servers send the list under its member, under an alias, without a member, one
+ * level deeper under `data`, or as a single row. A record without any members counts as an empty list, because
+ * servers omit empty lists. It does not prove that there are no rows, so `isListMissing` returns true for it. Invalid
+ * are a record with only other members, a missing answer, and `null` instead of the list.
  */
 export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
   const list = listOf(type);
   const names = [member, ...options.aliases ?? []];
-  // Returns `undefined` if the answer has no list.
+  // Returns the list, or `undefined` if the answer has no list.
   const find = (value: unknown): unknown => {
     if (Array.isArray(value)) return value;
     if (isNothing(value)) throw new MissingAnswer("a list", value);

@@ -21,7 +21,7 @@ export const cursorPaging = {
   cursor: field("queryParamStr", text, { fallback: "0" }),
 };
 
-/** Members that identify a fill. Clearing adds the fees and does not change these members. */
+/** Members that identify a fill. Clearing adds the fees, but does not change these members. */
 export const fillIdentity: readonly string[] = [
   "orderId",
   "symbol",
@@ -32,7 +32,7 @@ export const fillIdentity: readonly string[] = [
 ];
 /** Members that identify an order in any state. */
 export const orderIdentity: readonly string[] = ["orderId", "symbol", "side"];
-/** Members that identify a fund journal entry. They are the same on its day and later. */
+/** Members that identify a fund journal entry. They are the same in today's journal and in the history. */
 export const journalIdentity: readonly string[] = ["amount", "type", "typeText", "parentType"];
 
 /** Days of a history query, both included. */
@@ -92,8 +92,8 @@ export const orderIdAnswer = single(
 );
 
 /**
- * Returns the id of the order to cancel if the answer names another order. Each operation that cancels one order uses it
- * as `unmentioned`.
+ * Returns the id of the order to cancel if the answer names another order; otherwise an empty list. The operations
+ * that cancel one order use it as `unmentioned`.
  */
 export function cancelledAnother({ orderId }: { orderId: string }, answered: { orderId: string }): string[] {
   return answered.orderId === orderId ? [] : [orderId];

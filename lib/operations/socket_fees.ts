@@ -1,5 +1,5 @@
 /**
- * Computes fees that the socket message has no field for.
+ * Computes fees for which the socket message has no field.
  *
  * The published message `FareVo` lacks `fare8` and `fare9`, but its total includes them. Each market has only one of the
  * two, so the missing fee is the total minus all other items.
@@ -9,18 +9,18 @@
 import type { FeeItem } from "../dictionaries/fee_item.ts";
 import { add, compare, type Decimal, isDecimal, multiply, subtract } from "../decimal.ts";
 
-/** The item of each market that has no field number; other markets have neither item. */
+/** The item without a field number in each market. Other markets have neither item. */
 const unnumbered: Readonly<Record<string, FeeItem>> = { hk: "disputeCouncilLevy", us: "auditTrailFee" };
 
 /**
- * Limits of the missing fee. Both charges are far below this fraction of the amount plus five cents (0.00015 % in Hong
- * Kong, a few millionths of a dollar per share in the United States). If the difference is larger, the total is wrong,
- * and it stays visible as such.
+ * Limits of the missing fee: a fraction of the amount, plus five cents. Real charges are far below these limits
+ * (0.00015 % in Hong Kong, a few millionths of a dollar per share in the United States). If the difference is larger,
+ * the total is wrong. No fee is added then, so that the wrong total is noticed.
  */
 const MOST_OF_AMOUNT = "0.0001";
 const MOST_BESIDE = "0.05";
 
-/** The members of a fill that are needed here; amounts in the listing's currency. */
+/** The members of a fill from which the fee is computed; amounts in the listing's currency. */
 interface FillWithFees {
   market?: string;
   fillAmount?: Decimal;

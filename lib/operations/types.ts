@@ -26,8 +26,8 @@ export function codeOfMismatch(error: Mismatch): string {
 }
 
 /**
- * Thrown when the exact digits of a number matter but JSON parsing has already made it a double. The caller then parses
- * the JSON text again with the digits kept.
+ * Thrown for a number whose exact digits matter, but which JSON parsing has already converted to a double. The caller
+ * then parses the JSON text again and keeps the digits.
  */
 export class InexactNumber extends Error {}
 
@@ -71,7 +71,7 @@ export interface ValueType<T> {
   readonly expected: string;
   /** Returns the shape of a decoded value. */
   readonly shape: () => Shape;
-  /** Scalar types of the protobuf fields that can carry the value; the message name for records. */
+  /** Scalar types of the protobuf fields that can contain the value; the message name for records. */
   readonly proto: readonly string[];
   /** Code table of the value. */
   readonly dictionary?: Dictionary;
@@ -104,7 +104,7 @@ export interface FieldInfo {
   readonly optional: boolean;
   /** True if an answer without it is invalid. */
   readonly key?: true;
-  /** Value that is sent if it is omitted. */
+  /** Value that is sent if the parameter is omitted. */
   readonly fallback?: unknown;
   /** Other names that some servers use for it. */
   readonly aliases?: readonly string[];
@@ -194,8 +194,8 @@ function isAcceptedOrderId(id: string): boolean {
 }
 
 /**
- * The order number in the answer to a write. `0`, a negative number, a list of numbers and a word without a digit are
- * not order numbers.
+ * The order number in the answer to a write. `0`, negative numbers, lists of numbers and words without a digit are
+ * invalid.
  */
 export const acceptedOrderId: ValueType<string> = {
   ...orderId,
@@ -224,12 +224,12 @@ export const secret: ValueType<string> = {
 /** The trade password in plain text; each transport encrypts it before sending. */
 export const tradePassword: ValueType<string> = { ...secret, encrypt: "trade-password" };
 
-/** Returns `1e2`, `+5` and `.5` as `100`, `5` and `0.5`: the broker accepts only plain digits. */
+/** Returns a decimal in plain digits, because the broker accepts nothing else: `100` for `1e2`, `0.5` for `.5`. */
 function plainDigits(value: Decimal): Decimal {
   return /^-?\d+(\.\d+)?$/.test(value) ? value : add(value);
 }
 
-/** Decodes a decimal. A JSON number is already a double, and even an integer may have lost digits: only text is exact. */
+/** Decodes a decimal. Throws for a number: it is already a double, and may have lost digits. */
 function decimalOf(value: unknown): Decimal {
   if (typeof value === "number") throw new InexactNumber();
   return textOf(value);
@@ -301,7 +301,7 @@ export const int64: ValueType<string> = scalar<string>({
   shape: { kind: "text", form: "whole" },
   proto: ["int64", "uint64", "int32"],
   accepts: (value) => typeof value === "string" && /^-?\d{1,20}$/.test(value),
-  // JSON contains them as numbers. Beyond the exact range of a double, only text keeps the digits.
+  // Send a number, but text beyond the range in which a double is exact.
   encode: (value) => Number.isSafeInteger(Number(value)) ? Number(value) : value,
   decode: (value) => {
     // The protobuf decoder returns two halves. Convert them first: this is the fastest path for quotes.

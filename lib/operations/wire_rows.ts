@@ -9,7 +9,10 @@ import type { FieldsInfo } from "./types.ts";
 /** A row in the broker's spelling. */
 type WireRow = Readonly<Record<string, unknown>>;
 
-/** Member of a decoded row that contains the broker's row; JSON omits it. A `WeakMap` is several times slower. */
+/**
+ * Member of a decoded row that contains the broker's row. JSON omits symbols, and a `WeakMap` is several times
+ * slower.
+ */
 const WIRE = Symbol("the row as the broker sent it");
 
 interface Remembering {
@@ -55,8 +58,8 @@ function wireListOf({ response }: AnyOperation, data: unknown): unknown {
 const withoutList = new WeakSet<object>();
 
 /**
- * Marks a list answer that contains no list: the broker sent `null`, `{}` or nothing instead of `[]`, which would mean
- * that there are no rows.
+ * Marks a list answer that contains no list: the broker sent `null`, `{}` or nothing. Only `[]` would mean that there
+ * are no rows.
  */
 export function rememberMissingList(operation: AnyOperation, answer: unknown, data: unknown): void {
   const isList = operation.paging !== undefined || "wireList" in operation.response;
@@ -70,7 +73,7 @@ export const LIST_LEFT_OUT =
   "the answer contains no list; some servers omit an empty list, and a broken answer looks the same";
 
 /**
- * Returns whether an answer that should contain a page or a list has none. Always false over the socket, which cannot
+ * Returns whether an answer lacks the page or list that it should contain. Always false over the socket, which cannot
  * distinguish an empty list from a missing one.
  */
 export function isListMissing(answer: object): boolean {
@@ -132,7 +135,10 @@ export function eachUnknown(
   }
 }
 
-/** Returns the paths of members in the broker's answer that the catalogue does not list, with how often each occurs. */
+/**
+ * Returns the paths of members in the broker's answer that the catalogue does not list, with the number of
+ * occurrences.
+ */
 export function unknownMembers(operation: AnyOperation, data: unknown): Map<string, number> {
   const counts = new Map<string, number>();
   const count = (path: string) => counts.set(path, (counts.get(path) ?? 0) + 1);

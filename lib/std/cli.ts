@@ -15,7 +15,7 @@ interface ParseArgsOptions {
   collect?: readonly string[];
   /** Other spellings of a flag. */
   alias?: Readonly<Record<string, string | readonly string[]>>;
-  /** Called for each argument that no option names; false leaves it out of the result. */
+  /** Called for each argument that no option names. If it returns false, the argument is left out of the result. */
   unknown?: (argument: string, key?: string, value?: unknown) => unknown;
   /** Stop at the first positional argument. */
   stopEarly?: boolean;

@@ -1,5 +1,6 @@
 /**
- * Loads `node:crypto` at its first use. Loading takes as long as an empty script, and most runs do not need it.
+ * Loads `node:crypto` at its first use. Loading it takes as long as running an empty script, and most runs do not
+ * need it.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
  * Decodes captured bytes from hex or Base64, and finds the frames in them even if some are damaged.
  *
- * The socket's decoder has to trust the length in a header. Here all bytes are known, so a length is compared
- * with the offset of the next header.
+ * The decoder of a live socket has to trust the length in a header. In a capture all bytes are known, so the length
+ * is checked: after it, the next header must follow.
  *
  * @module
  */
@@ -15,11 +15,11 @@ import { bodyLengthAt, HEADER_LENGTH, headerError, headerFault } from "./header.
 type CaptureForm = "raw" | "hex" | "base64";
 
 /**
- * Detects the encoding of captured bytes and decodes them. Every frame contains zero bytes, so bytes that are
- * all text are hex or Base64. Text that is neither is returned unchanged.
+ * Detects the encoding of captured bytes and decodes them. Raw frames contain zero bytes, so bytes that are only text
+ * are hex or Base64. Returns any other text unchanged.
  *
- * Hex may contain spaces, commas, line breaks and `0x`. Base64 may contain line breaks, use either alphabet,
- * and consist of several texts one after another, such as one frame per line.
+ * Hex may contain spaces, commas, colons, line breaks and `0x`. Base64 may contain line breaks, use either alphabet,
+ * and be several texts in succession, such as one frame per line.
  */
 export function readCaptured(given: Uint8Array): { form: CaptureForm; bytes: Uint8Array } {
   if (!given.every(isTextual)) return { form: "raw", bytes: given };
@@ -45,7 +45,7 @@ function isTextual(byte: number): boolean {
   return byte >= 0x20 && byte < 0x7f || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 }
 
-/** A range of the bytes: a whole frame, or bytes that form no frame and the reason. */
+/** A range of the bytes: a whole frame, or bytes that are not a frame, with the reason. */
 export interface Stretch {
   /** Offset of its first byte. */
   readonly offset: number;
@@ -57,14 +57,14 @@ export interface Stretch {
   readonly fault?: ProtocolError;
 }
 
-/** After damage, at least this many bytes of a header must be present before it counts as a header. */
+/** After damage, a header counts as found only if at least this many of its bytes are present and valid. */
 const ENOUGH = 14;
 
 /**
  * Yields the ranges of some bytes, in order and without gaps.
  *
- * @param isSound Called for a frame without a next frame. Returns whether the content confirms the
- *   frame's length. If it returns `false`, a header inside the frame counts as the next frame.
+ * @param isSound Called for a frame that is not followed by a valid header. Returns whether the content confirms the
+ * frame's length. If not, a header inside the frame counts as the start of the next frame.
  */
 export function* searchFrames(bytes: Uint8Array, isSound: (frame: Frame) => boolean): Generator<Stretch> {
   for (let at = 0; at < bytes.length;) {
@@ -102,7 +102,7 @@ function cutShort(bytes: Uint8Array, at: number, next: number | undefined, lengt
   return { offset: at, length: have, fault };
 }
 
-/** Returns the offset of the next header between two offsets. */
+/** Returns the offset of the first header from `from` to before `to`; `undefined` if there is none. */
 function nextHeader(bytes: Uint8Array, from: number, to: number): number | undefined {
   for (let at = bytes.indexOf(0x48, from); at !== -1 && at < to; at = bytes.indexOf(0x48, at + 1)) {
     const have = bytes.length - at;

@@ -11,11 +11,11 @@ import { wireError } from "./faults.ts";
 import type { PrivateKey, PublicKey } from "./keys.ts";
 import { BLOCK_LENGTH } from "./padding.ts";
 
-/** Number of bytes that PKCS#1 v1.5 uses in each segment. */
+/** Number of bytes of each segment that PKCS#1 v1.5 itself needs. */
 const SEGMENT_OVERHEAD = 11;
 /**
- * Default limit of segments to decrypt. A longer body would only keep the process busy before its signature
- * can be checked.
+ * Default maximum number of segments to decrypt. Decrypting a longer body would only keep the process busy before its
+ * signature can be checked.
  */
 const MAX_SEGMENTS = 64;
 /** Maximum number of segments of the first answer, which contains a key or a rejection of a few hundred bytes. */
@@ -25,7 +25,7 @@ export const SESSION_KEY_LENGTH = 16;
 
 const padding = constants.RSA_PKCS1_PADDING;
 
-/** How {@linkcode encryptSegments} splits its input. */
+/** Options of {@linkcode encryptSegments}. */
 interface SegmentOptions {
   /** Maximum number of bytes per segment. @default {117, or what the key allows} */
   segmentLength?: number;
@@ -54,8 +54,8 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
 /**
  * Decrypts the output of {@linkcode encryptSegments} or of another client. The segments may have any length.
  *
- * It always decrypts all segments before it reports a damaged one, and the error does not say which one. So a
- * sender of damaged segments learns nothing about the key from the error or its timing.
+ * Always decrypts all segments before it reports a damaged one, and the error does not name the segment. So an
+ * attacker who sends damaged segments learns nothing about the key from the error or its timing.
  *
  * @throws {ProtocolError} With code `cipher-segment` if a segment is truncated or for another key, or if
  * there are more than allowed.
@@ -108,9 +108,9 @@ export function readSessionKey(encryptedKey: string): Uint8Array {
 }
 
 /**
- * AES-128 in ECB mode for whole blocks. In this mode no block depends on another, so one cipher for each
- * direction can be used for the whole session. That is three to four times as fast as a new cipher for each
- * body. Both ciphers are resources of the runtime; dispose them with the session.
+ * Encrypts and decrypts whole blocks with AES-128 in ECB mode. In this mode blocks are independent, so the whole
+ * session can use one cipher for each direction. That is three to four times as fast as a new cipher for each body.
+ * Both ciphers are resources of the runtime; dispose them with the session.
  */
 export class SessionCipher implements Disposable {
   readonly #encrypting: ReturnType<typeof createCipheriv>;
@@ -147,7 +147,7 @@ export class SessionCipher implements Disposable {
     return this.#decrypting.update(encrypted);
   }
 
-  /** Releases both ciphers; no further encryption is possible. */
+  /** Releases both ciphers. They cannot be used after that. */
   [Symbol.dispose](): void {
     if (this.#closed) return;
     this.#closed = true;

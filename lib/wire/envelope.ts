@@ -1,5 +1,5 @@
 /**
- * Reads and writes the envelope of every body: a request, an answer or a push around one payload.
+ * Encodes and decodes the envelope of every body: a request, an answer or a push around one payload.
  *
  * @see API document 4.8
  * @module
@@ -12,7 +12,7 @@ import { loadMessages, type Messages, type RawMessage } from "./messages.ts";
 export interface Payload {
   /** Name of the message, such as `BasicQotNotify`. */
   readonly name: string;
-  /** The encoded message. If it was read, it is a view of the body: decode it immediately, or copy it. */
+  /** The encoded message. In a decoded envelope it is a view of the body: decode it immediately, or copy it. */
   readonly bytes: Uint8Array;
 }
 
@@ -58,7 +58,7 @@ export interface Response {
   readonly payload?: Payload;
 }
 
-/** Reads and writes envelopes. */
+/** Encodes and decodes envelopes. */
 export interface Envelopes {
   /** Encodes and decodes the payloads. */
   readonly messages: Messages;
@@ -142,10 +142,10 @@ function encodeAny(payload: Payload | undefined): Record<string, unknown> | unde
   return payload && { type_url: TYPE_URL + payload.name, value: payload.bytes };
 }
 
-/** Decodes an `Any`. The name of its message is after the last slash; the part before is unused here. */
+/** Decodes an `Any`. The name of its message is the part of the URL after the last slash. */
 function decodeAny(any: unknown): Payload | undefined {
   if (typeof any !== "object" || any === null) return undefined;
-  // A view of the library's Any, with both members checked here. An absent value means an empty message.
+  // The library's Any. Both members are checked below; an absent value means an empty message.
   const { type_url: url, value } = any as { type_url?: unknown; value?: unknown };
   if (typeof url !== "string") {
     throw new ProtocolError("Cannot read payload: it is not an Any", { code: "message-damaged" });

@@ -29,7 +29,7 @@ export type BodyFault =
   /** The answer matches no waiting request. */
   | "answer-unasked";
 
-/** All faults of a frame, as the `code` of the error. `frame-short`: the bytes end before the frame does. */
+/** All faults of a frame, as the `code` of the error. `frame-short`: the frame is incomplete. */
 export type WireFault = HeaderFault | "frame-short" | BodyFault;
 
 /** Returns the error for a fault after the header. */

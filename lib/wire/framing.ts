@@ -1,5 +1,5 @@
 /**
- * Splits a stream of bytes into frames, however the stream is divided into reads.
+ * Splits a stream of bytes into frames, independent of how the reads divide the stream.
  *
  * @module
  */
@@ -28,17 +28,17 @@ const LEAST_ROOM = 16 * 1024;
 
 /** Options of a {@linkcode FrameDecoder}. */
 interface FrameDecoderOptions extends HeaderLimits {
-  /** Initial size of the buffer, also used again after a long frame. @default {262_144} */
+  /** Initial size of the buffer. A buffer that a long frame has enlarged shrinks to this size. @default {262_144} */
   bufferLength?: number;
-  /** After a wrong header, search for the next one instead of rejecting the stream. @default {false} */
+  /** Search for the next header after a wrong one, instead of rejecting the stream. @default {false} */
   resynchronise?: boolean;
   /** Called with the number of bytes skipped before the next header, and the fault. */
   onPassedOver?: (bytes: number, fault: ProtocolError) => void;
 }
 
 /**
- * One whole frame. Body and signature are views of the decoder's buffer. They are valid until the next call
- * of `room()`, `write()` or `frames()`; copy them to keep them longer.
+ * One whole frame. Body and signature are views of the decoder's buffer, and valid only until the next call of
+ * `room()`, `write()` or `frames()`. Copy them to keep them longer.
  */
 export class Frame {
   readonly #bytes: Uint8Array;
@@ -68,10 +68,9 @@ export class Frame {
 }
 
 /**
- * A decoder without I/O: it takes bytes, returns whole frames and keeps the rest. One buffer contains the
- * rest; it grows with the bytes that actually arrive, up to the longest frame. A wrong header ends the stream
- * with a {@linkcode ProtocolError} unless `resynchronise` is set, because after a misread length everything
- * else is wrong.
+ * A decoder without I/O: it accepts bytes, returns whole frames and buffers the rest. The buffer grows with the bytes
+ * that actually arrive, up to the longest frame. A wrong header ends the stream with a {@linkcode ProtocolError}
+ * unless `resynchronise` is set, because the start of the next frame is then unknown.
  *
  * @example Read a socket without copying
  * ```ts ignore
@@ -124,7 +123,7 @@ export class FrameDecoder {
     return this.#bytes.subarray(this.#end);
   }
 
-  /** Reports how many bytes of `room()` were written. */
+  /** Adds the first `count` bytes of `room()`, which the caller has written. */
   filled(count: number): void {
     if (!Number.isInteger(count) || count < 0 || count > this.#bytes.length - this.#end) {
       throw new RangeError(`Cannot accept ${count} bytes: the room has ${this.#bytes.length - this.#end}`);
@@ -144,8 +143,7 @@ export class FrameDecoder {
   /**
    * Returns the next whole frame, or `undefined` if more bytes are needed.
    *
-   * @throws {ProtocolError} If the header is wrong. Every later call throws too, because nothing more is
-   * readable.
+   * @throws {ProtocolError} If the header is wrong. Without `resynchronise`, every later call throws too.
    */
   next(): Frame | undefined {
     if (this.#fault !== undefined && !this.#resynchronise) throw this.#fault;
@@ -166,15 +164,15 @@ export class FrameDecoder {
     }
   }
 
-  /** Adds bytes and yields the frames that are now complete. Each is valid until the call after the last. */
+  /** Adds bytes and yields the frames that are now complete. They are valid until the next call that adds bytes. */
   *frames(chunk: Uint8Array): Generator<Frame, void, undefined> {
     this.write(chunk);
     for (let frame = this.next(); frame !== undefined; frame = this.next()) yield frame;
   }
 
-  /** Ends the stream at a wrong header, or skips its first byte and everything before the next `H`. */
+  /** Handles a wrong header: ends the stream, or skips to the next `H` after its first byte. */
   #refuse(fault: HeaderFault): void {
-    // One error for all skipped bytes, because garbage may be wrong at every byte.
+    // Report one error for all skipped bytes, because every single byte of garbage is a wrong header.
     if (this.#skipping === 0) this.#fault = headerError(fault, this.#bytes, this.#start, this.#limits);
     if (!this.#resynchronise) {
       this.#start = this.#end = 0;
@@ -194,7 +192,7 @@ export class FrameDecoder {
     this.#onPassedOver?.(bytes, this.#fault!);
   }
 
-  /** Moves the rest to the front, and enlarges the buffer if that is not enough. */
+  /** Moves the buffered bytes to the front, and enlarges the buffer if that does not make enough room. */
   #makeRoom(wanted: number): void {
     const have = this.#end - this.#start;
     const most = HEADER_LENGTH + this.#limits.maxBodyLength;
@@ -203,7 +201,7 @@ export class FrameDecoder {
     }
     const needed = have + wanted;
     if (needed > this.#bytes.length) {
-      // Doubling keeps the total copying linear. The length in a header reserves no memory.
+      // Doubling keeps the total copying linear. Do not reserve the length in a header, which may be false.
       const grown = new Uint8Array(Math.max(needed, Math.min(this.#bytes.length * 2, most + LEAST_ROOM)));
       grown.set(this.#bytes.subarray(this.#start, this.#end));
       this.#bytes = grown;
@@ -218,7 +216,7 @@ export class FrameDecoder {
 }
 
 /**
- * Writes a frame.
+ * Returns an encoded frame.
  *
  * @param header Fields of the header; the body's length is taken from the body.
  * @param body Body as it is to be sent.

@@ -1,6 +1,5 @@
 /**
- * Encodes and decodes the header of every frame: 151 bytes before the body, on the push stream and on the
- * direct socket.
+ * Encodes and decodes the header of a frame: 151 bytes before each body, on the push stream and on the direct socket.
  *
  * | Offset | Size | Field |
  * |---|---|---|

@@ -1,7 +1,6 @@
 /**
- * Shows the captured bytes of one direction of a connection frame by frame, for people who investigate a
- * problem. The transports reject a faulty frame; this module shows as much of it as possible and describes
- * the fault.
+ * Describes the captured bytes of one direction of a connection frame by frame, for people who investigate a problem.
+ * The transports reject a faulty frame. This module shows as much of the frame as possible and describes the fault.
  *
  * @module
  */
@@ -18,11 +17,11 @@ import type { Messages } from "./messages.ts";
 import { likelyReading, readings } from "./padding.ts";
 import { cipherOf, isUnsigned, verifyBody } from "./sealing.ts";
 
-/** Keys and definitions for the inspection. What needs a missing key is not decoded. */
+/** Keys and definitions for the inspection. Parts that need a missing key are not decoded. */
 export interface InspectOptions {
   /** The message definitions. */
   messages: Messages;
-  /** Session key, 16 bytes. By default the one in an answer among the bytes. */
+  /** Session key, 16 bytes. @default the key in the first answer, if the capture contains it */
   aesKey?: Uint8Array;
   /** The developer's private key: decrypts the first answer, and its public half verifies requests. */
   privateKey?: PrivateKey;
@@ -48,7 +47,7 @@ interface HeaderMembers {
   reserved: string;
 }
 
-/** Result of checking a signature; `unchecked` without the key or the plain body. */
+/** Result of checking a signature; `unchecked` if the key or the plain body is missing. */
 type SignatureState = "ok" | "bad" | "none" | "unchecked";
 
 /** One frame, or bytes that are not a frame. Can be written as JSON. */
@@ -63,18 +62,18 @@ export interface InspectedFrame extends Partial<HeaderMembers> {
   cipher?: string;
   /** Result of checking its signature. */
   signature?: SignatureState;
-  /** Name of the message number, such as `TradeEntrust`. */
+  /** Name of the message's type number, such as `TradeEntrust`. */
   message?: string;
   /** Members of the envelope without the payload; the token is hidden. */
   envelope?: Record<string, unknown>;
   /** Name of the payload's message. */
   payloadType?: string;
   /**
-   * The whole payload as protobuf JSON: the user has provided the keys in order to see it. Passwords in it
-   * are still encrypted by the sender.
+   * The whole payload as protobuf JSON, because the user has provided the keys to see it. Passwords in it are
+   * encrypted.
    */
   payload?: Record<string, unknown>;
-  /** The fault, as a code of `wireFaults`. */
+  /** The fault, as a code of `WireFault`. */
   error?: string;
   /** Description of the fault. */
   reason?: string;
@@ -96,7 +95,7 @@ export function* inspectFrames(bytes: Uint8Array, options: InspectOptions): Gene
   }
 }
 
-/** A decrypted body in all its possible readings, the most likely first. */
+/** All possible plain bodies of a frame, the most likely first. */
 interface Decrypted {
   cipher: string;
   bodies: Uint8Array[];
@@ -105,7 +104,7 @@ interface Decrypted {
 class Inspector implements Disposable {
   readonly #options: InspectOptions;
   #cipher: SessionCipher | undefined;
-  /** Verifies requests; removed if the private key turns out to be the platform's. */
+  /** Verifies requests; `undefined` once the private key is known to be the platform's. */
   #developerKey: PublicKey | undefined;
 
   constructor(options: InspectOptions) {
@@ -168,7 +167,7 @@ class Inspector implements Disposable {
     const { payload, ...members } = messages.decode(envelope, body);
     // The reader returns a number for an enumeration, and no member for 0.
     line.message = numbers.decode(String(members[member] ?? 0));
-    // The token gives access to the session, and is useless for the inspection.
+    // Hide the token: it gives access to the session and is useless for the inspection.
     line.envelope = protobufJson("token" in members ? { ...members, token: "[secret]" } : members);
     const any = messages.reader(envelope)(body).payload;
     if (payload === undefined || typeof any !== "object" || any === null) return;
@@ -180,7 +179,7 @@ class Inspector implements Disposable {
     if (line.payloadType === "InitConnectResp") this.#learn(content.encryptedKey);
   }
 
-  /** Uses the session key in an answer. Ignores an invalid key; it is visible in the payload. */
+  /** Uses the session key in an answer. Ignores an invalid key, which the payload shows anyway. */
   #learn(encryptedKey: unknown): void {
     if (this.#options.aesKey !== undefined || typeof encryptedKey !== "string") return;
     try {
@@ -197,7 +196,7 @@ class Inspector implements Disposable {
     const cipher = body.length === 0 ? "none" : cipherOf(type, serial);
     if (cipher === "none") return { cipher, bodies: [body] };
     if (cipher === "rsa") return { cipher, bodies: [this.#decryptRsa(frame)] };
-    // The gateway's own pushes are never encrypted, with any serial.
+    // The gateway's own pushes are never encrypted, even with a serial number.
     if (type === "push" && this.#isPlainPush(frame)) return { cipher: "none", bodies: [body] };
     if (this.#cipher === undefined) {
       throw wireError("cipher-key", "Cannot decrypt: the session key is not known");
@@ -214,7 +213,7 @@ class Inspector implements Disposable {
       throw wireError("cipher-key", "Cannot decrypt: the private key is not given");
     }
     const plain = decryptSegments(body, privateKey);
-    // Only the platform can decrypt a first request, so the key is not the developer's.
+    // Only the platform can decrypt a first request. So this private key is the platform's, not the developer's.
     if (type === "request") this.#developerKey = undefined;
     return plain;
   }
@@ -240,8 +239,8 @@ class Inspector implements Disposable {
   }
 
   /**
-   * Returns the key that verifies frames of a type. Heartbeats need no signature, but some clients sign them,
-   * and both sides send them.
+   * Returns the key that verifies frames of a type. None for heartbeats: both sides send them, and few clients sign
+   * them.
    */
   #keyFor(type: FrameType): PublicKey | undefined {
     if (type === "heartbeat") return undefined;

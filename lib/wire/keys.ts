@@ -1,9 +1,9 @@
 /**
  * Reads RSA keys in their common formats, generates them, and writes them.
  *
- * The keys are used with the runtime's own crypto (`node:crypto`). Compared with node-forge, it signs at
- * least 9 times and verifies at least 3 times as fast (`test/bench/wire_bench.ts`). The tests compare its
- * results with node-forge. Only code for the direct socket loads this module.
+ * The keys are for the runtime's own crypto (`node:crypto`). It signs at least 9 times and verifies at least 3 times
+ * as fast as node-forge (`test/bench/wire_bench.ts`). The tests compare its results with those of node-forge. Only
+ * code for the direct socket loads this module.
  *
  * @see API document 5
  * @module
@@ -11,7 +11,7 @@
 import { Buffer } from "node:buffer";
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 
-/** Bits of the interface's keys; the header has room only for their signatures. */
+/** Number of bits of the interface's keys. The header has room only for signatures of this size. */
 export const KEY_BITS = 1024;
 
 /** A private RSA key, ready for use. */
@@ -43,11 +43,10 @@ export interface KeyPair {
 }
 
 /**
- * Reads a private key without a password: PKCS#8 or PKCS#1, as PEM or as the plain Base64 of its DER form.
- * The PEM label is ignored, because the vendor's client itself writes "RSA PRIVATE KEY" around PKCS#8.
+ * Reads a private key without a password: PKCS#8 or PKCS#1, as PEM or as the plain Base64 of its DER form. Ignores
+ * the PEM label, because the vendor's client writes "RSA PRIVATE KEY" around PKCS#8.
  *
- * @throws {TypeError} If the text is not such a key. The message says what it is instead, without showing any
- * of it.
+ * @throws {TypeError} If the text is not such a key. The message describes the text but contains no part of it.
  */
 export function readPrivateKey(text: string): PrivateKey {
   const der = derOf(text, "private");
@@ -70,7 +69,7 @@ export function readPrivateKey(text: string): PrivateKey {
 /**
  * Reads a public key: SubjectPublicKeyInfo or PKCS#1, as PEM or as the plain Base64 of its DER form.
  *
- * @throws {TypeError} If the text is not such a key. The message shows none of it.
+ * @throws {TypeError} If the text is not such a key. The message contains no part of it.
  */
 export function readPublicKey(text: string): PublicKey {
   const der = derOf(text, "public");
@@ -146,8 +145,7 @@ function publicHandle(der: Buffer): KeyObject | undefined {
 }
 
 /**
- * Returns the first successful reading, or `undefined`. The library's errors for the others are useless, so
- * ignored.
+ * Returns the first successful result, or `undefined`. Ignores the library's errors, which do not help a user.
  */
 function firstOf<T>(...readings: (() => T)[]): T | undefined {
   for (const read of readings) {

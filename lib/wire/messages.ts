@@ -1,6 +1,6 @@
 /**
- * Encodes plain objects as protobuf messages and decodes them, with the definitions in `proto/`. The protobuf
- * library is loaded on the first call, and each definition file when one of its messages is first used.
+ * Encodes plain objects as protobuf messages and decodes them, with the definitions in `proto/`. The protobuf library
+ * is loaded on the first call. Each definition file is parsed when one of its messages is first used.
  *
  * Objects are checked before they are encoded. The library itself would write 0 for an invalid number, and
  * leave out an unknown member.
@@ -22,19 +22,19 @@ export interface Messages {
   /**
    * Encodes a message from its members by wire name. Whole numbers may be text, 64-bit numbers also bigint.
    *
-   * @throws {ProtocolError} If a member is unknown or its value is invalid; the text names it.
+   * @throws {ProtocolError} If a member is unknown or its value is invalid. The message names the member.
    */
   encode(name: string, plain: Readonly<Record<string, unknown>>): Uint8Array;
   /**
-   * Decodes a message: wire names, 64-bit numbers as decimal text, enumerations as numbers. Members that are
-   * absent or have their default value are left out.
+   * Returns the members of a message by wire name: 64-bit numbers as decimal text, enumerations as numbers. Leaves
+   * out members that are absent or have their default value.
    *
    * @throws {ProtocolError} If the bytes are damaged.
    */
   decode(name: string, bytes: Uint8Array): Record<string, unknown>;
   /**
-   * Like `decode`, but includes fields without a definition: `#17` is field 17, as text. A whole number is
-   * decimal text; other bytes are Base64. A repeated field is a list.
+   * Like `decode`, but includes fields without a definition. Their names are their numbers, such as `#17`. Their
+   * values are text, whole numbers as decimal text, or Base64. A repeated field is a list.
    *
    * @throws {ProtocolError} If the bytes are damaged.
    */
@@ -57,7 +57,7 @@ export function loadMessages(): Promise<Messages> {
 
 function createMessages(library: typeof protobuf): Messages {
   const root = new library.Root();
-  // The library carries the definition of Any; without it the envelope would not resolve.
+  // The envelope needs the definition of Any, which the library contains.
   root.addJSON(library.common.get("google/protobuf/any.proto")!.nested!);
   const parsed = new Set<string>();
   const types = new Map<string, protobuf.Type>();
@@ -87,7 +87,7 @@ function createMessages(library: typeof protobuf): Messages {
     const type = find(name);
     return (bytes: Uint8Array): RawMessage => {
       try {
-        // The library's class has no index signature; its members are read by name all the same.
+        // The library's class has no index signature, but its members can be read by name.
         return type.decode(bytes) as unknown as RawMessage;
       } catch (cause) {
         throw damaged(name, cause);
@@ -100,7 +100,7 @@ function createMessages(library: typeof protobuf): Messages {
     encode(name, plain) {
       const type = find(name);
       checkMessage(type, plain);
-      // A copy: the library hands out views of a pool that it shares between messages.
+      // Copy the bytes: the library returns a view of memory that it reuses for other messages.
       return new Uint8Array(type.encode(type.fromObject(plain)).finish());
     },
     decode(name, bytes) {
@@ -122,10 +122,10 @@ function createMessages(library: typeof protobuf): Messages {
   };
 }
 
-/** The fields of a message that its definition does not list, by their numbers. */
+/** Returns the fields of a message that its definition does not list, by number. */
 function unknownFields(library: typeof protobuf, raw: RawMessage): Record<string, unknown> {
   const found: Record<string, unknown> = {};
-  // The library keeps each as bytes, its tag first.
+  // The library keeps the bytes of each field, starting with its tag.
   for (const bytes of (raw.$unknowns ?? []) as readonly Uint8Array[]) {
     const input = library.Reader.create(bytes);
     const tag = input.uint32();
@@ -158,7 +158,7 @@ function unknownValue(input: protobuf.Reader, wireType: number, bytes: Uint8Arra
   return content.toBase64();
 }
 
-/** The library throws RangeError, TypeError or Error, by what is damaged. */
+/** Returns the error for damaged bytes. The library throws errors of several classes for them. */
 function damaged(name: string, cause: unknown): ProtocolError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new ProtocolError(`Cannot read message "${name}": ${reason}`, { code: "message-damaged", cause });
@@ -167,7 +167,7 @@ function damaged(name: string, cause: unknown): ProtocolError {
 /** Returns further members of a message, such as its unlisted fields. */
 type More = (raw: RawMessage) => Record<string, unknown>;
 
-/** Copies a message: 64-bit numbers become text, bytes a copy, and members at their default are left out. */
+/** Returns a copy of a message: 64-bit numbers as text, without members that have their default value. */
 function plainOf(type: protobuf.Type, raw: RawMessage, more?: More): Record<string, unknown> {
   const plain: Record<string, unknown> = more?.(raw) ?? {};
   for (const field of type.fieldsArray) {
@@ -184,7 +184,7 @@ function plainOf(type: protobuf.Type, raw: RawMessage, more?: More): Record<stri
 
 function plainValue({ resolvedType }: protobuf.Field, value: unknown, more?: More): unknown {
   if (value === null || value === undefined) return undefined;
-  // A resolved type with fields is a message, and the library has read this value as one.
+  // A resolved type with fields is a message, so the library has decoded this value as a message.
   if (resolvedType !== null && "fieldsArray" in resolvedType) {
     return plainOf(resolvedType, value as RawMessage, more);
   }
@@ -192,7 +192,7 @@ function plainValue({ resolvedType }: protobuf.Field, value: unknown, more?: Mor
   return value instanceof Uint8Array ? new Uint8Array(value) : value;
 }
 
-/** An empty message is not a default, and minus zero is not zero. */
+/** Returns whether a value is the default of its field. An empty message and minus zero are not defaults. */
 function isDefault(field: protobuf.Field, value: unknown): boolean {
   if (value instanceof Uint8Array) return value.length === 0;
   return value === "" || value === false || Object.is(value, 0) || value === "0" && field.type !== "string";
@@ -203,7 +203,7 @@ const UINT64 = { min: 0n, max: 2n ** 64n - 1n };
 const INT32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n };
 const UINT32 = { min: 0n, max: 2n ** 32n - 1n };
 
-/** What each scalar type takes, and how to say so. */
+/** The description of the allowed values of each scalar type, and the check for them. */
 const scalars: Readonly<Record<string, readonly [expected: string, accepts: (value: unknown) => boolean]>> = {
   int32: ["a whole number of 32 bits", whole(INT32)],
   uint32: ["a whole number of 32 bits, not negative", whole(UINT32)],
@@ -215,7 +215,7 @@ const scalars: Readonly<Record<string, readonly [expected: string, accepts: (val
   bytes: ["bytes", (value) => value instanceof Uint8Array],
 };
 
-/** A whole number within bounds, as a number, as decimal text or as a bigint. */
+/** Returns a check for whole numbers within bounds, given as a number, decimal text or bigint. */
 function whole({ min, max }: { min: bigint; max: bigint }): (value: unknown) => boolean {
   return (value) => {
     const exact = typeof value === "bigint"
@@ -230,9 +230,9 @@ function whole({ min, max }: { min: bigint; max: bigint }): (value: unknown) => 
 }
 
 /**
- * Refuses an object that does not fit its message.
+ * Throws if an object does not fit its message.
  *
- * @throws {ProtocolError} With code `message-field`; the text names the member.
+ * @throws {ProtocolError} With code `message-field`. The message names the member.
  */
 function checkMessage(type: protobuf.Type, plain: unknown): void {
   checkFields(type, plain, type.name, []);
@@ -259,13 +259,13 @@ function checkValue(field: protobuf.Field, value: unknown, message: string, path
   if (resolvedType !== null && "fieldsArray" in resolvedType) {
     return checkFields(resolvedType, value, message, path);
   }
-  // Enumerations are open: any number of 32 bits travels.
+  // Enumerations are open: any number of 32 bits is allowed.
   const [expected, accepts] = scalars[resolvedType === null ? field.type : "int32"] ??
     ["a known type", () => false];
   if (!accepts(value)) throw wrong(message, path, expected, value);
 }
 
-/** Text is not repeated in the error, because it may be a password or a token. */
+/** Returns the error for an invalid member. It does not repeat text, which may be a password or a token. */
 function wrong(message: string, path: (string | number)[], expected: string, value: unknown): ProtocolError {
   const shown = typeof value === "string"
     ? "text"

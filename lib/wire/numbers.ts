@@ -1,5 +1,5 @@
 /**
- * Numbers of a protobuf message as decimal text: 64-bit whole numbers, which the protobuf reader returns as
+ * Converts numbers of protobuf messages to decimal text: 64-bit whole numbers, which the protobuf reader returns as
  * two halves, and doubles of market data.
  *
  * @module
@@ -14,7 +14,7 @@ interface Long {
 }
 
 const HIGH = 0x1_0000_0000;
-/** Below this many units of the high half, a double holds every digit. */
+/** If the high half is below this limit, a double represents every digit. */
 const EXACT = 0x20_0000;
 
 /** Returns whether a value is a 64-bit number in two halves. */
@@ -30,12 +30,12 @@ export function longText({ low, high, unsigned }: Long): string {
   return String(BigInt(top) * BigInt(HIGH) + BigInt(low >>> 0));
 }
 
-/** Returns the number as a double. It loses digits beyond 2^53, so use it only for times. */
+/** Returns the number as a double. Loses digits beyond 2^53, so use it only for times. */
 export function longNumber({ low, high, unsigned }: Long): number {
   return (unsigned ? high >>> 0 : high) * HIGH + (low >>> 0);
 }
 
-/** How many texts of doubles to remember; a power of two. */
+/** Number of texts of doubles to remember; a power of two. */
 const REMEMBERED = 8192;
 const SHIFT = 32 - Math.log2(REMEMBERED);
 
@@ -58,7 +58,7 @@ export function doubleText(value: number): Decimal | undefined {
   return Number.isFinite(value) ? remember(value, place) : undefined;
 }
 
-/** Remembers a text in its place, and moves the earlier text to the neighbouring place. */
+/** Remembers the text of a double, and moves the earlier text of that place to the neighbouring place. */
 function remember(value: number, place: number): Decimal {
   const digits = String(value);
   known[place ^ 1] = known[place]!;

@@ -12,13 +12,12 @@
  * | 8 | eight `08` | seven `00`, then `08` | eight `08` |
  * | 15 | `01` | `0f` | `0f` |
  *
- * The `mod_len` rule only defines the last byte. It does not say which bytes precede it, and the reader
- * ignores them. The vendor's own client sends and reads PKCS#7, so we send PKCS#7. A received body may use
- * either rule. A last byte of 1 can mean one byte of PKCS#7, or fifteen bytes of the other rule. The
- * preceding bytes are no proof, because a message may end in such bytes itself. There are at most two
- * readings, and {@linkcode readings} returns both: the signature of the plain body shows which one is right.
- * Without a signature, only the form of the padding is left, which can be misleading; see
- * {@linkcode likelyReading}.
+ * The `mod_len` rule only defines the last byte. The preceding padding bytes may have any value, and a reader ignores
+ * them. The vendor's own client sends and reads PKCS#7, so we send PKCS#7. A received body may use either rule. A
+ * last byte of 1 can mean one byte of PKCS#7, or fifteen bytes of the other rule. The preceding bytes do not decide
+ * that, because a message may itself end in such bytes. {@linkcode readings} returns both possible lengths, and the
+ * signature of the plain body shows which one is right. Without a signature, {@linkcode likelyReading} chooses by the
+ * form of the padding, which can be wrong.
  *
  * @see API document 5
  * @module
@@ -31,7 +30,7 @@ export const BLOCK_LENGTH = 16;
 /** The padding of a body: PKCS#7, or the last byte `mod_len` after zeros or after PKCS#7 bytes. */
 export type Padding = "pkcs7" | "mod_len" | "mod_len_over_pkcs7";
 
-/** Pads a body to whole blocks; a body that already has whole blocks gets one more. */
+/** Pads a body to whole blocks. A body of whole blocks gets one more block. */
 export function pad(plain: Uint8Array, padding: Padding = "pkcs7"): Uint8Array<ArrayBuffer> {
   const rest = plain.length % BLOCK_LENGTH;
   const padded = new Uint8Array(plain.length - rest + BLOCK_LENGTH);
@@ -44,9 +43,8 @@ export function pad(plain: Uint8Array, padding: Padding = "pkcs7"): Uint8Array<A
 /**
  * Returns the one or two possible lengths of the body, the PKCS#7 reading first.
  *
- * @throws {ProtocolError} With code `cipher-padding` if the ending follows no rule, `cipher-block` if the
- * bytes are not
- *   a whole number of blocks.
+ * @throws {ProtocolError} With code `cipher-padding` if the ending follows neither rule, or `cipher-block` if the
+ * bytes are not a whole number of blocks.
  */
 export function readings(padded: Uint8Array): number[] {
   const standard = pkcs7Length(padded);
@@ -62,10 +60,9 @@ export function readings(padded: Uint8Array): number[] {
 }
 
 /**
- * Chooses a reading only by the form of the padding: PKCS#7 if its bytes are complete, unless the fourteen
- * bytes before a last `01` are zeros or `0f`, as `mod_len` writes them. This is right for every row of the
- * table with random bodies, but wrong for a body that itself ends in such bytes. Use it only without a
- * signature.
+ * Returns the more likely length of the body, judged only by the form of the padding. That is the PKCS#7 length if
+ * its bytes are complete, unless the fourteen bytes before a last `01` are zeros or `0f`, as `mod_len` writes them.
+ * Wrong for a body that itself ends in such bytes, so use it only without a signature.
  *
  * @throws {ProtocolError} Like {@linkcode readings}.
  */

@@ -27,16 +27,16 @@ import { likelyReading, pad, type Padding, readings } from "./padding.ts";
 
 /** Keys and options of one side. */
 export interface SealingOptions {
-  /** Our private key: signs what we send, decrypts what we receive under RSA. */
+  /** Our private key: signs our frames, and decrypts RSA frames of the other side. */
   privateKey: PrivateKey;
-  /** The other side's public key: verifies what it sends, encrypts what we send it under RSA. */
+  /** The other side's public key: verifies its frames, and encrypts our RSA frames. */
   publicKey: PublicKey;
   /**
    * Accept frames without a signature, for a server that does not sign. A wrong signature is still rejected.
    * @default {false}
    */
   allowUnsigned?: boolean;
-  /** Padding of the bodies that we send; both rules are understood when receiving. @default {"pkcs7"} */
+  /** Padding of the bodies that we send. Received bodies may use either rule. @default {"pkcs7"} */
   padding?: Padding;
   /** Maximum number of bytes of an RSA segment that we send; the vendor's client uses 100. @default {117} */
   segmentLength?: number;
@@ -56,7 +56,7 @@ export interface Opened {
    * it. The body of a heartbeat is dropped, because it is not signed.
    */
   readonly body: Uint8Array;
-  /** Whether the other side signed it. `none` occurs only for heartbeats and with `allowUnsigned`. */
+  /** Whether the other side signed the frame. `none` occurs only for heartbeats and with `allowUnsigned`. */
   readonly signature: "ok" | "none";
 }
 
@@ -85,7 +85,7 @@ export class Sealing implements Disposable {
   #cipher: SessionCipher | undefined;
 
   /**
-   * Sets the keys and options; the session key is set later.
+   * Creates a session without a session key; {@linkcode Sealing.useSessionKey} sets it later.
    *
    * @throws {TypeError} If a key does not have 1024 bits.
    */
@@ -114,7 +114,7 @@ export class Sealing implements Disposable {
   seal({ type, serial, body }: PlainFrame): Uint8Array<ArrayBuffer> {
     const { privateKey, reserved = 1n } = this.#options;
     if (type === "heartbeat") return encodeFrame({ type, reserved });
-    // Check for the key first, because signing is what takes time.
+    // Check for the session key before signing, because signing is slow.
     const cipher = body.length === 0 ? "none" : cipherOf(type, serial);
     if (cipher === "aes") this.#session();
     const signature = signBody(body, privateKey);
@@ -124,7 +124,7 @@ export class Sealing implements Disposable {
   /**
    * Decrypts a frame and verifies it; never returns an unverified body.
    *
-   * @throws {ProtocolError} With a code of {@linkcode wireFaults} for the fault.
+   * @throws {ProtocolError} With a `BodyFault` as its code.
    */
   open(frame: Frame): Opened {
     const { type, body, header: { signature, serial } } = frame;
@@ -141,7 +141,7 @@ export class Sealing implements Disposable {
     try {
       candidates = this.#decrypt(body, cipher);
     } catch (error) {
-      // Takes the time of a verification, so that the time does not say which of the two failed.
+      // Take the time of a verification too, so that the duration does not show which of the two steps failed.
       if (cipher === "rsa") verifyBody(EMPTY, signature, publicKey);
       throw error;
     }
@@ -217,7 +217,7 @@ export function isUnsigned(signature: Uint8Array): boolean {
 }
 
 /**
- * Rejects a key whose signatures do not fit the header.
+ * Throws if the signatures of a key do not fit the header.
  *
  * @throws {TypeError} If the key does not have 1024 bits.
  */

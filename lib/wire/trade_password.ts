@@ -20,8 +20,8 @@ function keyBytes(key: string | undefined): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Encrypts a trade password for the gateway. Uses Web Crypto, because loading `node:crypto` takes longer than an empty
- * script. Web Crypto has no ECB mode, so each block is encrypted in CBC mode as a first block.
+ * Encrypts a trade password for the gateway. Uses Web Crypto, because loading `node:crypto` takes longer than running
+ * an empty script. Web Crypto has no ECB mode, so each block is encrypted on its own as the first block of CBC mode.
  *
  * @throws {TypeError} If the key is missing or has another length; the message contains neither key nor
  * password.
@@ -49,8 +49,8 @@ export async function encryptTradePassword(password: string, key: string | undef
 }
 
 /**
- * Returns what must be hidden of an encrypted trade password: everybody who knows the key, which the vendor publishes,
- * can decrypt it. Without its padding, the Base64 is also found with it.
+ * Returns the texts to hide for an encrypted trade password: anyone can decrypt it with the key, which the vendor
+ * publishes. The Base64 is without its padding, so that it is found with and without padding.
  */
 export function secretsOfEncrypted(encrypted: string): string[] {
   const bytes = fromBase64(encrypted);
@@ -60,7 +60,7 @@ export function secretsOfEncrypted(encrypted: string): string[] {
   return [text, ...url === text ? [] : [url], bytes.toHex(), bytes.toHex().toUpperCase()];
 }
 
-/** Returns the bytes of Base64; none if it is wrong. */
+/** Returns the bytes of Base64; an empty array if the text is not Base64. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.fromBase64(text);
