@@ -99,8 +99,11 @@ interface OperationInit<Params, Result, P extends Paging | undefined = Paging | 
   /** Returns the ids that the broker reports as not done. A recipe step with such ids is not ok. */
   // deno-lint-ignore no-explicit-any -- as above
   undone?: (answer: any) => readonly string[];
-  /** True if it only cancels orders. It is then safe to send even after a cancellation with a lost answer. */
-  cancels?: true;
+  /**
+   * What a write does to orders; the order desk records each such write. A cancellation is safe to send even after a
+   * cancellation with a lost answer.
+   */
+  order?: "place" | "amend" | "cancel";
   /** Returns the ids with an unknown outcome: the answer does not mention them, or contradicts itself. */
   // deno-lint-ignore no-explicit-any -- the parameters and the answer of its own operation, as in `AnyOperation`
   unmentioned?: (params: any, answer: any) => readonly string[];

@@ -5,11 +5,11 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
+import { intercepted, type WantedWrite } from "../client/intercept.ts";
 import { BrokerError, OutcomeUnknownError, ProtocolError } from "../errors.ts";
-import { catalogue, findOperation } from "../operations/mod.ts";
+import { findOperation } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists, whereToLook } from "../operations/proof.ts";
-import type { CallOptions, Transport } from "../transports/transport.ts";
 
 /** A write that a step sent. */
 export interface SentWrite {
@@ -47,7 +47,7 @@ export function mayHaveHappened(error: unknown): boolean {
 export const ENDED_UNTOLD = "own-step-ended";
 
 /** Properties of a write that the guard checks. */
-type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "cancels">;
+type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "order">;
 
 /**
  * Checks the writes of one attempt of a step, and records their outcomes. While the outcome of a write is unknown, it
@@ -105,61 +105,11 @@ export class WriteGuard {
 
   /** Returns a client whose writes are checked and recorded. Reads, logins and pushes pass through. */
   guard(client: Client): Client {
-    const noting = async <T>(work: Promise<T>): Promise<T> => {
-      try {
-        return await work;
-      } catch (error) {
-        this.#options.onError?.(error);
-        throw error;
-      }
-    };
-    const call = (operation: AnyOperation, params: unknown, options: CallOptions = {}) =>
-      noting(
-        operation.effect === "write"
-          ? this.#write(client, operation, { params, options })
-          : client.call(operation, params, options),
-      );
-    const families = Object.entries(catalogue).map(([name, family]) => {
-      // The name comes from the client; each method takes parameters and options.
-      const own = client[name as keyof typeof catalogue] as Readonly<
-        Record<string, (...args: unknown[]) => Promise<unknown>>
-      >;
-      const guarded = Object.entries<AnyOperation>(family).filter(([, { paging }]) => paging === undefined)
-        .map(([key, operation]) => [
-          key,
-          operation.effect === "write"
-            ? (params: unknown = {}, options: CallOptions = {}) => call(operation, params, options)
-            : (...args: unknown[]) => noting(own[key]!(...args)),
-        ]);
-      return [name, { ...own, ...Object.fromEntries(guarded) }];
+    return intercepted(client, {
+      write: (wanted) => this.#write(wanted),
+      raw: (path, _params, send) => this.#raw(path, send),
+      ...this.#options.onError && { onError: this.#options.onError },
     });
-    const raw: Client["raw"] = (group, name, params, options) =>
-      this.#raw(`${group}/${name}`, () => client.raw(group, name, params, options));
-    const transport = this.#guardTransport(client.transport);
-    // The keys of the client, each with a function of the same parameters and answers.
-    return { ...client, ...Object.fromEntries(families), transport, raw, call } as Client;
-  }
-
-  /** Guards the transport too, because a step could use it to bypass the client. */
-  #guardTransport(inner: Transport): Transport {
-    const { openPushes, push, logins, account, name } = inner;
-    return {
-      name,
-      call: async (operation, params, options) =>
-        operation.effect === "write"
-          ? await this.#keep(
-            await this.#begin(operation, params),
-            () => inner.call(operation, params, options),
-          )
-          : await inner.call(operation, params, options),
-      raw: (group, path, params, options) =>
-        this.#raw(`${group}/${path}`, () => inner.raw(group, path, params, options)),
-      ...push !== undefined && { push },
-      ...account !== undefined && { account: () => account.call(inner) },
-      ...openPushes !== undefined && { openPushes: (hooks) => openPushes.call(inner, hooks) },
-      ...logins !== undefined && { logins },
-      [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
-    };
   }
 
   async #check(operation: GuardedWrite): Promise<void> {
@@ -168,10 +118,10 @@ export class WriteGuard {
   }
 
   /** Throws if the step is over, or if one of its writes is unresolved. */
-  #refuse({ name, cancels }: GuardedWrite): void {
+  #refuse({ name, order }: GuardedWrite): void {
     if (this.#closed) throw new BrokerError("Cannot write now: the step is over", { code: "step-over" });
     const unknown = this.sent.filter((write) => write.outcome === "unknown");
-    if (unknown.some((write) => !(cancels && write.cancels))) {
+    if (unknown.some((write) => !(order === "cancel" && write.cancels))) {
       const sent = [...new Set(unknown.map(({ operation }) => operation))].join(", ");
       const places = [...new Set(unknown.map(({ where }) => where))].join("; ");
       throw new BrokerError(
@@ -184,23 +134,19 @@ export class WriteGuard {
 
   /** Guards an unknown call as a write, because its effect is unknown. */
   async #raw(path: string, send: () => Promise<unknown>): Promise<unknown> {
-    const { provenBy, cancels } = findOperation(path.slice(path.lastIndexOf("/") + 1)) ?? {};
-    const write = { name: path, ...provenBy && { provenBy }, ...cancels && { cancels } };
+    const { provenBy, order } = findOperation(path.slice(path.lastIndexOf("/") + 1)) ?? {};
+    const write = { name: path, ...provenBy && { provenBy }, ...order && { order } };
     return await this.#keep(await this.#begin(write), send);
   }
 
-  async #write(
-    client: Client,
-    operation: AnyOperation,
-    { params, options }: { params: unknown; options: CallOptions },
-  ): Promise<unknown> {
+  async #write({ operation, params, options, send }: WantedWrite): Promise<unknown> {
     await this.#check(operation); // no login either
     let write: SentWrite | undefined;
     const beforeWrite = async () => {
       await options.beforeWrite?.();
       write = await this.#begin(operation, params);
     };
-    return await this.#keep(() => write, () => client.call(operation, params, { ...options, beforeWrite }));
+    return await this.#keep(() => write, () => send({ ...options, beforeWrite }));
   }
 
   /** Checks a write, and records that it is about to be sent. */
@@ -208,7 +154,7 @@ export class WriteGuard {
     await this.#check(operation);
     const write: SentWrite = {
       operation: operation.name,
-      cancels: operation.cancels ?? false,
+      cancels: operation.order === "cancel",
       outcome: "open",
       lists: provingLists(operation, params),
       where: whereToLook(operation, params),

@@ -1,0 +1,100 @@
+/**
+ * Wraps a client so that each of its writes passes one function first, however a caller sends it.
+ *
+ * @module
+ */
+import { catalogue } from "../operations/mod.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import type { CallOptions, Transport } from "../transports/transport.ts";
+import type { Client } from "./client.ts";
+
+/** A write that a caller wants to send. */
+export interface WantedWrite {
+  operation: AnyOperation;
+  params: unknown;
+  options: CallOptions;
+  /**
+   * Sends it. `beforeWrite` of these options is awaited right before the first byte leaves; if it throws, nothing is
+   * sent.
+   */
+  send(options: CallOptions): Promise<unknown>;
+}
+
+/** What happens to the calls of a client. */
+export interface Interceptor {
+  /** Replaces each write. */
+  write(wanted: WantedWrite): Promise<unknown>;
+  /** Replaces each call of an operation by its path, such as `trade/TradeEntrust`: its effect is unknown. */
+  raw(path: string, params: unknown, send: () => Promise<unknown>): Promise<unknown>;
+  /** Called with each error of a call that is not paged. @default does nothing */
+  onError?(error: unknown): void;
+}
+
+/** Returns a client whose writes pass the interceptor. Reads, logins and pushes are unchanged. */
+export function intercepted(client: Client, interceptor: Interceptor): Client {
+  const noting = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      interceptor.onError?.(error);
+      throw error;
+    }
+  };
+  const call = (operation: AnyOperation, params: unknown, options: CallOptions = {}) =>
+    noting(
+      operation.effect === "write"
+        ? interceptor.write({
+          operation,
+          params,
+          options,
+          send: (given) => client.call(operation, params, given),
+        })
+        : client.call(operation, params, options),
+    );
+  const families = Object.entries(catalogue).map(([name, family]) => {
+    // The name comes from the client; each method takes parameters and options.
+    const own = client[name as keyof typeof catalogue] as Readonly<
+      Record<string, (...args: unknown[]) => Promise<unknown>>
+    >;
+    const methods = Object.entries<AnyOperation>(family).filter(([, { paging }]) => paging === undefined)
+      .map(([key, operation]) => [
+        key,
+        operation.effect === "write"
+          ? (params: unknown = {}, options: CallOptions = {}) => call(operation, params, options)
+          : (...args: unknown[]) => noting(own[key]!(...args)),
+      ]);
+    return [name, { ...own, ...Object.fromEntries(methods) }];
+  });
+  const raw: Client["raw"] = (group, name, params, options) =>
+    interceptor.raw(`${group}/${name}`, params, () => client.raw(group, name, params, options));
+  const transport = interceptedTransport(client.transport, interceptor);
+  // The keys of the client, each with a function of the same parameters and answers.
+  return { ...client, ...Object.fromEntries(families), transport, raw, call } as Client;
+}
+
+/** Intercepts the transport too, because a caller could use it to bypass the client. */
+function interceptedTransport(inner: Transport, interceptor: Interceptor): Transport {
+  const { openPushes, push, logins, account, name } = inner;
+  return {
+    name,
+    call: async (operation, params, options) =>
+      operation.effect === "write"
+        ? await interceptor.write({
+          operation,
+          params,
+          options,
+          async send({ beforeWrite, ...given }) {
+            await beforeWrite?.();
+            return await inner.call(operation, params, given);
+          },
+        })
+        : await inner.call(operation, params, options),
+    raw: (group, path, params, options) =>
+      interceptor.raw(`${group}/${path}`, params, () => inner.raw(group, path, params, options)),
+    ...push !== undefined && { push },
+    ...account !== undefined && { account: () => account.call(inner) },
+    ...openPushes !== undefined && { openPushes: (hooks) => openPushes.call(inner, hooks) },
+    ...logins !== undefined && { logins },
+    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+  };
+}
