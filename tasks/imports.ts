@@ -20,8 +20,9 @@ const order = [
   ["operations"],
   ["transports", "endpoints"],
   ["client"],
-  ["desk", "day_book", "notebook"],
+  ["day_book", "notebook"],
   ["store"],
+  ["desk"],
   ["recipes"],
   ["runner"],
   ["deploy"],
@@ -87,7 +88,7 @@ function resolve(from: string, specifier: string, map: Readonly<Record<string, s
 }
 
 /** Folders whose files may have statements for the store. */
-const sqlRooms = ["lib/store/", "lib/runner/queries/"];
+const sqlRooms = ["lib/store/", "lib/desk/queries.ts", "lib/runner/queries/"];
 
 /** Returns the first words of a statement that stands outside the rooms for SQL; nothing when there is none. */
 export function straySql(path: string, source: string): string | undefined {

@@ -80,6 +80,25 @@ export const migrations: readonly (readonly string[])[] = [
     `create table account_write (account text primary key, number integer not null, run_key text not null,
       step_id text not null, at integer not null)`,
   ],
+  [
+    // The order desk. `params`, `why`, `order_ids`, `known` and `absent` are JSON; `ended_at` is null until the state is
+    // final.
+    `create table intent (id text primary key, account text not null,
+      kind text not null check (kind in ('place','amend','cancel')), operation text not null, params text not null,
+      fingerprint text not null, why text not null, run_key text, state text not null, order_ids text not null default '[]',
+      known text not null default '[]', filled text not null default '0', absent text, created_at integer not null,
+      sent_at integer, timeout_ms integer not null, ended_at integer)`,
+    `create index intent_open on intent (account, created_at) where ended_at is null`,
+    `create index intent_of_account on intent (account, created_at)`,
+    `create index intent_of_run on intent (run_key) where run_key is not null`,
+    `create index intent_by_end on intent (ended_at) where ended_at is not null`,
+    `create table intent_change (intent text not null references intent (id), seq integer not null,
+      at integer not null, from_state text, to_state text not null,
+      evidence text not null check (evidence in ('desk','answer','list','person')), data text not null,
+      primary key (intent, seq))`,
+    // A row stops every write of the account.
+    `create table halt (account text primary key, why text not null, "by" text not null, at integer not null)`,
+  ],
 ];
 
 /** How to adapt the migrations to a database. */

@@ -1,5 +1,5 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
-import { countWrite } from "../../lib/runner/queries/steps.ts";
+import { countWrite } from "../../lib/store/last_writes.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { openSqlite, SqliteStore } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";

@@ -1,4 +1,4 @@
-import { countWrite } from "../../lib/runner/queries/steps.ts";
+import { countWrite } from "../../lib/store/last_writes.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

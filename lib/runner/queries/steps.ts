@@ -6,6 +6,7 @@
  */
 import type { CompiledStep } from "../../recipes/compiled.ts";
 import { type Claim, claimedTransaction } from "../claims/claim.ts";
+import { countWrite } from "../../store/last_writes.ts";
 import type { Store } from "../../store/store.ts";
 import type { StepState } from "../../recipes/engine.ts";
 import { stepKeyOf } from "../../recipes/step_context.ts";
@@ -73,25 +74,6 @@ export async function beginAttempt(
     const account = (await findRun(store, claim.runKey))?.account ?? "default";
     await countWrite(store, { account, runKey: claim.runKey, step: step.id, at: now });
   });
-}
-
-/**
- * Counts a write of an account. Call it in the transaction that records the intent; {@linkcode Store.mark} then records
- * the write outside of the store.
- */
-export async function countWrite(
-  store: Store,
-  { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
-): Promise<void> {
-  await store.run(
-    `insert into account_write (account, number, run_key, step_id, at) values (?, 1, ?, ?, ?)
-      on conflict (account) do update set number = account_write.number + 1, run_key = excluded.run_key,
-        step_id = excluded.step_id, at = excluded.at`,
-    account,
-    runKey,
-    step,
-    at,
-  );
 }
 
 /** Records how an attempt ended. */

@@ -20,6 +20,9 @@ const tables: readonly (readonly [table: string, ...key: string[]])[] = [
   ["outbox", "dedupe_key"],
   ["event", "seq"],
   ["log", "seq"],
+  ["intent", "id"],
+  ["intent_change", "intent", "seq"],
+  ["halt", "account"],
 ];
 
 /** How many rows are read and written at a time. */

@@ -1,0 +1,255 @@
+/**
+ * Reads the broker's lists of orders and fills, and returns the orders that they show in one form.
+ *
+ * @module
+ */
+import { dateAt } from "../calendars/trading_days.ts";
+import type { Client } from "../client/client.ts";
+import { add, compare, type Decimal, isDecimal } from "../decimal.ts";
+import { findOperation } from "../operations/mod.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import { laterLists, provingLists } from "../operations/proof.ts";
+import type { CallOptions } from "../transports/transport.ts";
+
+/** State of an order in the broker's lists. */
+export type SeenState =
+  | "acknowledged"
+  | "working"
+  | "part-filled"
+  | "filled"
+  | "cancelled"
+  | "rejected"
+  | "expired";
+
+/** The broker's states, of ordinary, conditional and algorithmic orders. Any other state proves nothing. */
+const stateOfStatus: Readonly<Record<string, SeenState>> = {
+  "not-submitted": "acknowledged",
+  waiting: "acknowledged",
+  "waiting-review": "acknowledged",
+  "waiting-confirmation": "acknowledged",
+  "waiting-to-submit": "acknowledged",
+  pending: "working",
+  paused: "working",
+  accepted: "working",
+  modified: "working",
+  "cancel-pending": "working",
+  "amend-pending": "working",
+  "amendment-pending": "working",
+  "part-filled": "part-filled",
+  "part-filled-cancel-pending": "part-filled",
+  "part-filled-amend-pending": "part-filled",
+  filled: "filled",
+  triggered: "filled",
+  "part-filled-cancelled": "cancelled",
+  cancelled: "cancelled",
+  "pre-order-cancelled": "cancelled",
+  deleted: "cancelled",
+  recalled: "cancelled",
+  rejected: "rejected",
+  "pre-check-rejected": "rejected",
+  "review-failed": "rejected",
+  error: "rejected",
+  invalidated: "rejected",
+  "invalidated-by-ex-date": "rejected",
+  expired: "expired",
+  "done-for-the-day": "expired",
+};
+
+/** States in which the broker does nothing more with an order. */
+export const endedStates: readonly SeenState[] = ["filled", "cancelled", "rejected", "expired"];
+
+/** An order as the broker's lists show it. */
+export interface SeenOrder {
+  orderId: string;
+  /** The lists that show it. */
+  lists: readonly string[];
+  symbol: string | undefined;
+  side: string | undefined;
+  orderType: string | undefined;
+  price: Decimal | undefined;
+  /** Quantity ordered; absent if only fills show the order. */
+  quantity: Decimal | undefined;
+  filled: Decimal;
+  /** Absent if only fills show the order, or if its state is not a known one. */
+  state: SeenState | undefined;
+  /** When it was placed, local date and time of the exchange; absent if the lists do not say. */
+  placedAt: string | undefined;
+  /** The broker's own word for why it ended, if there is one. */
+  remark: string | undefined;
+}
+
+/** What one look at the broker's lists showed. */
+export interface Look {
+  /** When it began and ended, this machine's clock. */
+  beganAt: number;
+  endedAt: number;
+  /** The broker's clock minus this machine's, milliseconds; absent if no answer contained the broker's time. */
+  aheadMs: number | undefined;
+  /** Every order, by its id. */
+  orders: ReadonlyMap<string, SeenOrder>;
+  /** The lists that were read to their end. */
+  lists: readonly string[];
+}
+
+/** A part of the account that has its own lists. */
+export interface ListPlace {
+  /** Name of the market, or of the family for futures. */
+  readonly market: string | undefined;
+  readonly lists: readonly string[];
+}
+
+/** Returns which lists show a write, and the market to read them for. */
+export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unknown): ListPlace {
+  const { market } = Object(params) as { market?: unknown };
+  return {
+    market: typeof market === "string" ? market : undefined,
+    lists: provingLists(operation, params),
+  };
+}
+
+/** Returns the time zone of a market's lists. */
+export function zoneOfMarket(market: string | undefined): string {
+  return market === "us" ? "America/New_York" : "Asia/Hong_Kong";
+}
+
+/** When and how to look. */
+export interface LookOptions extends Pick<CallOptions, "signal"> {
+  now(): number;
+  /** First day that matters, Unix milliseconds; days before today are read from the history lists. */
+  since: number;
+}
+
+/**
+ * Reads the lists of a place to their ends.
+ *
+ * @throws {BrokerError} If a list could not be read to its end. A look that is not complete proves nothing.
+ */
+export async function look(client: Client, place: ListPlace, options: LookOptions): Promise<Look> {
+  const { now, since, signal } = options;
+  const beganAt = now();
+  const zone = zoneOfMarket(place.market);
+  const [from, to] = [dateAt(since, zone), dateAt(beganAt, zone)];
+  const names = from < to ? [...new Set([...place.lists, ...laterLists(place.lists)])] : place.lists;
+  const orders = new Map<string, SeenOrder>();
+  let aheadMs: number | undefined;
+  const onBrokerTime = ({ time }: { time: number }) => aheadMs = time - now();
+  for (const name of names) {
+    const operation = findOperation(name);
+    if (operation === undefined) throw new TypeError(`Cannot look in "${name}": there is no such operation`);
+    const params = paramsOf(operation, { market: place.market, from, to });
+    const rows = await readRows(client, name, params, { onBrokerTime, ...signal && { signal } });
+    // The list of fills has one row for each fill, so its rows of an order add up.
+    const isFills = name.startsWith("fills.") || name.startsWith("futures.fills");
+    for (const row of seenIn(rows, name, isFills)) {
+      const before = orders.get(row.orderId);
+      orders.set(row.orderId, before === undefined ? row : merged(before, row));
+    }
+  }
+  return { beganAt, endedAt: now(), aheadMs, orders, lists: names };
+}
+
+/** Returns those of the given parameters that an operation has. */
+function paramsOf(
+  { name, request }: AnyOperation,
+  { market, from, to }: { market: string | undefined; from: string; to: string },
+): Record<string, unknown> {
+  const fields = request.fields ?? {};
+  const days = name === "conditionalOrders.history"
+    ? { from: `${from} 00:00:00`, to: `${to} 23:59:59` } // it takes times and not days
+    : { from, to };
+  return {
+    ...market !== undefined && "market" in fields && { market },
+    ...("from" in fields) && days,
+  };
+}
+
+/** A row of any of the lists; every list uses the same names. */
+type ListRow = Readonly<
+  Partial<
+    Record<
+      | "orderId"
+      | "symbol"
+      | "side"
+      | "orderType"
+      | "price"
+      | "quantity"
+      | "filledQuantity"
+      | "status"
+      | "date"
+      | "orderTime"
+      | "createdAt"
+      | "sentAt"
+      | "remark"
+      | "errorText",
+      string
+    >
+  >
+>;
+
+async function readRows(
+  client: Client,
+  name: string,
+  params: Record<string, unknown>,
+  options: CallOptions,
+): Promise<ListRow[]> {
+  const [family = "", key = ""] = name.split(".");
+  // The client has a function for each operation of the catalogue; all lists are paged.
+  const list =
+    (client as unknown as Record<string, Record<string, (...args: unknown[]) => unknown>>)[family]![key]!;
+  const read = list(params, options) as { toArray?(): Promise<ListRow[]> };
+  return read.toArray === undefined ? await (read as unknown as Promise<ListRow[]>) : await read.toArray();
+}
+
+function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenOrder[] {
+  const seen = new Map<string, SeenOrder>();
+  for (const row of rows) {
+    const { orderId, symbol, side, status, remark, errorText } = row;
+    if (orderId === undefined) continue;
+    const filled = row.filledQuantity !== undefined && isDecimal(row.filledQuantity)
+      ? row.filledQuantity
+      : "0";
+    const before = seen.get(orderId);
+    if (isFills && before !== undefined) {
+      seen.set(orderId, { ...before, filled: add(before.filled, filled) });
+      continue;
+    }
+    const placedAt = row.createdAt ?? row.sentAt ??
+      (row.date !== undefined && row.orderTime !== undefined ? `${row.date} ${row.orderTime}` : undefined);
+    seen.set(orderId, {
+      orderId,
+      lists: [list],
+      symbol,
+      side,
+      orderType: isFills ? undefined : row.orderType,
+      // A fill's row may repeat the order's price and quantity, but it may also have those of the fill.
+      price: isFills ? undefined : row.price,
+      quantity: isFills ? undefined : row.quantity,
+      filled,
+      state: isFills ? undefined : stateOfStatus[status ?? ""],
+      placedAt: isFills ? undefined : placedAt,
+      remark: remark ?? errorText,
+    });
+  }
+  return [...seen.values()];
+}
+
+/** Combines two lists' rows of one order: the list of orders names its terms, and the larger filled quantity is newer. */
+function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
+  const [first, second] = one.quantity === undefined ? [other, one] : [one, other];
+  const isNewer = compare(second.filled, first.filled) > 0;
+  return {
+    orderId: first.orderId,
+    lists: [...new Set([...first.lists, ...second.lists])],
+    symbol: first.symbol ?? second.symbol,
+    side: first.side ?? second.side,
+    orderType: first.orderType ?? second.orderType,
+    price: first.price ?? second.price,
+    quantity: first.quantity ?? second.quantity,
+    filled: isNewer ? second.filled : first.filled,
+    // An ended state stands: a list that was read earlier, or shows a day that is over, may lag behind.
+    state: [first.state, second.state].find((state) => state !== undefined && endedStates.includes(state)) ??
+      first.state ?? second.state,
+    placedAt: first.placedAt ?? second.placedAt,
+    remark: first.remark ?? second.remark,
+  };
+}

@@ -1,0 +1,229 @@
+/**
+ * Decides what the broker's lists prove about a write whose outcome is unknown. Everything here is a function of its
+ * arguments: of the intent, of what the lists showed, and of what is known about other orders.
+ *
+ * An order has no id of ours. So the lists prove that a request arrived if they show new orders with its terms, whose
+ * quantities add up to its quantity. They prove that it did not arrive only over several looks: see
+ * {@linkcode provesAbsence}.
+ *
+ * @module
+ */
+import { wallInstant } from "../calendars/trading_days.ts";
+import { add, compare, normalize } from "../decimal.ts";
+import { type Look, type SeenOrder, zoneOfMarket } from "./broker_lists.ts";
+import type { AbsentLooks, Intent } from "./queries.ts";
+
+/** What one look proves about an unresolved intent. */
+export type Verdict =
+  /** These orders belong to it. For an amendment or a cancellation: it was executed on them. */
+  | { is: "sent"; orderIds: readonly string[] }
+  /** More than one set of orders could be it, or more was found than was asked for. */
+  | { is: "ambiguous"; orderIds: readonly string[]; why: string }
+  /** The lists show a part of it; the rest may still appear. */
+  | { is: "partial"; orderIds: readonly string[] }
+  /** The lists show nothing of it. One look alone proves nothing. */
+  | { is: "absent" };
+
+/** The parameters of an order write that its rows in the lists repeat. */
+interface Terms {
+  market?: string;
+  symbol?: string;
+  side?: string;
+  orderType?: string;
+  price?: string;
+  quantity?: string;
+  orderId?: string;
+  childOrderId?: string;
+  orderIds?: readonly string[];
+}
+
+/** Returns the terms of an intent. The parameters were checked against the operation when it was planned. */
+export function termsOf({ params }: Pick<Intent, "params">): Terms {
+  return params as Terms;
+}
+
+/** Returns the orders that an amendment or a cancellation is for; empty if it is for all of a market. */
+export function targetsOf({ params }: Pick<Intent, "params">): readonly string[] {
+  const { orderId, childOrderId, orderIds } = termsOf({ params });
+  return orderIds ?? [childOrderId ?? orderId].filter((id) => id !== undefined);
+}
+
+/**
+ * Returns a text that is equal for two writes that ask for the same. Numbers are compared by value: `"600"` equals
+ * `"600.00"`.
+ */
+export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
+  const parts = Object.entries(params).filter(([, value]) => value !== undefined)
+    .sort(([one], [other]) => one < other ? -1 : 1)
+    .map(([name, value]) => [name, isNumeric(name, value) ? normalize(value) : value]);
+  return JSON.stringify([operation, ...parts]);
+}
+
+/** Names of parameters that are decimals; other texts with digits, such as order ids, are not. */
+const decimals = ["price", "quantity", "displayQuantity", "triggerValue"];
+const isNumeric = (name: string, value: unknown): value is string =>
+  decimals.includes(name) && typeof value === "string";
+
+/** How long before its request an order may seem to be placed: the lists have whole seconds, and clocks differ. */
+const EARLY_MS = 5_000;
+/** The same if the broker's clock is not known. */
+const EARLY_UNKNOWN_MS = 5 * 60_000;
+
+/**
+ * Returns what a look proves.
+ *
+ * @param owned Orders of other intents of the account, which cannot be this one's.
+ */
+export function judge(intent: Intent, looked: Look, owned: ReadonlySet<string>): Verdict {
+  switch (intent.kind) {
+    case "place":
+      return judgePlaced(intent, looked, owned);
+    case "amend":
+      return judgeAmended(intent, looked, owned);
+    case "cancel":
+      return judgeCancelled(intent, looked);
+  }
+}
+
+function judgePlaced(intent: Intent, looked: Look, owned: ReadonlySet<string>): Verdict {
+  const { quantity = "0" } = termsOf(intent);
+  const found = candidatesOf(intent, looked, owned);
+  if (found.length === 0) return { is: "absent" };
+  const ids = found.map(({ orderId }) => orderId);
+  const sizes = found.map(sizeOf);
+  const total = add(...sizes);
+  const whole = found.filter((_, index) => compare(sizes[index]!, quantity) === 0);
+  if (whole.length === 1 && found.length === 1) return { is: "sent", orderIds: ids };
+  if (compare(total, quantity) === 0) return { is: "sent", orderIds: ids }; // the broker split it
+  // A fill without its order says how much was filled, and not how much was ordered.
+  if (compare(total, quantity) < 0) return { is: "partial", orderIds: ids };
+  return {
+    is: "ambiguous",
+    orderIds: ids,
+    why: `the lists show orders for ${total} with the same terms, and ${quantity} were asked for`,
+  };
+}
+
+/** Quantity of an order; if only fills show it, at least the quantity that they show. */
+const sizeOf = ({ quantity, filled }: SeenOrder): string => quantity ?? filled;
+
+/** Returns the orders that are new since the request and have its terms. */
+function candidatesOf(intent: Intent, looked: Look, owned: ReadonlySet<string>): SeenOrder[] {
+  const { symbol, side, price, orderType, market, quantity = "0" } = termsOf(intent);
+  const known = new Set(intent.known);
+  const sentAt = intent.sentAt ?? intent.createdAt;
+  const earliest = looked.aheadMs === undefined
+    ? sentAt - EARLY_UNKNOWN_MS
+    : sentAt + looked.aheadMs - EARLY_MS;
+  return [...looked.orders.values()].filter((order) => {
+    if (known.has(order.orderId) || owned.has(order.orderId)) return false;
+    if (order.symbol !== symbol) return false;
+    if (order.side !== undefined && side !== undefined && !sameSide(order.side, side)) return false;
+    if (order.orderType !== undefined && orderType !== undefined && order.orderType !== orderType) {
+      return false;
+    }
+    // An order at any price has no price, or zero, in the request; the lists may then show the broker's own.
+    const isPriced = price !== undefined && compare(price, "0") !== 0;
+    if (isPriced && order.price !== undefined && compare(order.price, price) !== 0) return false;
+    if (compare(sizeOf(order), quantity) > 0) return false;
+    return !(order.placedAt !== undefined && instantOf(order.placedAt, market) < earliest);
+  });
+}
+
+/** Compares sides: with a short position the broker chooses between selling and selling short by itself. */
+function sameSide(one: string, other: string): boolean {
+  const buys = ["buy", "short-close"];
+  return one === other || buys.includes(one) === buys.includes(other);
+}
+
+/** Returns the instant of a local date and time such as `2025-08-15 09:30:05`; before everything if it is unreadable. */
+function instantOf(placedAt: string, market: string | undefined): number {
+  const [date = "", time = ""] = placedAt.split(/[ T]/);
+  try {
+    return wallInstant(date, time, zoneOfMarket(market));
+  } catch {
+    return Infinity; // it says nothing, so it excludes nothing
+  }
+}
+
+/** An amendment was executed if its order, or a new one, has the new terms. */
+function judgeAmended(intent: Intent, looked: Look, owned: ReadonlySet<string>): Verdict {
+  const { quantity, price, symbol } = termsOf(intent);
+  const hasTerms = (order: SeenOrder) =>
+    (quantity === undefined || (order.quantity !== undefined && compare(order.quantity, quantity) === 0)) &&
+    (price === undefined || (order.price !== undefined && compare(order.price, price) === 0));
+  const [target] = targetsOf(intent);
+  const old = target === undefined ? undefined : looked.orders.get(target);
+  const known = new Set(intent.known);
+  const fresh = [...looked.orders.values()].filter((order) =>
+    order.orderId !== target && !known.has(order.orderId) && !owned.has(order.orderId) &&
+    order.symbol === (symbol ?? old?.symbol) && hasTerms(order)
+  );
+  if (fresh.length === 0) {
+    return old !== undefined && (quantity ?? price) !== undefined && hasTerms(old)
+      ? { is: "sent", orderIds: [old.orderId] }
+      : { is: "absent" };
+  }
+  const isOldLive = old?.state === undefined ||
+    ["acknowledged", "working", "part-filled"].includes(old.state);
+  if (fresh.length > 1 || isOldLive) {
+    const orderIds = [...old === undefined ? [] : [old.orderId], ...fresh.map(({ orderId }) => orderId)];
+    return { is: "ambiguous", orderIds, why: "the old order and a new one may both be in the market" };
+  }
+  return { is: "sent", orderIds: fresh.map(({ orderId }) => orderId) };
+}
+
+/** A cancellation was executed if every order that it was for has ended. */
+function judgeCancelled(intent: Intent, looked: Look): Verdict {
+  const targets = targetsOf(intent);
+  const orders = targets.length > 0
+    ? targets.map((id) => looked.orders.get(id))
+    : intent.known.map((id) => looked.orders.get(id));
+  const ended = orders.filter((order) =>
+    order?.state !== undefined && !["acknowledged", "working", "part-filled"].includes(order.state)
+  );
+  if (ended.length === 0 || ended.length < orders.length) return { is: "absent" };
+  return { is: "sent", orderIds: ended.map((order) => order!.orderId) };
+}
+
+/** Least number of looks without the order, and least time from the first to the last, that prove its absence. */
+const ABSENT_LOOKS = 3;
+const ABSENT_MS = 60_000;
+/** The broker's clock must be this far past the request's own time limit. */
+const PAST_MS = 30_000;
+
+/** What is known besides the looks that did not show an order. */
+interface AbsenceFacts {
+  absent: AbsentLooks;
+  /** The last look. */
+  looked: Look;
+  /** Orders of other intents that were sent later than this one. */
+  later: ReadonlySet<string>;
+}
+
+/**
+ * Returns the proof that a request was never executed, in words, or what is missing for it. All of this must hold: no
+ * look showed it, at least three looks over a minute; each read every list to its end; the broker's clock is past the
+ * request's time limit; and the same lists show an order of ours that was sent later. Without the last one a list that
+ * lags, or belongs to another account, would look the same.
+ */
+export function provesAbsence(
+  intent: Pick<Intent, "sentAt" | "createdAt" | "timeoutMs">,
+  { absent, looked, later }: AbsenceFacts,
+): { proof: string } | { missing: string } {
+  const { count, firstAt, lastAt } = absent;
+  if (count < ABSENT_LOOKS || lastAt - firstAt < ABSENT_MS) {
+    return { missing: `${ABSENT_LOOKS} looks over ${ABSENT_MS / 1000} s; so far ${count}` };
+  }
+  if (looked.aheadMs === undefined) return { missing: "the broker's time in an answer" };
+  const brokerNow = looked.beganAt + looked.aheadMs;
+  const limit = (intent.sentAt ?? intent.createdAt) + looked.aheadMs + intent.timeoutMs + PAST_MS;
+  if (brokerNow < limit) return { missing: "the broker's clock to be past the request's time limit" };
+  const seen = [...later].find((id) => looked.orders.has(id));
+  if (seen === undefined) return { missing: "an order of yours in the same lists that was sent later" };
+  return {
+    proof: `${count} looks over ${Math.round((lastAt - firstAt) / 1000)} s at ${
+      looked.lists.join(", ")
+    } did not show it, and they show order ${seen}, which was sent later`,
+  };
+}

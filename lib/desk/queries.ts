@@ -1,0 +1,386 @@
+/**
+ * The statements of the order desk: intents, their histories, orders that were seen at the broker, and halts.
+ *
+ * @module
+ */
+import type { Store } from "../store/store.ts";
+import {
+  allStates,
+  type Evidence,
+  type IntentState,
+  isFinal,
+  mayChange,
+  unresolvedStates,
+} from "./states.ts";
+
+/** What an intent does to orders. */
+export type IntentKind = "place" | "amend" | "cancel";
+
+/** Who wants a write, and why. */
+export interface Why {
+  /** The recipe, run and step that write; absent for a person or a script. */
+  recipe?: string;
+  runKey?: string;
+  step?: string;
+  /** Name of the person or program. */
+  by?: string;
+}
+
+/** The looks at the broker's lists that did not show an order. */
+export interface AbsentLooks {
+  count: number;
+  /** Times of the first and the last such look, Unix milliseconds. */
+  firstAt: number;
+  lastAt: number;
+}
+
+/** An order write that somebody wants, and what became of it. */
+export interface Intent {
+  id: string;
+  account: string;
+  kind: IntentKind;
+  /** Our name of the operation. */
+  operation: string;
+  /** Parameters of the call, with our names. */
+  params: Readonly<Record<string, unknown>>;
+  /** Equal for two intents that ask for the same; see `fingerprintOf`. */
+  fingerprint: string;
+  why: Why;
+  state: IntentState;
+  /** Orders of the broker that belong to it. More than one if the broker split the order. */
+  orderIds: readonly string[];
+  /** Orders that were in the broker's lists just before it was sent. */
+  known: readonly string[];
+  /** Quantity filled so far, as the lists show it. */
+  filled: string;
+  absent: AbsentLooks | undefined;
+  createdAt: number;
+  /** When the first byte may have left, Unix milliseconds. */
+  sentAt: number | undefined;
+  /** How long the call waits for its answer. */
+  timeoutMs: number;
+  endedAt: number | undefined;
+}
+
+/** One change of state. */
+export interface IntentChange {
+  seq: number;
+  at: number;
+  from: IntentState | undefined;
+  to: IntentState;
+  by: Evidence;
+  /** What was seen, in words and ids. */
+  data: Readonly<Record<string, unknown>>;
+}
+
+interface IntentRow {
+  id: string;
+  account: string;
+  kind: IntentKind;
+  operation: string;
+  params: string;
+  fingerprint: string;
+  why: string;
+  run_key: string | null;
+  state: IntentState;
+  order_ids: string;
+  known: string;
+  filled: string;
+  absent: string | null;
+  created_at: number;
+  sent_at: number | null;
+  timeout_ms: number;
+  ended_at: number | null;
+}
+
+function intentOf(row: IntentRow): Intent {
+  return {
+    id: row.id,
+    account: row.account,
+    kind: row.kind,
+    operation: row.operation,
+    params: JSON.parse(row.params),
+    fingerprint: row.fingerprint,
+    why: JSON.parse(row.why),
+    state: row.state,
+    orderIds: JSON.parse(row.order_ids),
+    known: JSON.parse(row.known),
+    filled: row.filled,
+    absent: row.absent === null ? undefined : JSON.parse(row.absent),
+    createdAt: row.created_at,
+    sentAt: row.sent_at ?? undefined,
+    timeoutMs: row.timeout_ms,
+    endedAt: row.ended_at ?? undefined,
+  };
+}
+
+/** Records a new intent in the state `planned`. */
+export async function insertIntent(
+  store: Store,
+  intent: Pick<
+    Intent,
+    "id" | "account" | "kind" | "operation" | "params" | "fingerprint" | "why" | "createdAt" | "timeoutMs"
+  >,
+): Promise<void> {
+  await store.transaction(async () => {
+    await store.run(
+      `insert into intent (id, account, kind, operation, params, fingerprint, why, run_key, state, created_at,
+        timeout_ms) values (?, ?, ?, ?, ?, ?, ?, ?, 'planned', ?, ?)`,
+      intent.id,
+      intent.account,
+      intent.kind,
+      intent.operation,
+      JSON.stringify(intent.params),
+      intent.fingerprint,
+      JSON.stringify(intent.why),
+      intent.why.runKey,
+      intent.createdAt,
+      intent.timeoutMs,
+    );
+    await insertChange(store, intent.id, {
+      seq: 1,
+      at: intent.createdAt,
+      from: undefined,
+      to: "planned",
+      by: "desk",
+      data: {},
+    });
+  });
+}
+
+async function insertChange(store: Store, id: string, change: IntentChange): Promise<void> {
+  const { seq, at, from, to, by, data } = change;
+  await store.run(
+    "insert into intent_change (intent, seq, at, from_state, to_state, evidence, data) values (?, ?, ?, ?, ?, ?, ?)",
+    id,
+    seq,
+    at,
+    from,
+    to,
+    by,
+    JSON.stringify(data),
+  );
+}
+
+/** A change of an intent's state, with what the evidence shows. */
+export interface Move {
+  to: IntentState;
+  by: Evidence;
+  at: number;
+  data?: Readonly<Record<string, unknown>>;
+  /** Orders of the broker that belong to the intent. @default unchanged */
+  orderIds?: readonly string[];
+  /** @default unchanged */
+  filled?: string;
+  /** Orders in the lists just before it is sent. @default unchanged */
+  known?: readonly string[];
+  sentAt?: number;
+}
+
+/**
+ * Moves an intent to another state, in one transaction with the row that says why.
+ *
+ * @returns The intent as it is then.
+ * @throws {TypeError} If the table of states does not have this change.
+ */
+export async function moveIntent(store: Store, id: string, move: Move): Promise<Intent> {
+  const { to, by, at, data = {} } = move;
+  return await store.transaction(async () => {
+    const intent = await findIntent(store, id);
+    if (intent === undefined) throw new TypeError(`Cannot find the intent "${id}" in the store`);
+    if (!mayChange(intent.state, to, by)) {
+      throw new TypeError(
+        `Cannot move the intent "${id}" from "${intent.state}" to "${to}" by "${by}": the table of states does not allow it`,
+      );
+    }
+    const { orderIds = intent.orderIds, filled = intent.filled, known = intent.known } = move;
+    await store.run(
+      `update intent set state = ?, order_ids = ?, filled = ?, known = ?, sent_at = ?, ended_at = ? where id = ?`,
+      to,
+      JSON.stringify(orderIds),
+      filled,
+      JSON.stringify(known),
+      move.sentAt ?? intent.sentAt,
+      isFinal(to) ? at : undefined,
+      id,
+    );
+    const last = await store.get<{ seq: number }>(
+      "select max(seq) as seq from intent_change where intent = ?",
+      id,
+    );
+    await insertChange(store, id, { seq: (last?.seq ?? 0) + 1, at, from: intent.state, to, by, data });
+    return (await findIntent(store, id))!; // it was just updated
+  });
+}
+
+/** Records orders, a filled quantity or looks that do not change the state. */
+export async function noteIntent(
+  store: Store,
+  id: string,
+  note: { orderIds?: readonly string[]; filled?: string; absent?: AbsentLooks },
+): Promise<void> {
+  const { orderIds, filled, absent } = note;
+  await store.run(
+    `update intent set order_ids = coalesce(?, order_ids), filled = coalesce(?, filled), absent = coalesce(?, absent)
+      where id = ?`,
+    orderIds && JSON.stringify(orderIds),
+    filled,
+    absent && JSON.stringify(absent),
+    id,
+  );
+}
+
+/** Finds an intent. */
+export async function findIntent(store: Store, id: string): Promise<Intent | undefined> {
+  const row = await store.get<IntentRow>("select * from intent where id = ?", id);
+  return row && intentOf(row);
+}
+
+/** Returns the intents whose ids begin with a text, at most two: enough to see that it is ambiguous. */
+export async function intentsLike(store: Store, start: string): Promise<Intent[]> {
+  const rows = await store.all<IntentRow>(
+    "select * from intent where substr(id, 1, ?) = ? order by created_at limit 2",
+    start.length,
+    start,
+  );
+  return rows.map(intentOf);
+}
+
+const placeholders = (values: readonly unknown[]) => values.map(() => "?").join(", ");
+const finals = allStates.filter(isFinal);
+
+/** Returns the intents of an account that are not final, oldest first. */
+export async function openIntents(store: Store, account: string): Promise<Intent[]> {
+  const rows = await store.all<IntentRow>(
+    "select * from intent where account = ? and ended_at is null order by created_at, id",
+    account,
+  );
+  return rows.map(intentOf);
+}
+
+/** Returns an account's newest intents, newest first. */
+export async function recentIntents(
+  store: Store,
+  account: string,
+  { since = 0, limit }: { since?: number; limit: number },
+): Promise<Intent[]> {
+  const rows = await store.all<IntentRow>(
+    "select * from intent where account = ? and created_at >= ? order by created_at desc, id desc limit ?",
+    account,
+    since,
+    limit,
+  );
+  return rows.map(intentOf);
+}
+
+/** Returns the intents of a run, oldest first. */
+export async function intentsOfRun(store: Store, runKey: string): Promise<Intent[]> {
+  const rows = await store.all<IntentRow>(
+    "select * from intent where run_key = ? order by created_at, id",
+    runKey,
+  );
+  return rows.map(intentOf);
+}
+
+/** Returns an unresolved intent that asks for the same as another one would. */
+export async function unresolvedLike(
+  store: Store,
+  account: string,
+  fingerprint: string,
+): Promise<Intent | undefined> {
+  const row = await store.get<IntentRow>(
+    `select * from intent where account = ? and fingerprint = ? and state in (${
+      placeholders(unresolvedStates)
+    })
+      order by created_at limit 1`,
+    account,
+    fingerprint,
+    ...unresolvedStates,
+  );
+  return row && intentOf(row);
+}
+
+/** The intent that placed an order. */
+export interface Owner {
+  intent: string;
+  /** When it was sent, Unix milliseconds. */
+  sentAt: number;
+}
+
+/** Returns the orders that intents of an account have placed since an instant, by their ids. */
+export async function ownedOrders(store: Store, account: string, since: number): Promise<Map<string, Owner>> {
+  const rows = await store.all<{ id: string; order_ids: string; sent_at: number }>(
+    `select id, order_ids, sent_at from intent where account = ? and created_at >= ? and kind = 'place'
+      and order_ids <> '[]' and sent_at is not null order by created_at`,
+    account,
+    since,
+  );
+  return new Map(
+    rows.flatMap(({ id, order_ids, sent_at: sentAt }) =>
+      (JSON.parse(order_ids) as string[]).map((orderId) => [orderId, { intent: id, sentAt }])
+    ),
+  );
+}
+
+/** Returns how an intent came to its state, oldest first. */
+export async function changesOf(store: Store, id: string): Promise<IntentChange[]> {
+  const rows = await store.all<
+    {
+      seq: number;
+      at: number;
+      from_state: IntentState | null;
+      to_state: IntentState;
+      evidence: Evidence;
+      data: string;
+    }
+  >(
+    "select seq, at, from_state, to_state, evidence, data from intent_change where intent = ? order by seq",
+    id,
+  );
+  return rows.map(({ from_state: from, to_state: to, evidence: by, data, ...row }) => ({
+    ...row,
+    from: from ?? undefined,
+    to,
+    by,
+    data: JSON.parse(data),
+  }));
+}
+
+/** Why nothing may be sent. */
+export interface HaltRow {
+  account: string;
+  why: string;
+  by: string;
+  at: number;
+}
+
+/** Stops every write of an account until {@linkcode clearHalt}. A second halt keeps the first reason. */
+export async function setHalt(store: Store, halt: HaltRow): Promise<void> {
+  await store.run(
+    'insert into halt (account, why, "by", at) values (?, ?, ?, ?) on conflict (account) do nothing',
+    halt.account,
+    halt.why,
+    halt.by,
+    halt.at,
+  );
+}
+
+/** Returns the halt of an account, if there is one. */
+export async function findHalt(store: Store, account: string): Promise<HaltRow | undefined> {
+  return await store.get('select account, why, "by", at from halt where account = ?', account);
+}
+
+/** Removes the halt of an account. Returns whether there was one. */
+export async function clearHalt(store: Store, account: string): Promise<boolean> {
+  return await store.run("delete from halt where account = ?", account) > 0;
+}
+
+/** Removes intents that ended before an instant, at most `limit`. Returns how many. */
+export async function pruneIntents(store: Store, before: number, limit: number): Promise<number> {
+  const old = `select id from intent where ended_at < ? and state in (${placeholders(finals)})
+    order by ended_at limit ?`;
+  return await store.transaction(async () => {
+    await store.run(`delete from intent_change where intent in (${old})`, before, ...finals, limit);
+    return await store.run(`delete from intent where id in (${old})`, before, ...finals, limit);
+  });
+}

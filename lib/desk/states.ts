@@ -1,0 +1,102 @@
+/**
+ * Defines the states of an intent, and which evidence moves it from one state to another. The checks of the store, the
+ * diagram in the documentation and the tests derive from this table.
+ *
+ * @module
+ */
+
+/** What proves a change of state. */
+export type Evidence =
+  /** The desk itself: it is about to send, it gave up waiting, or it found that nothing was sent. */
+  | "desk"
+  /** The broker's answer to the call, also one that arrived after the call was given up. */
+  | "answer"
+  /** Rows of the broker's lists. */
+  | "list"
+  /** A person. */
+  | "person";
+
+/** Every state, in the order in which an intent passes through them. */
+export const allStates = [
+  "planned",
+  "approved",
+  "sent",
+  "acknowledged",
+  "working",
+  "part-filled",
+  "filled",
+  "cancelled",
+  "rejected",
+  "expired",
+  "unknown",
+  "ambiguous",
+  "abandoned",
+] as const;
+/** State of an intent. */
+export type IntentState = (typeof allStates)[number];
+
+/** A change of state that may happen. */
+interface Change {
+  readonly to: IntentState;
+  readonly by: readonly Evidence[];
+}
+
+const change = (to: IntentState, ...by: Evidence[]): Change => ({ to, by });
+
+/** States in which the broker has the order: they may follow each other in any order that the lists show. */
+const atBroker = ["acknowledged", "working", "part-filled"] as const;
+/** States that the broker's lists can end an order in. */
+const brokerEnds = ["filled", "cancelled", "rejected", "expired"] as const;
+
+const shownByLists = (except?: IntentState): Change[] =>
+  [...atBroker, ...brokerEnds].filter((to) => to !== except).map((to) => change(to, "list"));
+
+/** Every state of an intent, and the changes that may follow it. A state without changes is final. */
+export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
+  /** Recorded; nothing was sent. */
+  planned: [change("approved", "desk", "person"), change("abandoned", "desk", "person")],
+  /** Every guard rail and, if needed, a person allowed it; nothing was sent. */
+  approved: [change("sent", "desk"), change("abandoned", "desk", "person")],
+  /** Committed to the store just before the first byte leaves. Bytes may have left. */
+  sent: [
+    change("acknowledged", "answer"),
+    change("rejected", "answer"),
+    // The answer, or the process that was about to send, proves that the broker never got the request.
+    change("abandoned", "answer", "desk"),
+    change("unknown", "desk", "answer"),
+  ],
+  /** The broker named the order. */
+  acknowledged: [...shownByLists("acknowledged"), change("abandoned", "person")],
+  /** The order is in the market. */
+  working: [...shownByLists("working")],
+  "part-filled": [...shownByLists("part-filled")],
+  filled: [],
+  cancelled: [],
+  rejected: [],
+  expired: [],
+  /** Bytes may have left, and no answer says whether the broker executed the request. */
+  unknown: [
+    change("acknowledged", "answer", "list", "person"),
+    ...shownByLists("acknowledged"),
+    change("rejected", "answer"),
+    change("abandoned", "list", "person"),
+    change("ambiguous", "list"),
+  ],
+  /** More than one set of orders could be this one. Only a person may decide. */
+  ambiguous: [change("acknowledged", "answer", "person"), change("abandoned", "person")],
+  /** Nothing of it is, or ever was, at the broker. */
+  abandoned: [],
+};
+
+/** States in which the outcome of a sent request is unknown. They block an intent with the same fingerprint. */
+export const unresolvedStates: readonly IntentState[] = ["sent", "unknown", "ambiguous"];
+
+/** Returns whether a state never changes again. */
+export function isFinal(state: IntentState): boolean {
+  return intentStates[state].length === 0;
+}
+
+/** Returns whether evidence may move an intent from one state to another. */
+export function mayChange(from: IntentState, to: IntentState, by: Evidence): boolean {
+  return intentStates[from].some((each) => each.to === to && each.by.includes(by));
+}

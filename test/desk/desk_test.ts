@@ -1,0 +1,227 @@
+/** Tests of the order desk: what it records, how it resolves lost answers, and what it never does. */
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { BrokerError, OutcomeUnknownError, RejectedError } from "../../lib/errors.ts";
+import { setHalt } from "../../lib/desk/queries.ts";
+import { findOperation } from "../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../lib/operations/operation.ts";
+import { ORDER, TENCENT } from "../conformance/house.ts";
+import { ACCOUNT, deskTest } from "./support.ts";
+
+const operationOf = (name: string): AnyOperation => findOperation(name)!; // the catalogue has it
+
+/** A second order, with another fingerprint. */
+const OTHER = { ...ORDER, price: "551.00" } as const;
+
+deskTest(
+  "an order is recorded before it is sent, acknowledged by its answer, and followed to its end",
+  async (house) => {
+    const { trader, client, intents, history, pass } = house;
+    const [quote] = await client.quotes.latest({ securities: [TENCENT] });
+    const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
+    const { orderId } = await trader.orders.place({ ...ORDER, price, orderType: "enhanced-limit" });
+    await pass(60_000);
+    const [intent, ...rest] = await intents();
+    assertEquals([intent!.state, intent!.orderIds, intent!.filled, rest], ["filled", [orderId], "100", []]);
+    assertEquals(await history(intent!.id), [
+      "planned>approved by desk",
+      "approved>sent by desk",
+      "sent>acknowledged by answer",
+      "acknowledged>filled by list",
+    ]);
+  },
+);
+
+deskTest("a lost answer is found in the broker's lists, and the call returns the order", async (house) => {
+  const { trader, simulator: { faults }, last, history, orderIds } = house;
+  const before = await orderIds();
+  faults.arm({ kind: "lost-answer", operation: "orders.place" });
+  const { orderId } = await trader.orders.place(ORDER);
+  assertEquals(faults.struck("lost-answer"), 1);
+  assertEquals((await orderIds()).filter((id) => !before.includes(id)), [orderId]);
+  const { id, state, orderIds: found } = await last();
+  assertEquals([state, found], ["working", [orderId]]);
+  assertEquals((await history(id)).slice(2), [
+    "sent>unknown by desk",
+    "unknown>acknowledged by list",
+    "acknowledged>working by list",
+  ]);
+});
+
+deskTest(
+  "a lost request stays unknown until the lists also show a later order; only then it is proven not sent",
+  async (house) => {
+    const { trader, desk, simulator: { faults }, intents, last, pass, history, orderIds } = house;
+    const before = (await orderIds()).length;
+    faults.arm({ kind: "lost-request", operation: "orders.place" });
+    await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError, "hsgate orders show");
+    const lost = await last();
+    assertEquals(lost.state, "unknown");
+    // No look, and no time, proves it without a later order.
+    await pass(30 * 60_000, 6);
+    assertEquals((await last()).state, "unknown");
+    const { unresolved } = await desk.reconcile();
+    assertEquals(unresolved.map(({ intent }) => intent.id), [lost.id]);
+    // Until it is resolved, the same order is rejected before anything is sent; another order is not.
+    const again = await assertRejects(() => trader.orders.place({ ...ORDER, price: "550" }), BrokerError);
+    assertEquals(again.code, "unresolved-intent");
+    await trader.orders.place(OTHER);
+    await pass(60_000);
+    const state = (await intents()).find(({ id }) => id === lost.id)!.state;
+    const told = house.way === "memory" ? "unknown" : "abandoned"; // the endpoint in memory sends no time
+    assertEquals([state, (await history(lost.id)).at(-1)], [
+      told,
+      told === "unknown" ? "sent>unknown by desk" : "unknown>abandoned by list",
+    ]);
+    assertEquals((await orderIds()).length, before + 1);
+    if (told === "abandoned") await trader.orders.place(ORDER); // now it may be sent
+  },
+);
+
+deskTest(
+  "two orders with the same terms after a lost answer are ambiguous, and only a person decides",
+  async (house) => {
+    const { trader, client, desk, simulator: { faults }, last, pass, orderIds } = house;
+    const before = await orderIds();
+    faults.arm({ kind: "lost-answer", operation: "orders.place", skip: 1 });
+    // Made by hand in the broker's app, after the desk has read the lists and before it sends.
+    const beforeWrite = async () => void await client.orders.place(ORDER);
+    await assertRejects(() => trader.orders.place(ORDER, { beforeWrite }), OutcomeUnknownError);
+    await pass(60_000);
+    const { id, state } = await last();
+    assertEquals((await orderIds()).length, before.length + 2);
+    assertEquals(state, "ambiguous");
+    await pass(60 * 60_000, 4);
+    assertEquals((await last()).state, "ambiguous");
+    const [mine = ""] = (await orderIds()).filter((each) => !before.includes(each));
+    await desk.decide(id, { wasSent: true, orderIds: [mine] }, "ann");
+    assertEquals([(await last()).state, (await last()).orderIds], ["acknowledged", [mine]]);
+  },
+);
+
+deskTest(
+  "the parts of an order that the broker splits belong to one intent, with and without an answer",
+  async (house) => {
+    const { trader, simulator: { faults }, intents, pass } = house;
+    const large = { ...ORDER, quantity: "800000", price: "1.00" } as const;
+    await trader.orders.place(large);
+    await pass(10_000);
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    await trader.orders.place({ ...large, price: "1.01" });
+    await pass(10_000);
+    const [second, first] = await intents();
+    assertEquals([first!.orderIds.length, second!.orderIds.length], [3, 3]);
+    assertEquals(new Set([...first!.orderIds, ...second!.orderIds]).size, 6);
+    assertEquals([first!.state, second!.state], ["working", "working"]);
+  },
+);
+
+deskTest("cancellations and amendments with lost answers are resolved by the lists", async (house) => {
+  const { trader, simulator: { faults }, intents, pass } = house;
+  const { orderId } = await trader.orders.place(ORDER);
+  faults.arm({ kind: "lost-answer", operation: "orders.amend" });
+  const amended = await trader.orders.amend({
+    market: "hk",
+    symbol: "00700.HK",
+    orderId,
+    quantity: "200",
+    price: "549.00",
+  });
+  faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
+  await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId: amended.orderId });
+  await pass(10_000);
+  assertEquals((await intents()).map(({ kind, state }) => `${kind} ${state}`), [
+    "cancel cancelled",
+    "amend cancelled",
+    "place cancelled",
+  ]);
+  assertEquals(faults.counts["lost-answer"], 2);
+});
+
+deskTest(
+  "a rejected order ends rejected, and an order that could not be sent ends abandoned",
+  async (house) => {
+    const { trader, intents, history } = house;
+    await assertRejects(
+      () => trader.orders.place({ ...ORDER, price: "550.01" }),
+      RejectedError,
+      "price step",
+    );
+    const [rejected] = await intents();
+    assertEquals([rejected!.state, (await history(rejected!.id)).at(-1)], [
+      "rejected",
+      "sent>rejected by answer",
+    ]);
+    const desk = house.open({
+      guard() {
+        throw new BrokerError("Cannot place: too large", { code: "guard" });
+      },
+    });
+    await assertRejects(() => desk.client().orders.place(OTHER), BrokerError, "too large");
+    const [refused] = await intents();
+    assertEquals([refused!.state, refused!.sentAt, (await history(refused!.id)).at(-1)], [
+      "abandoned",
+      undefined,
+      "planned>abandoned by desk",
+    ]);
+  },
+);
+
+deskTest("a halt stops every order write, whoever wants it, before anything is sent", async (house) => {
+  const { trader, store, count, machine, open } = house;
+  const sent = count("orders.place");
+  await setHalt(store, { account: ACCOUNT, why: "lunch", by: "ann", at: machine.now() });
+  const error = await assertRejects(() => trader.orders.place(ORDER), BrokerError);
+  assertEquals(error.code, "halted");
+  assertStringIncludes(error.message, "lunch (by ann)");
+  await assertRejects(
+    () => trader.transport.call(operationOf("orders.place"), ORDER, {}),
+    BrokerError,
+    "halted",
+  );
+  const byFile = open({ account: "other", haltedByFile: () => "the file hsgate.halt" });
+  await assertRejects(() => byFile.client().orders.place(ORDER), BrokerError, "hsgate.halt");
+  assertEquals(sent(), 0);
+});
+
+deskTest("orders made elsewhere are shown as foreign and never touched", async (house) => {
+  const { trader, client, desk, intents } = house;
+  const { orderId: mine } = await trader.orders.place(ORDER);
+  const { orderId: foreign } = await client.orders.place(OTHER);
+  const { foreign: seen } = await desk.reconcile({ markets: ["hk"] });
+  const ids = seen.map(({ orderId }) => orderId);
+  assertEquals([ids.includes(foreign), ids.includes(mine)], [true, false]);
+  assertEquals((await intents()).length, 1);
+});
+
+deskTest(
+  "an intent of a process that ended in the middle is given up if it was not sent, and looked for if it was",
+  async (house) => {
+    const { open, store, simulator: { faults }, intents, clock, client, pass } = house;
+    // A process that ends right after it committed "sent": the desk object never learns of the answer.
+    const dead = open();
+    const stopped = new AbortController();
+    const neverSent = new Promise<never>(() => {});
+    void dead.client().orders.place(ORDER, { beforeWrite: () => neverSent }).catch(() => {});
+    while ((await intents())[0]?.state !== "approved") await new Promise((resolve) => setTimeout(resolve, 5));
+    clock.advance(11 * 60_000);
+    await open().reconcile();
+    assertEquals((await intents())[0]!.state, "abandoned");
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    const cut = open({ resolveMs: 0 });
+    await assertRejects(() => cut.client().orders.place(OTHER), OutcomeUnknownError);
+    assertEquals((await intents())[0]!.state, "unknown");
+    await pass(60_000);
+    assertEquals((await intents())[0]!.state, "working");
+    stopped.abort();
+    await client.orders.cancelAll({ market: "hk" }).catch(() => {});
+    assertEquals(await store.get("select 1 as one"), { one: 1 });
+  },
+);
+
+deskTest(
+  "raw calls of order writes are rejected: the desk could not read their terms",
+  async ({ trader }) => {
+    const error = await assertRejects(() => trader.raw("trade", "TradeEntrust", {}), BrokerError);
+    assertEquals(error.code, "raw-order");
+  },
+);
