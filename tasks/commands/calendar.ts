@@ -59,14 +59,14 @@ export const calendarSet = command({
   args: [3, 6],
   details: `Hours are in the exchange's time; "open" means the usual full day. The override
 applies to every command on this machine. A running scheduler uses it within seconds,
-for slots that are still to come. The override is kept in hsgate.calendars.json, or in
-the file that the setting "calendars" or HSGATE_CALENDARS names.
+for slots that are still to come. hsgate keeps the override in
+hsgate.calendars.json, or in the file that the setting "calendars" or HSGATE_CALENDARS names.
 
 An override for Hong Kong or the mainland applies to Stock Connect too. Set Shanghai
 and Shenzhen one by one. hsgate treats shorter hours as an unannounced early close,
 for example because of weather: Stock Connect is then open during those hours at most,
-in both directions. With --half-day they are an announced half-day, and northbound
-orders continue through the afternoon.`,
+in both directions. With --half-day the hours are those of an announced
+half-day, and northbound orders continue through the afternoon.`,
   flags: setFlags,
   without: unconnected,
   exits: [],
@@ -111,10 +111,11 @@ export const calendarUpdate = command({
   details: `FILE is JSON in the form of lib/calendars/data/XHKG.json: one market with its version,
 coverage, hours, closed days, half-days and sources. The command rejects the file
 unless its days and hours are valid, its version is newer, it covers at least the same
-range, it changes no past day, and it changes no more other days than --max-changes.
+range, it changes no past day, and it changes at most
+--max-changes other days.
 
-The calendar is kept in the same file as your overrides, together with the previous
-one. If a newer toolkit contains a newer calendar, that one is used instead.`,
+hsgate keeps the calendar in the same file as your overrides, together with the previous
+calendar. If a later version of hsgate contains a newer calendar, hsgate uses that calendar.`,
   flags: updateFlags,
   without: unconnected,
   exits: [],

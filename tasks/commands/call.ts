@@ -28,11 +28,11 @@ call rejects passwords on the command line, because the process list shows them;
 "account.login" without parameters uses the password of the settings.
 
 On a terminal, rows are printed as a table. In a narrow terminal the table omits
-columns and says which; it never cuts order numbers and listing codes. --columns
+some columns and names them. It never cuts order numbers and listing codes. --columns
 accepts any member of the answer, and inner members by their path: symbol,fees.total.
 
-Before a call that changes the account, a terminal shows the request and asks; a script
-is not asked. Nothing is ever sent twice.`,
+Before a call that changes the account, the command shows the request and asks you, but
+only on a terminal. It never sends a write twice.`,
   flags,
   calendars: false,
   exits: [3, 4, 5, 6],

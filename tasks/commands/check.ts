@@ -32,10 +32,9 @@ some days, such as half-days, check warns about them.
 For each recipe the command lists everything that the recipe asks for: programs,
 TypeScript, writes at the broker, hosts, environment variables, files, folders, other
 recipes and the trade login. No code of a recipe runs before you trust it ("hsgate
-trust"), so custom steps are checked only after that, or with --run. If hsgate.yaml or
-hsgate.calendars.json is not trusted, check lists what it sets and does not use it. A
-damaged calendar file is an error, and the recipes are checked with the built-in
-calendars.`,
+trust"), so check examines custom steps only after that, or with --run. If hsgate.yaml or
+hsgate.calendars.json is not trusted, check lists what it sets and does not use it. If a calendar file is damaged, check reports an error and uses the
+built-in calendars.`,
   flags,
   without: unconnected,
   calendars: "itself",

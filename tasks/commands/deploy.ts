@@ -47,10 +47,12 @@ export const deploy = command({
   details: `The target system starts each recipe at every time that could be right in the exchange's
 time zone. The recipe then checks its slots: holidays, half-days, the first session of
 a month. A slot has one key, so it runs once even if several of these systems and
-"schedule" use one store. The command installs nothing; it prints what is left to do.
+"schedule" use one store. The command installs nothing; it
+prints the remaining steps.
 Without --out, a crontab goes to stdout.
 
-Recipes that trade need a durable store: deploy rejects one in /tmp or in memory. If
+Recipes that trade need a durable store: deploy rejects a store in /tmp or in
+memory. If
 such a recipe starts late, it does nothing, and no timer catches up its slot. No file
 contains a secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/deno and
 --store /data/hsgate.db.

@@ -40,17 +40,18 @@ export const exportDayBook = command({
   summary: "export fills, orders, fund journal and fees of trading days, with checks",
   usage: "",
   args: [0, 0],
-  details: `Files appear whole or not at all. If its checks find differences, the command lists them
+  details:
+    `The folder of a day appears complete or not at all. If its checks find differences, the command lists them
 and ends with exit code 7. The next export keeps final days as they are. It reads
 days with differences and provisional days again.
 
-If the export misses a row of an earlier export, or finds smaller amounts, it keeps the
-earlier files and writes the new ones beside them, as 2025-08-15.disputed-1. It names
-each missing row. If the broker rejects the request for a list, the export names the
+If the export misses a row of an earlier export, or finds smaller amounts, it
+keeps the earlier files and names each missing row. It writes the new files to another
+folder, such as 2025-08-15.disputed-1. If the broker rejects the request for a list, the export names the
 list, and the day stays provisional. For an
 account without futures use --accounts securities.
 
-A folder belongs to one account; the export rejects another one. Memory use grows by
+A folder belongs to one account; the export rejects another account. Memory use grows by
 about 8 bytes for each row of a day: a day of a million fills needs less than 200 MB.`,
   flags,
   exits: [3, 4, 6, 7],

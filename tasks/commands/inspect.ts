@@ -31,8 +31,9 @@ export const inspect = command({
   details: `FILE contains one direction of a TCP stream, as raw bytes, hex or Base64; without FILE,
 or with "-", the command reads stdin. It prints one JSON line per frame: its position,
 the header, "signature" (ok, bad, none, unchecked), envelope and payload in the
-broker's spelling. Bytes that it cannot read get a line with "error" and "reason"; it
-then continues at the next frame. It hides the session token of a request and prints
+broker's spelling. For
+bytes that it cannot read, it prints a line with "error" and "reason", and continues at
+the next frame. It hides the session token of a request and prints
 the payload in full. Without --aes-key it uses the session key of the first answer.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],

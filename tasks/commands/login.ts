@@ -10,7 +10,7 @@ export type LoginInput = Input<typeof flags>;
 /** Logs in for trading. */
 export const login = command({
   name: "login",
-  summary: "make the trade login, or end it",
+  summary: "log in for trading, or log out",
   usage: "",
   args: [0, 0],
   details: `The password and its key come from HSGATE_TRADE_PASSWORD and

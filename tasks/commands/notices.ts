@@ -20,13 +20,13 @@ export const notices = command({
   summary: "list unsent notices, and send them again",
   usage: "[KEY]",
   args: [0, 1],
-  details: `A run stores its notices, and hsgate sends them to their channels. If a channel fails,
-hsgate tries it up to 12 times, first after 30 seconds, later after an hour at most;
-then it gives the notice up. The command lists the notices that wait, failed or were
+  details: `A run stores its notices, and hsgate sends them to their channels. If a channel
+fails, hsgate tries again, up to 12 tries in all: the first wait is 30 seconds, the
+longest an hour. Then hsgate gives up the notice. The command lists the notices that wait, failed or were
 given up, with the reason. With KEY it lists only the notices of one run. ${keyText}
 
---send tries all of them once, even if they were given up. --dismiss is for notices
-that nobody needs any more; the run keeps a record of it.`,
+--send tries each of these notices once, even if hsgate has given it up. --dismiss removes
+notices that nobody needs any more; the run's events record this.`,
   flags,
   exits: [[1, "with --send: a notice was not sent; or the command failed"]],
   examples: ["notices", "notices --failed --json", "notices --send"],

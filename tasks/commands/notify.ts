@@ -16,8 +16,8 @@ export const notify = command({
   usage: "--test RECIPE",
   args: [1, 1],
   details: `RECIPE is a file, or the name of a recipe in the recipe folder. Each channel under
-"notify" gets one message that says it is a test, with the addresses and secrets of the
-recipe. If one channel fails, the others are still tried. The command runs no step of
+"notify" gets one message that is marked as a test. The command uses the addresses and
+secrets of the recipe. If one channel fails, the others are still tried. The command runs no step of
 the recipe and uses no store. A custom step gets outcome.state "test".`,
   flags,
   exits: [[1, "a channel did not accept the test message, or the command failed"]],

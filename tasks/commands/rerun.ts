@@ -22,10 +22,10 @@ export const rerun = command({
 keeps the outputs of the other steps. A successful run restarts from the first step. The
 run uses its own slot and session, and the recipe as it is now.
 
-rerun rejects a run that writes, because a write is never repeated. A run in progress is
-left alone, unless its process has died; rerun then continues it.
+rerun rejects a run that writes, because a write is never repeated. rerun does not change a run in
+progress. If the process of this run has died, rerun continues the run.
 
-The command runs it itself, unless --queue leaves it to a scheduler. After Ctrl-C a
+The command runs the steps itself, except with --queue, which leaves them to a scheduler. After Ctrl-C a
 scheduled run becomes due again and the next scheduler continues it. A manual run stays
 cancelled until you rerun it.`,
   flags,

@@ -23,8 +23,8 @@ person, because hsgate cannot know whether the order reached the broker. "runs s
 lists what to check. Until you record the outcome, no other recipe may write on the
 account.
 
-"ok": the write took effect. "failed": it did not. "unknown": writes on the account stay
-blocked; the check is recorded. The run itself is never repeated.`,
+"ok": the write took effect. "failed": the write did not take effect. "unknown": the store
+records your check, and writes on the account stay blocked. hsgate never repeats the run.`,
   flags,
   without: unconnected,
   exits: [],

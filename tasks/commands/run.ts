@@ -44,29 +44,29 @@ export const run = command({
   details: `hsgate checks the whole recipe before its first step runs. RECIPE is a file, or the name
 of a recipe or of its file under recipes/.
 
+A slot is one time of a recipe's schedule.
 With a store (--store, HSGATE_STORE or the setting "store") the run gets the key of
 the latest slot of its schedules. So the slot runs once, whether you, the scheduler or a
-crontab line starts it. --manual, or a recipe without a schedule, makes a manual run
-with a key of its own. A recipe that writes needs a store.
+crontab line starts it. --manual, or a recipe without a schedule, makes a manual run with a separate key. A recipe that writes needs a store.
 
---if-new is for crontabs and timers, which check more often than there are slots: a
-second start then exits 0.
+--if-new is for crontabs and timers, which start a recipe more often than it has slots:
+if the slot was already started, the command exits 0.
 
 hsgate makes a manual run for now, instead of running the latest slot, if all of this
 is true: nobody has started the slot, its day is over, and the recipe reads data that
-the broker reports only for the present. With --if-new or --force-deadline it never
-makes that manual run.
+the broker reports only for the present. With --if-new or --force-deadline, hsgate never makes this manual run.
 
 --force-deadline ignores the recipe's "deadline". The recipe's "misfire" setting decides
-whether a late slot still runs. --manual ignores it. No flag overrides the window of a
+whether a late slot still runs. --manual ignores "misfire". No flag overrides the window of a
 recipe that writes. Such a recipe also rejects --now, except with --dry-run or "connect:
 simulator".
 
-For a recipe that writes, --dry-run runs the steps that read, shows the writes of the
-others, and writes nothing: nothing at the broker, no file, no row of the store.
+For a recipe that writes, --dry-run runs the steps that read and shows the writes that the
+other steps would make. It changes nothing at the broker, writes no file and no row of the
+store.
 
 A recipe with "connect: simulator" starts its own simulated broker in this process.
-Nothing reaches a real broker, and flags that name one are rejected.`,
+Nothing reaches a real broker, and hsgate rejects flags that name a real broker.`,
   flags,
   exits: [
     [0, "the run succeeded or its slot is skipped; with --if-new also: it was already started"],

@@ -2,13 +2,26 @@
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
 import { columns, keyText, store } from "../terminal/flags.ts";
 
+/** States of runs, as `--state` accepts them. */
+export const runStates = [
+  "due",
+  "running",
+  "waiting_approval",
+  "waiting_recovery",
+  "ok",
+  "failed",
+  "cancelled",
+  "skipped",
+  "unknown",
+] as const;
+
 const listFlags = {
   store,
   limit: { type: "string", value: "N", text: "how many runs, 1 to 10000 (20)" },
   state: {
     type: "string",
-    value: "STATE",
-    text: 'only runs in this state: "ok", "failed", "skipped", "due", "running", …',
+    value: "LIST",
+    text: `only runs in these states, separated by commas: ${runStates.join(", ")}`,
   },
   columns,
 } as const satisfies Flags;
@@ -21,8 +34,8 @@ export const runs = command({
   summary: "list the runs of the store, newest first",
   usage: "[RECIPE]",
   args: [0, 1],
-  details: `Times are UTC. Skipped slots are listed with the reason. In a narrow terminal the table
-omits columns and says which; it never cuts keys. --columns also accepts recipe,
+  details:
+    `Times are UTC. Skipped slots are listed with the reason. In a narrow terminal the table omits some columns and names them. It never cuts keys. --columns also accepts recipe,
 schedule, day, class, due, finished, attempt and trace.`,
   flags: listFlags,
   without: unconnected,

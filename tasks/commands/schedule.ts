@@ -18,19 +18,20 @@ export const schedule = command({
   summary: "run the recipes of a folder on their schedules, until you stop it",
   usage: "[DIR | FILE | NAME …]",
   args: [0, 1000],
-  details: `Every slot of every recipe in the folder (recipes), or of the files, gets a row in the
-store: it ran, or it was skipped with a reason. Several schedulers may share a store;
+  details: `A slot is one time of a recipe's schedule. For every slot of every recipe in the folder
+(recipes), or of the files, the store gets a row: the slot ran, or was skipped with a
+reason. Several schedulers may share a store;
 each slot runs once. A new schedule gets no slots from before it was loaded. The scheduler
-loads edited recipes within seconds. If one of them has a mistake, it keeps the old
-versions of all recipes.
+loads edited recipes within seconds. If an edited recipe has a mistake, the scheduler
+keeps the old versions of all recipes.
 
-At Ctrl-C or SIGTERM no new step starts. Reads are interrupted and become due again.
+At Ctrl-C or SIGTERM no new step starts. hsgate interrupts reads, and their runs
+become due again.
 Writes get up to 25 seconds to finish.
 
 Log lines go to stdout: readable lines on a terminal, JSON objects elsewhere. With
-OTEL_DENO=true, traces and metrics go to OTEL_EXPORTER_OTLP_ENDPOINT. The setting
-pingUrl names a dead-man service; the scheduler calls it every minute. The member
-"ping" of a recipe names such a service for the runs of that recipe.`,
+OTEL_DENO=true, traces and metrics go to OTEL_EXPORTER_OTLP_ENDPOINT. The setting pingUrl names a service that the scheduler calls every minute; the service warns
+you if the calls stop. The member "ping" of a recipe names such a service for its runs.`,
   flags,
   exits: [
     [1, "with --once: a run failed; or the command failed"],

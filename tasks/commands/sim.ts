@@ -62,8 +62,8 @@ file; other commands use the file with --config:
    "platformPublicKey":"…Base64 of the SPKI…","countryCode":"CHN","mobile":"…",
    "loginPassword":"…"}
 
-The seed determines keys and passwords; they protect nothing. A request to
-/control/faults makes the simulator fail. It needs the header
+The keys and passwords follow from the seed and protect nothing. A request to
+/control/faults makes the simulator fail in a chosen way. It needs the header
 "authorization: Bearer CONTROLTOKEN", and the token is new at each start. The simulator
 rejects requests from web pages.`,
   flags,

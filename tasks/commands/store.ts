@@ -53,15 +53,15 @@ export const storePrune = command({
   usage: "",
   args: [0, 0],
   details: `The command removes runs that ended more than 400 days ago, with their steps, outputs,
-events, notices and logs. Of a recipe with more than 100,000 runs it removes the oldest,
-but no run that ended in the last 30 days. It also removes log lines older than 90 days,
+events, notices and logs. If a recipe has more than 100,000 runs, the
+command removes its oldest runs, except those that ended in the last 30 days. It also removes log lines older than 90 days,
 and the oldest lines beyond 1,000,000. The settings keepRunsDays, keepRecipeRuns,
 keepLogDays and keepLogLines change these limits. A running scheduler does the same.
 
 The command always keeps runs that wait or are in progress, writes with an unknown
 outcome, the last write of each account, and the newest ten runs of each recipe. It
-does not touch files that steps wrote. "backfill" treats slots whose runs were removed
-as missing. The store reuses the space. A SQLite file also shrinks while more than a
+does not touch files that steps wrote. If a slot's run was removed,
+"backfill" treats the slot as missing. The store reuses the space. A SQLite file also shrinks while more than a
 quarter of it is free.`,
   flags: pruneFlags,
   without: unconnected,
@@ -85,8 +85,8 @@ export const storeCopy = command({
   details: `Stop every scheduler of the store first: writes after the copy are only in the old
 store. The copy shows the store at one moment. The command checks that each table has
 the same number of rows and the same digest as before. It rejects a target that already
-contains rows. After the copy use only the new store: it does not know what a run with
-the old one sends.`,
+contains rows. After the copy use only the new store: it
+lacks the writes that a run with the old store sends later.`,
   flags: copyFlags,
   without: unconnected,
   exits: [],
@@ -108,15 +108,16 @@ export const storeAccept = command({
   usage: "--because TEXT",
   args: [0, 0],
   details: `The file "FILE.mark" next to each store records the last write of each account. If the
-store is missing, empty, cut off or older than its mark, the commands reject it: it
-does not contain what was sent, so a run would send it again. Put the newest copy in
-its place. If there is no copy, or it is older than the last write, first check the
+store is missing, empty, cut off or older than its mark, the commands reject it: it lacks writes that were sent, so a run could send them again. Replace such a store with
+its newest copy. If there is no copy, or the copy is older than the last write, first check the
 account's orders and fills since then, stop every scheduler, and run this command.
 
 The command writes a new mark from the store, or creates a new store if there is none.
-No schedule catches up older slots. Writes that wait are skipped. If the store lists a
+No schedule catches up older slots. hsgate skips waiting runs that
+write. If the store lists a
 write as running, its outcome becomes unknown: record it with "resolve". Pauses that the
-store does not contain are lost: pause those recipes again. Use "backfill" for reads that are missing.`,
+store does not contain are lost: pause those recipes again. Use "backfill" for missing
+read-only runs.`,
   flags: acceptFlags,
   without: unconnected,
   exits: [],

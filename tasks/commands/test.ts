@@ -17,22 +17,24 @@ export type TestInput = Input<typeof flags>;
 /** Rehearses recipes on a virtual clock. */
 export const test = command({
   name: "test",
-  summary: "rehearse recipes over a year in seconds, against the simulator",
+  summary: "rehearse recipes over days, months or a year, against the simulator",
   usage: "[DIR | FILE | NAME …] --from DAY --to DAY",
   args: [0, 1000],
   details: `The command runs the schedules of every recipe in the folder (recipes), or of the files,
 from the first to the last day (both whole days, in UTC). Its virtual clock jumps from
 one event to the next. Scheduler, calendars and steps are the real ones. The broker is
-always the built-in simulator, whatever a recipe connects to. Its account trades a
-little on each Hong Kong trading day, and gets the orders of the recipes. Otherwise nothing leaves the machine: notices are listed as "would have sent", and secrets are placeholders. A custom step is not simulated: it runs with the permissions that it names, and what
-it sends is really sent.
+always the built-in simulator, whatever a recipe connects to. The simulated account trades a little on each Hong Kong trading
+day, and receives the orders of the recipes. Nothing leaves the machine, except from
+custom steps: notices are listed as "would have sent", and secrets are placeholders. A custom step really runs, with the permissions that it names, and really
+sends its data.
 
 The report lists the slots of each recipe (ran, failed, skipped and why), the half-days
 and clock changes of the schedules, every problem, and the notices that would have been
-sent. It is the same each time, on every machine and in every time zone. --golden
-compares it with an earlier one.
+sent. The report is the same each time, on every machine and in every
+time zone. --golden compares the report with an earlier report.
 
---outages names a list of outages (in the recipe folder its file name begins with _):
+--outages names a YAML file with a list of outages. In the recipe folder, the name of this
+file must begin with "_":
 
   - { at: 2025-03-05T09:00+08:00, for: 3h, what: scheduler-down }
   - { at: 2025-03-14T10:05+08:00, for: 4h, what: clock-jump, by: -2h }

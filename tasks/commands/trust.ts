@@ -19,18 +19,17 @@ export const trust = command({
 its run needs no trust. A recipe that asks for more runs only after this command: one
 that runs a program or TypeScript, reads a file or an environment variable, connects
 to a host, or writes at the broker. The command shows what each recipe asks for, asks
-once, and records the hash of the recipe and of all its code. After an edit the
-recipe must be trusted again. Recipes that it runs are trusted with it.
+once, and records the hash of the recipe and of all its code. After an edit you must trust the recipe again. With a recipe, you also
+trust the recipes that it runs.
 
-Commands use a settings file hsgate.yaml that they find in their working folder only
-after "hsgate trust hsgate.yaml". This command shows each setting and what it can do,
-and records the hash of the file and of the files in its folder that it names. After
-an edit the file must be trusted again. A settings file that --config or HSGATE_CONFIG
+Commands use a settings file hsgate.yaml that they find in their working folder only after "hsgate trust hsgate.yaml". That command shows each setting and what it can do,
+and records the hash of the file, and of each file in the same folder that a
+setting names. After an edit you must trust the file again. A settings file that --config or HSGATE_CONFIG
 names needs no trust.
 
 Commands use a store hsgate.db that they find in their working folder only if you
-created it there, or after "hsgate trust hsgate.db". This command shows its unfinished
-runs, queued notices and recipe files. A store that --store or HSGATE_STORE names
+created it there, or after "hsgate trust hsgate.db". That command shows the store's
+unfinished runs, queued notices and recipe files. A store that --store or HSGATE_STORE names
 needs no trust. Every store must belong to you, and nobody else may write to its
 folder.
 
@@ -39,7 +38,7 @@ folder only if you wrote its current content with "calendar set", "calendar unse
 "calendar update", or trusted it with "hsgate trust hsgate.calendars.json". A file that
 HSGATE_CALENDARS names needs no trust.
 
-The record is the file that HSGATE_TRUST_FILE names, or hsgate/trust.json in
+The trust record is the file that HSGATE_TRUST_FILE names, or hsgate/trust.json in
 XDG_CONFIG_HOME or ~/.config. A settings file cannot choose the record. hsgate rejects a record that belongs to
 another user, or that others may write to.
 

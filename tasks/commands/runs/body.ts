@@ -29,7 +29,7 @@ import {
   plain,
   tableLines,
 } from "../../terminal/print.ts";
-import type { RunsInput, RunsShowInput } from "../runs.ts";
+import { type RunsInput, type RunsShowInput, runStates } from "../runs.ts";
 import { runOf } from "../shared/decide.ts";
 import { checkKnown, openStore, storeTime } from "../shared/store_file.ts";
 import { listOf } from "../../terminal/arguments.ts";
@@ -37,18 +37,6 @@ import { noticeColors, noticeRowData, warnOfUnsent } from "../shared/notice_line
 import { seconds } from "../run/log.ts";
 import { tellUntrusted } from "../trust/notes.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
-
-const states = [
-  "due",
-  "running",
-  "waiting_approval",
-  "waiting_recovery",
-  "ok",
-  "failed",
-  "cancelled",
-  "skipped",
-  "unknown",
-] as const;
 
 const colors: Readonly<Record<string, Color>> = {
   ok: "green",
@@ -65,7 +53,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   if (!/^([1-9]\d{0,3}|10000)$/.test(limit)) {
     throw new UsageError(`Cannot use --limit "${limit}": write a number from 1 to 10000`);
   }
-  const wanted = flags.state === undefined ? states : listOf("state", flags.state, states);
+  const wanted = flags.state === undefined ? runStates : listOf("state", flags.state, runStates);
   const columns = columnsAsked(flags);
   await using store = await openStore(flags, { host, mustExist: true });
   const recipe = given === undefined ? undefined : await nameInStore(store, given, host);
