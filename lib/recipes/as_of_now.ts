@@ -1,6 +1,6 @@
 /**
- * Handles reads of data that the broker reports only for the present. Once the day of the slot is over, such an answer
- * would be stored under the wrong day.
+ * Rejects reads of data that the broker reports only for the present, once the day of the slot is over. The answer would
+ * be stored under the wrong day.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export interface RunDay {
   zone: string;
   /** Exchange whose sessions the recipe follows; absent if its schedule names none. */
   calendar?: Mic;
-  /** The run is one of many of the day (`every`): its data is for its instant, not for the whole day. */
+  /** Set for a run of `every`, one of many runs of its day: its data is for its instant, not for the whole day. */
   isOneOfMany?: true;
 }
 
@@ -28,7 +28,7 @@ export interface AsOfNow {
   reads: string;
   /** The operation for a past day, if there is one. */
   instead?: string;
-  /** Exchanges of the markets and securities that it reads, as far as the parameters name them. */
+  /** Exchanges of the markets and securities that the step reads, as far as the parameters name them. */
   exchanges: readonly Mic[];
 }
 
@@ -64,7 +64,7 @@ export function asOfNowOf(operation: AnyOperation, params: unknown): AsOfNow | u
   };
 }
 
-/** Returns the steps that read present data in every run: neither they nor the steps they depend on have an `if`. */
+/** Returns the steps that read present data in every run, because neither they nor the steps they need have an `if`. */
 export function certainReads<Step extends Reading>(steps: readonly Step[]): (Step & { asOfNow: AsOfNow })[] {
   const certain = new Set<string>();
   return steps.flatMap((step) => {
@@ -74,7 +74,7 @@ export function certainReads<Step extends Reading>(steps: readonly Step[]): (Ste
   });
 }
 
-/** Returns the present data that a recipe reads in every run, when it runs as a step. */
+/** Returns the present data that a recipe reads in every run, for a step that runs the recipe. */
 export function nestedAsOfNow(recipe: string, steps: readonly Reading[]): AsOfNow | undefined {
   const all = certainReads(steps).map(({ asOfNow }) => asOfNow);
   const [first] = all;
@@ -117,9 +117,9 @@ function exchangeOf(name: string): Mic | undefined {
 /**
  * Returns why present data no longer belongs to a slot; `undefined` while it does.
  *
- * It belongs to the slot until midnight of the slot's day in the exchange's time zone, or until the exchange opens its
- * next session, if that is earlier. The day is that of the slot's session, or the slot's own date if that is later. A
- * recipe without an exchange uses the exchanges that it reads, or else the time zone of its schedule.
+ * Present data belongs to the slot until the slot's day ends at midnight in the exchange's time zone, or until the
+ * exchange opens its next session, if that is earlier. The slot's day is the day of its session, or the slot's own date
+ * if that is later. A recipe without an exchange uses the exchanges that it reads, or else the time zone of its schedule.
  */
 export function whyPast(
   calendars: Calendars,
@@ -171,7 +171,7 @@ export function pastText({ instead }: AsOfNow, why: string): string {
   }`;
 }
 
-/** Returns the day of a slot at the exchange that an operation reads, or at the one that the recipe follows. */
+/** Returns the day of a slot at the exchange that an operation reads; without one, at the recipe's exchange. */
 export function slotDayAt(
   operation: string,
   params: unknown,
@@ -201,12 +201,12 @@ function endOf(calendars: Calendars, { date, zone, calendar }: RunDay, slotAt: n
   const last = own > date ? own : date;
   const midnight = Temporal.PlainDate.from(last).add({ days: 1 }).toZonedDateTime(zone);
   const end = { at: midnight.epochMilliseconds, text: `${last} is over in ${zone}` };
-  // A slot after the midnight of its session has its own date, until the next session opens.
+  // A slot after midnight has a later date than its session. Its data is valid until the next session opens.
   const opened = calendar !== undefined && last > date ? nextOpen(calendars, calendar, date) : undefined;
   return opened !== undefined && opened.at < end.at ? opened : end;
 }
 
-/** Returns when the first session after a day opens; `undefined` if the calendar does not cover it. */
+/** Returns when the first session after a day opens; `undefined` if the calendar does not cover that session. */
 function nextOpen(calendars: Calendars, mic: Mic, date: string): End | undefined {
   try {
     const session = calendars.nextSession(mic, date);

@@ -31,7 +31,7 @@ export async function callOperation(
   if (operation.paging === undefined) {
     const answer: unknown = await client.call(operation, params, { signal });
     if (typeof answer === "object" && answer !== null && isListMissing(answer)) {
-      context.log("warn", `"${operation.name}" may have more rows than none: ${LIST_LEFT_OUT}`);
+      context.log("warn", `"${operation.name}" returned no rows, but may have some: ${LIST_LEFT_OUT}`);
     }
     return answer;
   }
@@ -59,7 +59,7 @@ function listOf(
 
 type ListMethod = (params: unknown, options: { signal: AbortSignal }) => Paged<unknown>;
 
-/** Options that only limit how far a list is read. */
+/** Parameters that only select a part of a list. */
 const paging: ReadonlySet<string> = new Set(["limit", "cursor", "page"]);
 
 /**
@@ -94,7 +94,7 @@ async function refuseEmptied(
     return context.log("warn", `"${name}" is empty, and "${instead}" could not confirm it: ${error.message}`);
   }
   throw new PastSlotError(
-    `Cannot read "${name}" for ${date}: it is empty, and "${instead}" has rows of that day, as the broker moves ` +
+    `Cannot read "${name}" for ${date}: it is empty, and "${instead}" has rows of that day, because the broker moves ` +
       `them after the close; use "${instead}"`,
     { code: "past" },
   );

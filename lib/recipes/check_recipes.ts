@@ -14,15 +14,15 @@ export interface CheckedFile {
   path: string;
   /** Text to check instead of the file's content. */
   text?: string;
-  /** Why the file is not read. */
+  /** Why the file must not be read; then it is only reported. */
   refused?: string;
 }
 
-/** A slot of a schedule, computed by the runner. */
+/** A slot of a schedule, as the runner computes it. */
 export interface NamedSlot {
   /** Epoch milliseconds. */
   at: number;
-  /** Date of its session. */
+  /** Date of the slot's session. */
   session?: string;
   /** Why the slot is skipped. */
   skipped?: string;
@@ -36,7 +36,7 @@ export interface NamedClockChange {
   /** Local time, `2027-03-14T02:30`. */
   wall: string;
   zone: string;
-  /** When it runs, epoch milliseconds: once, twice or not at all. */
+  /** When the slot runs, epoch milliseconds: once, twice or not at all. */
   runsAt: readonly number[];
 }
 
@@ -44,9 +44,9 @@ export interface NamedClockChange {
 export interface CheckOptions extends Pick<CompileOptions, "calendars"> {
   /** The time, Unix milliseconds. */
   now: () => number;
-  /** Stops loading TypeScript steps and recipes; the report then lists them as not loaded. */
+  /** Aborting it stops loading TypeScript steps and recipes; the report then lists them as not loaded. */
   signal?: AbortSignal;
-  /** As for `compileRecipe`. @default always */
+  /** See {@linkcode CompileOptions}. @default always */
   mayRunCode?: CompileOptions["mayRunCode"];
   /** Returns the next slots of a schedule, including skipped ones. @default lists none */
   nextSlots?: (schedule: CompiledSchedule, after: number, count: number) => readonly NamedSlot[];
@@ -62,10 +62,10 @@ export interface FileReport {
   path: string;
   /** Absent if the recipe has mistakes. */
   recipe?: CompiledRecipe;
-  /** The file is TypeScript that may not run yet, so nothing else is known about it. */
+  /** Set for TypeScript that may not run yet, so that nothing else is known about the file. */
   unread?: true;
   issues: readonly RecipeIssue[];
-  /** Slots of all schedules, up to the tenth that runs, and at least the first one of each schedule. */
+  /** Slots of all schedules, up to the tenth slot that runs. Contains at least the first such slot of each schedule. */
   next: readonly (NamedSlot & { scheduleId: string })[];
   /** Clock changes of the next 24 months. */
   clockChanges: readonly (NamedClockChange & { scheduleId: string })[];

@@ -45,23 +45,23 @@ export interface CompileOptions {
   /** Parameters to use instead of the defaults. */
   params?: Readonly<Record<string, unknown>>;
   /**
-   * Returns the effect of another recipe, for the step `run`. Without it, only the runner rejects one that writes.
+   * Returns another recipe, for the step `run`. Without this function, only the runner rejects a recipe that writes.
    */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
-  /** Stops loading TypeScript steps and recipes; they are then reported as not loaded. */
+  /** Aborting it stops loading TypeScript steps and recipes; they are then reported as not loaded. */
   signal?: AbortSignal;
   /**
-   * Returns whether TypeScript may be loaded for a recipe: its own file, or custom steps next to it. If not, a custom
-   * step is compiled without reading it and cannot run, and a TypeScript recipe throws {@linkcode UnreadCodeError}.
+   * Returns whether TypeScript of a recipe may be loaded: its own file, and custom steps next to it. If it may not, the
+   * compiler does not read custom steps, and they cannot run. A TypeScript recipe throws {@linkcode UnreadCodeError}.
    *
    * @param file The recipe's file.
    * @default always
    */
   mayRunCode?: (file: string) => boolean | Promise<boolean>;
   /**
-   * Returns the code to run in place of a file of TypeScript: the recipe's own, or that of a custom step.
+   * Returns the code to run instead of the content of a TypeScript file, which is a recipe or a custom step.
    *
-   * @default what the file contains
+   * @default the content of the file
    */
   codeOf?: (file: URL) => CodeFiles | Promise<CodeFiles>;
 }
@@ -76,7 +76,7 @@ export interface RecipeFile {
   code?: CodeFiles;
 }
 
-/** Compiles a file whose text is given. */
+/** Compiles a recipe from the text of its file. */
 export async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
   const { fileName, text } = file;
   if (text.length > MOST_BYTES) {
@@ -240,7 +240,7 @@ function readParams(source: RecipeSource, late: Found[]): Record<string, ReadPar
       late.push(
         expected(
           ["params", name],
-          "a default, as nobody gives parameters to a recipe that runs on a schedule",
+          "a default: a recipe with a schedule runs without given parameters",
         ),
       );
     }
@@ -263,7 +263,7 @@ function readParams(source: RecipeSource, late: Found[]): Record<string, ReadPar
   return params;
 }
 
-/** Returns the parameters with the values of one run. */
+/** Returns the parameters, with the values that one run replaces. */
 function given(
   params: Readonly<Record<string, ReadParam>>,
   own: CompileOptions["params"] = {},
@@ -336,7 +336,7 @@ async function channelsOf(
       { id: step.id, uses, with: Object.fromEntries(own) },
       around,
     );
-    // Mistakes of a part were already reported for the whole step.
+    // Mistakes of one channel were already reported for the whole step.
     if (part !== undefined) channels.push({ name: way, isFallback, step: plainStep(part) });
   }
   return channels;

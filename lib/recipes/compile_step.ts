@@ -35,7 +35,7 @@ export interface StepSurroundings {
   earlier: readonly string[];
   /** Ids of all steps. */
   all: readonly string[];
-  /** The recipe's parameters by name; `undefined` for an invalid one. */
+  /** The recipe's parameters by name; `undefined` for an invalid parameter. */
   params: Readonly<Record<string, ReadParam | undefined>>;
   /** Names of the recipe's secrets. */
   secrets: readonly string[];
@@ -43,17 +43,17 @@ export interface StepSurroundings {
   outputs: Readonly<Record<string, Type>>;
   /** Whether the recipe's slots have a session. */
   sessions: "some" | "none";
-  /** The step sends a notice about a finished run. An expression without a value becomes an empty text, so the notice is still sent. */
+  /** Whether the step sends a notice. An expression without a value then becomes an empty text, so the notice is sent. */
   isNotice: boolean;
   /** The recipe's connection. */
   connect: RecipeConnection | undefined;
   /** The recipe's folder. */
   folder: URL | undefined;
-  /** Stops loading steps from files. */
+  /** Aborting it stops loading steps from files. */
   signal?: AbortSignal;
-  /** The code of custom steps is not read or run. */
+  /** Whether the code of custom steps must be neither read nor run. */
   withoutCode?: boolean;
-  /** Returns the effect of another recipe; absent if that is unknown. */
+  /** Returns another recipe of the folder; absent if the folder is unknown. */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
 }
 
@@ -87,7 +87,10 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     const value = valueAt(given, path);
     if (value !== undefined && secretOf(value) === undefined) {
       found.push(
-        expected(["with", ...path], 'a reference such as "${secret:name}": a recipe holds no secrets'),
+        expected(
+          ["with", ...path],
+          'a reference such as "${secret:name}": a recipe must not contain secrets',
+        ),
       );
     }
   }
@@ -220,7 +223,7 @@ function checkCondition(condition: Expression, around: StepSurroundings, found: 
   }
 }
 
-/** Returns the parameters whose value is known before the run. */
+/** Returns the values of the parameters that are known before the run. */
 function valuesOf(params: StepSurroundings["params"]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(params).map(([name, each]) => [name, each?.value]));
 }
@@ -239,7 +242,7 @@ function misfit(wanted: Type, given: Type): string {
   return `${take}, and the expression is ${has}`;
 }
 
-/** Adds the value to a mistake if an expression takes it from the recipe's parameters. */
+/** Adds the wrong value to a mistake if an expression computes that value from the recipe's parameters. */
 function atSource({ path, message, ...rest }: Found, { expressions }: Template, early: unknown): Found {
   const from = expressions.find((each) => each.path.every((step, index) => step === path[index]));
   if (from === undefined || !from.expression.isFixed) return { ...rest, path: ["with", ...path], message };
@@ -271,7 +274,7 @@ function readsOf({ expressions }: Template, condition: Expression | undefined): 
   return [...new Set(all.flatMap(({ outputs }) => [...outputs]))];
 }
 
-/** Shows an invalid value in the message, unless it contains a secret. */
+/** Returns an error whose message hides invalid values that contain a secret. */
 function withoutSecrets(
   error: unknown,
   { id, secrets }: { id: string; secrets: Template["secrets"] },
@@ -287,7 +290,7 @@ function withoutSecrets(
   return new InvalidParamsError(`run step "${id}"`, issues, { code, operation, transport });
 }
 
-/** Checks the recipe that a `run` step names. A recipe that writes is rejected, because it needs its own slot. */
+/** Checks and returns the recipe that a `run` step names. Rejects a recipe that writes, because it needs its own slot. */
 async function otherRecipe(
   { uses }: StepSource,
   { around, early, types }: { around: StepSurroundings; early: Record<string, unknown>; types: Holes },
@@ -399,7 +402,7 @@ interface NameCheck {
   id: string;
   path: Found["path"];
   around: StepSurroundings;
-  /** Steps whose outputs are read must come first. */
+  /** Receives the steps whose outputs the expression reads, because they must run first. */
   needs: Set<string>;
   found: Found[];
 }

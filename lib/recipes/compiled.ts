@@ -1,7 +1,6 @@
 /**
- * Types of a compiled recipe, which the runner runs: plain data, with all names resolved and all defaults filled in.
- * The text that a person writes has other types, so the compiler finds a mistake in the last step before the first one
- * runs.
+ * Defines the types of a compiled recipe, which the runner runs: all names are resolved and all defaults are filled in.
+ * The text that a person writes has other types, so the compiler finds every mistake before the first step runs.
  *
  * @module
  */
@@ -14,7 +13,7 @@ import type { ParamType, Type } from "./expressions/value_types.ts";
 /** Effect of a step, which decides whether it may run again. */
 export type StepEffect = "read" | "local" | "write";
 
-/** Class of a recipe, which decides its defaults: that of its most consequential step. */
+/** Class of a recipe, which decides its defaults. The class follows from the step with the strongest effect. */
 export type RecipeClass = "read" | "keep-alive" | "write";
 
 /** An instant of a session: a named moment and an offset. */
@@ -83,11 +82,11 @@ export interface MisfirePolicy {
 export interface CompiledRecipe {
   name: string;
   description?: string;
-  /** Its file. */
+  /** The recipe's file. */
   file: string;
-  /** SHA-256 of its text, in hex. */
+  /** SHA-256 of the file's text, in hex. */
   sha256: string;
-  /** The code that it was loaded from; only for a TypeScript recipe. */
+  /** The code that the recipe was loaded from; only for a TypeScript recipe. */
   code?: Pick<StepCode, "files" | "sha256" | "copies">;
   class: RecipeClass;
   schedules: readonly CompiledSchedule[];
@@ -101,14 +100,14 @@ export interface CompiledRecipe {
   /** Whether any step uses the trade login, which only one run at a time may use. */
   needsAccount: boolean;
   params: Readonly<Record<string, unknown>>;
-  /** Ordered so that each step comes after the steps it depends on. */
+  /** The steps, ordered so that each step comes after the steps that it depends on. */
   steps: readonly CompiledStep[];
   notify?: readonly CompiledNotice[];
   /** Address of a dead-man service, or the secret that contains it. */
   ping?: { url: string } | { secret: string };
   /** Which kind of broker connection the recipe wants; the caller has addresses and logins. */
   connect?: RecipeConnection;
-  /** Sources of its secrets, as far as the recipe names them. */
+  /** Sources of the secrets that the recipe declares. */
   secrets?: Readonly<Record<string, SecretOrigin>>;
   /** Every secret that a step refers to. */
   secretNames?: readonly string[];
@@ -131,17 +130,17 @@ export interface CompiledNotice {
   on: "success" | "failure" | "skip" | "always";
   uses: string;
   with: unknown;
-  /** Sends it by all channels together; `outcome` of its context is the result of the run. */
+  /** Sends the notice by all channels together; `outcome` of the step's context is the result of the run. */
   step: CompiledStep;
   /** The channels, each with its own step; if absent, `step` is the only channel. */
   channels?: readonly NoticeChannel[];
 }
 
-/** One channel of a notice; it is sent, fails and is retried independently of the others. */
+/** One channel of a notice; it sends, fails and retries independently of the other channels. */
 export interface NoticeChannel {
   /** `webhook`, `chat` or `mail`, or the name of the step that sends. */
   name: string;
-  /** Whether it is sent only after another channel of the notice has failed. */
+  /** Whether this channel sends only after another channel of the notice has failed. */
   isFallback: boolean;
   step: CompiledStep;
 }
@@ -157,7 +156,7 @@ export interface NoticeOutcome {
   reason: string;
   /** Id of the step that failed. */
   failedStep: string;
-  /** Message of the error that ended that step. */
+  /** Message of the error that ended the failed step. */
   error: string;
 }
 
@@ -189,16 +188,16 @@ export interface StepPermissions {
 
 /** The code of a custom step. */
 export interface StepCode {
-  /** Paths of its file, and of every file that it imports from its folder. */
+  /** Paths of the step's file, and of every file in its folder that it imports. */
   files: readonly string[];
   /** SHA-256 over the names and contents of the files, in hex. */
   sha256: string;
   /** The contents that run, by the URLs of the files. */
   copies: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   permissions: StepPermissions;
-  /** Where the names in its permissions begin. */
+  /** The folder at which relative names in the permissions begin. */
   place: Place;
-  /** Programs in the folder that its permissions name. */
+  /** Programs in the recipe's folder that the permissions name. */
   programs: readonly NamedFile[];
 }
 
@@ -216,37 +215,37 @@ export interface CompiledStep {
   uses: string;
   effect: StepEffect;
   needs: readonly string[];
-  /** Whether it uses the trade login, which only one run at a time may use. */
+  /** Whether the step uses the trade login, which only one run at a time may use. */
   needsAccount?: boolean;
   timeoutMs?: number;
   /** Only for reads and local steps. */
   retry?: { attempts: number; waitMs: number };
-  /** Whether it runs again when a run is resumed, instead of reusing its stored output. */
+  /** Whether the step runs again when a run is resumed, instead of reusing its stored output. */
   fresh: boolean;
-  /** The present data that it reads, as far as that is known before it runs. */
+  /** The present data that the step reads, as far as known before it runs. */
   asOfNow?: AsOfNow;
-  /** Type of its output, as far as that is known before the run. */
+  /** Type of the output, as far as known before the run. */
   output?: Type;
-  /** Steps whose outputs its condition and its parameters use. */
+  /** Steps whose outputs the condition and the parameters use. */
   reads?: readonly string[];
-  /** Its parameters as written, with expressions. */
+  /** The parameters as written, with expressions. */
   written?: unknown;
-  /** Files whose code it runs; only for custom steps. */
+  /** Files whose code the step runs; only for custom steps. */
   files?: readonly string[];
   /** The code of a custom step and its permissions. `"unread"`: the code was not read, so the step cannot run. */
   code?: StepCode | "unread";
-  /** Hosts and paths that its parameters name, as written. */
+  /** Hosts and paths that the parameters name, as written. */
   reaches?: readonly StepReach[];
-  /** The recipe that it runs; `"any"` if that is only known during the run. */
+  /** The recipe that the step runs; `"any"` if only the run determines the recipe. */
   runs?: KnownRecipe | "any";
-  /** Returns whether the step runs, from what is known before it. */
+  /** Returns whether the step runs; gets the data that is known before the step. */
   condition?: (scope: StepScope) => boolean;
   /**
    * Runs the step; the output is plain JSON data. `ok: false` in the output means that the step did its work and found
    * that data is missing or differs.
    */
   run(context: StepContext): Promise<unknown>;
-  /** Returns what it would do, for a dry run. */
+  /** Returns what the step would do, for a dry run. */
   plan?(context: StepContext): Promise<unknown>;
 }
 
@@ -272,7 +271,7 @@ export interface StepScope {
 export interface StepContext extends StepScope {
   /** Text that replaces the text of a notice, for a test of its channel. */
   testText?: string;
-  /** Run key and step id; the key of everything that the step does outside of hsgate. */
+  /** Run key and step id: an idempotency key for what the step does outside of hsgate. */
   stepKey: string;
   /** The day of the run, whenever it begins. */
   day: RunDay;
@@ -281,7 +280,7 @@ export interface StepContext extends StepScope {
   now: () => number;
   /** Trading days of the exchanges. */
   calendars: Calendars;
-  /** Waits; rejects when `signal` is aborted. A virtual clock has its own implementation. @default real time */
+  /** Waits; rejects when `signal` is aborted. A virtual clock replaces this function. @default waits in real time */
   sleep?(ms: number): Promise<void>;
   /** The client, connected on first use. Only a step with the effect "write" can write with it. */
   client(): Promise<Client>;
@@ -290,12 +289,12 @@ export interface StepContext extends StepScope {
    * `unknown`, even if the step catches the error.
    *
    * @param error The `OutcomeUnknownError` that the write threw.
-   * @param outcome `ok` if it was executed, `refused` if it was not and no longer can be.
+   * @param outcome `ok` if the write was executed, `refused` if it was not executed and no longer can be.
    */
   proven?(error: unknown, outcome: "ok" | "refused"): void;
   /** Folder for files. */
   out: string;
-  /** Whether all files must go into the folder, even if a path is absolute; for a dry run. */
+  /** Whether all files must be written below `out`, even if a path is absolute; for a dry run. */
   keepWithin?: boolean;
   log(
     level: "debug" | "info" | "warn" | "error",
@@ -315,7 +314,7 @@ export interface StepContext extends StepScope {
       final: boolean;
     },
   ): void | Promise<void>;
-  /** Returns the value of a secret by its reference; the value is never stored or shown. */
+  /** Returns the value of a secret by its name; the value is never stored or shown. */
   secret(name: string): Promise<string>;
   /** Returns whether a file contains a secret of the settings or of the recipe. */
   hasSecret(path: string): boolean;

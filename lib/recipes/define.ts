@@ -28,7 +28,7 @@ export function defineRecipe(recipe: RecipeSource): RecipeSource {
 /** Type of a step's parameter. */
 export interface StepParam {
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
-  /** Used if the recipe omits the parameter; without a default the recipe must give it. */
+  /** Value if the recipe omits the parameter; without a default, the recipe must give a value. */
   default?: unknown;
   description?: string;
 }
@@ -49,7 +49,7 @@ interface TypeOf {
   list: unknown[];
 }
 
-/** The values of such parameters. */
+/** The values of a step's parameters. */
 export type StepParams<S extends Readonly<Record<string, StepParam>>> = {
   [K in keyof S]: TypeOf[S[K]["type"]];
 };
@@ -64,7 +64,7 @@ export interface OwnStepContext {
   session?: { date: string; open: string; close: string; halfDay: boolean };
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };
   attempt: number;
-  /** Folder for files. Writing there needs the permission. */
+  /** Folder for files. The step may write there only if its permissions name the folder. */
   out: string;
   /**
    * Calls an operation of the catalogue with the run's client; returns complete lists. A step with the effect `read` or
@@ -76,7 +76,7 @@ export interface OwnStepContext {
    * write; without the report the run ends as `unknown`, even if the step catches the error.
    *
    * @param error The error that `call` threw.
-   * @param outcome `ok` if the write was executed, `refused` if it was not and no longer can be.
+   * @param outcome `ok` if the write was executed, `refused` if it was not executed and no longer can be.
    */
   proven(error: unknown, outcome: "ok" | "refused"): void;
   log(
@@ -90,7 +90,7 @@ export interface OwnStepContext {
 /** A custom step. */
 export interface OwnStep<S extends Readonly<Record<string, StepParam>>, O> {
   summary?: string;
-  /** Effect of the step, which decides whether it may run again; `local` means no contact with the broker. */
+  /** Effect of the step, which decides whether the step may run again; a `local` step does not use the broker. */
   effect: "read" | "local" | "write";
   /** @default none */
   permissions?: StepPermissions;

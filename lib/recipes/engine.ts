@@ -1,6 +1,6 @@
 /**
- * Runs the steps of a recipe, one after the other. Every run goes through this engine: with a store or without one, dry
- * or real. The caller hands in a recorder, which keeps what happened, and a mode, which says what the run may do.
+ * Runs the steps of a recipe, one after the other. Every run uses this engine: with a store or without one, dry or real.
+ * The caller gives a recorder, which records what happens, and a mode, which says what the run may do.
  *
  * @module
  */
@@ -24,16 +24,16 @@ export type StepState = "ok" | "failed" | "skipped" | "unknown";
 export type PlannedState =
   /** `plan` describes what the step would do. */
   | "planned"
-  /** What the step would do depends on earlier steps that did not run. */
+  /** Unknown: what the step would do depends on earlier steps that did not run. */
   | "open"
-  /** No write depends on it, or it would leave files behind. A real run would run it. */
+  /** Only a real run would run the step: no write depends on it, or it would create files. */
   | "not-done";
 
 /** Rules for a run. */
 interface RunMode {
   /** Whether steps that write or leave files are only planned. */
   isDry: boolean;
-  /** Whether a failed step ends the run with its error. If not, the steps that do not need it still run. */
+  /** Whether a failed step ends the run with its error. If not, steps that do not need the failed step still run. */
   endsAtError: boolean;
   /** Whether a failed step is tried again, as its recipe says. */
   retries: boolean;
@@ -76,7 +76,7 @@ interface AttemptEnd {
 /** A file that a step made. */
 type StepFile = Parameters<StepContext["artifact"]>[0];
 
-/** Keeps what happens in a run. If a method throws, the run ends with that error unless the method says otherwise. */
+/** Records what happens in a run. If a method throws, the run ends with that error unless the method says otherwise. */
 export interface Recorder {
   /** Returns the last attempt at each step, from earlier starts of this run. */
   earlier(): Promise<ReadonlyMap<string, EarlierAttempt>>;
@@ -89,11 +89,11 @@ export interface Recorder {
   beforeWriteStep(): Promise<void>;
   /** Called right before a write is sent. If it throws, the write is not sent. */
   beforeSend(step: CompiledStep, write: SentWrite): Promise<void>;
-  /** Keeps a file that a step made. If it throws, the step's call throws. */
+  /** Records a file that a step made. If it throws, the step's own call throws too. */
   artifact(step: CompiledStep, file: StepFile & { businessDay: string }): Promise<void>;
 }
 
-/** Keeps nothing. */
+/** A recorder that records nothing. */
 export const noRecorder: Recorder = {
   earlier: () => Promise.resolve(new Map()),
   within: (_attempt, work) => work(),
@@ -126,7 +126,7 @@ export type StepEvent =
     state: StepState;
     tookMs: number;
     reason?: string;
-    /** Class of the error that ended it. */
+    /** Class of the error that ended the step. */
     errorName?: string;
     /** The error itself, with secrets. */
     thrown?: unknown;
@@ -141,7 +141,7 @@ export type StepEvent =
     dependsOn?: readonly string[];
   };
 
-/** A step that runs another recipe. */
+/** A call by which a step runs another recipe. */
 export interface StepCall {
   step: string;
   /** How often this attempt has made the same call, by the text of the call. */
@@ -160,9 +160,9 @@ interface EngineOptions {
   writes?: WriteConditions;
   /** Aborted when the run must end early: reads stop, and no further step begins. */
   halt: AbortSignal;
-  /** Aborted when the run belongs to another process. Then even a write stops. @default never */
+  /** Aborted when another process has the run. A write ignores `halt`, but not this signal. @default never */
   lost?: AbortSignal;
-  /** Returns whether an error means that the run belongs to another process. The run then ends immediately. @default never */
+  /** Returns whether an error means that another process has the run. The run then ends immediately. @default never */
   isLost?(error: unknown): boolean;
   /** Called with each error of a call, even if the step catches it. */
   onError?(error: unknown): void;
@@ -187,9 +187,9 @@ type Turn =
 export class StepEngine {
   /** States of the steps that were reached, by their ids. */
   readonly states = new Map<string, StepState | PlannedState>();
-  /** Outputs of the steps that ran, by their ids, as the store keeps them. */
+  /** Outputs of the steps that ran, by their ids, as plain JSON without secrets. */
   readonly outputs: Record<string, unknown> = {};
-  /** What each step that writes has sent. */
+  /** The guard of each step that writes, by the step's id; its `sent` lists the writes. */
   readonly guards = new Map<string, WriteGuard>();
   readonly #recipe: CompiledRecipe;
   readonly #options: EngineOptions;
@@ -203,7 +203,7 @@ export class StepEngine {
     this.#lastWrite = recipe.steps.findLastIndex(({ effect }) => effect === "write");
   }
 
-  /** Runs the steps until the last one or until the run is halted. Resolves to whether every step had its turn. */
+  /** Runs the steps until the last one or until the run is halted. Resolves to `false` if a halt left steps out. */
   async run(): Promise<boolean> {
     const earlier = await this.#options.recorder.earlier();
     for (const [index, step] of this.#recipe.steps.entries()) {
@@ -297,12 +297,12 @@ export class StepEngine {
       const waitMs = Math.min((step.retry?.waitMs ?? 0) * 2 ** (count - 1), MOST_WAIT_MS);
       const error = this.#describe(failure.error);
       this.#emit({ type: "step-retry", step: step.id, attempt: attempt.attempt, waitMs, error });
-      // A halt while waiting ends the step as its last attempt did.
+      // After a halt during the wait, the step keeps the end of its last attempt.
       if (!await wait(machine, waitMs, halt).then(() => true, () => false)) return;
     }
   }
 
-  /** Makes one attempt at a step. Resolves to the error that it threw, if any. */
+  /** Makes one attempt at a step. Resolves to the error that ended the attempt, if any. */
   async #once(attempt: StepAttempt): Promise<{ error: unknown } | undefined> {
     const { recorder, isLost, onError, deps: { machine, redactor } } = this.#options;
     const { step } = attempt;
@@ -396,8 +396,7 @@ export class StepEngine {
   ): Promise<unknown> {
     const { halt, deps: { machine } } = this.#options;
     const { step } = attempt;
-    // A write may wait between its orders. Only its timeout, or another process taking the run, ends that wait; stop
-    // and cancel do not.
+    // A write step may wait between its orders. Its timeout or a lost run ends that wait; stop and cancel do not.
     const stop = step.effect === "write" ? this.#lost : halt;
     return await withinTimeLimit(machine, step, {
       stop,

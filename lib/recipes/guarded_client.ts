@@ -14,7 +14,7 @@ import { provingLists, whereToLook } from "../operations/proof.ts";
 /** A write that a step sent. */
 export interface SentWrite {
   operation: string;
-  /** It only cancels orders. */
+  /** Whether the write only cancels orders. */
   cancels: boolean;
   /** `refused` if the broker rejected the write, `open` while there is no answer. */
   outcome: "open" | "ok" | "refused" | "unknown";
@@ -35,8 +35,8 @@ interface WriteGuardOptions {
 }
 
 /**
- * Returns whether a failed write may have been executed. Only hsgate's own error classes prove that it was not; any
- * other error may come after the write was sent.
+ * Returns whether a failed write may have been executed. Only hsgate's own error classes prove that the broker did not
+ * execute it. Any other error may occur after the write was sent.
  */
 export function mayHaveHappened(error: unknown): boolean {
   if (!(error instanceof BrokerError)) return true;
@@ -50,9 +50,9 @@ export const ENDED_UNTOLD = "own-step-ended";
 type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "order">;
 
 /**
- * Checks the writes of one attempt of a step, and records their outcomes. While the outcome of a write is unknown, it
- * rejects every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. Exception: a
- * cancellation may follow a cancellation.
+ * Checks the writes of one attempt of a step, and records their outcomes. After a write with an unknown outcome, rejects
+ * every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. Only a cancellation may follow
+ * an unresolved cancellation.
  */
 export class WriteGuard {
   readonly #options: WriteGuardOptions;
@@ -65,12 +65,12 @@ export class WriteGuard {
     this.#options = options;
   }
 
-  /** Writes with an unknown outcome. */
+  /** Writes without an answer yet, or with an unknown outcome. */
   get open(): SentWrite[] {
     return this.sent.filter(({ outcome }) => outcome === "open" || outcome === "unknown");
   }
 
-  /** Whether the outcome of any write is unknown. */
+  /** Whether a write has no answer yet or an unknown outcome. */
   get isOpen(): boolean {
     return this.open.length > 0;
   }
@@ -117,7 +117,7 @@ export class WriteGuard {
     await this.#options.check?.();
   }
 
-  /** Throws if the step is over, or if one of its writes is unresolved. */
+  /** Throws if the step is over, or if an unresolved write forbids this one. */
   #refuse({ name, order }: GuardedWrite): void {
     if (this.#closed) throw new BrokerError("Cannot write now: the step is over", { code: "step-over" });
     const unknown = this.sent.filter((write) => write.outcome === "unknown");
@@ -140,7 +140,7 @@ export class WriteGuard {
   }
 
   async #write({ operation, params, options, send }: WantedWrite): Promise<unknown> {
-    await this.#check(operation); // no login either
+    await this.#check(operation); // before a login too: a rejected write must not log in
     let write: SentWrite | undefined;
     const beforeWrite = async () => {
       await options.beforeWrite?.();
@@ -160,7 +160,7 @@ export class WriteGuard {
       where: whereToLook(operation, params),
     };
     await this.#options.onSend?.(write);
-    // The step, or another write of it, may have ended in the meantime.
+    // In the meantime the step may have ended, or another of its writes may have failed.
     this.#refuse(operation);
     this.sent.push(write);
     return write;

@@ -1,5 +1,5 @@
 /**
- * Creates the JSON Schema of recipe files, with which an editor completes steps, operations and parameters.
+ * Creates the JSON Schema of recipe files. With it, an editor completes steps, operations and parameters.
  *
  * @module
  */
@@ -17,7 +17,7 @@ const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
 /** Returns the schema of recipes, with the parameters of each step. */
 export function makeJsonSchema(): Schema {
   const schema: Schema = z.toJSONSchema(recipeSchema, { io: "input", target: "draft-7" });
-  // The recipe's schema is an object with these members, as it is made above.
+  // `recipeSchema` is an object with these members.
   const steps = (schema.properties as { steps: { items: Schema } }).steps;
   const step = steps.items;
   const properties = step.properties as Record<string, Schema>;

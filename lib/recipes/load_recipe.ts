@@ -1,5 +1,5 @@
 /**
- * Loads recipes from files, together with the other recipes of their folder.
+ * Loads recipes from files, and the other recipes of their folder that they run.
  *
  * @module
  */
@@ -54,7 +54,7 @@ async function readFile(
   throw refuse("expected a default export: export default defineRecipe({ … })");
 }
 
-/** Finds other recipes of the same folder by name; rejects a circle of recipes. */
+/** Returns a function that finds other recipes of the same folder by name. It rejects recipes that run each other. */
 function neighbours(
   path: string,
   options: CompileOptions,
@@ -83,7 +83,7 @@ function neighbours(
           : undefined;
         if (ring !== undefined) throw new RangeError(ring.message.slice(ring.message.indexOf(RING)));
         if (error instanceof BrokerError) {
-          throw new RangeError(`recipe "${name}" is wrong itself: check "${other}"`);
+          throw new RangeError(`recipe "${name}" itself has mistakes: check "${other}"`);
         }
         throw error;
       }
@@ -92,7 +92,7 @@ function neighbours(
   };
 }
 
-/** What is known about a TypeScript recipe that has not run. */
+/** Returns what is known about a TypeScript recipe that was not loaded. */
 function unread(name: string, file: string): KnownRecipe {
   return { name, file, class: "read", needsAccount: true };
 }
@@ -102,7 +102,7 @@ const RING = "recipes run each other in a ring";
 function ringText(name: string, stack: readonly string[]): string {
   const ring = stack.slice(stack.indexOf(stack.at(-1)!)).map((path) => path.replace(/^.*\//, ""));
   if (ring.length === 2) return `recipe "${name}" would run itself`;
-  return `${RING}: ${ring.join(" -> ")}; take out one of these "run" steps`;
+  return `${RING}: ${ring.join(" -> ")}; remove one of these "run" steps`;
 }
 
 /** Returns whether a file may contain the recipe of a name; searches the text, so other files need not be compiled. */

@@ -1,5 +1,5 @@
 /**
- * Recipes: what a person writes, how it is checked, and what is run of it.
+ * Public module for recipes: defines, loads, checks and runs them.
  *
  * @module
  */

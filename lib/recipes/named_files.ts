@@ -1,8 +1,8 @@
 /**
  * Checks files that a recipe names: programs, files of secrets, and folders that a custom step may use.
  *
- * The author of a recipe controls its folder, and often the working folder too. So a program in one of them counts only
- * with the content that was trusted, and no link in them leads out of its folder.
+ * The author of a recipe controls its folder, and often the working folder too. So a program in these folders must have
+ * the content that the user trusted, and no link in them may lead out of its folder.
  *
  * @module
  */
@@ -13,16 +13,16 @@ import { readRegular } from "../regular_files.ts";
 import { sha256 } from "../sha256.ts";
 import { fileUrl } from "./recipe_files.ts";
 
-/** Largest program of a recipe's folder. */
+/** Largest size of a program in a recipe's folder, bytes. */
 const MOST_PROGRAM_BYTES = 64 * 1024 * 1024;
-/** Most entries of a folder in which links are searched. */
+/** Maximum number of entries of a folder in which links are searched. */
 const MOST_ENTRIES = 100_000;
 
 /** A file in the recipe's folder or in the working folder that the recipe names. */
 export interface NamedFile {
-  /** As the recipe names it. */
+  /** The name in the recipe. */
   name: string;
-  /** Its path without links. It need not exist. */
+  /** The path without links. The file need not exist. */
   path: string;
   /** SHA-256 of a program, in hex; the content of other files may change. */
   sha256?: string;
@@ -40,7 +40,7 @@ export class NamedFileError extends BrokerError {
   }
 }
 
-/** Where the names of files begin, and whose folders count. */
+/** The folder at which relative names begin, and the folders that the recipe's author may control. */
 export interface Place {
   /** Relative paths begin here. */
   from: string;
@@ -48,18 +48,18 @@ export interface Place {
   folders: readonly string[];
 }
 
-/** Returns where the names in the secrets of a recipe begin: in the working folder. */
+/** Returns the place for names in the secrets of a recipe: they begin in the working folder. */
 export function placeOfSecrets(recipe: string): Place {
   return { from: resolved("."), folders: foldersOf(new URL(".", fileUrl(recipe))) };
 }
 
-/** Returns where the names in the permissions of a custom step begin: in the folder of its file. */
+/** Returns the place for names in the permissions of a custom step: they begin in the folder of its file. */
 export function placeOfStep(file: URL, recipeFolder: URL): Place {
   return { from: pathOf(new URL(".", file)), folders: foldersOf(recipeFolder) };
 }
 
 function foldersOf(recipeFolder: URL): string[] {
-  // A service often runs in "/". Then everything would be in its working folder.
+  // "/" does not count, because a service often runs there, and every file is inside it.
   const folders = [pathOf(recipeFolder), resolved(".")].filter((each) => each !== "/");
   return [...new Set(folders.flatMap((each) => [each, realOf(each)]))];
 }
@@ -118,12 +118,12 @@ async function digestOf(path: string): Promise<string> {
   return await sha256(bytes);
 }
 
-/** Returns whether a program still has its content. */
+/** Returns whether a program still has the recorded content. */
 export async function isSameProgram({ path, sha256 }: NamedFile): Promise<boolean> {
   return await digestOf(path).catch(() => undefined) === sha256;
 }
 
-/** Returns the paths that a program's name may mean, as the system searches them. */
+/** Returns the file that the system would start for a program's name; an empty list if it finds none. */
 function foundBy(program: string, { from }: Place): (readonly [name: string, path: string])[] {
   if (program.includes("/")) return [[program, program]];
   const isKnown = Deno.permissions.querySync({ name: "env", variable: "PATH" }).state === "granted";
@@ -143,7 +143,7 @@ function isFileAt(path: string): boolean {
 }
 
 /**
- * Returns the path of a file without links, if the file is in these folders by its name or without links.
+ * Returns the path of a file without links, if the name or that path is in these folders; otherwise `undefined`.
  *
  * @throws {NamedFileError} If a link leads out of the folder, or others could write to the file.
  */
@@ -194,7 +194,7 @@ async function checkGrant(
     );
   }
   if (real === undefined) return;
-  // Of a folder above, only the parts that the author of the recipe may control are searched.
+  // If the granted folder contains the author's folders, only those are searched.
   const parts = innermost(folders, real) === undefined
     ? folders.filter((each) => isInside(real, each))
     : [real];
@@ -242,7 +242,7 @@ async function checkLink(path: string, { top, mayMove }: { top: string; mayMove:
   const text = await Deno.readLink(path);
   const real = realPlace(path);
   if (real === undefined) throw refuse(`"${text}" does not exist; remove the link`);
-  // The way must stay in the folder too: others may replace what is on a way outside it.
+  // The link's own text must stay in the folder too, because others may replace a folder outside it.
   const isDirect = isInside(top, absolute(text, path.replace(/[^/]*$/, "")));
   if (!isInside(top, real) || !isDirect) {
     throw refuse(`it leads out of that folder, to "${real}"; remove the link`);
@@ -265,7 +265,7 @@ const absolute = (name: string, from: string) => resolved(whole(name, from));
 const realOf = (folder: string) => realPlace(folder) ?? folder;
 const pathOf = (url: URL) => resolved(decodeURIComponent(url.pathname));
 
-/** Returns the first file that is not among the trusted ones, or has another content or place than those. */
+/** Returns the first file that was not trusted, or that now has a different content or place. */
 export function firstChanged(
   now: readonly NamedFile[],
   trusted: readonly NamedFile[],

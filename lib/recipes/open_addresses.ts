@@ -43,14 +43,14 @@ export function namesSecret(name: string): boolean {
   );
 }
 
-/** Text to write instead. */
+/** Returns what was expected instead of a secret address. */
 export const secretAddress = (what: string) =>
-  `"\${secret:${what}}", as whoever knows the address can use it; secrets: { ${what}: { env: NAME } } says where ` +
+  `"\${secret:${what}}", because anybody who knows the address can use it; secrets: { ${what}: { env: NAME } } says where ` +
   "it comes from";
 
 /** Returns whether an address in a recipe must be kept secret. */
 export function holdsToken(address: string): boolean {
-  // The result of an expression is not a secret, and a reference is what hsgate asks for.
+  // A reference to a secret is what hsgate wants, and the result of an expression is not a secret.
   if (address.includes("${secret:")) return false;
   const url = URL.parse(address.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
   if (url === null || isLoopback(url.hostname)) return false;

@@ -5,7 +5,7 @@
  */
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
 
-/** Kinds of powers, the gravest first, with what each means. */
+/** Kinds of powers and their descriptions, the most serious kind first. */
 export const powerKinds = {
   program: "runs a program",
   code: "runs TypeScript of its folder",
@@ -32,17 +32,17 @@ export interface Power {
   needsTrust: boolean;
 }
 
-/** Describes a power in one line. */
+/** Returns a line that describes a power. */
 export function powerText({ kind, name, by }: Power): string {
   return `${powerKinds[kind]}: ${name} (${by})`;
 }
 
-/** Returns a key; two powers have the same key exactly if trust of one covers the other. */
+/** Returns the key of a power. Trust of a power covers every power with the same key. */
 export const powerKey = ({ kind, name }: Pick<Power, "kind" | "name">): string => `${kind} ${name}`;
 
 /**
- * Returns all powers of a recipe, the most serious first, without running any of it. Includes those of recipes that it
- * runs. For a custom step whose code was not read, the list says only that it runs code.
+ * Returns all powers of a recipe, the most serious first, without running the recipe. Includes the powers of recipes that
+ * it runs. For a custom step whose code was not read, the list says only that the step runs code.
  */
 export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   const order = Object.keys(powerKinds);
@@ -100,11 +100,16 @@ function* wantedBy(
   }
   for (const { kind, name } of reaches) {
     if (kind === "host") yield { kind, name, by, needsTrust: true };
-    // During the run these paths stay in its folder.
+    // The run itself rejects paths outside its folder.
     else yield { kind: kind === "reads" ? "file" : "folder", name, by, needsTrust: false };
   }
   if (runs === "any") {
-    yield { kind: "recipe", name: "any of its folder: only the run knows which", by, needsTrust: true };
+    yield {
+      kind: "recipe",
+      name: "any recipe of its folder: only the run determines which",
+      by,
+      needsTrust: true,
+    };
   } else if (runs !== undefined) {
     yield { kind: "recipe", name: runs.name ?? "", by, needsTrust: false };
     for (const power of wanted(runs)) yield { ...power, by: `recipe "${runs.name}", ${power.by}` };

@@ -1,6 +1,6 @@
 /**
- * Recipes: files of steps. A person writes plain data, and the compiler turns it into what the runner runs, so a
- * mistake in the last step is found before the first one runs.
+ * Loads, compiles and checks recipes. A person writes a recipe as plain data, and the compiler finds every mistake before
+ * the first step runs.
  *
  * ```yaml
  * name: end-of-day
@@ -55,7 +55,7 @@ export async function checkRecipes(
   return await checkAll(files, options);
 }
 
-/** JSON Schema of recipe files, for editors. */
+/** Returns the JSON Schema of recipe files, for editors. */
 export async function recipeJsonSchema(): Promise<Record<string, unknown>> {
   const { makeJsonSchema } = await import("./json_schema.ts");
   return makeJsonSchema();

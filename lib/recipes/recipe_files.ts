@@ -12,8 +12,8 @@ export const MOST_BYTES = 256 * 1024;
 /**
  * Reads a recipe file as text. Does not wait for other processes, and reads at most {@linkcode MOST_BYTES}.
  *
- * @throws {RecipeError} If it is not a regular file, is too large, cannot be read, or is not UTF-8; with the place of
- * the first wrong byte.
+ * @throws {RecipeError} If it is not a regular file, is too large, cannot be read, or is not UTF-8. For wrong UTF-8, the
+ * error has the place of the first wrong byte.
  */
 export async function readText(path: string): Promise<string> {
   const refuse = (message: string, place = { line: 1, column: 1 }) =>
@@ -56,7 +56,7 @@ function firstNotUtf8(bytes: Uint8Array): { offset: number; line: number; column
   let last = 0;
   for (let at = text.indexOf("\uFFFD"); at >= 0; at = text.indexOf("\uFFFD", at + 1)) {
     offset += new TextEncoder().encode(text.slice(last, at)).length;
-    // The replacement character marks an unreadable byte, but may also be a character of the text itself.
+    // The decoder puts this character in place of a wrong byte, but the text may also contain it.
     const isMeant = bytes[offset] === 0xef && bytes[offset + 1] === 0xbf && bytes[offset + 2] === 0xbd;
     if (!isMeant) {
       const before = text.slice(0, at).split("\n");
@@ -75,7 +75,7 @@ interface FolderFile {
   isOutside: boolean;
 }
 
-/** Returns whether a file name may be that of a recipe. Custom steps, settings and tests are in the same folder. */
+/** Returns whether a file may be a recipe, by its name. Custom steps, settings and tests are in the same folder. */
 function mayBeRecipe(name: string): boolean {
   return /\.(ya?ml|json|ts)$/.test(name) &&
     !/(^|\/)[._]|_step\.ts$|_test\.ts$|(^|\/)deno\.jsonc?$|(^|\/)hsgate\.(ya?ml|json)$/.test(name);

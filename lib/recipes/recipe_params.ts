@@ -31,7 +31,7 @@ const expectations: Readonly<Record<TypeName, string>> = {
 /** The types of parameters. */
 export const paramTypes: readonly string[] = Object.keys(expectations);
 
-/** Returns whether a value is the name of such a type. */
+/** Returns whether a value is the name of a parameter type. */
 export const isParamType = (name: unknown): boolean => paramTypes.some((each) => each === name);
 
 const accepts: Readonly<Record<TypeName, (value: unknown) => boolean>> = {
@@ -49,7 +49,7 @@ export function paramFault(type: TypeName, value: unknown): string | undefined {
   return accepts[type](value) ? undefined : expectations[type];
 }
 
-/** Reads a parameter's declaration in a recipe: a description, or only its default. */
+/** Reads a parameter's declaration in a recipe, which may be only its default value. */
 export function readParam(source: unknown): ReadParam | { expected: string } {
   const isDescription = typeof source === "object" && source !== null && !Array.isArray(source);
   if (!isDescription) return { type: typeOf(source), required: false, value: source };

@@ -1,6 +1,6 @@
 /**
- * Rules for whole recipes: how large one may be, which defaults follow from its strongest step, and what is too dangerous
- * to run unattended.
+ * Checks rules for whole recipes: size limits, defaults by class, and combinations that are too dangerous to run
+ * unattended.
  *
  * @module
  */
@@ -35,14 +35,17 @@ const defaults: Readonly<
   "write": { graceMs: 5 * MINUTE, action: "skip", max: 1, timeoutMs: 10 * MINUTE },
 };
 
-/** Returns the class of the most consequential step. */
+/**
+ * Returns the class of a recipe: `write` if a step writes, `keep-alive` if all steps that use the broker only keep a
+ * login alive, and otherwise `read`.
+ */
 export function classOf(steps: readonly (CompiledStep & { keepAlive?: boolean })[]): RecipeClass {
   if (steps.some(({ effect }) => effect === "write")) return "write";
   const counting = steps.filter(({ effect }) => effect !== "local");
   return counting.length > 0 && counting.every(({ keepAlive }) => keepAlive) ? "keep-alive" : "read";
 }
 
-/** Fills in the defaults. */
+/** Returns the recipe's policies; members that the recipe omits get the defaults of its class. */
 export function withDefaults(
   source: RecipeSource,
   recipeClass: RecipeClass,
@@ -51,12 +54,12 @@ export function withDefaults(
   const usual = defaults[recipeClass];
   const given = typeof source.misfire === "string" ? { action: source.misfire } : source.misfire ?? {};
   const periods = schedules.flatMap((each) => each.form === "every" ? [each.everyMs] : []);
-  // A keep-alive that is a whole period late has been replaced by the next one.
+  // Once a keep-alive is a whole period late, the next slot replaces it.
   const graceMs = recipeClass === "keep-alive" && periods.length > 0 ? Math.min(...periods) : usual.graceMs;
   return {
     misfire: {
       graceMs: given.grace === undefined ? graceMs : durationOf(given.grace),
-      // Otherwise every missed interval would be caught up one by one.
+      // Not `all`: every missed interval would be caught up one by one.
       action: given.action ?? (periods.length > 0 && usual.action === "all" ? "latest" : usual.action),
       max: given.max ?? usual.max,
     },
@@ -103,14 +106,17 @@ export function findUnsafe(recipe: {
   if (action === "all") {
     const path = typeof source.misfire === "string" ? ["misfire"] : ["misfire", "action"];
     found.push(
-      expected(path, "skip, latest or ask: this recipe writes, and orders of the past are not caught up"),
+      expected(
+        path,
+        "skip, latest or ask: this recipe writes, and missed orders are never caught up one by one",
+      ),
     );
   }
   if (source.overlap === "cancel" || source.overlap === "parallel") {
     found.push(
       expected(
         ["overlap"],
-        "skip or queue: this recipe writes, and no write is cut off or run beside another",
+        "skip or queue: this recipe writes, and hsgate never interrupts a write or runs two at once",
       ),
     );
   }
@@ -125,7 +131,7 @@ export function findUnsafe(recipe: {
   return found;
 }
 
-/** Checks the jitter: a run that is delayed past its own deadline is skipped, on unpredictable days. */
+/** Checks that no jitter exceeds the deadline: otherwise runs would be skipped on unpredictable days. */
 function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly CompiledSchedule[]): Found[] {
   const deadlineMs = typeof deadline === "string" ? readDuration(deadline) : undefined;
   if (deadlineMs === undefined) return [];
@@ -161,7 +167,7 @@ export async function findSlow(
         ? most
         : `${most} between two slots of the same hours, and here ${
           showDuration(gapMs)
-        } pass; "every" says it best`;
+        } pass; use "every" instead`;
       found.push(
         expected(
           ["schedule", ...index < 0 ? [] : [index], schedule.form],
@@ -187,7 +193,7 @@ function checkCoverage(calendars: Calendars, mic: Mic, now: number): Found[] {
   const needed = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
     .add({ days: COVERED_DAYS });
   if (through >= needed.toString()) return [];
-  const wanted = `a calendar that covers the next ${COVERED_DAYS} days, as this recipe writes`;
+  const wanted = `a calendar that covers the next ${COVERED_DAYS} days, because this recipe writes`;
   return [expected(["schedule"], `${wanted}: ${mic} ends ${through}`)];
 }
 

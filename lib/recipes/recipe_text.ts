@@ -33,9 +33,9 @@ interface Within {
 /** Result of parsing a text. */
 export interface RecipeText {
   value: unknown;
-  /** Returns the place of a member, or of the nearest member around it: of its value, or of its name. */
+  /** Returns the place of a member's value, or with `isName` of its name. If it is absent, the nearest outer member's. */
   placeOf: (path: Issue["path"], isName?: boolean, within?: Within) => Place;
-  /** Mistakes of the text itself. */
+  /** Syntax mistakes of the text. */
   issues: (Place & { message: string })[];
 }
 
@@ -89,7 +89,7 @@ export function readRecipeText(text: string): RecipeText {
   return { value: document.toJS({ maxAliasCount: -1 }), placeOf, issues };
 }
 
-/** Returns a place inside a part of a text as written, over several lines and with escaped quotes. */
+/** Returns the offset of a place inside a part of a text, even over several lines and with escaped quotes. */
 function offsetWithin(text: string, start: number, { part, offset }: Within): number | undefined {
   const pattern = (piece: string) =>
     piece.split(/(\s+|["'\\])/).map((each) =>
@@ -110,7 +110,7 @@ function offsetWithin(text: string, start: number, { part, offset }: Within): nu
 }
 
 function parseText(text: string, lineCounter: LineCounter) {
-  // The package would compare each name of a map with all others; `wrongNode` uses a lookup instead.
+  // The package's own check would compare each name of a map with all others. `wrongNode` uses a lookup instead.
   return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2", uniqueKeys: false });
 }
 
@@ -123,7 +123,7 @@ const MOST_ALIASES = 100;
 /** Deepest nesting of maps and lists. */
 const MOST_LEVELS = 50;
 
-const tooDeep = `maps and lists are nested more than ${MOST_LEVELS} levels deep, which is the most`;
+const tooDeep = `maps and lists are nested deeper than the maximum of ${MOST_LEVELS} levels`;
 
 /** Returns the offset of the most deeply nested bracket, for a text that is nested too deeply to parse. */
 function deepestIn(text: string): number {
@@ -202,7 +202,7 @@ export function jsonProblem(text: string): (Place & { message: string }) | undef
   const words = token !== undefined
     ? `unexpected ${JSON.stringify(token)}`
     : after !== undefined
-    ? "the text goes on after its end"
+    ? "more text follows after the end of the value"
     : `${reason[0]!.toLowerCase()}${reason.slice(1).replace(" JSON input", " the text")}`;
   return { line: before.length, column: before.at(-1)!.length + 1, message: `this is not JSON: ${words}` };
 }
@@ -232,7 +232,7 @@ function isBareExpression(line: string): boolean {
   return /[{[].*[:,]\s*\$\{\{/.test(line);
 }
 
-/** Returns codes without quotes: 00700 would become the number 700, and long order numbers would be rounded. */
+/** Returns whether a number without quotes loses digits: 00700 becomes 700, and long order numbers are rounded. */
 function losesDigits(source: string, value: number): boolean {
   return /^[-+]?0\d/.test(source) || (/^[-+]?\d+$/.test(source) && !Number.isSafeInteger(value));
 }

@@ -1,5 +1,5 @@
 /**
- * Runs a recipe in this process without a store, for scripts, demonstrations and tests; or plans it without writing.
+ * Runs a recipe in this process without a store, for scripts, demonstrations and tests. Also makes dry runs.
  *
  * @module
  */
@@ -72,7 +72,7 @@ export interface StepResult {
   uses: string;
   /** Whether the step succeeded and reported no problem. */
   ok: boolean;
-  /** Its condition was false, or a step that it needs was skipped or reported a problem. */
+  /** Set if the condition was false, or if a needed step was skipped or reported a problem. */
   skipped?: true;
   /** Output of the step. */
   output: unknown;
@@ -147,7 +147,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
   return { name: recipe.name, steps, ok: steps.every(({ ok }) => ok) };
 }
 
-/** Returns an event of the engine as listeners of a run without a store get it. */
+/** Converts an event of the engine for listeners of a run without a store. */
 function recipeEvents({ steps }: CompiledRecipe, event: StepEvent): RecipeEvent[] {
   const { step } = event;
   const index = steps.findIndex(({ id }) => id === step);
@@ -169,7 +169,7 @@ function recipeEvents({ steps }: CompiledRecipe, event: StepEvent): RecipeEvent[
   }
 }
 
-/** Returns the day of a session, whose times have the offset of the exchange. */
+/** Returns the day of a session in the exchange's time zone; without a session, the day of the slot in UTC. */
 function dayOfSlot(slot: string, session: StepScope["session"]): RunDay {
   const date = session?.date ?? Temporal.Instant.from(slot).toString().slice(0, 10);
   return { date, zone: /[+-]\d\d:\d\d$/.exec(session?.open ?? "")?.[0] ?? "UTC" };
@@ -181,9 +181,9 @@ function refuseSecret(name: string): Promise<string> {
 
 /** Result of a step in a dry run. */
 export type DryState =
-  /** It ran, because it only reads. */
+  /** The step ran, because it only reads. */
   | "read"
-  /** A run would skip it; `reason` says why. */
+  /** A run would skip the step; `reason` says why. */
   | "left-out"
   | "failed"
   | PlannedState;
@@ -195,23 +195,23 @@ export interface DryStep {
   effect: StepEffect;
   state: DryState;
   plan?: unknown;
-  /** Earlier steps on which it depends. */
+  /** Earlier steps on which the step depends. */
   dependsOn?: readonly string[];
   reason?: string;
-  /** Its output. */
+  /** Output of the step. */
   output?: unknown;
 }
 
 /** A write at the broker that a run would make. */
 export interface PlannedWrite {
-  /** Its position among the writes, from 1. */
+  /** Position among the writes, from 1. */
   order: number;
   step: string;
   uses: string;
   /** Description of the write; absent if it depends on earlier steps. */
   plan?: unknown;
   dependsOn?: readonly string[];
-  /** Its parameters as written in the recipe, if their values are unknown. */
+  /** The parameters as the recipe has them, if their values are unknown. */
   written?: unknown;
 }
 
@@ -222,7 +222,7 @@ export interface DryRun {
   steps: DryStep[];
   /** In the order in which they would be sent. */
   writes: PlannedWrite[];
-  /** Error that ended it early. */
+  /** Error that ended the dry run early. */
   error?: unknown;
 }
 
@@ -268,7 +268,7 @@ export async function dryRunRecipe(recipe: CompiledRecipe, context: DryContext):
   });
   const isWhole = await engine.run();
   const [error] = errors;
-  // An error after the signal may not be the recipe's.
+  // After the signal, an error may come from the abort and not from the recipe.
   if (signal.aborted && (!isWhole || error !== undefined)) throw error ?? signal.reason;
   const writes = steps.filter(({ effect, state }) =>
     effect === "write" && (state === "planned" || state === "open")
@@ -288,7 +288,7 @@ export async function dryRunRecipe(recipe: CompiledRecipe, context: DryContext):
   };
 }
 
-/** Returns how a step ended, in the words of a dry run. */
+/** Returns the result of a step for the report of a dry run. */
 function dryResult(
   event: Extract<StepEvent, { type: "step-ended" | "step-planned" }>,
 ): Omit<DryStep, "id" | "uses" | "effect"> {

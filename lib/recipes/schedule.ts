@@ -10,11 +10,11 @@ import { durationOf, readAt, readDuration, readSpan } from "./written_times.ts";
 import type { RecipeSource, ScheduleSource } from "./recipe_schema.ts";
 import { expected, type Found } from "./schema_issues.ts";
 
-/** Shortest interval of `every`: the runner makes a pass each minute, and reacts within seconds of a wake-up. */
+/** Shortest interval of `every`. Shorter intervals are of no use, because the runner may take seconds to react. */
 const SHORTEST_EVERY_MS = 100;
 
 /**
- * Compiles the schedules of a recipe. Leaves out a schedule of an invalid form, but still reports its other mistakes.
+ * Compiles the schedules of a recipe. Omits a schedule with a mistake, but reports all its mistakes.
  *
  * @param isFine Returns whether the schema found no mistake at a path.
  */
@@ -32,7 +32,9 @@ export async function compileSchedules(
     if (typeof each !== "object" || each === null) continue;
     if (each.id === undefined && list.length > 1) {
       // An id from its position would change with the order, and a schedule with a new id starts from now.
-      found.push(expected(path, "an id: each of several schedules has its own, which its runs are known by"));
+      found.push(
+        expected(path, "an id: with several schedules each needs its own, because run keys contain it"),
+      );
     }
     const id = each.id ?? "main";
     if (each.id !== undefined && ids.has(id)) {
@@ -132,12 +134,12 @@ function zoneNamed(name: string): string | undefined {
 const DAY_MS = 86_400_000;
 /** Longer than any lunch break: a longer gap separates different hours, such as those of two days. */
 const BREAK_MS = 6 * 3_600_000;
-/** Number of slots that are checked: those of a week, or for a frequent schedule those of some hours. */
+/** Maximum number of slots that are checked; for a frequent schedule, they cover only some hours of the week. */
 const MOST_LOOKED_AT = 1_000;
 
 /**
- * Returns the time between two slots within the hours of a schedule, if it exceeds a limit; for a single slot, a whole
- * day.
+ * Returns the time between two slots within the hours of a schedule, if that time exceeds a limit; otherwise `undefined`.
+ * A schedule with one slot counts as one slot a day.
  */
 export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
   if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;

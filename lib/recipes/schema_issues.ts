@@ -1,5 +1,5 @@
 /**
- * Explains what a schema found wrong, with the nearest valid name.
+ * Explains the mistakes that a schema finds, and suggests the nearest valid name.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import type { Issue } from "../errors.ts";
 /** A mistake in a recipe, by path. */
 export interface Found {
   path: Issue["path"];
-  /** The sentence after the path. */
+  /** The text after the path. */
   message: string;
-  /** Whether it concerns the member's name instead of its value. */
+  /** Whether the mistake is in the member's name instead of its value. */
   isName?: true;
   /** Place inside the member's text: an offset from the start of one of its parts. */
   within?: { part: string; offset: number };
 }
 
-/** Describes what was expected of a value. */
+/** Returns a mistake that says what was expected instead of a value. */
 export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
 
 /** Maximum number of mistakes in a report. More are hard to read, and would take minutes to explain. */
@@ -52,7 +52,7 @@ function explain(
           const others = Object.keys(typeof given === "object" ? given ?? {} : {}).filter((each) =>
             each !== key
           );
-          const message = `does not go with ${others.map((each) => `"${each}"`).join(", ")}`;
+          const message = `cannot be used together with ${others.map((each) => `"${each}"`).join(", ")}`;
           return { path: [...path, key], message, isName: true };
         }
         const hint = didYouMean(key, names) || (names.length === 0 ? "" : `; there are ${names.join(", ")}`);
@@ -86,7 +86,7 @@ function explain(
   }
 }
 
-/** A form that failed at a deeper level is more likely the intended one. */
+/** Returns how badly a value fits a form. The form with the lowest number is most likely the intended form. */
 function misfit(issues: readonly z.core.$ZodIssue[]): number {
   return issues.reduce((sum, issue) => {
     if (issue.path.length === 0 && issue.code === "invalid_type") return sum + 100;

@@ -1,6 +1,6 @@
 /**
- * Makes what a step is given: the slot, session and day of its run, and the functions that it may call. Every step of
- * every run gets its context here: with or without a store, dry or real, and also the steps that send notices.
+ * Creates the context of a step: the slot, session and day of its run, and the functions that the step may call. Used for
+ * every run, with or without a store, dry or real, and for steps that send notices.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { RunDay } from "./as_of_now.ts";
 import type { CompiledRecipe, CompiledSchedule, StepContext, StepScope } from "./compiled.ts";
 import type { WriteGuard } from "./guarded_client.ts";
 
-/** The data that the steps of a run see before any of them has run. */
+/** The data of a run that all its steps see; the outputs of earlier steps are added later. */
 export type RunScope = Omit<StepScope, "outputs"> & { day: RunDay };
 
 /** Values that the steps of a run share besides its data. */
@@ -28,9 +28,9 @@ export interface StepDeps {
   now?: () => number;
   /** Waits; replace it for a virtual clock. @default waits on the machine's timers until the step's signal is aborted */
   sleep?(ms: number): Promise<void>;
-  /** The client, connected on first use. */
+  /** Returns the client, connected on first use. */
   client(): Promise<Client>;
-  /** The value of a secret by its reference. */
+  /** Returns the value of a secret by its name. */
   secret(name: string): Promise<string>;
 }
 
@@ -52,7 +52,7 @@ interface ContextParts extends Pick<StepContext, "signal" | "log"> {
   keepWithin?: boolean;
 }
 
-/** Makes the context of one attempt at a step. */
+/** Returns the context of one attempt at a step. */
 export function stepContext(step: string, parts: ContextParts): StepContext {
   const { scope, deps, attempt = 1, signal, guard, testText, keepWithin } = parts;
   const { machine, calendars, out, redactor, client, secret } = deps;
@@ -83,7 +83,7 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
   };
 }
 
-/** Returns the key that a step gives to what it does outside of hsgate. */
+/** Returns the idempotency key for what a step does outside of hsgate. */
 export function stepKeyOf(runKey: string, step: string): string {
   return `${runKey}#${step}`;
 }
@@ -99,9 +99,9 @@ export interface RunSlot {
 }
 
 /**
- * Makes the scope of a run, without outputs.
+ * Returns the scope of a run, without outputs.
  *
- * @param outer The day of the run that this one is a step of. A recipe without a calendar of its own follows it.
+ * @param outer The day of the outer run, if this run is nested. A recipe without a calendar uses that day.
  */
 export function scopeOf(
   calendars: Calendars,
@@ -128,7 +128,7 @@ export function scopeOf(
   };
 }
 
-/** Makes the scope of a run that a person starts, without outputs. Its slot is the given time. */
+/** Returns the scope of a run that a person starts, without outputs. The slot is the given time. */
 export function manualScope(
   calendars: Calendars,
   recipe: CompiledRecipe,
@@ -146,7 +146,7 @@ export function dayOf(
   { scheduleId, slotAt, businessDay }: RunSlot,
   outer?: RunDay,
 ): RunDay {
-  // A manual run has no slot. Its day is a day of the exchange that the recipe follows.
+  // A manual run has no schedule, so its day follows the exchange of the recipe's first schedule.
   const schedule = scheduleId === ""
     ? recipe.schedules[0]
     : recipe.schedules.find(({ id }) => id === scheduleId);

@@ -16,7 +16,10 @@ import { PastSlotError } from "./as_of_now.ts";
 import type { CompiledStep } from "./compiled.ts";
 import { ENDED_UNTOLD, mayHaveHappened, type WriteGuard } from "./guarded_client.ts";
 
-/** `stopped`: the process ends; `cancelled`: a person or a newer run asked for it; `timeout`: it took too long; `lost`: the lease is lost. */
+/**
+ * Kind of a halt. `stopped`: the process ends. `cancelled`: a person or a newer run asked for the end. `timeout`: the
+ * run took too long. `lost`: the lease is lost.
+ */
 export type HaltKind = "stopped" | "cancelled" | "timeout" | "lost";
 
 /** Why a run must end early. It is the reason of the aborted signal. */
@@ -39,8 +42,8 @@ class StepTimeoutError extends BrokerError {
 }
 
 /**
- * Does the work of a step within its time limit. Does not wait for a read that ignores its signal. Stop and cancel
- * never interrupt a write. On its timeout or a lost run, a write gets a grace period to report its outcome.
+ * Does the work of a step within its time limit. Does not wait for a read that ignores its signal. After a timeout or
+ * `stop`, a write gets a grace period to report its outcome.
  */
 export async function withinTimeLimit(
   machine: Pick<Machine, "setTimer">,
@@ -93,8 +96,8 @@ export function isWorthRetrying(error: unknown): boolean {
 }
 
 /**
- * Returns whether the outcome of a failed write step is unknown: one of its writes is unresolved, it timed out, or its
- * process ended after a write without reporting how far it came.
+ * Returns whether the outcome of a failed write step is unknown. It is unknown if one of its writes is unresolved, if
+ * the step timed out, or if its process ended after a write without a result.
  */
 export function mayHaveWritten(error: unknown, guard: WriteGuard): boolean {
   if (guard.isOpen || mayHaveHappened(error) || error instanceof StepTimeoutError) return true;

@@ -31,7 +31,7 @@ import {
   typeOfSchema,
 } from "./expressions/value_types.ts";
 
-/** Returns the type of a parameter before the run; `undefined` for an omitted one. */
+/** Returns the type of a parameter before the run; `undefined` for an omitted parameter. */
 export type TypeOf = (path: Issue["path"]) => Type | undefined;
 
 /** Properties of a step that the compiler needs, for every value of `uses`. */
@@ -40,18 +40,18 @@ interface StepMaker {
   name: string;
   effect: StepEffect;
   keepAlive?: true;
-  /** Files whose code it runs. */
+  /** Files whose code the step runs. */
   files?: readonly string[];
   /** The code of a custom step. */
   code?: StepCode | "unread";
   /** Hosts and paths that its parameters name, as written. */
   reaches?(given: Readonly<Record<string, unknown>>): readonly StepReach[];
-  /** Longest interval between two runs at which it still works, milliseconds. */
+  /** Longest interval between two runs at which the step still works, milliseconds. */
   mostEveryMs?(given: Readonly<Record<string, unknown>>): number | undefined;
   /** Members that must be references to secrets. */
   secretParams: readonly Issue["path"][];
   needsAccount(given: Readonly<Record<string, unknown>>): boolean;
-  /** The present data that it reads, as far as that is known before it runs. */
+  /** The present data that the step reads, as far as known before it runs. */
   asOfNow?(given: Readonly<Record<string, unknown>>): AsOfNow | undefined;
   /** Types of its parameters. */
   params: Type;
@@ -72,7 +72,7 @@ interface StepMaker {
 interface FileSurroundings {
   /** The recipe's folder. */
   folder: URL | undefined;
-  /** Stops loading them when aborted. */
+  /** Aborting it stops loading step files. */
   signal?: AbortSignal;
   /** See `compileRecipe`. */
   codeOf?: (file: URL) => CodeFiles | Promise<CodeFiles>;
@@ -139,7 +139,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
   };
 }
 
-/** Checks the parameters again, when all values are known. */
+/** Checks the parameters when all values are known, and returns them parsed. @throws If a value is invalid. */
 function parseWith(kind: AnyStepKind, given: Readonly<Record<string, unknown>>): unknown {
   const parsed = kind.params.safeParse(given);
   const found = parsed.success ? [] : checkSchema(kind.params, given);
@@ -219,7 +219,10 @@ function givenType(fields: FieldsInfo): Type {
   return recordOf(Object.fromEntries(members));
 }
 
-/** If both spellings share a name, a number may be given as its text, and a code as its name, and the reverse. */
+/**
+ * Returns the type of a parameter whose name is the same in both spellings. It accepts a number or its text, and a code
+ * or the name of the code.
+ */
 function eitherSpelling(type: ValueType<unknown>): Type {
   const { dictionary } = type;
   const shape = type.shape();
@@ -237,7 +240,7 @@ async function ownMaker(
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
   }
   if (folder === undefined) {
-    return expected(["uses"], "a recipe that is a file, as its step is one beside it");
+    return expected(["uses"], "a recipe in a file: a custom step is another file beside it");
   }
   const file = new URL(uses, folder);
   const { describeOwnStep, runOwnStep } = await import("./own_steps/own_step.ts");
@@ -283,7 +286,7 @@ async function ownMaker(
   };
 }
 
-/** Replaces a custom step whose code may not be read yet: it accepts and returns anything, and cannot run. */
+/** Returns a substitute for a custom step whose code may not be read yet. It accepts any parameters, and cannot run. */
 function unreadMaker(uses: string): StepMaker {
   return {
     name: uses,
@@ -298,7 +301,7 @@ function unreadMaker(uses: string): StepMaker {
   };
 }
 
-/** Returns what the output of a step lacks of its declaration. The step's work is done, so this is only reported. */
+/** Returns how an output differs from its declaration. The step's work is done, so the caller only logs this. */
 function outputFaults({ outputs = {} }: StepDescription, output: unknown): string[] {
   return Object.entries(outputs).flatMap(([name, { type }]) => {
     const value = valueAt(output, [name]);

@@ -48,7 +48,7 @@ export function showDuration(ms: number): string {
 // The table has exactly these keys.
 export const mics = Object.keys(calendarZone) as Mic[];
 
-/** Description of a moment's format, for messages. */
+/** Description of the format of session times, for messages. */
 const sessionTimeExpected =
   'a moment of the session such as "close+45m" or "open-10m", or a time of day such as "09:25"';
 
@@ -87,7 +87,7 @@ export function readAt(text: string): SessionTime | { time: string } | undefined
   return /^([01]\d|2[0-3]):[0-5]\d$/.test(text) ? { time: text } : readSessionTime(text);
 }
 
-/** Parses `XHKG.open-30m..XHKG.close+2h`; returns a sentence about the mistake if the text is not such a span. */
+/** Parses `XHKG.open-30m..XHKG.close+2h`; if the text is not such a span, returns what was expected. */
 export function readSpan(text: string): SessionSpan | { expected: string } {
   const ends = text.split("..").map((end) => /^\s*([A-Z_]+)\.(.+?)\s*$/.exec(end));
   const [from, to] = ends.map((end) => ({ mic: end?.[1], moment: readSessionTime(end?.[2] ?? "") }));
@@ -108,8 +108,8 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
 }
 
 /**
- * How long the closing auction lasts after continuous trading. Hong Kong's ends at a random time between 16:08 and
- * 16:10, and on half-days between 12:08 and 12:10; other auctions are before the close.
+ * How long the closing auction lasts after continuous trading. In Hong Kong the auction ends at a random time between
+ * 16:08 and 16:10, and on half-days between 12:08 and 12:10. Other exchanges hold it before the close.
  */
 const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
 

@@ -259,7 +259,7 @@ Deno.test("today's list that the broker emptied after the close is rejected, but
   const error = await assertRejects(() => after.run(uses, { market: "hk" }), PastSlotError);
   assertEquals(
     error.message,
-    'Cannot read "fills.today" for 2025-08-15: it is empty, and "fills.history" has rows of that day, as the broker ' +
+    'Cannot read "fills.today" for 2025-08-15: it is empty, and "fills.history" has rows of that day, because the broker ' +
       'moves them after the close; use "fills.history"',
   );
   await assertRejects(() => after.run("orders.today", { market: "hk" }), PastSlotError);

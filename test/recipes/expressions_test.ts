@@ -115,8 +115,8 @@ Deno.test("expressions end when their budget is used up, whatever they nest, hid
   for (const source of spent) {
     assertEquals(
       refusalOf(source),
-      `Cannot work out "${source}" of step "a": it takes more than 5000000 steps of evaluation: take a smaller ` +
-        "list, or a step of your own",
+      `Cannot work out "${source}" of step "a": it takes more than 5000000 steps of evaluation: use a smaller ` +
+        "list or a custom step",
     );
   }
   assertStringIncludes(

@@ -248,7 +248,7 @@ export default {};\n`,
   );
   assertStringIncludes(
     await folder.issue(),
-    "it stores more than 128 MiB in Deno's cache, which is the most",
+    "it stores more than the maximum of 128 MiB in Deno's cache",
   );
 });
 
@@ -287,7 +287,7 @@ Deno.test("top-level code of a step or a recipe is ended, and can access nothing
   });
   const url = (name: string) => new URL(`file://${folder.path}/${name}`);
   const options = { folder: url(""), loadMs: 2_000 };
-  const late = "it is not loaded within 2 s: what stands at its top level must end";
+  const late = "it is not loaded within 2 s: the code at its top level must end";
   await assertRejects(() => describeOwnStep(url("own_step.ts"), options), OwnStepError, late);
   await assertRejects(() => readExport(url("endless.ts"), options), OwnStepError, late);
   const issueOf = async (name: string) => {
@@ -297,7 +297,7 @@ Deno.test("top-level code of a step or a recipe is ended, and can access nothing
   assertStringIncludes(await issueOf("peek.ts"), "NotCapable");
   assertEquals(
     await issueOf("rule.ts"),
-    'it cannot be loaded: its default export holds a function at "steps.0.with.text": expected plain data as JSON has it',
+    'it cannot be loaded: its default export contains a function at "steps.0.with.text": expected plain JSON data',
   );
   assertStringIncludes(await issueOf("round.ts"), 'a circle at "x"');
   assertStringIncludes(await issueOf("none.ts"), "expected a default export");
@@ -364,7 +364,10 @@ Deno.test("a step's child processes end with it, and it waits for none", async (
 Deno.test("a step that ends its own process fails for that reason, whatever it printed before", async () => {
   using folder = folderWith(step('console.log("an error was handled"); console.log("bye"); Deno.exit(0);'));
   const error = await assertRejects(() => folder.run(), OwnStepError);
-  assertStringIncludes(error.message, "it ended its own process before it had returned");
+  assertStringIncludes(
+    error.message,
+    "it ended its own process before it returned, for example with Deno.exit()",
+  );
   assert(!error.message.includes("bye"), error.message);
   // The control: an end with a code that is no success is told by what was printed.
   using failing = folderWith(step('console.error("error: the disk is gone"); Deno.exit(3);'));
@@ -509,7 +512,11 @@ Deno.test("a step that returns too much or needs too much memory fails with a na
   );
   using forged = folderWith(step(`Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate {{\\n"));
     await new Promise(() => setInterval(() => {}, 1000));`));
-  await assertRejects(() => forged.run(), OwnStepError, "it writes what only its process may write");
+  await assertRejects(
+    () => forged.run(),
+    OwnStepError,
+    "it wrote a line that begins like hsgate's own messages",
+  );
 });
 
 Deno.test("a step runs the bytes that were checked, whatever its files contain when its process loads them", async () => {

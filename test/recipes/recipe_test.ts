@@ -71,7 +71,7 @@ overlap: paralel
       "22:23: schedule.0.cron: expected a cron pattern (Invalid value for hour: 25)",
       '23:11: schedule.1.id: expected another id: "cron" is taken by an earlier schedule',
       '23:45: schedule.1.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
-      "24:5: schedule.2: expected an id: each of several schedules has its own, which its runs are known by",
+      "24:5: schedule.2: expected an id: with several schedules each needs its own, because run keys contain it",
       '24:17: schedule.2.calendar: expected one of "XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"; did you mean "XHKG"?',
       '25:10: overlap: expected one of "skip", "queue", "cancel", "parallel"; did you mean "parallel"?',
     ],
@@ -90,7 +90,7 @@ Deno.test("compileRecipe() checks cron patterns, zones, and that several schedul
     "3:20: schedule.0.cron: expected a cron pattern (Invalid value for hour: 25)",
     '4:42: schedule.1.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
     '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
-    "6:5: schedule.3: expected an id: each of several schedules has its own, which its runs are known by",
+    "6:5: schedule.3: expected an id: with several schedules each needs its own, because run keys contain it",
     "7:33: schedule.4.while: expected one and the same calendar at both ends",
     "7:68: schedule.4.jitter: expected less than the time between two slots",
   ]);
@@ -146,7 +146,7 @@ Deno.test("compileRecipe() reports the place of a JSON syntax error", async () =
     "2:10: this is not JSON: expected ':' after property name",
   ]);
   assertEquals(await of('{\n  "name": tru }'), ['2:14: this is not JSON: unexpected " "']);
-  assertEquals(await of("{} {}"), ["1:4: this is not JSON: the text goes on after its end"]);
+  assertEquals(await of("{} {}"), ["1:4: this is not JSON: more text follows after the end of the value"]);
   assertEquals(await of('["x"'), ["1:5: this is not JSON: expected ',' or ']' after array element"]);
   assertEquals(await of(""), ["1:1: this is not JSON: unexpected end of the text"]);
 });
@@ -251,7 +251,7 @@ Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, a
   ]);
   await compileRecipe(`name: x\n${aliases(100)}${read}`, "x.yaml", { now });
   const nested = (levels: number) => `params: { a: ${"[".repeat(levels)}${"]".repeat(levels)} }\n`;
-  const tooDeep = "maps and lists are nested more than 50 levels deep, which is the most";
+  const tooDeep = "maps and lists are nested deeper than the maximum of 50 levels";
   for (const levels of [49, 5_000, 50_000]) {
     assertEquals(await problemsOf(`name: x\n${nested(levels)}${read}`), [`2:62: ${tooDeep}`], `${levels}`);
   }
@@ -288,7 +288,7 @@ Deno.test("compileRecipe() rejects addresses that are secrets themselves, anywhe
         }\n`,
     );
   const instead = (name: string) =>
-    `expected "\${secret:${name}}", as whoever knows the address can use it; secrets: { ${name}: { env: NAME } } says ` +
+    `expected "\${secret:${name}}", because anybody who knows the address can use it; secrets: { ${name}: { env: NAME } } says ` +
     "where it comes from";
   const slack = "https://hooks.slack.com/services/T000/B000/XXXX";
   assertEquals(await of(slack, "chat"), [`5:26: steps.0.with.chat.url: ${instead("chat")}`]);
@@ -378,8 +378,8 @@ Deno.test("compileRecipe() rejects recipes that could send an order late, twice 
     ),
     [
       "3:9: window: expected a window within the session that ends at least 10m before its close",
-      "4:10: misfire: expected skip, latest or ask: this recipe writes, and orders of the past are not caught up",
-      "5:10: overlap: expected skip or queue: this recipe writes, and no write is cut off or run beside another",
+      "4:10: misfire: expected skip, latest or ask: this recipe writes, and missed orders are never caught up one by one",
+      "5:10: overlap: expected skip or queue: this recipe writes, and hsgate never interrupts a write or runs two at once",
       "9:5: steps.0.retry: expected no retry: this step writes, and a write is never repeated",
       "10:12: steps.0.fresh: expected not fresh: this step writes, and a resumed run never repeats it",
     ],
@@ -390,7 +390,7 @@ Deno.test("compileRecipe() rejects recipes that could send an order late, twice 
     RecipeError,
   );
   assertEquals(error.issues.map(({ message }) => message), [
-    "schedule: expected a calendar that covers the next 60 days, as this recipe writes: XHKG ends 2027-12-31",
+    "schedule: expected a calendar that covers the next 60 days, because this recipe writes: XHKG ends 2027-12-31",
   ]);
   const { class: itsClass, misfire, overlap, timeoutMs, needsAccount } = await compileRecipe(
     `name: x\n${schedule}${window}${write}`,
@@ -449,7 +449,7 @@ Deno.test("compileRecipe() fills in the defaults of a recipe that reads, and of 
 Deno.test("compileRecipe() accepts only references to secrets, and only listed ones", async () => {
   const login = (password: string, more = "") =>
     `name: x\n${more}steps:\n  - { id: a, uses: account.login, with: { password: "${password}" } }\n`;
-  const expected = 'expected a reference such as "${secret:name}": a recipe holds no secrets';
+  const expected = 'expected a reference such as "${secret:name}": a recipe must not contain secrets';
   assertEquals(await problemsOf(login("hunter2")), [`3:53: steps.0.with.password: ${expected}`]);
   const secrets = "secrets: { trade-password: { env: HSGATE_TRADE_PASSWORD } }\n";
   assertEquals(await problemsOf(login("${secret:trade-pasword}", secrets)), [
@@ -477,11 +477,11 @@ Deno.test("compileRecipe() rejects the clock, unknown names and later steps in e
   assertEquals(await problem("outputs.b.ok"), 'step "b" cannot depend on itself');
   assertEquals(
     await problem("outputs.day-book.ok"),
-    'write outputs["day-book"], as a hyphen outside quotes subtracts',
+    'write outputs["day-book"]: a hyphen outside quotes subtracts',
   );
   assertEquals(
     await problem("size(outputs) > 0"),
-    'name the member of "outputs" that is meant, such as outputs["name"]',
+    'name one member of "outputs", such as outputs["name"]',
   );
   assertStringIncludes(await problem("slot > 5"), "no such overload: string > int");
 });
@@ -534,10 +534,10 @@ Deno.test("checkRecipes() checks the recipes of a folder together, and rejects c
   ) => [path.slice(folder.path.length + 1), issues.map(({ message }) => message.replace(folder.path, ""))]);
   assertEquals(found, [
     ["a.yaml", [
-      'steps.0.with.recipe: recipes run each other in a ring: a.yaml -> b.yaml -> a.yaml; take out one of these "run" steps',
+      'steps.0.with.recipe: recipes run each other in a ring: a.yaml -> b.yaml -> a.yaml; remove one of these "run" steps',
     ]],
     ["b.yaml", [
-      'steps.0.with.recipe: recipes run each other in a ring: b.yaml -> a.yaml -> b.yaml; take out one of these "run" steps',
+      'steps.0.with.recipe: recipes run each other in a ring: b.yaml -> a.yaml -> b.yaml; remove one of these "run" steps',
     ]],
     ["c.yaml", []],
     ["d.yaml", [
@@ -593,7 +593,7 @@ Deno.test("bindParams() checks given values against the recipe's parameters", as
       `name: x\nschedule: { calendar: XHKG, at: open }\nparams: { day: { type: date } }\n${read}`,
     ),
     [
-      "3:11: params.day: expected a default, as nobody gives parameters to a recipe that runs on a schedule",
+      "3:11: params.day: expected a default: a recipe with a schedule runs without given parameters",
     ],
   );
 });

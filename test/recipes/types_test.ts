@@ -115,14 +115,14 @@ Deno.test("a check finds each part of an expression that can never work, with it
         '0: outputs.book.ok is true or false and "true" is text, so "==" always gives the same',
       ],
       ["session.day", '8: session has no "day"; did you mean "date"?'],
-      ["outcome.state", "0: outcome is there in the texts of notify: only, at the end of a recipe"],
+      ["outcome.state", "0: outcome exists only under notify:, at the end of a run"],
       [
         "outputs.funds.available.total",
         '24: outputs.funds.available is a number kept as text, and has no "total"',
       ],
-      ["slot + params.days", '0: "+" does not go with text and a number'],
+      ["slot + params.days", '0: "+" does not accept text and a number'],
       ["size(params.days)", '0: "size" does not take a number'],
-      ["params.days.substring(1)", '0: ".substring" does not go with a number'],
+      ["params.days.substring(1)", '0: ".substring" does not accept a number'],
       [
         "decimalDivide(params.floor, params.days, 2)",
         '28: "decimalDivide" takes text there, and params.days is a number: write string(params.days)',
@@ -350,11 +350,11 @@ Deno.test("a check reports a member that does not fit the form, reversed time zo
   const one = async (...lines: string[]) => (await recipe(...lines)).join("\n");
   assertStringIncludes(
     await one("schedule: { calendar: XHKG, at: open+10m, jitter: 20m }"),
-    'schedule.jitter: does not go with "calendar", "at"',
+    'schedule.jitter: cannot be used together with "calendar", "at"',
   );
   assertStringIncludes(
     await one("secrets: { t: { env: A, file: b } }"),
-    'does not go with "',
+    'cannot be used together with "',
   );
   // Control: a name that no form has.
   assertStringIncludes(
@@ -527,7 +527,7 @@ steps:
     '4:95: steps.1.with.text: outputs.mine has no "cuont"; did you mean "count"?',
   ]);
   assertEquals(await problems("declared", "outputs.mine.count + outputs.mine.day"), [
-    '4:82: steps.1.with.text: "+" does not go with a number and text',
+    '4:82: steps.1.with.text: "+" does not accept a number and text',
   ]);
   assertEquals(await problems("declared", "outputs.mine.ok ? string(outputs.mine.count + 1) : slot"), []);
   assertEquals(await problems("free", "outputs.mine.anything + 1"), []);
@@ -536,7 +536,7 @@ steps:
     "integer, boolean, decimal, date, list",
   ]);
   assertEquals(await problems("declared", "slot", "{ token: hunter2 }"), [
-    '3:58: steps.0.with.token: expected a reference such as "${secret:name}": a recipe holds no secrets',
+    '3:58: steps.0.with.token: expected a reference such as "${secret:name}": a recipe must not contain secrets',
   ]);
   // An output that differs from the declaration is reported; the step's work is done anyway.
   const noted: Noted = { artifacts: [], logs: [] };

@@ -12,10 +12,10 @@ const MOST_STEPS = 5_000_000;
 /** Longest text that an expression may create, characters. */
 const MOST_TEXT = 1_000_000;
 
-/** The error in all loops; one object without a stack trace, because it may be thrown thousands of times. */
+/** The error for a spent budget. One shared object, because it may be thrown thousands of times. */
 const SPENT = new Error("the budget is spent");
 
-/** The remaining work. */
+/** Counts the work that a step's expressions may still do. */
 export class Budget {
   /** Description of the owner, such as `step "funds"`. */
   readonly owner: string | undefined;
@@ -38,7 +38,7 @@ export class Budget {
     this.#left -= steps;
     if (this.#left >= 0 && this.#problem === undefined) return;
     this.refuse(
-      `it takes more than ${this.#steps} steps of evaluation: take a smaller list, or a step of your own`,
+      `it takes more than ${this.#steps} steps of evaluation: use a smaller list or a custom step`,
     );
   }
 
@@ -99,7 +99,7 @@ export function meterNodes(root: ASTNode, meter: Meter): void {
 }
 
 function meterNode(node: Evaluated, { meter, isCompared }: { meter: Meter; isCompared: boolean }): void {
-  // A node replaces its evaluation function at its first evaluation; the wrapper must stay in place.
+  // A node replaces its own evaluation function when it is evaluated first, so the setter keeps the wrapper in place.
   let way: Evaluate = node.op === "rcall" && node.args[0] === "matches"
     ? matchesOf(node, meter)
     : node.evaluate;
@@ -181,7 +181,7 @@ export function wrongPattern(root: ASTNode): { problem: string; offset: number }
   return undefined;
 }
 
-/** Returns the child nodes of a node: those with an operator; the others are names and literals. */
+/** Yields the child nodes among the arguments of a node; the other arguments are names and literals. */
 export function* childrenOf(args: unknown): Generator<ASTNode> {
   for (const each of Array.isArray(args) ? args : [args]) {
     if (Array.isArray(each)) yield* childrenOf(each);

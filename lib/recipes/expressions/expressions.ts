@@ -15,16 +15,16 @@ import { DATE, FLAG, INSTANT, NULL, oneOf, recordOf, TEXT, type Type } from "./v
 /** A checked expression. */
 export interface Expression {
   source: string;
-  /** Ids of the steps whose outputs it uses. */
+  /** Ids of the steps whose outputs the expression uses. */
   outputs: ReadonlySet<string>;
-  /** Names of the parameters that it uses. */
+  /** Names of the parameters that the expression uses. */
   params: ReadonlySet<string>;
-  /** Whether it uses only parameters, so that its value is known before the run. */
+  /** Whether the expression uses only parameters, so that its value is known before the run. */
   isFixed: boolean;
-  /** Infers its type, and finds parts that can never have a value. */
+  /** Infers the type of the value, and finds parts that can never have a value. */
   typed(known: Known): Inferred;
   /**
-   * Returns its value; throws `ExpressionError` if it has none, or if it needs more work than the budget has.
+   * Returns the value. Throws `ExpressionError` if there is no value, or if the budget is too small.
    *
    * @param budget The shared budget of a step's expressions. @default a separate one
    */
@@ -38,7 +38,7 @@ interface Known {
   outputs: Readonly<Record<string, Type>>;
   /** Whether the recipe's slots have a session. */
   sessions: "some" | "none";
-  /** Whether it belongs to a notice, which is sent at the end of the run. */
+  /** Whether the expression belongs to a notice, which is sent at the end of the run. */
   isNotice: boolean;
 }
 
@@ -91,12 +91,13 @@ function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly
   } satisfies Record<keyof typeof variables, Type>;
 }
 
-/** Longest decimal text in calculations, and most places for rounding. */
+/** Longest decimal text in calculations, characters. */
 const MOST_DIGITS = 1_000;
+/** Maximum number of decimal places for rounding. */
 const MOST_PLACES = 100;
 
 const environment = makeEnvironment();
-/** Uses a separate environment, because it adds variables. */
+/** Has its own environment, because it adds variables. */
 const overloads = new Overloads(makeEnvironment());
 
 function makeEnvironment(): Environment {
@@ -138,7 +139,7 @@ function makeEnvironment(): Environment {
     "decimalRound(string, int): string",
     (value: string, places: bigint) => round(short(value), placesOf(places), "half-up"),
   );
-  // From a given day, never from today.
+  // Counts from a given day, because expressions do not see the clock.
   made.registerFunction(
     "daysBefore(string, int): string",
     (date: string, days: bigint) =>
@@ -218,7 +219,7 @@ export function compileExpression(source: string): Expression | ExpressionProble
   };
 }
 
-/** Absent members become null, which an expression can test; only the used outputs are included. */
+/** Returns the variables of an expression. Absent members are null, and only the used outputs are included. */
 function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string, unknown> {
   const chosen = Object.keys(scope.outputs).filter((id) => outputs.has(id)).map((
     id,
@@ -237,7 +238,7 @@ function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string
   };
 }
 
-/** CEL integers have 64 bits; JSON represents small ones as numbers and the others as text. */
+/** Converts a value of CEL into JSON data. Integers that JSON numbers cannot represent exactly become text. */
 function plainOf(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (Array.isArray(value)) return value.map(plainOf);
@@ -295,21 +296,21 @@ function explain(message: string): string {
   if (clockNames.has(name ?? call ?? "")) {
     return `recipes do not see the clock ("${
       name ?? call
-    }"): use slot, session or previousSession, which are the same however late a run is`;
+    }"): use slot, session or previousSession, which do not change if a run is late`;
   }
   return first;
 }
 
-/** Collects the outputs and parameters that are used; reports an access that is only known during the run. */
+/** Collects the outputs and parameters that are used. Returns a problem if a name is only known during the run. */
 function collect(
   node: ASTNode,
   into: { outputs: Set<string>; params: Set<string>; names: Set<string> },
 ): string | undefined {
   if (node.op === "id" && (node.args === "outputs" || node.args === "params")) {
-    return `name the member of "${node.args}" that is meant, such as ${node.args}["name"]`;
+    return `name one member of "${node.args}", such as ${node.args}["name"]`;
   }
   const dashed = node.op === "-" ? dashedName(node.args) : undefined;
-  if (dashed !== undefined) return `write ${dashed}, as a hyphen outside quotes subtracts`;
+  if (dashed !== undefined) return `write ${dashed}: a hyphen outside quotes subtracts`;
   if (node.op === "id") into.names.add(node.args);
   const member = memberOf(node);
   if (member !== undefined) {

@@ -45,7 +45,7 @@ export class Overloads {
   readonly #variables = new Map<string, string>();
   readonly #answers = new Map<string, Type | undefined>();
 
-  /** @param environment Belongs to this object, which adds variables to it. */
+  /** @param environment Used by this object only, because it adds variables. */
   constructor(environment: Environment) {
     this.#environment = environment;
   }
@@ -96,7 +96,7 @@ function combinationsOf(types: readonly Type[]): Type[][] {
   );
 }
 
-/** Lists nested deeper than this have the same type. */
+/** Types nested deeper than this count as unknown. */
 const MOST_LEVELS = 8;
 
 function celName(type: Type, level = 0): string {
@@ -220,7 +220,7 @@ class Reader {
       case "-_": {
         const type = this.typeOf(node.args, scope);
         return this.#resultOf(([a]) => `-${a}`, [type]) ??
-          this.#wrong(node, `"-" does not go with ${describe(type)}`);
+          this.#wrong(node, `"-" does not accept ${describe(type)}`);
       }
       case "list":
         return bounded({
@@ -334,7 +334,7 @@ class Reader {
       oneOf(variantsOf(type).map((each) => each.kind === "list" ? LIST : each))
     );
     return this.#resultOf((names) => names.join(` ${op} `), [a!, b!]) ??
-      this.#wrong(node, `"${op}" does not go with ${describe(left)} and ${describe(right)}`);
+      this.#wrong(node, `"${op}" does not accept ${describe(left)} and ${describe(right)}`);
   }
 
   #decimalAdvice({ op, args: [leftNode, rightNode] }: Binary, left: Type, right: Type): string {
@@ -408,7 +408,7 @@ class Reader {
     return result ?? this.#wrongCall({ name, node, args, types });
   }
 
-  /** Requires a text that can be a number or a date. */
+  /** Reports a text that can never be a number or a date, where one is required. */
   #expectText(node: ASTNode, type: Type, wanted: "number" | "date" | undefined): void {
     const isNever = wanted === "number"
       ? node.op === "value" && typeof node.args === "string" && !isDecimal(node.args) ||
@@ -420,7 +420,7 @@ class Reader {
           isNumberText(each) || each.kind === "text" && (each.form === "code" || each.names !== undefined)
         );
     const what = wanted === "number" ? 'a number as text, such as "12.50"' : 'a date such as "2025-08-15"';
-    if (isNever) this.#wrong(node, `expected ${what}, and ${this.#textOf(node)} is none`);
+    if (isNever) this.#wrong(node, `expected ${what}, and ${this.#textOf(node)} is not valid`);
   }
 
   #method(node: Extract<ASTNode, { op: "rcall" }>, scope: Scope): Type {
@@ -478,7 +478,7 @@ class Reader {
         receiver?.node ?? node,
         receiver === undefined
           ? `"${name}" does not take ${types.map(describe).join(" and ")}`
-          : `".${name}" does not go with ${describe(receiver.type)}`,
+          : `".${name}" does not accept ${describe(receiver.type)}`,
       );
     }
     const [wanted, given, text] = [best[at]!, types[at]!, this.#textOf(args[at]!)];
@@ -500,7 +500,7 @@ const methodCall = (name: string) => ([receiver, ...rest]: readonly string[]) =>
 const LIST: Type = { kind: "list", of: ANY };
 
 const absent: Readonly<Record<string, string>> = {
-  outcome: "outcome is there in the texts of notify: only, at the end of a recipe",
+  outcome: "outcome exists only under notify:, at the end of a run",
   session: "session is null here: no schedule of this recipe follows an exchange",
   previousSession: "previousSession is null here: no schedule of this recipe follows an exchange",
 };
@@ -511,7 +511,7 @@ const isNumber = (type: Type) => variantsOf(type).every(({ kind }) => kind === "
 const isDigits = (type: Type) => variantsOf(type).every(isNumberText);
 const isDigitsLiteral = (node: ASTNode) => node.op === "value" && isDecimal(node.args);
 
-/** Rejects numbers of outputs and parameters as counts, because they may have fractions. */
+/** Returns whether a number of an output or a parameter is used where CEL needs an integer; it may have a fraction. */
 const isCount = (type: Type, wanted: string) =>
   wanted === "int" && variantsOf(type).every(({ kind }) => kind === "number");
 

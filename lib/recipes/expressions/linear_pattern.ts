@@ -61,7 +61,7 @@ const isSpace: Fits = (code) => code === 32 || (code >= 9 && code <= 13 && code 
 const shorthands: Readonly<Record<string, Fits>> = { d: isDigit, w: isWord, s: isSpace };
 const controls: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, f: 12, v: 11, a: 7 };
 const places: Readonly<Record<string, Place>> = { b: "word", B: "no-word", A: "start", z: "end" };
-/** Classes by name, as they are written in the engine's classes. */
+/** Named classes such as `[:alpha:]`, in the syntax of JavaScript. */
 const named: Readonly<Record<string, string>> = {
   alnum: "0-9A-Za-z",
   alpha: "A-Za-z",
@@ -208,7 +208,7 @@ class Reader {
   #native(source: string, ...others: string[]): Fits {
     const flags = this.#flags.i ? "i" : "";
     let pattern: RegExp | undefined;
-    // Without the flag "u", letters that need no backslash may have one in a class.
+    // The last try has no flag "u": without it, a class may contain needless backslashes.
     const ways = [source, ...others].map((each) => [each, `u${flags}`]);
     if (source.startsWith("[")) ways.push([source, flags]);
     for (const [text, flags] of ways) {

@@ -13,11 +13,11 @@ import { expected, type Found } from "../schema_issues.ts";
 export interface Template {
   /** The parameters as written. */
   source: unknown;
-  /** The secrets that it refers to, with their places. */
+  /** The secrets that the parameters refer to, with their places. */
   secrets: readonly { path: Issue["path"]; name: string }[];
-  /** Its expressions; a value that is only one expression is `whole`, and keeps its type. */
+  /** The expressions. A value that is only one expression is `whole`, and keeps its type. */
   expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
-  /** Returns the parameters with all values that are known before the run, and the errors of others. */
+  /** Inserts all values that are known before the run. Returns the parameters, and the mistakes of known values. */
   settle(params: Readonly<Record<string, unknown>>): { given: unknown; found: Found[] };
   /** Inserts all values. Secrets are read last, and only here. */
   fill(
@@ -29,7 +29,7 @@ export interface Template {
 
 /** Options for inserting values. */
 interface FillOptions {
-  /** Shared budget of all expressions. @default one for each */
+  /** Shared budget of all expressions. @default a separate budget for each */
   budget?: Budget;
   /** Returns a replacement for an expression without a value. @default the error is thrown */
   onError?: (error: unknown) => unknown;
@@ -43,7 +43,7 @@ export function isHole(text: string): boolean {
   return /^\s*\$\{\{(?:(?!\}\})[\s\S])*\}\}\s*$/.test(text) || secretOf(text) !== undefined;
 }
 
-/** Returns the name in a text that is only a reference to a secret, `${secret:name}`. */
+/** Returns the name in a text that is only a reference `${secret:name}`; `undefined` for any other value. */
 export function secretOf(value: unknown): string | undefined {
   return typeof value === "string" ? /^\$\{secret:([^}]*)\}$/.exec(value)?.[1] : undefined;
 }
@@ -98,7 +98,7 @@ interface Filler {
 async function partsOf(text: string): Promise<Part[]> {
   const parts: Part[] = [];
   let last = 0;
-  // Stops at the last closing brace: searching for one after it from each opening would take quadratic time.
+  // Ignores the text after the last closing brace: searching it from each opening brace would take quadratic time.
   const closed = text.slice(0, text.lastIndexOf("}") + 1);
   const expressions = closed.slice(0, closed.lastIndexOf("}}") + 2).matchAll(EXPRESSION);
   const marks = [...expressions, ...closed.matchAll(SECRET)].sort((a, b) => a.index - b.index);
@@ -125,7 +125,7 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
   }
 }
 
-/** Budget for values that are known before the run, for each step, so that checking many steps is fast. */
+/** Evaluation steps for values that are known before the run. A small budget, so that checking many steps is fast. */
 const STEPS_AT_CHECK = 100_000;
 
 /** Inserts values into texts whose expressions use only parameters with known values. */

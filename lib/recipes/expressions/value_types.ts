@@ -1,6 +1,6 @@
 /**
- * Types of values in expressions: what is known before a run about outputs, parameters and broker rows. All types come
- * from the schemas that check these values.
+ * Describes types of values in expressions: what is known before a run about outputs, parameters and broker rows. The
+ * types come from the schemas that check these values.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { Shape, TextForm } from "../../operations/types.ts";
 export interface ParamType {
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
   description?: string;
-  /** Whether it must be given, because it has no default. */
+  /** Whether a run must give the parameter, because it has no default. */
   required: boolean;
 }
 
@@ -52,7 +52,7 @@ export const NUMBER: Type = { kind: "number" };
 /** Returns a record type. */
 export const recordOf = (members: Readonly<Record<string, Type>>): Type => ({ kind: "record", members });
 
-/** Returns the type of a value that is one of several. */
+/** Returns the type of a value that has one of several types. */
 export function oneOf(types: readonly Type[]): Type {
   const flat = types.flatMap((type) => type.kind === "union" ? type.of : [type]);
   if (flat.some(({ kind }) => kind === "any")) return ANY;
@@ -89,7 +89,7 @@ function partsOf(type: Type): readonly Type[] {
  */
 export const bounded = (type: Type): Type => sizeOf(type) > MOST_PARTS ? ANY : type;
 
-/** Numbers of types; equal types have equal numbers. */
+/** Gives each type a number; equal types get equal numbers. */
 class TypeNumbers {
   readonly #ofType = new WeakMap<Type, number>();
   readonly #ofForm = new Map<string, number>();
@@ -97,7 +97,7 @@ class TypeNumbers {
   of(type: Type): number {
     let number = this.#ofType.get(type);
     if (number === undefined) {
-      // Parts are written as their numbers, so a part that many types share is written once.
+      // The form contains the numbers of the parts instead of the parts, so it stays short.
       const names = type.kind === "record" ? Object.keys(type.members) : [];
       const parts = partsOf(type);
       const form = JSON.stringify(
@@ -115,7 +115,7 @@ class TypeNumbers {
   }
 }
 
-/** Number of forms from which on the numbers begin anew, so that a long-running process does not keep every type. */
+/** With more forms than this, the numbering starts again, so that a long-running process does not keep every type. */
 const MOST_FORMS = 100_000;
 let numbers = new TypeNumbers();
 
@@ -140,7 +140,7 @@ const ofParams: Readonly<Record<ParamType["type"], Type>> = {
 /**
  * Returns the type of a recipe's parameter, or of a declared member of a custom step's output.
  *
- * @param value Its default: a default text that is not a number will not be one in a scheduled run either.
+ * @param value The default. Scheduled runs use it, so its text shows whether the parameter can be a number or a date.
  */
 export function typeOfParam({ type }: Pick<ParamType, "type">, value?: unknown): Type {
   if (type !== "text" || typeof value !== "string" || isDecimal(value)) return ofParams[type];
@@ -369,7 +369,7 @@ function takesInside(wanted: Type, given: Type): boolean {
 
 type Text = Extract<Type, { kind: "text" }>;
 
-/** Regular expressions of text formats; other formats are known by name only. */
+/** Example texts of some text formats. */
 const examples: Readonly<Partial<Record<TextForm, readonly string[]>>> = {
   decimal: ["1.5", "100", "-1"],
   whole: ["1", "100"],

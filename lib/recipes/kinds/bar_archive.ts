@@ -69,7 +69,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
     result.requests++;
     const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     if (fresh.length === 0) break;
-    // Stored immediately, so that an interrupted run continues from here.
+    // Stored after each request, so that an interrupted run continues from here.
     await keep(pathOf, fresh, result);
     const reached = fresh.at(-1)!.date!;
     result.lastDay = reached;

@@ -59,7 +59,7 @@ const overStates: readonly string[] = [
   "review-failed",
 ] satisfies OrderStatus[];
 
-/** Cancels one by one: the broker's batch call may time out, and then it is unknown which orders it included. */
+/** Cancels orders one by one: after a timeout of the batch call, it would be unknown which orders were cancelled. */
 export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   name: "cancel-open-orders",
   summary: "Cancels today's open orders, and checks that they are cancelled",
@@ -86,7 +86,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
       }
     }
     const again = await lookAgain(client, given, { context, unknown });
-    // Cancels the orders that were found; there may be further ones.
+    // If a list may be incomplete, the step fails, although it has cancelled the orders that it found.
     const unproven = before.unproven ?? again.unproven;
     if (unproven !== undefined) throw [...unknown.values()][0] ?? unproven;
     const after = new Map(again.orders.map((each) => [each.orderId, each]));
@@ -95,7 +95,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
       const now = after.get(orderId);
       const error = unknown.get(orderId);
       if (now === undefined) {
-        // The order is in no list any more. That proves nothing if its cancellation got no answer.
+        // The order is no longer in the list. That proves nothing about a cancellation without an answer.
         if (error !== undefined) throw error;
         if (!refused.has(orderId)) result.cancelled.push(orderId);
       } else if (!isOver(now)) result.stillOpen.push(orderId);
@@ -117,7 +117,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   },
 });
 
-/** If the orders cannot be listed, an unknown outcome stays unknown. */
+/** Lists today's orders again. If that fails after a cancellation with an unknown outcome, throws the error of that. */
 async function lookAgain(
   client: Client,
   given: Params,
@@ -164,7 +164,7 @@ async function ordersOfToday(client: Client, given: Params, signal: AbortSignal)
       if (given.side !== undefined && order.side !== given.side) continue;
       if (given.symbols !== undefined && !given.symbols.includes(order.symbol)) continue;
       const { orderId, symbol, side, price, quantity, unfilledQuantity, canCancel, status } = order;
-      // A list of one mainland exchange may contain orders of both; each is cancelled once.
+      // The list of one mainland exchange may contain orders of both exchanges; each order is cancelled once.
       const own = Market.has(order.market) ? order.market : market;
       const row = { market: own, orderId, symbol, side, price, quantity, unfilledQuantity, status };
       // A server may omit the flag if it is false, or if it does not know the flag: then the state decides.

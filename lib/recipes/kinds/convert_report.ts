@@ -1,5 +1,5 @@
 /**
- * The step `convert-report`: converts rows to another file format.
+ * Defines the step `convert-report`, which converts rows to another file format.
  *
  * @module
  */
@@ -125,7 +125,7 @@ const itemOf = (rows: Type): Type => typeAt(rows, [0]) ?? ANY;
 const hasColumn = (rows: Type, column: string) =>
   memberOf(itemOf(rows), column) !== undefined || typeAt(itemOf(rows), column.split(".")) !== undefined;
 
-/** Returns the columns that rows can have, including members of members. */
+/** Returns the columns that rows can have, including nested members such as `fees.total`. */
 function columnsOf(row: Type): string[] {
   return memberNames(row).flatMap((name) => {
     const inner = memberOf(row, name);

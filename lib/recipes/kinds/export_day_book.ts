@@ -1,5 +1,5 @@
 /**
- * The step `export-day-book`: fills with fees, orders and the fund journal of trading days.
+ * Defines the step `export-day-book`, which exports fills with fees, orders and the fund journal of trading days.
  *
  * @module
  */
@@ -158,7 +158,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
         tell(event, context);
       },
     }).catch(async (error) => {
-      // Days before the one at which the export stopped are complete, and stay.
+      // The days before the failed day are complete, so their files are recorded.
       if (!context.signal.aborted) await nameArtifacts(days, context);
       throw error;
     });
@@ -198,7 +198,7 @@ async function nameArtifacts(days: readonly DayResult[], context: StepContext): 
         ...record,
         final,
       });
-      // A listener may read the whole file; other work, such as renewing a lease, gets a turn between files.
+      // Lets other work, such as renewing a lease, run between files: a listener may read the whole file.
       await Deno.stat(path);
     }
   }

@@ -33,7 +33,7 @@ export interface WrittenFile {
   sha256: string;
 }
 
-/** Replaces or creates a file, with its folder. After a crash, either the old file or the new one is there. */
+/** Replaces or creates a file, and creates its folder. After a crash, the file has either its old or its new content. */
 export async function writeWhole(
   path: string,
   content: string | Uint8Array<ArrayBuffer>,
@@ -67,12 +67,12 @@ export async function writeNamed(
       `Cannot replace "${path}": it is not as a step wrote it; move the file away, or let the step write below "out/"`,
     );
   }
-  // Both hashes: after a crash, the file is the old one or the new one.
+  // Records both hashes, because after a crash the file may have its old or its new content.
   await writeWhole(record, `${old}\n${await sha256(content)}\n`);
   return await writeWhole(path, content);
 }
 
-/** Returns the hash of a file if it is one of those that its record names. */
+/** Returns the hash of a file if its record contains that hash; otherwise `undefined`. */
 async function recordedHash(path: string, record: string): Promise<string | undefined> {
   const hashes = readIfThere(record)?.split("\n") ?? [];
   const bytes = hashes.length === 0 ? undefined : await readRegular(path, Infinity);
@@ -86,7 +86,7 @@ export function jsonLines(rows: readonly unknown[]): string {
   return rows.map((row) => `${shownJson(JSON.stringify(row))}\n`).join("");
 }
 
-/** Formats rows as CSV (RFC 4180); members of members get names such as `fees.total`. */
+/** Formats rows as CSV (RFC 4180); nested members get names such as `fees.total`. */
 export function csvText(
   rows: readonly Readonly<Record<string, unknown>>[],
   { columns, exact }: CsvOptions & { columns?: readonly string[] } = {},
@@ -110,7 +110,7 @@ function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<st
   return out;
 }
 
-/** Reads a file's text; nothing when there is none. */
+/** Returns the text of a file; `undefined` if the file does not exist. */
 export function readIfThere(path: string): string | undefined {
   try {
     return readRegularTextSync(path);

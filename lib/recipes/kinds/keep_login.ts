@@ -1,5 +1,5 @@
 /**
- * The step `keep-login`: makes one cheap query, so that the trade login does not expire.
+ * Defines the step `keep-login`, which makes one cheap query so that the trade login does not expire.
  *
  * @module
  */
@@ -30,7 +30,7 @@ const output = z.strictObject({
 /** What is known about the login. */
 export type LoginKept = z.infer<typeof output>;
 
-/** Queries the funds once. The query extends the login; the client logs in again by itself if it may. */
+/** Queries the funds once, which extends the login. If the login has expired, the client logs in again if it may. */
 export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
   name: "keep-login",
   summary: "Keeps the trade login alive with one small query; stops if another device has taken it over",
@@ -57,7 +57,7 @@ export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
 
 const iso = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toString();
 
-/** Distinguishes the ways in which a login ends, because each needs a different action. */
+/** Returns an error that says how the login ended, because each way needs a different action. */
 function explain(error: unknown): unknown {
   if (error instanceof DisplacedError) {
     return new DisplacedError(

@@ -15,22 +15,22 @@ export interface StepKind<P = unknown, O = unknown> {
   readonly name: string;
   /** Summary in one line. */
   readonly summary: string;
-  /** Effect of running it, which decides whether it may run again. */
+  /** Effect of the step, which decides whether it may run again. */
   readonly effect: StepEffect;
   /** Whether it uses the trade login. */
   readonly needsAccount: (params: P) => boolean;
   /**
-   * What it reads that the broker reports only for the present; members that are expressions may still be text. Its
-   * `run` rejects a slot whose day is over.
+   * Returns the present data that the step reads; parameters that are expressions may still be text. `run` rejects a
+   * slot whose day is over.
    */
   readonly asOfNow?: (params: P) => AsOfNow | undefined;
-  /** Whether it only keeps a login alive. */
+  /** Set if the step only keeps a login alive. */
   readonly keepAlive?: true;
   /** Hosts and paths that the parameters name, as written; they were not checked. */
   readonly reaches?: (given: Readonly<Record<string, unknown>>) => readonly StepReach[];
-  /** Longest interval between two runs at which it still works, milliseconds; members may still be expressions. */
+  /** Longest interval between two runs at which the step still works, milliseconds; members may still be expressions. */
   readonly mostEveryMs?: (params: P) => number | undefined;
-  /** The parameter that a run needs if its slot has no session; absent if it needs none. */
+  /** The parameter that a run needs if its slot has no session; absent if it needs no such parameter. */
   readonly needsSession?: (params: P) => { path: Issue["path"]; instead: string } | undefined;
   /** Schema of the parameters, without transforms, so that JSON Schema can express it. */
   readonly params: z.ZodType<P>;
@@ -39,7 +39,7 @@ export interface StepKind<P = unknown, O = unknown> {
   /**
    * Checks the types of parameters that are expressions.
    *
-   * @param typeOf Returns the known type of a parameter; `undefined` for an omitted one.
+   * @param typeOf Returns the known type of a parameter; `undefined` for an omitted parameter.
    */
   readonly checkTypes?: (
     params: P,
@@ -61,7 +61,7 @@ export interface StepKind<P = unknown, O = unknown> {
    * @param typeOf See `checkTypes`.
    */
   run(params: P, context: StepContext, typeOf: (path: Issue["path"]) => Type | undefined): Promise<O>;
-  /** Returns what it would do, for a dry run. */
+  /** Returns what the step would do, for a dry run. */
   plan?(params: P, context: StepContext): Promise<unknown>;
 }
 

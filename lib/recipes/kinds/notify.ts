@@ -1,5 +1,5 @@
 /**
- * The step `notify`: sends a message by webhook, chat or mail.
+ * Defines the step `notify`, which sends a message by webhook, chat or mail.
  *
  * @module
  */
@@ -49,13 +49,13 @@ type Mail = NonNullable<Params["mail"]>;
 const TIMEOUT_MS = 10_000;
 const MAIL_TIMEOUT_MS = 15_000;
 
-/** Functions with which the step sends. */
+/** The ways in which the step can send. */
 export const notifyWays = ["webhook", "chat", "mail"] as const;
 type Way = typeof notifyWays[number];
 
 const output = z.strictObject({ ok: z.boolean(), sent: z.array(z.string()) });
 
-/** Sends once to each receiver, with a key by which receivers can detect a repetition. */
+/** Sends once to each receiver. The message has a key, so that receivers can detect a repetition. */
 export const notify = stepKind<Params, z.infer<typeof output>>({
   name: "notify",
   summary: "Sends a message by webhook, chat or mail",
@@ -117,7 +117,7 @@ function memberOf(value: unknown, name: string): unknown {
   return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
-/** Throws if a way failed. @throws {BrokerError} Names each way that failed, and those that succeeded. */
+/** Throws if a way failed. @throws {BrokerError} Names the ways that failed and the ways that succeeded. */
 function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: readonly Way[]): void {
   const errors: unknown[] = settled.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
   const [first] = errors;
@@ -201,8 +201,8 @@ interface Mailer {
 /**
  * Sends a mail. Its message id depends on the key, so that a mailbox can detect a repetition.
  *
- * @throws {BrokerError} If the server did not accept it within 15 seconds. If the signal is aborted, rejects with its
- * reason.
+ * @throws {BrokerError} If the server did not accept the mail within 15 seconds. An abort of the signal rejects with the
+ * reason of the abort.
  */
 async function sendMail(
   mail: Mail,

@@ -1,5 +1,5 @@
 /**
- * The step `run`: runs another recipe as a step.
+ * Defines the step `run`, which runs another recipe as a step.
  *
  * @module
  */
@@ -14,8 +14,8 @@ const params = z.strictObject({
 });
 
 /**
- * Runs another recipe and returns the outputs of its steps. A recipe that writes is rejected, because it needs its own
- * slot and window: here if its class is known, and always by the runner.
+ * Runs another recipe and returns the outputs of its steps. A recipe that writes needs its own slot and window, so the
+ * compiler rejects it here if it knows the class, and the runner always does.
  */
 export const runRecipeStep = stepKind<z.infer<typeof params>, unknown>({
   name: "run",

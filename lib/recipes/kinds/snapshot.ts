@@ -1,5 +1,5 @@
 /**
- * The step `snapshot`: writes the present state of the account and the market to files.
+ * Defines the step `snapshot`, which writes the present state of the account and the market to files.
  *
  * @module
  */
@@ -63,7 +63,7 @@ export type SnapshotTaken = z.infer<typeof output>;
 
 const parts = ["account", "holdings", "futures", "quotes", "optionChain", "bars"] as const;
 
-/** Every part except the bars, which have their own days. */
+/** Returns the parts that the step reads as of now: all except the bars, which have their own days. */
 function asOfNow(given: Params): AsOfNow | undefined {
   const { account, holdings, futures, quotes, optionChain } = given;
   const ofNow = { account, holdings, futures: futures || undefined, quotes, optionChain };
@@ -120,7 +120,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
   },
 });
 
-/** Returns the time of the slot, so that a rerun writes the same file again. */
+/** Returns the time of the slot for file names, so that a rerun writes the same file again. */
 const stampOf = ({ slot }: StepContext) => slot.slice(11, 16).replace(":", "") + "Z";
 
 async function note(
@@ -230,7 +230,7 @@ async function archive(
       for (const file of files) await note(taken, file, `bars/${security.symbol}/${interval}`, context);
     }
   } finally {
-    // A stop must not leave the subscription behind; a closed connection has no subscriptions anyway.
+    // Without `signal`, so that a stop also ends the subscription. On a closed connection this fails, and is not needed.
     await client.call(quotes.unsubscribe, subscription).catch((error) =>
       context.log("warn", "could not end the subscription", { error: String(error) })
     );

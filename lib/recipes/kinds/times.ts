@@ -1,5 +1,5 @@
 /**
- * Session times and pauses for steps.
+ * Computes session times and waits, for steps.
  *
  * @module
  */
@@ -11,16 +11,16 @@ import type { StepContext } from "../compiled.ts";
 import { readSessionTime, sessionTimeOf } from "../written_times.ts";
 import { calendar } from "../recipe_schema.ts";
 
-/** A moment of the run's session. */
+/** A session time on the day of the run. */
 export const sessionMoment = z.strictObject({
   calendar,
   moment: z.string().refine((text) => readSessionTime(text) !== undefined, 'a moment such as "close+5m"'),
 });
 
 /**
- * Returns when a moment of a day's session is, Unix milliseconds.
+ * Returns when a session time of a day is, Unix milliseconds.
  *
- * @param cannot What the caller cannot do without it, for the error.
+ * @param cannot Beginning of the error, such as `Cannot wait for`.
  * @throws {BrokerError} If the day has no session.
  */
 export function instantOf(
@@ -37,7 +37,7 @@ export function instantOf(
   return sessionTimeOf(mic, session, readSessionTime(moment)!);
 }
 
-/** Waits by the clock of the run; rejects when its signal is aborted. */
+/** Waits by the clock of the run; rejects when the signal is aborted. */
 export async function pause(context: Pick<StepContext, "sleep" | "signal">, ms: number): Promise<void> {
   if (context.sleep !== undefined) return await context.sleep(ms);
   await wait(systemMachine, ms, context.signal);

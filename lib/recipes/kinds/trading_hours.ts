@@ -15,8 +15,8 @@ const exchanges: readonly (readonly [prefix: string, mic: Mic])[] = [
 ];
 
 /**
- * Returns how long any of the securities was in continuous trading between two instants, without breaks. A day that no
- * calendar covers counts as completely traded.
+ * Returns how long the securities were in continuous trading between two instants; lunch breaks do not count. If a
+ * calendar does not cover a day, the whole span counts as traded.
  *
  * @returns Milliseconds, for the exchange that was open the longest.
  */

@@ -1,5 +1,5 @@
 /**
- * The step `wait-for`: waits for fees, the end of an order, a price, or a moment of the session.
+ * Defines the step `wait-for`, which waits for fees, the end of an order, a price, or a session time.
  *
  * @module
  */
@@ -56,7 +56,7 @@ interface Look {
 
 const forms = ["feesCleared", "orderDone", "price", "session"] as const;
 
-/** An order and a price are checked as of now. Fees belong to their own day, and so does a moment of a session. */
+/** Returns the present data that the step reads: an order or a price. Fees and session times belong to their own day. */
 function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
   if (orderDone !== undefined) return asOfNowOf(orders.today, orderDone);
   if (price === undefined) return undefined;
@@ -64,7 +64,7 @@ function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
   return asOfNowOf(quotes.latest, found.success ? securityFrom(found.data) : {});
 }
 
-/** Checks repeatedly; fails when it takes too long, so that steps that depend on it do not run. */
+/** Checks repeatedly. Fails after the longest wait, so that steps that need it do not run. */
 export const waitFor = stepKind<Params, Waited>({
   name: "wait-for",
   summary:
@@ -90,7 +90,7 @@ export const waitFor = stepKind<Params, Waited>({
     const begun = context.now();
     const until = begun + durationOf(given.atMost);
     const ofNow = asOfNow(given);
-    // A wait that has begun continues for its full time.
+    // Checked only once: a wait that has begun may continue after the end of the day.
     if (ofNow !== undefined) refusePast(ofNow, context);
     for (let looks = 1;; looks++) {
       context.signal.throwIfAborted();

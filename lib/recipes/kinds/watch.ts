@@ -1,5 +1,5 @@
 /**
- * The step `watch`: records pushes to files for a part of the day.
+ * Defines the step `watch`, which records pushes to files for a part of the day.
  *
  * @module
  */
@@ -43,7 +43,7 @@ const output = z.strictObject({
     from: z.string(),
     to: z.string(),
     reason: z.string(),
-    /** Nothing arrived, but the securities hardly traded, so probably nothing is missing. */
+    /** Set if the securities hardly traded in this time, so that probably nothing is missing. */
     quiet: z.literal(true).optional(),
   })),
   /** Ticks that were dropped because the disk was too slow. */
@@ -53,9 +53,7 @@ const output = z.strictObject({
 /** Result of the recording. */
 export type Recorded = z.infer<typeof output>;
 
-/**
- * Pushes arrive live only, so a past slot cannot be recorded. Their securities may trade through the recipe's midnight.
- */
+/** Pushes arrive live only, so a past slot cannot be recorded. Names no exchange: markets may trade past midnight. */
 const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
 
 /** Records until the given end; a resumed run appends to its files. */
@@ -85,7 +83,7 @@ export const watch = stepKind<Params, Recorded>({
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([ending.signal, context.signal]);
-    // A stop of the run also rejects the wait; the same signal ends the loop below.
+    // A stop of the run rejects the wait; its signal also ends the loop below.
     const timer = pause({ ...context, signal }, waitMs).then(() => ending.abort(), () => {});
     const files = new PushFiles((name) => pathIn(context, given.out, day, name));
     files.pathOf("gap"); // rejects a bad folder before recording
@@ -147,7 +145,7 @@ async function record(event: TransportEvent, { files, result, context, types }: 
       const [from, to] = [event.from, event.to].map((ms) =>
         Temporal.Instant.fromEpochMilliseconds(ms).toString()
       );
-      // A quiet market and a dead connection look the same; during trading hours, silence counts as a dead connection.
+      // A quiet market looks like a dead connection. A gap is quiet only if the market was closed for most of it.
       const quiet = event.silent &&
         tradedMs(context.calendars, types, event.from, event.to) < (event.to - event.from) / 2;
       context.log("warn", `pushes may be missing from ${from} to ${to}: ${event.reason}`);

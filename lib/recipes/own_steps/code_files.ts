@@ -1,5 +1,5 @@
 /**
- * Finds the code files of custom steps and TypeScript recipes without running any, and checks that they are unchanged.
+ * Finds the code files of custom steps and TypeScript recipes without running them, and checks that they are unchanged.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import {
 import { fileUrl } from "../recipe_files.ts";
 import { writtenImports } from "./written_imports.ts";
 
-/** Characters of an import in an error: a `data:` URL may contain a whole file. */
+/** Maximum number of characters of an import in an error: a `data:` URL may contain a whole file. */
 const MOST_SHOWN = 200;
 
 /** Code could not be started, is not valid, or has exceeded a limit. */
@@ -28,7 +28,7 @@ export class OwnStepError extends BrokerError {
 
 /** Limits for code outside the toolkit; docs/recipes.md lists them. */
 export const codeLimits = {
-  /** MiB of JavaScript values. */
+  /** Maximum MiB of JavaScript values. */
   heapMiB: 512,
   /** MiB of all memory, if the system has `ulimit`. */
   memoryMiB: 2048,
@@ -53,7 +53,7 @@ export const codeLimits = {
 
 /** Code: a file and all files that it imports from its folder. A process runs these copies, never the files. */
 export interface CodeFiles {
-  /** Paths of the files, as they are imported. The first is that of the code itself. */
+  /** Paths of the files, as they are imported. The first path is the path of the code itself. */
   files: readonly string[];
   /** SHA-256 over the names and contents of the files, in hex. */
   sha256: string;
@@ -61,7 +61,7 @@ export interface CodeFiles {
   copies: CodeCopies;
   /** The folder of the recipe. */
   folder: URL;
-  /** The copies are from a trust record; the files themselves may have changed. */
+  /** Whether the copies are from a trust record; the files themselves may have changed since. */
   isKept: boolean;
 }
 
@@ -73,7 +73,7 @@ export type KeptCode = readonly {
   content: string;
 }[];
 
-/** Formats code for a trust record. @throws {OwnStepError} If a name would lead to another file when it is read. */
+/** Formats code for a trust record. @throws {OwnStepError} If a recorded name would later name a different file. */
 export function keepCode(copies: CodeCopies, folder: URL): KeptCode {
   return Array.from(copies, ([href, bytes]) => {
     const name = `./${href.slice(folder.href.length)}`;
@@ -108,7 +108,7 @@ const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//,
 /** Why a file is not loaded while the program is ending. */
 export const STOPPED = "it was stopped while it was loaded";
 
-/** Describes why a file cannot be used; recipe files have their own texts. */
+/** Returns the error for a file that cannot be used as code. */
 export function refuseCode(file: URL, reason: string): OwnStepError {
   if (reason.includes("Blocked by null entry")) {
     reason =
@@ -131,7 +131,7 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
   const read = await readerOf(file, folder);
   await walk(file, read, await moduleOfText());
   for (;;) {
-    // A copy of each file that the text names. An unusual import that the text did not show is found by Deno.
+    // Deno reads copies of the files found so far, and reports unusual imports that the search of the text missed.
     const known = new Map(read.copies);
     const modules = await graphOf(file, known, signal);
     const found = await walk(
@@ -145,8 +145,8 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
 }
 
 /**
- * Checks the imports of code like `findCode`, but starts no process and reads only files of the folder. It searches the
- * text of each file, so it can miss an unusual import; `findCode` misses none.
+ * Checks the imports of code like `findCode`, but starts no process and reads only files of the folder. This function
+ * searches the text of each file, so it can miss an unusual import; `findCode` misses no import.
  *
  * @throws {OwnStepError} If it imports something that it may not.
  */
@@ -173,7 +173,7 @@ async function moduleOfText(): Promise<ModuleOf> {
 
 /** Reads code files of a folder, each once. */
 interface CodeReader {
-  /** @throws {OwnStepError} If it is outside the folder, not a regular file, or too large. */
+  /** @throws {OwnStepError} If the file is outside the folder, not a regular file, or too large. */
   (module: string): Promise<Uint8Array<ArrayBuffer>>;
   /** What was read, by URL. */
   copies: CodeCopies;
@@ -204,7 +204,7 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
     if (size > codeLimits.allBytes) {
       throw refuseCode(
         file,
-        `its files are larger than ${codeLimits.allBytes / 1024 / 1024} MiB, which is the most`,
+        `its files are larger than the maximum of ${codeLimits.allBytes / 1024 / 1024} MiB`,
       );
     }
     copies.set(module, bytes);
@@ -271,19 +271,19 @@ async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<st
   return [...seen];
 }
 
-/** Rejects files that have changed since they were read. @throws {OwnStepError} */
+/** Checks that files have not changed since they were read. @throws {OwnStepError} If they have changed. */
 export async function checkUnchanged(file: URL, code: CodeFiles): Promise<void> {
   if (code.isKept || await isSameCode(code, code.sha256)) return;
   throw refuseCode(file, changedText("it, or a file that it imports,"));
 }
 
-/** Says that something was changed after its check, so that it was not run. */
+/** Returns the text for something that was changed after its check, so that it was not run. */
 export function changedText(what: string): string {
   return `${what} was changed after it was checked, so it was not run: run "hsgate check", and ` +
     "start what runs it again unless it reads changed recipes by itself";
 }
 
-/** Returns whether the files of some code now have this hash. */
+/** Returns whether the files of code now have this hash. */
 export async function isSameCode({ copies, folder }: CodeFiles, expected: string): Promise<boolean> {
   const modules = [...copies.keys()];
   if (modules[0] === undefined) return false;
@@ -362,7 +362,7 @@ async function graphOf(
   });
   const { stdout, stderr } = await child.output();
   if (signal?.aborted) throw refuseCode(file, STOPPED);
-  // The places of copies become the files' own URLs again.
+  // Replaces the URLs of the copies by the URLs of the files.
   const places = JSON.stringify(placeOf("file:///", folder.path)).slice(1, -1);
   const text = new TextDecoder().decode(stdout).replaceAll(places, "file:///");
   try {
@@ -370,11 +370,11 @@ async function graphOf(
     return new Map(modules.map((module) => [module.specifier, module]));
   } catch {
     const reason = new TextDecoder().decode(stderr).split("\n").find((line) => line.trim() !== "");
-    throw refuseCode(file, `its imports cannot be read: ${reason ?? "Deno says nothing about them"}`);
+    throw refuseCode(file, `its imports cannot be read: ${reason ?? "Deno gave no reason"}`);
   }
 }
 
-/** Limits memory in KiB and CPU seconds of a program, if the system can. */
+/** Shell script that limits memory in KiB and CPU seconds of a program, if the system can. */
 const LIMITED = 'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; shift 2; exec "$@"';
 export const SHELL = "/bin/sh";
 export const hasShell = () => Deno.stat(SHELL).then(() => true, () => false);

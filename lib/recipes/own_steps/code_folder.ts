@@ -1,6 +1,6 @@
 /**
- * Makes the folder of a process that reads or runs code: its configuration, its import map and the packages that the
- * code may load.
+ * Creates the folder of a process that reads or runs code. The folder contains copies of the code, a configuration, an
+ * import map, and the list of packages that the code may load.
  *
  * No `deno.json`, `package.json` or `.npmrc` of the code's own folder has an effect, and nothing is downloaded or
  * installed.
@@ -11,10 +11,11 @@ import type { StepPermissions } from "../compiled.ts";
 import { fileUrl } from "../recipe_files.ts";
 import { stepEnvironment } from "./step_environment.ts";
 
-/** Prefix of the folders of processes; a folder that is older than this and not locked is removed. */
+/** Prefix of the names of these folders. */
 const FOLDER = "hsgate-step-";
+/** A folder that is older than this and not locked is removed. */
 const SWEPT_AFTER_MS = 60_000;
-/** Folders of older versions have no lock. */
+/** A folder without a lock file, from an older version of hsgate, is removed after this time. */
 const SWEPT_UNLOCKED_AFTER_MS = 24 * 3_600_000;
 
 /** Contents of code files by their URLs. */
@@ -49,7 +50,7 @@ function ownEnvironment(): Record<string, string> {
  * Creates a folder for one process, with the configuration for its imports.
  *
  * @param copies Code, which is written into the folder.
- * @param toRun Whether the code runs in the process. It can then load nothing but the copies and the toolkit.
+ * @param toRun Whether the process runs the code. The code can then load only the copies and the toolkit.
  */
 export async function ownFolder(
   copies: CodeCopies,
@@ -68,7 +69,7 @@ export async function ownFolder(
     await writeCopies(copies, path);
     await Deno.writeTextFile(`${path}/deno.json`, JSON.stringify({ nodeModulesDir: "none", lock: false }));
     await Deno.writeTextFile(`${path}/${LOCKED_PACKAGES}`, await lockText());
-    // A separate file: for files that a configuration's imports name, Deno uses the configuration next to them.
+    // A separate file: with imports in `deno.json`, Deno would use the configurations next to the imported files.
     await Deno.writeTextFile(
       `${path}/imports.json`,
       await importsText(placesOf([...copies.keys()], path, toRun)),
@@ -80,7 +81,7 @@ export async function ownFolder(
   return { path, [Symbol.asyncDispose]: remove };
 }
 
-/** Returns the URL of a file's copy, in the folder of a process. The whole path is kept, for relative imports. */
+/** Returns the URL of a file's copy in the folder of a process. Keeps the whole path, so that relative imports work. */
 export const placeOf = (module: string, folder: string) =>
   `${fileUrl(`${folder}/files/`).href}${module.slice("file:///".length)}`;
 
@@ -92,7 +93,7 @@ async function writeCopies(copies: CodeCopies, folder: string): Promise<void> {
   }
 }
 
-/** Returns the entries of an import map that lead to copies. The longest matching name counts; null rejects a name. */
+/** Returns the entries of an import map that lead to copies. Deno uses the longest matching name; null forbids a name. */
 function placesOf(modules: readonly string[], folder: string, toRun: boolean): [string, string | null][] {
   const place = (module: string) => placeOf(module, folder);
   const stay = (url: string): [string, string] => [url, url];
@@ -138,8 +139,8 @@ function unlessGone(error: unknown): undefined {
 let swept: Promise<void> | undefined;
 
 /**
- * Removes folders that killed programs of this user left, once per process. Another user may create such a folder next
- * to ours, with a lock whose opening would block.
+ * Removes folders that killed programs of this user left, once per process. Ignores folders of other users, because
+ * opening their lock files could block.
  */
 async function sweepFolders(own: string): Promise<void> {
   const parent = own.slice(0, own.lastIndexOf(FOLDER));
@@ -149,7 +150,7 @@ async function sweepFolders(own: string): Promise<void> {
       if (isDirectory && name.startsWith(FOLDER)) await sweep(`${parent}${name}`, uid).catch(() => {});
     }
   } catch {
-    // A folder that cannot be listed is left alone.
+    // If the parent folder cannot be listed, nothing is removed.
   }
 }
 

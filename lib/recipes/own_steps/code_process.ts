@@ -1,8 +1,8 @@
 /**
- * Runs the code of custom steps and TypeScript recipes in a process of its own.
+ * Runs the code of custom steps and TypeScript recipes in a separate process.
  *
- * Its memory and output are limited. It ends with every process that it has started, even if the program that started it
- * was killed.
+ * The memory and output of the process are limited. When the process ends, every process that it has started ends too,
+ * even if hsgate itself was killed.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { configFlags, environment, LOCKED_PACKAGES, ownFolder, toolkit } from ".
 import { linesOf } from "./lines.ts";
 import { list, MAKE_CACHE, runWords, stepCache } from "./step_cache.ts";
 
-/** Lines that are kept to explain why a process ended. */
+/** Maximum number of lines that are kept to explain why a process ended. */
 const KEPT_LINES = 200;
 /** Environment variable that marks the process and everything that it starts. */
 const MARKER = "HSGATE_STEP";
@@ -24,7 +24,7 @@ interface CodeProcess extends AsyncDisposable {
   /** Lines with the message mark; all other lines count as printed output. */
   messages: AsyncIterable<string>;
   send(line: string): void;
-  /** Returns why it ended, from its output. */
+  /** Returns why the process ended, from its output. */
   reason(): Promise<string>;
 }
 
@@ -48,7 +48,7 @@ interface CodeOptions {
 /**
  * Starts a process for the code of a file. Disposal ends its whole process group.
  *
- * @throws {OwnStepError} If it does not start.
+ * @throws {OwnStepError} If the process does not start.
  */
 export async function startCode(file: URL, options: CodeOptions): Promise<CodeProcess> {
   const { signal, mark, onPrinted = () => {} } = options;
@@ -73,7 +73,7 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
       printer.take(text, isCut);
     }
   })();
-  // A process that left the group may keep the output open; the wait for it is short.
+  // A process that left the group may keep the output open, so this waits only briefly.
   let timer: ReturnType<typeof setTimeout> | undefined;
   const ended = child.status.then(async () => {
     kill();
@@ -89,7 +89,7 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
       await ended;
       // Earlier output is not a reason.
       return (await child.status).success
-        ? "it ended its own process before it had returned, as Deno.exit() does"
+        ? "it ended its own process before it returned, for example with Deno.exit()"
         : printer.reason();
     },
     async [Symbol.asyncDispose]() {
@@ -118,7 +118,7 @@ function endGroup(child: Deno.ChildProcess): void {
   }
 }
 
-/** Ends processes that have left the group, by the mark in their environment; only Linux shows it. */
+/** Ends processes that have left the group, by the mark in their environment; only Linux shows the environment. */
 function endMarked(id: string): void {
   if (Deno.build.os !== "linux") return;
   const own = `\0${MARKER}=${id}\0`;
@@ -152,14 +152,14 @@ function endProcess(pid: number): void {
   }
 }
 
-/** What the shell says before it ends code because of its cache. */
-const FULL_CACHE = `error: it stores more than ${codeLimits.cacheMiB} MiB in Deno's cache, which is the most`;
+/** The shell's message before it ends code because its cache is too large. */
+const FULL_CACHE = `error: it stores more than the maximum of ${codeLimits.cacheMiB} MiB in Deno's cache`;
 
 /**
- * Starts the code's process with its limits, and next to it a shell that checks every second whether the program that
- * started it still runs, and how large Deno's cache of the process is: each module that code creates at run time adds to
- * it. If the program was killed, or the cache is too large, the shell ends the code and everything that it has started, and
- * removes its folder. On Linux the shell checks the parent of the code's process, because a process id may be reused.
+ * Shell script that starts the code's process with its limits, and a second shell that watches it. Every second, that
+ * shell checks whether hsgate still runs, and how large Deno's cache of the process is: each module that code creates at
+ * run time adds to the cache. If hsgate was killed or the cache is too large, the shell ends the code and everything that
+ * it has started, and removes the folder. On Linux it checks the parent of the process, because process ids are reused.
  */
 const START = `folder=$4 real=$6 analysis=$7 linked=$8
 ${MAKE_CACHE}
@@ -220,7 +220,7 @@ async function spawn(
   }).spawn();
 }
 
-/** Printed output of code: a limited part is passed on, and a little is kept to explain why it ended. */
+/** Handles the printed output of code: passes on a limited part, and keeps a few lines to explain why the code ended. */
 class Printer {
   readonly #onPrinted: (line: string) => void;
   readonly #kept: string[] = [];
@@ -239,7 +239,7 @@ class Printer {
     this.#size += text.length;
     this.#lines = this.#size > codeLimits.printed ? codeLimits.lines + 1 : this.#lines + 1;
     this.#onPrinted(
-      this.#lines > codeLimits.lines ? "it prints more than is logged: the rest is left out" : text,
+      this.#lines > codeLimits.lines ? "it prints more lines than hsgate logs; the rest is omitted" : text,
     );
   }
 
@@ -259,7 +259,7 @@ async function* messagesOf(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   { file, mark, printer, signal }: { file: URL; mark: string; printer: Printer; signal: AbortSignal },
 ): AsyncGenerator<string, void, void> {
-  // The first chunk of a line may end inside the mark.
+  // The first part of a line may end inside the mark, so a partial mark counts as a message.
   const most = (start: string) =>
     start.startsWith(mark) || mark.startsWith(start) ? codeLimits.message : codeLimits.line;
   for await (const { text, isCut } of linesOf(stream, { most, signal })) {

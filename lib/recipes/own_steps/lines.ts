@@ -12,7 +12,7 @@ export interface Line {
 
 /** Options of reading. */
 interface LineOptions {
-  /** Characters that are kept of a line, from its beginning. @default all */
+  /** Returns how many characters of a line are kept, by the beginning of the line. @default all */
   most?: (start: string) => number;
   /** Ends the reading, even if more data follows. */
   signal?: AbortSignal;

@@ -1,5 +1,5 @@
 /**
- * Runs custom steps for the runner, each in a process with only the permissions that the step names.
+ * Loads and runs custom steps, each in a process with only the permissions that the step names.
  *
  * @module
  */
@@ -31,12 +31,12 @@ import { startCode } from "./code_process.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./step_messages.ts";
 import { isParamType, paramTypes } from "../recipe_params.ts";
 
-/** Description of a step's file: its own description, and its files. */
+/** A loaded custom step: its description, its code, and the programs that it may run. */
 export interface OwnStep extends StepDescription {
   code: CodeFiles;
-  /** Programs in the folder that it may run. */
+  /** Programs in the recipe's folder that the step may run. */
   programs: readonly NamedFile[];
-  /** Where the names in its permissions begin. */
+  /** The folder at which relative names in the permissions begin. */
   place: Place;
 }
 
@@ -44,17 +44,17 @@ export interface OwnStep extends StepDescription {
 interface LoadOptions {
   /** The folder of the recipe, which imports must not leave. @default the folder of the file */
   folder?: URL;
-  /** Code to load instead of reading the files; its imports were checked. */
+  /** Code to load instead of reading the files; the imports of that code were checked before. */
   code?: CodeFiles;
   /** How long loading may take, milliseconds. @default 30 s */
   loadMs?: number;
-  /** Ends the loading when aborted. */
+  /** Aborting it ends the loading. */
   signal?: AbortSignal;
 }
 
 /**
- * Loads a step's file in a process without permissions, and resolves to its description. Checks its imports before any
- * of it runs.
+ * Loads a step's file in a process without permissions, and resolves to its description. Checks the imports before any
+ * code runs.
  *
  * @throws {OwnStepError} If the file cannot be loaded, is not a step, or imports something that it may not.
  */
@@ -111,7 +111,7 @@ interface Loading<T> {
   code: CodeFiles;
   main: string;
   order?: ToStep;
-  /** Returns the content of a message, if it is the expected one. */
+  /** Returns the content of the expected message; `undefined` for any other message. */
   take(message: FromStep): T | undefined;
 }
 
@@ -141,17 +141,15 @@ async function load<T>(
   if (stop?.aborted) throw refuseCode(file, STOPPED);
   throw refuseCode(
     file,
-    limit.aborted
-      ? `it is not loaded within ${loadMs / 1000} s: what stands at its top level must end`
-      : reason,
+    limit.aborted ? `it is not loaded within ${loadMs / 1000} s: the code at its top level must end` : reason,
   );
 }
 
 /**
  * Runs a step with checked parameters. Logs its printed output line by line.
  *
- * @throws {OwnStepError} If it fails, ends without a result, one of its files has changed since the check, or a link
- * leads out of a folder that it may use.
+ * @throws {OwnStepError} If the step fails or ends without a result, if one of its files has changed since the check, or
+ * if a link leads out of a folder that the step may use.
  */
 export async function runOwnStep(
   file: URL,
@@ -189,7 +187,7 @@ export async function runOwnStep(
   const calls = new Set<Promise<void>>();
   /** Errors of the calls, by number. */
   const errors = new Map<number, unknown>();
-  // Waits for a call that the step did not await, so that the outcome of its write is known.
+  // Waits for calls that the step did not await, so that the outcomes of their writes are known.
   const callsEnd = () => orAborted(Promise.allSettled(calls), context.signal);
   let logs = 0;
   let hasFailed = false;
@@ -207,7 +205,9 @@ export async function runOwnStep(
       }
       if (message.type === "log" && ++logs <= codeLimits.lines) {
         context.log(message.level, message.message.slice(0, codeLimits.line), message.data);
-        if (logs === codeLimits.lines) context.log("warn", "it logs more than is kept: the rest is left out");
+        if (logs === codeLimits.lines) {
+          context.log("warn", "it logs more lines than hsgate keeps; the rest is omitted");
+        }
       }
       if (message.type === "proven" && ["ok", "refused"].includes(message.outcome)) {
         context.proven?.(errors.get(message.id), message.outcome);
@@ -233,7 +233,7 @@ export async function runOwnStep(
 /** Maximum number of concurrent calls of a step. */
 const MOST_CALLS = 32;
 
-/** Parses a message. A step may write anything there, but can only deceive its own recipe. */
+/** Parses a message of the step's process. A step could write false messages, but that harms only its own recipe. */
 function readMessage(line: string, file: URL): FromStep {
   try {
     const message: FromStep | null = JSON.parse(line);
@@ -241,7 +241,7 @@ function readMessage(line: string, file: URL): FromStep {
   } catch {
     // Handled below, like a value that is not an object.
   }
-  throw refuseCode(file, "it writes what only its process may write, and it cannot be read");
+  throw refuseCode(file, "it wrote a line that begins like hsgate's own messages, and that cannot be read");
 }
 
 interface Answering {

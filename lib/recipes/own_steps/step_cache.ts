@@ -1,9 +1,9 @@
 /**
  * Creates a Deno cache folder for each process that runs code from outside the toolkit.
  *
- * Code needs no permission for what Deno stores in its cache: `localStorage`, `caches`, and modules that code creates
- * at run time. Each process therefore gets its own cache folder, which is removed when the process ends. In the places
- * of such stores there are files, so that code cannot fill the disk.
+ * Without any permission, code can store data in Deno's cache: by `localStorage`, by `caches`, and as modules that it
+ * creates at run time. So each process gets its own cache folder, which is removed when the process ends. Files take the
+ * places where Deno would create folders for this data, so that code cannot fill the disk.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export function runWords(): string[] {
 interface StepCache {
   /** The folder that Deno itself uses. */
   real: string;
-  /** Its folders that a process reads: packages and the toolkit's compiled modules. The new cache links to them. */
+  /** Folders of `real` that a process reads: packages and the toolkit's compiled modules. The new cache links to them. */
   linked: readonly string[];
   /**
    * A folder with Deno's analysis of the toolkit's modules. Its files are copied, because analysing again takes long.
@@ -42,8 +42,8 @@ export function stepCache(options: CacheOptions): Promise<StepCache> {
 }
 
 /**
- * Lines of a shell script that make the cache folder `$folder/cache`. They expect the variables `folder`, `real`,
- * `analysis` and `linked`, a list with `:` after each name.
+ * Lines of a shell script that create the cache folder `$folder/cache`. They use the variables `folder`, `real`,
+ * `analysis`, and `linked`, which is a list with `:` after each name.
  */
 export const MAKE_CACHE = `mkdir -m 700 "$folder/cache" "$folder/cache/gen"
 for name in location_data gen/data gen/blob; do : >"$folder/cache/$name"; done

@@ -1,16 +1,16 @@
 /**
  * Selects the environment of a step's process: what Deno needs to start, and the variables that the step names.
  *
- * Nothing else is passed on. `OTEL_DENO` would send the step's output to a collector before the runner could redact
- * secrets in it, and the author of a step must not get passwords from the environment.
+ * No other variable is passed on. With `OTEL_DENO`, Deno would send the step's output to a collector before the runner
+ * redacts secrets. And the author of a step must not get passwords from the environment.
  *
  * @module
  */
 import type { StepPermissions } from "../compiled.ts";
 
 /**
- * Variables with which Deno finds its cache, certificates and packages, and programs find other programs and the time
- * zone.
+ * Variables that every process gets: Deno finds its cache, certificates and packages with them, and programs find other
+ * programs and the time zone.
  */
 const NEEDED = [
   "PATH",

@@ -28,7 +28,7 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
     /** Number of the failed call. */
     const callOf = new WeakMap<Error, number>();
     void readAnswers(lines, waiting, callOf);
-    // The runner has checked them against the step's description.
+    // The runner has checked the parameters against the step's description.
     const output = await step.run(order.params as StepParams<Record<string, StepParam>>, {
       ...order.context,
       call(operation, params = {}) {
@@ -77,12 +77,12 @@ export function hand(value: unknown): void {
       ? { type: "exported", value }
       : value === undefined
       ? { type: "exported", value: null }
-      : { type: "failed", message: `its default export holds ${fault}: expected plain data as JSON has it` },
+      : { type: "failed", message: `its default export contains ${fault}: expected plain JSON data` },
   );
   Deno.exit(0); // ends everything that the file has left running
 }
 
-/** Returns which part of a value is not plain data, and where. */
+/** Returns which part of a value is not plain JSON data, and where; `undefined` if all of it is. */
 function notPlain(
   value: unknown,
   path: readonly string[],

@@ -1,5 +1,5 @@
 /**
- * Messages between the process of a step and the runner, one JSON object per line.
+ * Defines the messages between the process of a step and the runner, one JSON object per line.
  *
  * @module
  */
@@ -7,8 +7,8 @@ import type { StepPermissions } from "../compiled.ts";
 import type { OwnStepContext, StepOutput, StepParam } from "../define.ts";
 
 /**
- * Prefix of each line that `serve` writes, which distinguishes it from the step's own output. A step that prints the
- * prefix itself can only deceive its own recipe.
+ * Prefix of each message line, which distinguishes messages from the step's own output. A step that prints the prefix
+ * itself harms only its own recipe.
  */
 export const MESSAGE_MARK = "\u0001hsgate ";
 

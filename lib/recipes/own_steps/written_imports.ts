@@ -16,7 +16,7 @@ const BEFORE_PATTERN = new Set(
 );
 
 /**
- * Returns the names in `import`, `export … from` and `import("…")`, as written. It does not find names that code
+ * Returns the module names in `import`, `export … from` and `import("…")`, as written. Does not find names that code
  * computes.
  */
 export function writtenImports(code: string): string[] {
@@ -41,7 +41,7 @@ function importedName(tokens: readonly Token[], at: number): string | undefined 
   return second?.kind === "text" && (isSign(third, ")") || isSign(third, ",")) ? second.value : undefined;
 }
 
-/** Whether `export` is followed by `*` or `{`, also after `type`. */
+/** Returns whether `*` or `{` follows at a position, or after the word `type` there. */
 function isList(tokens: readonly Token[], at: number): boolean {
   const first = tokens[at]?.value === "type" ? tokens[at + 1] : tokens[at];
   return isSign(first, "*") || isSign(first, "{");
