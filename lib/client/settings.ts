@@ -309,13 +309,6 @@ function isWholeNumber(text: string, least: number, most: number): boolean {
 // The table has exactly these keys.
 export const settingNames = Object.keys(settingTable) as SettingName[];
 
-/** Environment variables that are read, for the program's permissions. */
-export const settingVariables: readonly string[] = settingNames.flatMap((name) =>
-  settingTable[name].file
-    ? [settingTable[name].env, `${settingTable[name].env}_FILE`]
-    : [settingTable[name].env]
-);
-
 /** Returns the accounts in the setting `fundAccounts`. */
 export function accountsOf(text: string): string[] {
   return text.split(",").map((each) => each.trim());

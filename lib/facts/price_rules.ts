@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { add, compare, type Decimal, multiply, round, subtract, toStep } from "../decimal.ts";
+import { add, type Decimal, multiply, round, subtract } from "../decimal.ts";
 import data from "./data/ticks.json" with { type: "json" };
 import type { Market } from "./listings.ts";
 
@@ -43,28 +43,6 @@ export function tickTable(market: Market, date: string, instrument = "stock"): r
     );
   }
   return table.bands;
-}
-
-/**
- * Returns the tick size at a price, such as `"0.050"`.
- * Below the first band, the tick size of the first band applies; above the last band, that of the last band.
- */
-export function tickSize(market: Market, date: string, price: Decimal, instrument?: string): Decimal {
-  const bands = tickTable(market, date, instrument);
-  const band = bands.find(({ upTo }) => upTo === null || compare(price, upTo) <= 0) ??
-    bands[bands.length - 1];
-  if (band === undefined) {
-    throw new RangeError(`Cannot look up the tick size in "${market}": the table is empty`);
-  }
-  return band.tick;
-}
-
-/**
- * Returns a price rounded to the nearest multiple of the tick size (`"37.454"` becomes `"37.450"`). Halves round away
- * from zero.
- */
-export function onTick(market: Market, date: string, price: Decimal, instrument?: string): Decimal {
-  return toStep(price, tickSize(market, date, price, instrument), "half-up");
 }
 
 /** The lowest and the highest allowed price of a day. */

@@ -145,23 +145,6 @@ export function headerError(
   return new ProtocolError(`Cannot read frame: ${reasons[fault]()}`, { code: fault });
 }
 
-/**
- * Decodes the header at the start of some bytes.
- *
- * @returns The header; its signature is a view of the bytes.
- * @throws {ProtocolError} If there are too few bytes (`frame-short`) or a field is invalid.
- */
-export function decodeHeader(bytes: Uint8Array, limits: HeaderLimits = {}): Header {
-  if (bytes.length < HEADER_LENGTH) {
-    throw new ProtocolError(`Cannot read frame: ${bytes.length} bytes are too few for a header`, {
-      code: "frame-short",
-    });
-  }
-  const fault = headerFault(bytes, 0, HEADER_LENGTH, limits);
-  if (fault !== undefined) throw headerError(fault, bytes, 0, limits);
-  return readHeader(bytes, 0);
-}
-
 /** Decodes a header that was checked before. */
 export function readHeader(bytes: Uint8Array, at: number): Header {
   return {

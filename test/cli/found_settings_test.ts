@@ -1,6 +1,6 @@
 /** Tests of settings files that are only found in the working folder: somebody else's file has no effect. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { settingNames, settingVariables } from "../../lib/client/settings.ts";
+import { settingNames, settingTable } from "../../lib/client/settings.ts";
 import { cli, folder, KEY, PASSWORD, simulate, spawned, start, type World } from "./support.ts";
 
 const FILE = "hsgate.yaml";
@@ -130,7 +130,7 @@ Deno.test("every setting except three harmless ones needs trust, also as a file 
   const all = plain.map((name) => `${name}: ${values[name]}\n`).join("");
   assert(!(await w.hsgate(FUNDS, all, { env })).err.includes("trusted"));
   assert(w.heard.length > 0, "the control: a file that can do nothing counts");
-  const inFiles = settingVariables.filter((name) => name.endsWith("_FILE")).length;
+  const inFiles = settingNames.filter((name) => settingTable[name].file).length;
   let seen = 0;
   for (const name of settingNames) {
     const { err } = await w.hsgate(FUNDS, `${name}File: /etc/hostname\n`, { env });

@@ -8,7 +8,7 @@
 import type { Command } from "../../tasks/terminal/command.ts";
 import { flagsOf } from "../../tasks/terminal/command.ts";
 import { commands } from "../../tasks/commands/table.ts";
-import { settingVariables } from "../../lib/client/settings.ts";
+import { settingTable } from "../../lib/client/settings.ts";
 import { cli } from "./support.ts";
 
 /** The second password is not encoded, as somebody types it: it has the characters that end parts of an address. */
@@ -72,7 +72,7 @@ async function run(words: readonly string[], env: Record<string, string> = {}): 
 
 /** Variables that hold no secret. A secret is taken out of the output by its value. */
 const variables = [
-  ...settingVariables,
+  ...Object.values(settingTable).flatMap(({ env, file }) => file ? [env, `${env}_FILE`] : [env]),
   "HSGATE_CONFIG",
   "HSGATE_TRUST_FILE",
   "HSGATE_CALENDARS",

@@ -1,40 +1,39 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import type { Market } from "../../lib/facts/listings.ts";
-import { onTick, tickSize, tickTable } from "../../lib/facts/price_rules.ts";
+import { tickTable } from "../../lib/facts/price_rules.ts";
+import { gridOf } from "../../lib/simulator/market/grid.ts";
+import { toUnits } from "../../lib/simulator/market/packing.ts";
 
 const pure = { permissions: "none" } as const;
 
-Deno.test("tickSize() includes the upper limit of a band in the band", pure, () => {
-  assertEquals(tickSize("hk", "2025-08-01", "20.00"), "0.020");
-  assertEquals(tickSize("hk", "2025-08-01", "20.05"), "0.050");
-  assertEquals(tickSize("hk", "2025-08-01", "0.01"), "0.001");
+/** Returns the step at a price in units, as the simulator reads it from the tables. */
+const tickAt = (market: Market, date: string, price: string, instrument?: string) =>
+  gridOf(market, date, instrument).tick(toUnits(price));
+
+Deno.test("Grid.tick() includes the upper limit of a band in the band", pure, () => {
+  assertEquals(tickAt("hk", "2025-08-01", "20.00"), toUnits("0.020"));
+  assertEquals(tickAt("hk", "2025-08-01", "20.05"), toUnits("0.050"));
+  assertEquals(tickAt("hk", "2025-08-01", "0.01"), toUnits("0.001"));
 });
 
-Deno.test("tickSize() decreases in Hong Kong on 2025-08-04 and 2026-08-03", pure, () => {
-  assertEquals(tickSize("hk", "2025-08-03", "15"), "0.020");
-  assertEquals(tickSize("hk", "2025-08-04", "15"), "0.010");
-  assertEquals(tickSize("hk", "2025-08-04", "30"), "0.020");
-  assertEquals(tickSize("hk", "2026-08-02", "5"), "0.010");
-  assertEquals(tickSize("hk", "2026-08-03", "5"), "0.005");
+Deno.test("Grid.tick() decreases in Hong Kong on 2025-08-04 and 2026-08-03", pure, () => {
+  assertEquals(tickAt("hk", "2025-08-03", "15"), toUnits("0.020"));
+  assertEquals(tickAt("hk", "2025-08-04", "15"), toUnits("0.010"));
+  assertEquals(tickAt("hk", "2025-08-04", "30"), toUnits("0.020"));
+  assertEquals(tickAt("hk", "2026-08-02", "5"), toUnits("0.010"));
+  assertEquals(tickAt("hk", "2026-08-03", "5"), toUnits("0.005"));
 });
 
-Deno.test("tickSize() supports other instruments and markets", pure, () => {
-  assertEquals(tickSize("hk", "2025-08-15", "15", "warrant"), "0.020");
-  assertEquals(tickSize("hk", "2025-08-15", "15", "etf"), "0.010");
-  assertEquals(tickSize("hk", "2025-08-15", "25270", "future"), "1");
-  assertEquals(tickSize("us", "2025-08-15", "0.50"), "0.0001");
-  assertEquals(tickSize("us", "2025-08-15", "230.82"), "0.01");
-  assertEquals(tickSize("us", "2025-08-15", "2.99", "option"), "0.01");
-  assertEquals(tickSize("us", "2025-08-15", "3.00", "option"), "0.05");
-  assertEquals(tickSize("shenzhen", "2025-08-15", "12.5"), "0.01");
-  assertThrows(() => tickSize("us", "2025-08-15", "1", "spoon"), RangeError, "no table covers it");
-});
-
-Deno.test("onTick() returns the nearest multiple, and rounds halves away from zero", pure, () => {
-  assertEquals(onTick("hk", "2024-08-16", "37.454"), "37.450");
-  assertEquals(onTick("hk", "2024-08-16", "37.475"), "37.500");
-  assertEquals(onTick("hk", "2025-08-15", "37.454"), "37.460");
-  assertEquals(onTick("us", "2025-08-15", "230.824"), "230.82");
+Deno.test("Grid.tick() supports other instruments and markets", pure, () => {
+  assertEquals(tickAt("hk", "2025-08-15", "15", "warrant"), toUnits("0.020"));
+  assertEquals(tickAt("hk", "2025-08-15", "15", "etf"), toUnits("0.010"));
+  assertEquals(tickAt("hk", "2025-08-15", "25270", "future"), toUnits("1"));
+  assertEquals(tickAt("us", "2025-08-15", "0.50"), toUnits("0.0001"));
+  assertEquals(tickAt("us", "2025-08-15", "230.82"), toUnits("0.01"));
+  assertEquals(tickAt("us", "2025-08-15", "2.99", "option"), toUnits("0.01"));
+  assertEquals(tickAt("us", "2025-08-15", "3.00", "option"), toUnits("0.05"));
+  assertEquals(tickAt("shenzhen", "2025-08-15", "12.5"), toUnits("0.01"));
+  assertThrows(() => tickAt("us", "2025-08-15", "1", "spoon"), RangeError, "no table covers it");
 });
 
 // The upper limits of the bands with their tick sizes, copied from the exchanges' notices; `*` means no upper limit.
@@ -88,38 +87,50 @@ Deno.test(
   },
 );
 
-Deno.test("tickSize() changes just above each upper limit of the Hong Kong table of 2025", pure, () => {
-  const at = (price: string) => tickSize("hk", "2025-08-15", price);
-  assertEquals(["0.25", "0.251", "0.50", "0.505", "10", "10.01"].map(at), [
-    "0.001",
-    "0.005",
-    "0.005",
-    "0.010",
-    "0.010",
-    "0.010",
-  ]);
-  assertEquals(["20", "20.01", "50", "50.02", "100", "100.05"].map(at), [
-    "0.010",
-    "0.020",
-    "0.020",
-    "0.050",
-    "0.050",
-    "0.100",
-  ]);
-  assertEquals(["200", "200.1", "500", "500.2", "1000", "1000.5"].map(at), [
-    "0.100",
-    "0.200",
-    "0.200",
-    "0.500",
-    "0.500",
-    "1.000",
-  ]);
-  assertEquals(["2000", "2001", "5000", "5002", "9995", "10000"].map(at), [
-    "1.000",
-    "2.000",
-    "2.000",
-    "5.000",
-    "5.000",
-    "5.000",
-  ]);
+Deno.test("Grid.tick() changes just above each upper limit of the Hong Kong table of 2025", pure, () => {
+  const at = (price: string) => tickAt("hk", "2025-08-15", price);
+  assertEquals(
+    ["0.25", "0.251", "0.50", "0.505", "10", "10.01"].map(at),
+    [
+      "0.001",
+      "0.005",
+      "0.005",
+      "0.010",
+      "0.010",
+      "0.010",
+    ].map(toUnits),
+  );
+  assertEquals(
+    ["20", "20.01", "50", "50.02", "100", "100.05"].map(at),
+    [
+      "0.010",
+      "0.020",
+      "0.020",
+      "0.050",
+      "0.050",
+      "0.100",
+    ].map(toUnits),
+  );
+  assertEquals(
+    ["200", "200.1", "500", "500.2", "1000", "1000.5"].map(at),
+    [
+      "0.100",
+      "0.200",
+      "0.200",
+      "0.500",
+      "0.500",
+      "1.000",
+    ].map(toUnits),
+  );
+  assertEquals(
+    ["2000", "2001", "5000", "5002", "9995", "10000"].map(at),
+    [
+      "1.000",
+      "2.000",
+      "2.000",
+      "5.000",
+      "5.000",
+      "5.000",
+    ].map(toUnits),
+  );
 });

@@ -5,7 +5,7 @@
  * @module
  */
 import type { PlatformInfo } from "../../lib/simulator/platform/mod.ts";
-import { decodeHeader, HEADER_LENGTH } from "../../lib/wire/header.ts";
+import { HEADER_LENGTH, readHeader } from "../../lib/wire/header.ts";
 
 /** A frame of the client, according to its header. */
 export interface SentFrame {
@@ -84,7 +84,7 @@ export function startDirectProxy(platform: PlatformInfo): DirectProxy {
     const note = (bytes: Uint8Array) => {
       pending = new Uint8Array([...pending, ...bytes]);
       while (pending.length >= HEADER_LENGTH) {
-        const header = decodeHeader(pending.subarray(0, HEADER_LENGTH));
+        const header = readHeader(pending, 0);
         const length = HEADER_LENGTH + header.bodyLength;
         if (pending.length < length) return;
         const signed = header.signature.some((byte) => byte !== 0);

@@ -1,14 +1,21 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { ProtocolError } from "../../lib/errors.ts";
-import { decodeHeader, encodeHeader, HEADER_LENGTH, type HeaderInit } from "../../lib/wire/header.ts";
+import { FrameDecoder } from "../../lib/wire/framing.ts";
+import {
+  encodeHeader,
+  HEADER_LENGTH,
+  type HeaderInit,
+  type HeaderLimits,
+  readHeader,
+} from "../../lib/wire/header.ts";
 import { vectors } from "./vectors.ts";
 
-Deno.test("decodeHeader() reads every field where the document puts it", () => {
+Deno.test("readHeader() reads every field where the document puts it", () => {
   const bytes = new Uint8Array(HEADER_LENGTH);
   bytes.set([0x48, 0x53, 3, 0, 0, 0, 0x04, 0x03, 0x02, 0x81, 0x10, 0x27, 0, 0]);
   for (let index = 0; index < 128; index++) bytes[14 + index] = index + 1;
   bytes.set([0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], 142);
-  assertEquals(decodeHeader(bytes), {
+  assertEquals(readHeader(bytes, 0), {
     type: "push",
     format: 0,
     version: 0,
@@ -20,7 +27,7 @@ Deno.test("decodeHeader() reads every field where the document puts it", () => {
   });
 });
 
-Deno.test("decodeHeader() and encodeHeader() give back the header of every vendor frame, byte for byte", () => {
+Deno.test("readHeader() and encodeHeader() give back the header of every vendor frame, byte for byte", () => {
   assertEquals(vectors.length, 83);
   const kinds: Record<string, string> = {
     notify: "push",
@@ -29,7 +36,7 @@ Deno.test("decodeHeader() and encodeHeader() give back the header of every vendo
     heartbeat: "heartbeat",
   };
   for (const { frame, kind, serial } of vectors) {
-    const header = decodeHeader(frame);
+    const header = readHeader(frame, 0);
     assertEquals(header.type, kinds[kind]);
     assertEquals(header.serial, serial);
     assertEquals(header.bodyLength, frame.length - 151);
@@ -58,28 +65,28 @@ const damages: [code: string, at: number, bytes: number[]][] = [
 ];
 
 for (const [code, at, bytes] of damages) {
-  Deno.test(`decodeHeader() refuses a header with ${bytes.join(" ")} at byte ${at} as ${code}`, () => {
+  Deno.test(`FrameDecoder refuses a header with ${bytes.join(" ")} at byte ${at} as ${code}`, () => {
     const header = encodeHeader({ type: "push", bodyLength: 5 });
     header.set(bytes, at);
-    const error = assertThrows(() => decodeHeader(header), ProtocolError, "Cannot read frame: ");
+    const error = assertThrows(
+      () => [...new FrameDecoder().frames(header)],
+      ProtocolError,
+      "Cannot read frame: ",
+    );
     assertEquals(error.code, code);
   });
 }
 
-Deno.test("decodeHeader() accepts a body of exactly 8 MiB, or another limit if given", () => {
+Deno.test("FrameDecoder accepts a body of exactly 8 MiB, or another limit if given", () => {
   const header = encodeHeader({ type: "push", version: 2, bodyLength: 8 * 1024 * 1024 });
-  assertThrows(() => decodeHeader(header), ProtocolError, "the protocol version 2 is unknown");
-  assertEquals(decodeHeader(header, { versions: [0, 2] }).bodyLength, 8_388_608);
+  const read = (limits: HeaderLimits) => [...new FrameDecoder(limits).frames(header)];
+  assertThrows(() => read({}), ProtocolError, "the protocol version 2 is unknown");
+  assertEquals(read({ versions: [0, 2] }), []); // it waits for the body
   assertThrows(
-    () => decodeHeader(header, { versions: [2], maxBodyLength: 8_388_607 }),
+    () => read({ versions: [2], maxBodyLength: 8_388_607 }),
     ProtocolError,
     "a body of 8388608 bytes is longer than the allowed 8388607",
   );
-});
-
-Deno.test("decodeHeader() rejects 150 bytes as too few", () => {
-  const error = assertThrows(() => decodeHeader(new Uint8Array(150)), ProtocolError);
-  assertEquals(error.code, "frame-short");
 });
 
 Deno.test("encodeHeader() rejects values that do not fit their fields", () => {
@@ -91,5 +98,5 @@ Deno.test("encodeHeader() rejects values that do not fit their fields", () => {
     { signature: new Uint8Array(127) },
   ];
   for (const each of wrong) assertThrows(() => encodeHeader({ type: "push", ...each }), RangeError);
-  assertEquals(decodeHeader(encodeHeader({ type: "push", serial: 4_294_967_295 })).serial, 4_294_967_295);
+  assertEquals(readHeader(encodeHeader({ type: "push", serial: 4_294_967_295 }), 0).serial, 4_294_967_295);
 });
