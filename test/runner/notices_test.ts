@@ -2,6 +2,7 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { measureRuns } from "../../lib/runner/run/metrics.ts";
+import { TransportError } from "../../lib/errors.ts";
 import { deliverNotices } from "../../lib/runner/notify/notify.ts";
 import {
   countUnsent,
@@ -15,7 +16,7 @@ import { why } from "../../lib/runner/explain/why.ts";
 import type { CompiledNotice, CompiledStep } from "../../lib/recipes/compiled.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { testBoth } from "./both_stores.ts";
-import { type Bench, bench, HOUR, MINUTE, recipe, settle, step } from "./support.ts";
+import { type Bench, bench, DAY, HOUR, MINUTE, orders, recipe, settle, step } from "./support.ts";
 
 const START = "2025-12-23T08:44Z";
 const KEY = "eod/s1/2025-12-23";
@@ -227,6 +228,38 @@ notify:
   ]);
   const log = await b.store.all<{ text: string }>("select text from log where level = 'warn'");
   assert(log.some(({ text }) => text.startsWith('left empty: Cannot work out "outputs.one.marketValue"')));
+});
+
+testBoth("a notice names the step that was withheld, and no step that succeeded in the end", async () => {
+  const outcomes: unknown[] = [];
+  const notify = [notice({ chat: ({ outcome }) => Promise.resolve(void outcomes.push(outcome)) })];
+  const late = orders([], {
+    notify,
+    steps: [
+      step({ id: "idle", effect: "write", condition: () => false }),
+      step({ id: "look", run: () => Promise.resolve(b.machine.sleep(6 * HOUR)) }), // past the window
+      step({ id: "buy", effect: "write" }),
+      step({ id: "after", needs: ["buy"] }),
+    ],
+  });
+  const b: Bench = await bench({ start: "2025-12-23T01:59:59Z", recipes: [late], leaseMs: DAY });
+  await using _ = b;
+  await b.scheduler.tick();
+  b.machine.jump(1_000);
+  await b.scheduler.tick();
+  await b.scheduler.drain();
+  await b.scheduler.deliver();
+  const error = "its window closed at 2025-12-23T07:50:00Z";
+  assertEquals(outcomes.splice(0), [{ state: "failed", reason: "window", failedStep: "buy", error }]);
+
+  let tries = 0;
+  const run = () => ++tries === 1 ? Promise.reject(new TransportError("no route")) : Promise.resolve();
+  const retried = recipe({ notify, steps: [step({ retry: { attempts: 2, waitMs: 1_000 }, run })] });
+  await using second = await bench({ start: START, recipes: [retried] });
+  await second.scheduler.start();
+  await second.machine.pass(2 * MINUTE);
+  await second.scheduler.stop();
+  assertEquals(outcomes, [{ state: "ok", reason: "", failedStep: "", error: "" }]);
 });
 
 Deno.test("a notice with several ways is compiled into separate channels, followed by its fallback", async () => {

@@ -4,7 +4,7 @@
  * @module
  */
 import { lastLook } from "../queries/schedules.ts";
-import { failureText } from "../queries/steps.ts";
+import { failedStep } from "../queries/steps.ts";
 import { eventsOf, pauseBefore } from "../queries/events.ts";
 import type { Store } from "../../store/store.ts";
 import { isStarterOnly, type RunKind, type RunRow } from "../queries/runs.ts";
@@ -212,10 +212,13 @@ function takenOver({ notes, zone }: About): string {
   return `, after ${count} had died while running it, the last before ${showTime(last.at, zone)}`;
 }
 
-async function failureOf(store: Store, { run_key, round, reason }: RunRow): Promise<string> {
-  const step = await failureText(store, run_key, round);
-  const what = failures[reason ?? ""] ?? (step === undefined ? reason ?? "no reason is known" : undefined);
-  const where = step === undefined ? undefined : `step "${step.step_id}": ${step.error}`;
+async function failureOf(store: Store, row: RunRow): Promise<string> {
+  const step = await failedStep(store, row);
+  const what = failures[row.reason ?? ""] ??
+    (step === undefined ? row.reason ?? "no reason is known" : undefined);
+  const where = step === undefined
+    ? undefined
+    : `step "${step.step_id}"${step.error === null ? "" : `: ${step.error}`}`;
   return [what, where].filter((text) => text !== undefined).join(", ");
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { lastFailure, outputsOf } from "../queries/steps.ts";
+import { failedStep, outputsOf } from "../queries/steps.ts";
 import type { CompiledRecipe, CompiledStep, NoticeOutcome } from "../../recipes/compiled.ts";
 import { type RunScope, scopeOf, stepContext } from "../../recipes/step_context.ts";
 import type { Recipes } from "../schedule/misfire_policy.ts";
@@ -96,7 +96,8 @@ export async function sendNotice(
   await step.run(context);
 }
 
-async function failureOf({ store }: RunDeps, { run_key, round }: RunRow) {
-  const failed = await lastFailure(store, run_key, round);
+async function failureOf({ store }: RunDeps, row: RunRow) {
+  if (row.state === "ok" || row.state === "skipped") return {};
+  const failed = await failedStep(store, row);
   return failed === undefined ? {} : { failedStep: failed.step_id, error: failed.error ?? "" };
 }

@@ -237,30 +237,22 @@ export async function outputsOf(
   return Object.fromEntries(rows.map(({ step_id, output }) => [step_id, JSON.parse(output)]));
 }
 
-/** Returns the step that failed last in a round, or whose outcome is unknown. */
-export async function lastFailure(
+/**
+ * Returns the step that explains why a round failed: the last one that failed or whose outcome is unknown, or else one
+ * that was withheld. An attempt that was repeated does not count.
+ */
+export async function failedStep(
   store: Store,
-  runKey: string,
-  round: number,
+  { run_key, round }: Pick<StepRow, "run_key" | "round">,
 ): Promise<Pick<StepRow, "step_id" | "error"> | undefined> {
   return await store.get(
-    `select step_id, error from step_run where run_key = ? and round = ? and state in ('failed', 'unknown')
-      order by finished_at desc limit 1`,
-    runKey,
-    round,
-  );
-}
-
-/** Returns the step that explains why a round failed: a failed one, or else a skipped one. */
-export async function failureText(
-  store: Store,
-  runKey: string,
-  round: number,
-): Promise<Pick<StepRow, "step_id" | "error"> | undefined> {
-  return await store.get(
-    `select step_id, error from step_run where run_key = ? and round = ? and state in ('failed', 'skipped')
-      and error is not null order by case state when 'failed' then 0 else 1 end, finished_at desc limit 1`,
-    runKey,
+    `select step_id, error from step_run s where run_key = ? and round = ?
+      and (state in ('failed', 'unknown')
+        or state = 'skipped' and error <> 'condition' and error not like 'needs "%')
+      and attempt = (select max(attempt) from step_run t
+        where t.run_key = s.run_key and t.step_id = s.step_id and t.round = s.round)
+      order by case state when 'skipped' then 1 else 0 end, finished_at desc, step_id limit 1`,
+    run_key,
     round,
   );
 }
