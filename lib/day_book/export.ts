@@ -1,22 +1,23 @@
 /**
  * Exports trading days: fills with their fees, orders and the fund journal, checked against each other.
  *
- * Each day has its own folder, `<out>/2025-08-15/`, which is either complete or absent. The export reads one
- * day after another and never keeps a whole day in memory. If an export stops for any reason, repeat the same
- * call.
+ * Each day has its own folder, `<out>/2025-08-15/`, which is either complete or absent. The export reads one day
+ * after another and never keeps a whole day in memory. If an export stops for any reason, repeat the same call to
+ * continue.
  *
  * A day is final when all of these are true:
  * - Every list was read from the broker's history, to an end that the broker confirmed.
  * - Every fill has its total of fees.
  * - The session is over, and the clocks of this machine and of the broker agree.
  * - No check found a difference.
- * - For a market without any row, an answer other than the day's empty lists confirms that nothing happened.
+ * - For a market without any row, an answer other than the day's empty lists confirms that the day is empty.
  *
- * Any other day is provisional, and the next export reads it again. Final days are kept as they are, except
- * the last session's: the broker may still book something in the evening, so the export reads it again.
+ * Any other day is provisional, and the next export reads it again. The export keeps final days without reading them,
+ * except the day of the last session: the broker may book something in the evening, so the export reads that day
+ * again.
  *
- * A new reading replaces a day only if it contains everything that was read of that day before. Otherwise the
- * export keeps both, the day and the new reading, and lists each missing row.
+ * A new reading replaces a day only if it contains everything that earlier readings of the day contained. Otherwise
+ * the export keeps both readings and lists each missing row.
  *
  * @module
  */
@@ -52,11 +53,11 @@ const formatNames: readonly DayBookFormat[] = ["csv", "jsonl"];
 const NO_STOP = new AbortController().signal;
 
 /**
- * Exports the days of some markets. Resolves to what was written, kept and found.
+ * Exports the days of some markets. Resolves to the days that were written or kept, and to the differences that were
+ * found.
  *
  * @throws {InvalidParamsError} If an option is invalid. Nothing was read or written.
- * @throws {DayBookError} If the export stopped. The error names the day, the days that are kept, and what to
- * do.
+ * @throws {DayBookError} If the export stopped. The message names the day and the kept days, and says what to do.
  * @example
  * ```ts ignore
  * import { connect } from "hsgate";
@@ -113,7 +114,7 @@ class Export {
   readonly #clock: BrokerClock;
   #day: string | undefined;
   #hasAskedClock = false;
-  /** Why the account may not be the one that the folder belongs to. */
+  /** Why the folder may belong to another account. */
   #unconfirmedOwner: string | undefined;
 
   constructor(client: Client, options: DayBookOptions) {
@@ -237,8 +238,8 @@ class Export {
   }
 
   /**
-   * Reads a day. Reads it again if a market's date changed during the reading, because today's lists then
-   * changed.
+   * Reads a day. Reads it again if a market's date changed during the reading, because today's lists have then
+   * changed too.
    */
   async #readAgain(
     exportFolder: ExportFolder,
@@ -318,7 +319,7 @@ class Export {
     const contradicted = beside.map((path) => `${path} contradicts this day`);
     return {
       day,
-      // While another reading contradicts a day, the day is not final, even if its own summary says so.
+      // While another reading contradicts a day, the day is not final, even if its summary says `final`.
       status: beside.length === 0 ? status : "provisional",
       action,
       path: exportFolder.path(day),
@@ -331,7 +332,7 @@ class Export {
     };
   }
 
-  /** Requests one quote if no answer so far carried the broker's time. */
+  /** Requests one quote if no answer so far contained the broker's time. */
   async #askClock(): Promise<void> {
     if (this.#hasAskedClock || this.#clock.last !== undefined) return;
     this.#hasAskedClock = true;
@@ -374,7 +375,7 @@ function markets(summary: Summary, isContradicted: boolean): DayResult["markets"
   return results;
 }
 
-/** What is known about a day before it is read. */
+/** Details of a day that are known before the export reads it. */
 interface Known {
   day: string;
   before: KeptDay | undefined;
@@ -395,8 +396,7 @@ function keptWithRows(
 }
 
 /**
- * Returns the given names in table order, each once, so the order in which a caller gives them does not
- * matter.
+ * Returns the given names in table order, each once, so that the caller's order has no effect.
  */
 function inOrder<T>(names: readonly T[], given: readonly T[]): T[] {
   return names.filter((name) => given.includes(name));

@@ -1,6 +1,5 @@
 /**
- * Returns what a date is in each market: whether it has a session, is over, or may still change at the
- * broker.
+ * Computes the state of a date in each market: whether it has a session, is over, or may still change at the broker.
  *
  * @module
  */
@@ -35,19 +34,18 @@ export interface MarketDay {
   /** Whether the session is over, or the whole date if it has no session. */
   isOver: boolean;
   /**
-   * Whether the broker may still show the day in today's lists: it is today, or the last session before
-   * today. A broker starts a new day in its own time.
+   * Whether the broker may still show the day in today's lists: it is today, or the last session before today. A
+   * broker may start its new day later than the exchange.
    */
   isRecent: boolean;
 }
 
-/** Days after which a day counts as over although the broker's time is unknown. */
+/** After this number of days, a day counts as over even if the broker's time is unknown. */
 const DAYS_WITHOUT_WITNESS = 7;
 
 /**
- * Returns whether more than this machine's clock shows that a day is over. That is so if an answer carried
- * the broker's time, if a quote shows that the broker's clock is past the session, or if the day ended over a
- * week ago.
+ * Returns whether a day is over, without relying on this machine's clock alone. True if an answer contained the
+ * broker's time, if a quote shows that the session has ended, or if the day ended over a week ago.
  */
 export function isOverForSure(
   { market, day, session, runningDay }: MarketDay,
@@ -75,7 +73,7 @@ function isOverAt(
   return day < dateIn(market, at) || (typeof session === "object" && session.closeAt <= at);
 }
 
-/** Returns what a day is in a market at an instant. */
+/** Returns the state of a day in a market at an instant. */
 export function marketDay(calendars: Calendars, market: DayBookMarket, day: string, now: number): MarketDay {
   const mic = calendarOfMarket[market];
   const runningDay = dateIn(market, now);

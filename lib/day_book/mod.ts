@@ -13,8 +13,8 @@
  * | `summary.json` | status, row counts, completeness, totals, checks, size and SHA-256 of each file |
  * | `differences.csv` | every mismatch that a check found, row by row; only if there are any |
  *
- * If a new reading contradicts a day, both are kept: the other reading is in a folder such as
- * `2025-08-15.disputed-1`. `account.json` identifies the account. `docs/day_book.md` gives the rules.
+ * If a new reading contradicts a day, both are kept: the new reading is in a folder such as `2025-08-15.disputed-1`.
+ * `account.json` identifies the account. `docs/day_book.md` describes the rules.
  *
  * The content of these files does not depend on when or where the export ran. A market's date is the date at
  * its exchange, as the broker reports it.

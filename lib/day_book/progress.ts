@@ -38,8 +38,8 @@ export class ProgressText {
   #dayRows = 0;
   #place = { day: "", index: 0, days: 0 };
   /**
-   * Days that were read, and how long that took. Kept days take no time, so they would make the estimate too
-   * low.
+   * Number of days that were read, and the time for reading them. Without the kept days, which take no time and would
+   * make the estimate too low.
    */
   #read = { days: 0, ms: 0 };
   #dayStartedAt = 0;
@@ -49,7 +49,7 @@ export class ProgressText {
     this.#options = options;
   }
 
-  /** Returns the text to print now; often it is empty. */
+  /** Returns the text to print now; empty if there is nothing new to show. */
   update(event: DayBookEvent): string {
     const now = this.#options.monotonic();
     switch (event.type) {
@@ -97,7 +97,7 @@ export class ProgressText {
     return inPlace ? `${CLEAR_LINE}${line.slice(0, Math.max(1, width - 1))}` : `${line}\n`;
   }
 
-  /** Returns the total of rows as text. Rows of kept days were not read in this export. */
+  /** Returns the total number of rows as text, and how many of them this export has read. */
   #total(rows: number, now: number): string {
     const read = rate(this.#rows, now - this.#startedAt);
     return this.#rows >= rows ? read : `${count(rows)} rows in all, ${count(this.#rows)} of them read now`;

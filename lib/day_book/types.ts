@@ -31,8 +31,8 @@ export interface DayBookOptions {
   /** Markets of the securities accounts, in any order. May be empty if `accounts` has no `securities`. */
   markets: readonly Market[];
   /**
-   * What the export covers. If the broker rejects the query for a futures list, the result names the list as
-   * not read, and the day does not become final. For an account without futures, use `["securities"]`.
+   * The accounts to export. If the broker rejects the query for a futures list, the result names the list as not
+   * read, and the day does not become final. For a customer without futures, use `["securities"]`.
    *
    * @default ["securities", "futures"]
    */
@@ -58,7 +58,7 @@ export interface DayBookOptions {
    */
   owner?: string;
   /**
-   * Also writes the rows as the broker sent them: `fills.wire.jsonl` and so on, each row with its `rowKey`.
+   * Also writes the rows in the broker's format: `fills.wire.jsonl` and so on, each row with its `rowKey`.
    *
    * @default false
    */
@@ -72,18 +72,18 @@ export interface DayBookOptions {
    */
   exactCsv?: boolean;
   /**
-   * Returns whether a file contains the value of a secret. If a file of a day does, the export stops and
-   * keeps no file of that day. Called for every file before the day's folder gets its final name.
+   * Returns whether a file contains the value of a secret. Called for every file before the day's folder gets its
+   * final name. If it returns true, the export stops and keeps no file of that reading.
    *
    * @default no file is checked
    */
   hasSecret?: (path: string) => boolean;
-  /** Stops the export; complete days stay. */
+  /** Stops the export and keeps the complete days. */
   signal?: AbortSignal;
   /** Called with every progress event. */
   onProgress?: (event: DayBookEvent) => void;
   /**
-   * How many lists are read at the same time.
+   * Maximum number of lists that are read at the same time.
    *
    * @default 4
    */
@@ -108,14 +108,13 @@ export type DayAction =
   /** Kept it without reading, because it was final. */
   | "kept"
   /**
-   * Kept it, because it was final and the new reading only provisional. `differences` are those of the new
+   * Kept it, because it was final and the new reading is only provisional. `differences` are those of the new
    * reading.
    */
   | "kept-final"
   /**
-   * Two readings contradict each other: the new one lacks rows or totals of an earlier one, or a disputed
-   * reading has rows that the day lacks. The day stays as it was, and each other reading is in a `disputed`
-   * folder.
+   * Kept it, because readings contradict each other: the new reading lacks rows or totals of an earlier one, or a
+   * disputed reading has rows that the day lacks. Each other reading is in a `disputed` folder.
    */
   | "disputed"
   /** Replaced damaged files with the same bytes, which the broker sent again. */
@@ -127,7 +126,7 @@ export type DayStatus = "final" | "provisional";
 /** The broker's list that rows come from. */
 export type Origin = "history" | "today";
 
-/** How far the export is with writing the folder of a day. */
+/** A step in writing the folder of a day. */
 export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | "tidied";
 
 /** A progress event of an export. */
@@ -149,7 +148,7 @@ export type DayBookEvent =
   | { type: "stage"; day: string; stage: DayStage }
   /** The clocks of this machine and of the broker differ by more than a minute; sent once. */
   | { type: "clock-differs"; differenceMs: number; message: string }
-  /** No answer and no quote carried the broker's time; sent once. */
+  /** No answer and no quote contained the broker's time; sent once. */
   | { type: "clock-unknown"; message: string }
   | { type: "day-done"; day: string; index: number; days: number; result: DayResult | undefined }
   | { type: "done"; result: DayBookResult };
@@ -162,7 +161,7 @@ export interface Difference {
   market?: DayBookMarket;
   /** Absent if the difference is not about one list. */
   list?: DayBookList;
-  /** Which check found it. */
+  /** The check that found it. */
   check: CheckName;
   /** The row's key; absent if the difference is not about one row. */
   rowKey?: string;
@@ -196,7 +195,7 @@ export interface MarketResult {
   /** Number of rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
   differences: number;
-  /** Number of checks that could not be made, at least not for every row. */
+  /** Number of checks that were not possible, or not for every row. */
   notCheckable: number;
 }
 
@@ -240,8 +239,8 @@ export interface DayBookResult {
    */
   clockDifferenceMs?: number;
   /**
-   * Set if no answer and no quote carried the broker's time. A day that ended within the last week is then
-   * not final.
+   * Set if no answer and no quote contained the broker's time. A day that ended within the last week is then not
+   * final.
    */
   brokerClock?: "unknown";
   /** Whether nothing is missing, no check found a difference, and the clocks agree. */
@@ -256,7 +255,7 @@ export interface DayBookErrorContext extends ErrorContext {
   day?: string;
 }
 
-/** An export stopped. The days before it are complete; the same call continues from there. */
+/** Thrown if an export stops. The days before it are complete, and a repeated call continues after them. */
 export class DayBookError extends BrokerError {
   override readonly name: string = "DayBookError";
   /** Days that are complete and stay. */
@@ -288,7 +287,7 @@ interface Reason {
   advice: string;
 }
 
-/** Converts an error into a {@linkcode DayBookError}, which says which days are kept and what to do. */
+/** Converts an error into a {@linkcode DayBookError}, whose message names the kept days and says what to do. */
 export function dayBookFailure(error: unknown, { out, day, kept, aborted }: FailureContext): DayBookError {
   if (error instanceof DayBookError && error.kept.length === kept.length && error.day === day) return error;
   const { code, reason, advice } = reasonOf(error, out, aborted);

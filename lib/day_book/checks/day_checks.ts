@@ -1,5 +1,5 @@
 /**
- * Compares the lists of one market and day with each other.
+ * Compares the lists of one market and day with each other: fills with the fund journal, and fills with orders.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { RowFinding, Tally } from "./tally.ts";
 import { countPairs, findUnmatched, type TradeRow, type TradeRows, tradeTypes } from "../rows/trades.ts";
 import type { DayBookList } from "../types.ts";
 
-/** A difference between lists. If it is about one row, it names the row and its list. */
+/** A difference between lists. If only one row differs, `list` and `rowKey` name it. */
 interface ListFinding extends RowFinding {
   list?: DayBookList;
   rowKey?: string;
@@ -20,7 +20,7 @@ interface ListFinding extends RowFinding {
 /** Result of a check over whole lists. */
 export interface ListCheck {
   result: "passed" | "differs" | "not-checkable";
-  /** What was compared, or why it could not be. */
+  /** What was compared, or why a comparison was not possible. */
   detail: string;
   findings: ListFinding[];
 }
@@ -33,7 +33,7 @@ const differs = (detail: string, findings: ListFinding[]): ListCheck => ({
 });
 const notCheckable = (why: string): ListCheck => ({ result: "not-checkable", detail: why, findings: [] });
 
-/** Returns the money that the fills moved: sales minus purchases minus all fees. */
+/** Returns the cash effect of the fills: sales minus purchases minus all fees. */
 export function cashOfFills({ money }: Tally): string {
   return new DecimalSum()
     .add(money.get("sold") ?? "0")
@@ -47,18 +47,18 @@ interface JournalCheckOptions {
   fills: Tally;
   journal: Tally;
   currency: string;
-  /** Reads the fills again, to name those without a journal line. */
+  /** Reads the fills again, to find those without a journal line. */
   fillRows: TradeRows;
-  /** Reads the journal's lines for trades again. */
+  /** Reads the journal's lines for trades again, to find those without a fill. */
   lineRows: TradeRows;
 }
 
 /**
- * Compares the fills with the journal's lines for trades. Each fill should be one line, with its amount net
+ * Compares the fills with the journal's lines for trades. Each fill should have one line with the fill's amount net
  * of fees.
  *
- * Some brokers book differently, for example one line per order. So if the numbers of rows differ but the
- * sums are equal, or if no row has a partner, only the sums are compared, and the detail says so.
+ * Some brokers book differently, for example one line per order. So if the numbers of rows differ but the sums are
+ * equal, or if no fill matches a line, only the sums are compared. The detail then says so.
  */
 export function checkJournal(options: JournalCheckOptions): ListCheck {
   const { fills, journal, currency } = options;
@@ -118,7 +118,7 @@ export function journalTie({ fills, journal }: TiedParts): ListCheck {
   });
 }
 
-/** Returns whether the journal has one line per fill, apart from a few wrong or missing ones. */
+/** Returns whether the journal has one line per fill, apart from a few wrong or missing lines. */
 function isLineByLine({ fills, journal, fillRows, lineRows }: JournalCheckOptions, isTied: boolean): boolean {
   if (fills.rows === 0) return true;
   const { trades } = journal;

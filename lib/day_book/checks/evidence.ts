@@ -1,11 +1,10 @@
 /**
- * Checks whether a market without any row had nothing on a day, or whether its lists just do not work.
+ * Finds evidence that a market without any row really had no trades or entries on a day.
  *
- * A broken gateway and a quiet day look the same in the day's lists. So the export sends other queries that
- * cover the day: the lists from the day before to the day after, then those of the surrounding weeks. If they
- * show other days, the lists work and this day is empty. If they are empty as well, the account may be a
- * quiet one. In that case the query for the account's funds must return amounts, and no kept day of those
- * weeks may have rows.
+ * With a broken gateway, a day's lists are empty too. So the export sends other queries that cover the day: the lists
+ * from the day before to the day after, then those of the surrounding weeks. If these show rows of other days, the
+ * lists work and this day is empty. If these are empty too, the account may have few trades. Then the query for the
+ * account's funds must return amounts, and no kept day of those weeks may have rows.
  *
  * @module
  */
@@ -24,7 +23,7 @@ import type { DayBookMarket } from "../types.ts";
 interface EvidenceOptions {
   client: Client;
   signal: AbortSignal;
-  /** Returns the first day of a range that is kept with rows of a market, or `undefined`. */
+  /** Returns the first kept day of a range that has rows of a market, or `undefined`. */
   keptWithRows: (market: DayBookMarket, from: string, to: string) => string | undefined;
 }
 
@@ -41,7 +40,7 @@ const PASSED: ListCheck = {
 };
 const notCheckable = (detail: string): ListCheck => ({ result: "not-checkable", detail, findings: [] });
 
-/** Looks for evidence about empty days. Queries each range of weeks once, and the funds once. */
+/** Finds evidence about empty days. Queries each range of days once, and the funds of each market once. */
 export class Evidence {
   readonly #options: EvidenceOptions;
   readonly #shown = new Map<string, Promise<Shown>>();
@@ -52,8 +51,8 @@ export class Evidence {
   }
 
   /**
-   * Resolves to whether anything confirms that a market had nothing on a day with empty lists. If no answer
-   * of the day had a list (`isLeftOut`), only rows of other days show that the lists work.
+   * Resolves to the check of a day with empty lists: passed if something confirms that the day is empty. If no answer
+   * of the day had a list (`isLeftOut`), only rows of other days can confirm that.
    */
   readonly confirmEmpty = async (
     { market, day, runningDay }: MarketDay,
@@ -61,7 +60,7 @@ export class Evidence {
   ): Promise<ListCheck> => {
     const near = await this.#whatShows(market, daysAround(day, runningDay));
     const range = weeksAround(day, runningDay);
-    // For the weeks one row is enough: it shows that the lists work.
+    // One row of the weeks is enough to show that the lists work.
     const most = isLeftOut ? Infinity : 1;
     const said = near.said(day) ?? (await this.#whatShows(market, range, most)).said(day);
     if (said !== undefined) return said;
@@ -78,7 +77,7 @@ export class Evidence {
     return why === undefined ? PASSED : notCheckable(why);
   };
 
-  /** Reads the lists of a range until one of them shows rows. Reads each range only once. */
+  /** Reads the lists of a range until one list shows rows. Reads each range only once. */
   #whatShows(market: DayBookMarket, range: Range, most = Infinity): Promise<Shown> {
     return remembered(this.#shown, `${market} ${range.from} ${range.to} ${most}`, async () => {
       const shown = new Shown(range);
@@ -114,7 +113,7 @@ export class Evidence {
     if (why !== undefined) shown.reasons.push(`${list} may be incomplete: ${why}`);
   }
 
-  /** Resolves to why the funds are no proof that the account answers; `undefined` if they are. */
+  /** Resolves to the reason why the funds do not prove that the broker answers; `undefined` if they prove it. */
   async #whyNoFunds(market: DayBookMarket): Promise<string | undefined> {
     const { client, signal } = this.#options;
     try {
@@ -131,7 +130,7 @@ export class Evidence {
   }
 }
 
-/** Rows by day that the lists of a range show. */
+/** The rows of each day that the lists of a range show. */
 class Shown {
   rows = 0;
   /** Why the lists prove nothing. */
@@ -149,7 +148,7 @@ class Shown {
   }
 
   /**
-   * Returns what these lists show about a day whose own lists are empty; `undefined` if these are empty too.
+   * Returns the result of these lists for a day whose own lists are empty; `undefined` if these lists are empty too.
    */
   said(day: string): ListCheck | undefined {
     const { from, to } = this.#range;
@@ -179,8 +178,8 @@ function daysAround(day: string, runningDay: string): Range {
 }
 
 /**
- * Returns three weeks, which start on Thursdays: the one with the day, the one before and the one after. The
- * range ends on the running day at the latest.
+ * Returns a range of three weeks, which start on Thursdays: the week of the day, the week before and the week after.
+ * The range ends on the running day at the latest.
  */
 function weeksAround(day: string, runningDay: string): Range {
   const date = Temporal.PlainDate.from(day);

@@ -1,6 +1,6 @@
 /**
- * Decides whether a day is final. Uses the checks of its rows and between its lists, other readings of the
- * day, and queries of longer ranges that include it.
+ * Decides whether a day is final. Uses the checks of its rows and lists, other readings of the day, and queries of
+ * longer ranges.
  *
  * @module
  */
@@ -27,32 +27,34 @@ export interface DayParts extends DayReading {
   markets: readonly MarketDay[];
   settings: Settings;
   /**
-   * Knows the broker's time. If it differs from this machine's clock, it is unknown whether a session is
-   * over.
+   * Compares the broker's clock with this machine's. If they differ, no day becomes final.
    */
   clock: BrokerClock;
-  /** Why the account may not be the one that the folder belongs to; if set, no day becomes final. */
+  /** Why the folder may belong to another account; if set, no day becomes final. */
   unconfirmedOwner: string | undefined;
-  /** Checks between the lists, as {@linkcode checksBetween} makes them. */
+  /** Checks that compare lists, from {@linkcode checksBetween}. */
   between: readonly Between[];
   /** Differences between the readings of the day. */
   contradictions: DifferenceFile;
   /**
-   * Resolves to whether anything confirms that a market without rows had nothing on that day. `isLeftOut` is
-   * set if no answer had a list.
+   * Resolves to the check of a market whose lists of the day are empty: passed if something confirms that the day is
+   * empty. `isLeftOut` is set if no answer had a list.
    */
   confirmEmpty: (day: MarketDay, isLeftOut: boolean) => Promise<ListCheck>;
 }
 
 /** Whether a day is final, and the reasons. */
 export interface Judgement extends Pick<Summary, "status" | "provisionalBecause" | "markets" | "checks"> {
-  /** Differences for markets whose lists of this day are empty: queries of a longer range show rows of this day. */
+  /**
+   * Differences for markets whose lists of this day are empty although queries of a longer range show rows of this
+   * day.
+   */
   found: Difference[];
 }
 
 const rowChecks: readonly RowCheck[] = ["fees", "amounts", "values"];
 
-/** Decides whether a day is final, and why not. */
+/** Resolves to whether a day is final, with the reasons and all checks. */
 export async function judgeDay(options: DayParts): Promise<Judgement> {
   const { markets, parts, others, notRead, between, contradictions, clock, unconfirmedOwner, confirmEmpty } =
     options;
@@ -105,7 +107,7 @@ interface Between {
   differences: Difference[];
 }
 
-/** Returns the checks of a market that compare its lists. They read the rows back from the files. */
+/** Runs the checks that compare the lists of a market. They read the rows back from the files. */
 export function checksBetween({ market, day, hasBegun }: MarketDay, parts: readonly Part[]): Between[] {
   const partOf = (list: DayBookList) =>
     parts.find((part) => part.market === market && part.spec.list === list);

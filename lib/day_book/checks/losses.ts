@@ -1,12 +1,11 @@
 /**
- * Compares two readings of a list and returns what the later one has lost: rows that are missing, and amounts
- * that fell.
+ * Compares two readings of a list and finds losses of the later reading: missing rows, and amounts that fell.
  *
- * Rows are compared by their keys, journal lines by type and amount. The broker itself changes some rows
- * until it has cleared the day. For these, other values are compared, which must not shrink:
+ * Rows are compared by their keys, journal lines by type and amount. The broker itself changes some rows until it has
+ * cleared the day. For those rows, only these values are compared, and they must not fall:
  *
- * - Hong Kong's fills, which the broker merges: quantity, amount and fees, by listing and side.
- * - Journal lines for trades, which have no fees yet: their number, unless the later lines tie to the fills.
+ * - Hong Kong's fills, which the broker merges: the sums of quantity, amount and fees, by listing and side.
+ * - Journal lines for trades, which do not include fees yet: their number, unless the later lines tie to the fills.
  *
  * Lines about order requests and freezes belong to the running day, and the history may leave them out.
  *
@@ -38,17 +37,17 @@ export interface ListReading {
 /** How to compare two readings. */
 interface LossOptions {
   /**
-   * Whether both lists are from one reading, the history and today's list. In that case only the history has
-   * fees and journal lines with fees.
+   * Whether both lists belong to one reading: they are the history and today's list. Then only the history has fees
+   * and journal lines with fees.
    */
   isOneReading: boolean;
-  /** Whether the lines for trades tie to the fills in the later reading, so none of them is missing. */
+  /** Whether the journal's lines for trades tie to the fills in the later reading, so no line is missing. */
   isTied: boolean;
 }
 
 /** A row or value that an earlier reading has and the later one lacks. */
 interface Loss extends Pick<Difference, "rowKey" | "expected" | "actual" | "message"> {
-  /** Identifies the loss, so the losses from several readings can be compared. */
+  /** Identifies the loss, to compare the losses in several readings. */
   id: string;
 }
 
@@ -62,7 +61,7 @@ const watched: Readonly<Record<DayBookList, readonly string[]>> = {
 };
 const HALF_CENT = "0.005";
 
-/** Yields what every one of the later readings of a list lacks. */
+/** Yields the losses that all later readings of a list have in common. */
 export function* lostFromAll(
   before: ListReading,
   [now, ...others]: readonly ListReading[],
@@ -78,7 +77,7 @@ export function* lostFromAll(
   }
 }
 
-/** Returns what the later reading lacks. */
+/** Returns the losses of the later reading. */
 export function lossesOf(before: ListReading, now: ListReading, options: LossOptions): Iterable<Loss> {
   if (before.list === "fund_journal") return lostLines(before, now, options);
   const isMerging = before.list === "fills" && before.market === "hk";
@@ -87,7 +86,7 @@ export function lossesOf(before: ListReading, now: ListReading, options: LossOpt
     : lostRows(before, now, options);
 }
 
-/** Returns whether the broker may have changed rows since then. Today's list keeps them as they are. */
+/** Returns whether the broker may have changed rows between the readings. It never changes rows of today's list. */
 function mayChange(before: ListReading, now: ListReading): boolean {
   return before.origin === "history" ? !before.isCleared || now.origin === "today" : now.origin === "history";
 }
@@ -152,7 +151,7 @@ function* fallenSums(before: ListReading, now: ListReading, { isOneReading }: Lo
       const expected = was.sums.get(`${place} ${name}`);
       const actual = is.sums.get(`${place} ${name}`);
       if (expected === undefined) continue;
-      // Each single amount was rounded to the cent, and the merged amount was rounded once.
+      // Each single amount may be rounded to the cent, and the merged amount too.
       const slack = name === "fillAmount" ? multiply(HALF_CENT, String(rows + 1)) : "0";
       if (actual !== undefined && compare(add(actual, slack), expected) >= 0) continue;
       const message =

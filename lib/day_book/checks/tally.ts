@@ -1,6 +1,6 @@
 /**
- * Counts and checks rows while they are read. Adds sums per fee, side and journal type. Checks for each fill
- * that its fees add up to their total and that its amount is price times quantity.
+ * Counts and checks rows while they are read. Computes sums by fee, side and journal type. Checks for each fill that
+ * its fees add up to their total, and that its amount is price times quantity.
  *
  * @module
  */
@@ -27,14 +27,14 @@ export type RowFinding = Pick<Difference, "check" | "expected" | "actual" | "mes
 /** A finding of a check that examines one row at a time. */
 type OwnFinding = RowFinding & { check: RowCheck };
 
-/** How often a check was made, and with which results. */
+/** Number of rows with each result of a check. */
 interface CheckCount {
   passed: number;
   differs: number;
   notCheckable: number;
 }
 
-/** Exact sums by name. A name exists once a value was added to it. */
+/** Exact sums by name. A name without a value is absent. */
 export class Sums {
   readonly #sums = new Map<string, DecimalSum>();
 
@@ -58,13 +58,13 @@ export interface Tally {
   rows: number;
   /** Number of fills without a total of fees. */
   withoutFees: number;
-  /** Number of fills whose money is not in the sums, because the amount or the side is unreadable. */
+  /** Number of fills that are missing from the sums, because their amount or side is unreadable. */
   withoutMoney: number;
   /** Number of rows whose identifying fields equal those of an earlier row. */
   repeated: number;
-  /** `bought`, `sold`, and each fee by its name. */
+  /** Sums of the amounts `bought` and `sold`, and of each fee by its name. */
   readonly money: Sums;
-  /** Fills with amount, side and fees, or journal lines of trades. */
+  /** The fills that have amount, side and fees, or the journal lines of trades. */
   readonly trades: TradePrint;
   /** Filled quantity by symbol and side. */
   readonly filled: Sums;
@@ -72,7 +72,7 @@ export interface Tally {
   readonly journal: Sums;
   /** Lines by journal type. */
   readonly journalLines: Map<string, number>;
-  /** Codes that no table lists, by column. */
+  /** Codes that no table lists, by column, with the number of rows. */
   readonly unlisted: Map<string, number>;
   /** Number of history rows without a date. */
   undated: number;
@@ -121,7 +121,7 @@ export interface RowCheckOptions {
   unknownFees?: readonly Decimal[];
 }
 
-/** Columns of each list that have a code table, and those that contain decimals. */
+/** Columns of each list that have a code table. */
 const coded = columnsWhere((column) => column.codes !== undefined);
 function columnsWhere(wanted: (column: (typeof dayBookColumns)["fills"][number]) => boolean) {
   const lists = Object.entries(dayBookColumns).map(([list, columns]) =>
@@ -130,7 +130,7 @@ function columnsWhere(wanted: (column: (typeof dayBookColumns)["fills"][number])
   return Object.fromEntries(lists) as Record<DayBookList, string[]>; // the same lists
 }
 
-/** Counts a row and returns what is wrong with it. */
+/** Counts a row and returns its differences. */
 export function tallyRow(tally: Tally, row: AnyRow, options: RowCheckOptions): OwnFinding[] {
   const findings: OwnFinding[] = [];
   tally.rows++;
@@ -177,7 +177,7 @@ function finding(check: RowCheck, expected: string, actual: string, message: str
   return { check, expected, actual, message };
 }
 
-/** Returns a decimal member of a row. Adds a finding if the member is present but unreadable. */
+/** Returns a decimal member of a row. Adds a finding if the member is present but not a decimal. */
 function decimalOf(row: AnyRow, name: string, findings: OwnFinding[]): string | undefined {
   const value = row[name];
   if (value === undefined) return undefined;
@@ -238,7 +238,7 @@ function tallyFees(
     return undefined;
   }
   let wrong = checkFees(items, total);
-  // Only the sum can show whether the total includes an unknown fee.
+  // The total may include the unknown fees or not. Accept either.
   if (wrong !== undefined && unknownFees.length > 0) {
     wrong = checkFees([...items, ...unknownFees], total) && wrong;
   }
@@ -262,7 +262,7 @@ function tallyJournalLine(tally: Tally, row: AnyRow, findings: OwnFinding[]): vo
   if (side !== undefined) tally.trades.add(side, amount);
 }
 
-/** Two values that should agree, and the message about their difference. */
+/** Two values that should be equal, and a message about their difference. */
 interface Disagreement {
   expected: string;
   actual: string;
@@ -292,13 +292,12 @@ interface AmountInput {
 /** Half a cent. Amounts have two decimals in every currency of the account. */
 const HALF_CENT = "0.005";
 
-/** No market has ticks with more decimals; a price with more decimals is a mean. */
+/** No market has ticks with more decimals, so a price with more decimals is a mean price. */
 const TICK_DECIMALS = 3;
 
 /**
- * Compares the amount with price times quantity. Returns `undefined` if they agree. The broker may have
- * rounded the amount to the cent. It may also have rounded a mean price in its last decimal, an error that
- * the quantity multiplies.
+ * Compares the amount with price times quantity. Returns `undefined` if they agree. Allows for two roundings by the
+ * broker: of the amount to the cent, and of a mean price in its last decimal, times the quantity.
  */
 export function checkAmount(input: AmountInput): Disagreement | undefined {
   const { symbol, market, merged, price, quantity, amount } = input;

@@ -1,13 +1,12 @@
 /**
- * Manages the folder of an export. Only one export uses it at a time, and each day in it is either complete
+ * Manages the folder of an export. Only one export uses the folder at a time, and each day in it is either complete
  * or absent.
  *
- * A day is written into `.<day>.partial`, synced to the disk, and renamed. If it replaces a folder, that
- * folder is first renamed to `.<name>.previous`. A folder that is to be removed is first renamed to
- * `.<name>.dropped`. The next export cleans up after a crash: it restores a previous folder if its place is
- * empty, and removes all other leftovers. A reading that contradicts a day has its own folder,
- * `<day>.disputed-1` and so on. The names do not depend on the run, so a repeated run leaves the same
- * folders.
+ * A day is written into `.<day>.partial`, synced to the disk, and renamed. If it replaces a folder, the old folder is
+ * first renamed to `.<name>.previous`. Before a folder is removed, it is renamed to `.<name>.dropped`. The next
+ * export cleans up after a crash: it restores a `previous` folder if the day has no other folder, and removes all
+ * other leftovers. A reading that contradicts a day has its own folder, `<day>.disputed-1` and so on. A repeated run
+ * uses the same names.
  *
  * @module
  */
@@ -29,8 +28,8 @@ export class ExportFolder implements Disposable {
   /**
    * Creates the folder if needed, locks it, and cleans up after a killed run.
    *
-   * @throws {DayBookError} If another export has locked it, or if a file or folder of the export is a
-   * symbolic link: the export would then write or read elsewhere.
+   * @throws {DayBookError} If another export has locked the folder, or if a file or folder of the export is a
+   * symbolic link, which may lead to another place.
    */
   static open(out: string): ExportFolder {
     makeFolder(out);
@@ -56,7 +55,7 @@ export class ExportFolder implements Disposable {
     return exportFolder;
   }
 
-  /** Returns the path of a file or folder in it. */
+  /** Returns the path of a file or folder in the export folder. */
   path(name: string): string {
     return `${this.out}/${name}`;
   }
@@ -116,7 +115,7 @@ export class ExportFolder implements Disposable {
     onStage("tidied");
   }
 
-  /** Removes a folder; after a crash it is either complete or gone. */
+  /** Removes a folder. After a crash, the folder is either complete or gone. */
   drop(name: string): void {
     const dropped = this.#hidden(name, "dropped");
     Deno.renameSync(this.path(name), dropped);
@@ -126,7 +125,7 @@ export class ExportFolder implements Disposable {
 
   /** Unlocks the folder. */
   [Symbol.dispose](): void {
-    // Unlock explicitly: a child process that is just starting inherits the open file for a moment.
+    // Unlock explicitly: a child process that starts at this moment may inherit the open file and its lock.
     this.#lock.unlockSync();
     this.#lock.close();
   }

@@ -1,5 +1,5 @@
 /**
- * Reads what an earlier export kept of a day: the day itself, or a reading that contradicts it.
+ * Reads a day from the folder of an earlier export: the day itself, or a reading that contradicts it.
  *
  * @module
  */
@@ -28,13 +28,13 @@ export interface KeptDay {
   /** Name of its folder, such as `2025-08-15`. */
   name: string;
   summary: Summary;
-  /** Its `summary.json`, byte for byte. */
+  /** The text of its `summary.json`. */
   text: string;
   /** Files whose digest differs from the one in the summary. */
   damaged: string[];
-  /** Whether it has every file that the current options ask for. */
+  /** Whether it has every file that the current options request. */
   hasWanted: boolean;
-  /** Whether it has exactly the files that the current options ask for. */
+  /** Whether it has exactly the files that the current options request. */
   isSame: boolean;
   /** The first differences. */
   differences: Difference[];
@@ -92,7 +92,7 @@ export function hasRows({ markets }: Summary, market: DayBookMarket): boolean {
   return Object.values(markets[market]?.lists ?? {}).some(({ rows }) => rows > 0);
 }
 
-/** Returns whether a day with the settings `all` has every file that the settings `some` ask for. */
+/** Returns whether a day with the settings `all` has every file that the settings `some` request. */
 function holds(all: Settings, some: Settings): boolean {
   const covers = (of: (settings: Settings) => readonly string[]) =>
     of(some).every((each) => of(all).includes(each));
@@ -183,7 +183,7 @@ type OlderSummary = Omit<Summary, "version" | "settings" | "standing" | "contrad
 
 function parseSummary(path: string, text: string): Summary {
   try {
-    // An export wrote this; the version number shows that it is not some other file with this name.
+    // The version below shows that an export wrote this file, so the cast is safe.
     const summary = JSON.parse(text) as Summary | OlderSummary;
     if (summary.settings === undefined || summary.files === undefined) throw foreign(path);
     if (summary.version === 2) return summary;

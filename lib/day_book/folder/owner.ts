@@ -1,15 +1,15 @@
 /**
- * Checks that an export folder is used for one account only.
+ * Checks that an export folder contains the days of only one account.
  *
- * Three things distinguish accounts: a name that the user gives, the account's developer key on the direct
- * transport, and the orders in the folder. No answer of the broker names the account, so over the gateway the
- * orders decide. Before anything is written, the export queries the orders of a kept day and compares them:
+ * An account is recognized by a name that the user gives, by the account's developer key on the direct transport, and
+ * by the orders in the folder. No answer of the broker names the account, so over the gateway the orders decide.
+ * Before anything is written, the export queries the orders of a kept day and compares them with the folder's:
  * - If the broker shows other orders for that day, it is another account.
  * - If the broker shows none of the orders of the last kept days, but has orders, fills or journal lines for
  *   the days to export, the export rejects the account too, unless its name or its key matches the folder's.
  * - If the broker has nothing for those days either, no day that is read becomes final.
  *
- * `account.json` contains digests of the name and of the key; neither can be recovered from them.
+ * `account.json` contains digests of the name and of the key, from which neither can be recovered.
  *
  * @module
  */
@@ -42,21 +42,21 @@ interface OwnerOptions {
   signal: AbortSignal;
 }
 
-/** Digests of what identifies the account. */
+/** Digests of the name and the key of the account. */
 interface Digests {
   name?: string;
   developerKey?: string;
 }
 
-/** How many days with orders the export queries before it concludes that the broker shows none of them. */
+/** Number of days with orders that the export queries before it concludes that the broker shows none of the orders. */
 const WITNESSES = 3;
 const FILE = "account.json";
 const kinds = ["name", "developerKey"] as const satisfies readonly (keyof Digests)[];
 const advice = "export each account into its own folder";
 
 /**
- * Rejects an account that the folder does not belong to. Binds a folder without an owner to the account.
- * Resolves to the reason why the owner is uncertain, or to `undefined` if nothing contradicts the account.
+ * Throws if the folder belongs to another account. Binds a folder without an owner to this account. Resolves to the
+ * reason why the owner is uncertain, or to `undefined` if nothing contradicts this account.
  *
  * @throws {DayBookError} With code `other-account`, before anything is written.
  */
@@ -89,13 +89,13 @@ export async function checkOwner(options: OwnerOptions): Promise<string | undefi
   return unconfirmedOwner;
 }
 
-/** Whether the account shows the folder's orders, and if not, why that is uncertain. */
+/** Whether the broker shows the folder's orders, and if not, why the owner is uncertain. */
 interface Recognition {
   recognized: boolean;
   unconfirmedOwner?: string;
 }
 
-/** Throws if the account shows other orders than the folder contains. */
+/** Throws if the broker shows other orders than the folder contains. */
 async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Promise<Recognition> {
   const { exportFolder } = options;
   const asked: string[] = [];
@@ -122,7 +122,7 @@ async function rejectOtherAccount(options: OwnerOptions, isKnown: boolean): Prom
     'if the broker no longer shows days as old as those, name the account (--owner, option "owner")';
   const none = `none of the orders in the folder for ${asked.join(", ")}`;
   const found = await firstRow(options);
-  // This account has no rows to write here, but its empty days could be written.
+  // The account has no rows for these days, so only empty days would be written.
   if (found === undefined) {
     return {
       recognized: false,

@@ -1,12 +1,15 @@
 /**
- * Compares a new reading of a day with the earlier readings, decides which one is the day, and moves the new
+ * Compares a new reading of a day with the earlier readings, decides which reading becomes the day, and moves the new
  * one into place.
  *
  * | The new reading | What happens |
  * |---|---|
- * | contains everything that was read before | it becomes the day; disputed readings that it also covers are removed |
- * | lacks rows or amounts of the day | the day stays, the reading becomes a disputed one, and every loss is listed |
- * | is only provisional, and the day is final | the day stays; the reading becomes a disputed one if it has more rows |
+ * | contains everything that was read before | it becomes the day; disputed readings that it also contains are
+ * removed |
+ * | lacks rows or amounts of the day | the day is kept, the reading becomes a disputed one, and every loss is listed
+ * |
+ * | is only provisional, and the day is final | the day is kept; the reading becomes a disputed one if it has more
+ * rows |
  * | equals the original bytes of a damaged day | it becomes the day |
  *
  * @module
@@ -39,9 +42,9 @@ interface PlaceOptions extends DayReading {
   day: string;
   markets: readonly MarketDay[];
   settings: Settings;
-  /** Knows the broker's time. */
+  /** Compares the broker's clock with this machine's. */
   clock: BrokerClock;
-  /** Why the account may not be the one that the folder belongs to; if set, no day becomes final. */
+  /** Why the folder may belong to another account; if set, no day becomes final. */
   unconfirmedOwner: string | undefined;
   contradictions: DifferenceFile;
   before: KeptDay | undefined;
@@ -54,7 +57,7 @@ interface PlaceOptions extends DayReading {
 
 /** Result of the export for one day. */
 export interface Placed {
-  /** Summary of the day as it is now in its folder. */
+  /** The summary that is now in the day's folder. */
   summary: Summary;
   /** The first differences. */
   differences: readonly Difference[];
@@ -109,12 +112,13 @@ async function place(options: PlaceOptions): Promise<Placed> {
   };
   const dayParts = { ...options, between, confirmEmpty: evidence.confirmEmpty };
   const coversDay = before === undefined || coversKept(reading, before, contradictions);
-  // Judge the reading by itself; a disputed reading only keeps the day from being final.
+  // Judge the reading before `coversKept` adds its differences to disputed readings, which only make a day
+  // provisional.
   const alone = await judgeDay(dayParts);
   const isBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
     alone.status !== "final";
   const addsNothing = isBetter && coversDay && isCoveredBy(before, reading, contradictions);
-  // If the day or the new reading covers a disputed reading, that reading is no longer needed.
+  // A disputed reading is no longer needed if the day or the new reading contains all of it.
   const covered = beside.filter((each) =>
     (before !== undefined && hasAllOf(before, each)) ||
     (coversKept(reading, each, contradictions) && each.damaged.length === 0)
@@ -181,12 +185,12 @@ function rejectSecrets(folder: string, day: string, hasSecret: (path: string) =>
   );
 }
 
-/** Returns the summary of a day that stays, with the results of the new reading. */
+/** Returns the summary of a kept day with the results of the new reading. */
 function seenNow(kept: Summary, { checks, incomplete }: Draft): Summary {
   return { ...kept, checks, incomplete: [...new Set([...kept.incomplete, ...incomplete])] };
 }
 
-/** Returns whether the files are undamaged; files that the current options ask for may be missing. */
+/** Returns whether the files are undamaged. Files that the current options request may be missing. */
 const isWholeOrWider = ({ damaged }: KeptDay) => damaged.length === 0;
 
 function result(
@@ -229,8 +233,8 @@ interface NewReading {
 const NEW = "the new reading";
 
 /**
- * Adds a difference for everything that a kept reading has and the new one lacks. Returns whether there is
- * none.
+ * Adds a difference for everything that a kept reading has and the new reading lacks. Returns whether the new reading
+ * lacks nothing.
  */
 function coversKept(
   { parts, others, tied }: NewReading,
@@ -268,8 +272,8 @@ function coversKept(
 }
 
 /**
- * Adds a difference for everything that the new reading has and a kept one lacks. Returns whether there is
- * none.
+ * Adds a difference for everything that the new reading has and a kept reading lacks. Returns whether the kept
+ * reading lacks nothing.
  */
 function isCoveredBy(
   kept: KeptDay,
@@ -291,7 +295,7 @@ function isCoveredBy(
   return differences.count === before;
 }
 
-/** Returns whether a day has everything that a disputed reading of it has. */
+/** Returns whether a day has everything that a disputed reading of the day has. */
 function hasAllOf(day: KeptDay, beside: KeptDay): boolean {
   const now = day.readings();
   const options = { isOneReading: false, isTied: false };

@@ -1,6 +1,6 @@
 /**
- * Makes `summary.json`, which describes a day folder. Its content does not depend on when or where it was
- * written.
+ * Computes the content of `summary.json`, which describes a day folder. The content does not depend on when or where
+ * it was written.
  *
  * @module
  */
@@ -26,13 +26,13 @@ import type {
   Origin,
 } from "../types.ts";
 
-/** Settings that two exports must share to write the same files. */
+/** The settings that decide which files an export writes. */
 export interface Settings {
   /** Markets of the securities accounts; empty if the export covers only futures. */
   markets: readonly Market[];
   accounts: readonly DayBookAccount[];
   formats: readonly DayBookFormat[];
-  /** Whether the rows are also written as the broker sent them. */
+  /** Whether the rows are also written in the broker's format. */
   wire: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface MarketRecord {
   provisionalBecause: string[];
   /** Whether the session was over and every fill had its fees; absent in older exports. */
   cleared?: boolean;
-  /** Number of rows, and the broker's list that they came from. */
+  /** Number of rows of each list, and the broker's list from which they came. */
   lists: Partial<Record<DayBookList, { rows: number; origin: Origin; identicalRows: number }>>;
   /**
    * The broker's other list of the day, whose rows are in separate files: an incomplete history, or a list
@@ -76,13 +76,13 @@ export interface Summary {
   day: string;
   /** `day` for the day itself, `disputed` for a reading that contradicts it. */
   standing: "day" | "disputed";
-  /** Other folders of this day that lack rows or totals of this reading, or have some that it lacks. */
+  /** Other folders of this day that have rows or totals that this reading lacks, or lack some that it has. */
   contradicts: string[];
   status: DayStatus;
-  /** Whether every list was read, and none may be incomplete. */
+  /** Whether every list was read, and every list is certainly complete. */
   complete: boolean;
   incomplete: string[];
-  /** Set if no answer and no quote carried the broker's time. */
+  /** Set if no answer and no quote contained the broker's time. */
   brokerClock?: "unknown";
   provisionalBecause: string[];
   settings: Settings;
@@ -165,7 +165,7 @@ interface MarketFacts {
   others: readonly Part[];
   notRead: readonly NotRead[];
   clock: BrokerClock;
-  /** Why the account may not be the one that the folder belongs to. */
+  /** Why the folder may belong to another account. */
   unconfirmedOwner: string | undefined;
   checks: readonly CheckRecord[];
 }
@@ -194,7 +194,7 @@ function provisionalReasons({ day, parts, notRead, clock, unconfirmedOwner, chec
   const fills = parts.find(({ spec }) => spec.list === "fills" || spec.list === "futures_fills");
   const { rows, withoutFees } = fills?.tally ?? { rows: 0, withoutFees: 0 };
   if (withoutFees > 0) reasons.push(`${withoutFees} of ${rows} fills have no fees yet`);
-  // Without fills nothing shows that the broker has cleared the day, until the market's next date.
+  // Without fills, only the market's next date shows that the broker has cleared the day.
   const isRunning = day.day === day.runningDay;
   if (isRunning && day.isOver && fills !== undefined && (rows === 0 || day.market === "futures")) {
     reasons.push("the market still has this date, and no fees show that the day was cleared");
@@ -209,7 +209,7 @@ function provisionalReasons({ day, parts, notRead, clock, unconfirmedOwner, chec
     reasons.push(`${differences} ${differences === 1 ? "difference was" : "differences were"} found`);
   }
   if (reasons.length === 0) {
-    // A day whose lists could not be compared is not final.
+    // A day is not final if its lists could not be compared.
     for (const { check, detail } of missingComparisons(checks)) {
       reasons.push(
         check === "empty" ? `no list has a row, and ${detail}` : `${check} cannot be compared: ${detail}`,
@@ -234,7 +234,7 @@ function missingComparisons(checks: readonly CheckRecord[]): CheckRecord[] {
   );
 }
 
-/** Returns whether the empty lists of a market need other evidence that nothing happened. */
+/** Returns whether all lists of a market are empty on a possible trading day, which needs other evidence. */
 export function needsEvidence({ session, lists }: MarketRecord): boolean {
   return session !== "closed" && Object.values(lists).every(({ rows }) => rows === 0);
 }
@@ -244,7 +244,7 @@ export function needsEvidence({ session, lists }: MarketRecord): boolean {
  * difference.
  */
 export function isDone({ status, differences, checks, complete, markets }: Summary): boolean {
-  // Older exports accepted empty lists without evidence.
+  // Older exports accepted empty lists without evidence; read such days again.
   const isBelieved = Object.entries(markets).every(([market, record]) =>
     !needsEvidence(record) || checks.some(({ check, ...each }) => check === "empty" && each.market === market)
   );
@@ -287,12 +287,12 @@ export function marketResults({ markets, checks }: Summary): DayResult["markets"
   return Object.fromEntries(results);
 }
 
-/** Reused for every file, because a file is read without interruption. */
+/** Buffer for all files. It can be shared because no other code runs while a file is read. */
 const block = new Uint8Array(64 * 1024);
 
 /** Returns the size and the digest of a file. */
 export async function fileRecord(path: string): Promise<FileRecord> {
-  const { createHash } = await import("node:crypto"); // loading it takes 13 ms, which plain calls should not pay
+  const { createHash } = await import("node:crypto"); // loading it takes 13 ms, so load it only for an export
   const hash = createHash("sha256");
   using file = openRegularSync(path);
   let bytes = 0;
@@ -302,7 +302,7 @@ export async function fileRecord(path: string): Promise<FileRecord> {
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** Returns a summary as text. Its members are in alphabetical order, so equal contents are equal bytes. */
+/** Returns a summary as text. The members are in alphabetical order, so equal summaries have equal bytes. */
 export function summaryTextOf(summary: Summary): string {
   return `${shownJson(JSON.stringify(summary, sorted, 2))}\n`;
 }

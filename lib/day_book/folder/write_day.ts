@@ -1,6 +1,6 @@
 /**
- * Joins the parts of a day into its files: one file per list and format, the differences, the description of
- * the columns and the summary.
+ * Writes the files of a day: joins its parts into one file per list and format, and adds the differences, the
+ * description of the columns and the summary.
  *
  * @module
  */
@@ -114,7 +114,7 @@ export async function draftDay(options: DayParts, judgement: Judgement, folder: 
   };
 }
 
-/** Completes a draft with its place among the readings of the day. */
+/** Returns a draft as a complete reading, with its standing among the readings of the day. */
 export function placed({ differencesFound: differences, ...draft }: Draft, standing: Standing): WrittenDay {
   const { contradicts } = standing;
   const summary: Summary = { ...draft, ...standing };
@@ -135,7 +135,7 @@ export function writeSummary(folder: string, { summaryText }: WrittenDay): void 
 /** Returns the start of the names of files with the broker's other list of a day, such as `fills.history`. */
 export const otherStem = (list: DayBookList, origin: Origin): string => `${list}.${origin}`;
 
-/** Removes the files of all parts, also of those that were not chosen. */
+/** Removes the files of all parts, including the parts that were not chosen. */
 function removeParts(folder: string): void {
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
   for (const name of names) if (name.endsWith(".part")) Deno.removeSync(`${folder}/${name}`);
@@ -146,8 +146,7 @@ function rowsOf(parts: readonly Part[], list: DayBookList): number {
 }
 
 /**
- * Joins the files of parts into one. Renames the first one, which has the header, and appends the others
- * without it.
+ * Joins the files of parts into one file. Renames the first part, and appends the others without their header.
  */
 function join(path: string, header: string, parts: readonly Part[], form: DayBookFormat | "wire"): void {
   const [first, ...rest] = parts;

@@ -17,7 +17,7 @@ import type { FieldsInfo } from "../../operations/types.ts";
 import type { AnyRow } from "../rows/columns.ts";
 import type { DayBookList, DayBookMarket } from "../types.ts";
 
-/** Pages of rows, and what is known about the end of the list. */
+/** Pages of rows, and functions that report how the list ended. */
 export interface Source {
   pages: AsyncIterable<Page<AnyRow>>;
   /** Returns whether paging reached the end. */
@@ -25,8 +25,7 @@ export interface Source {
   /** Returns why rows may be missing after the last one; `undefined` if the broker has confirmed the end. */
   unproven: () => string | undefined;
   /**
-   * Returns whether the answer had no list. Some servers leave out empty lists, so this proves nothing by
-   * itself.
+   * Returns whether the answer had no list. Some servers leave out empty lists, so this does not prove an error.
    */
   isLeftOut: () => boolean;
 }
@@ -38,13 +37,13 @@ export interface ListSpec {
   readonly history: AnyOperation;
   /** Returns rows of the running day. The export selects them by their date. */
   readonly today: AnyOperation;
-  /** The most rows of the running day that the broker returns, if there is a limit. */
+  /** Maximum number of rows of the running day that the broker returns, if there is a limit. */
   readonly cap?: number;
   /** Member that contains the day of a history row. */
   readonly dated: "date" | "time";
   /**
-   * Fields that identify a row. They stay the same during clearing, so a row keeps its key when its fees
-   * arrive. Only Hong Kong's fills are merged during clearing; the merged rows get new keys.
+   * Fields that identify a row. Clearing does not change them, so a row keeps its key when its fees arrive. Hong
+   * Kong's fills are an exception: clearing merges them, and the merged rows have new keys.
    */
   readonly identity: readonly string[];
   /** Fields of the rows on the wire. */
@@ -109,7 +108,7 @@ export function listsOf(market: DayBookMarket): readonly ListSpec[] {
 /** Rows per page. */
 const PAGE_ROWS = 99;
 
-/** Parameters for any list; each operation uses those that it knows. */
+/** Parameters for any list. Each operation gets only the parameters that it has. */
 interface Wanted {
   market: DayBookMarket;
   from: string;
@@ -135,8 +134,8 @@ export function sourceOf(
 }
 
 /**
- * Treats an answer without a list as an empty list with an unconfirmed end, so the export compares it with
- * the kept day. If the list breaks off after its first page, the error is thrown.
+ * Treats an answer without a list as an empty list with an unconfirmed end, so that the export compares it with the
+ * kept day. After the first page, throws the error instead.
  */
 function orNothing({ pages, isComplete, unproven, isLeftOut }: Source): Source {
   let missing: string | undefined;
@@ -222,8 +221,8 @@ function rowsOf(answer: unknown): AnyRow[] {
 }
 
 /**
- * Yields pages and always requests the next one early, so the broker prepares it while this one is written.
- * At most two pages are in memory.
+ * Yields pages and requests each page early, so that the broker prepares it while the export writes the page before
+ * it. Keeps at most two pages in memory.
  */
 export async function* ahead<T>(pages: AsyncIterable<T>): AsyncGenerator<T> {
   const walk = pages[Symbol.asyncIterator]();

@@ -35,7 +35,7 @@ interface PartOptions {
   /** Writes texts in CSV exactly as they are. */
   exactCsv: boolean;
   paging: PagingOptions;
-  /** Date for rows of today's list that do not carry one. */
+  /** Date for rows of today's list that have no date. */
   runningDay: string;
   /** Called after each page with its number of rows, and the number of rows so far. */
   onRows: (added: number, rows: number) => void;
@@ -50,12 +50,12 @@ export class Part {
   lastDate: string | undefined;
   /** Why rows may be missing at the end; `undefined` if the list is complete. */
   unproven: string | undefined;
-  /** Whether the answer had no list. It counts as empty only if other answers about the day agree. */
+  /** Whether the answer had no list. The list counts as empty only if other answers about the day confirm it. */
   isLeftOut = false;
   readonly #options: PartOptions;
   readonly #names: readonly string[];
   readonly #encode: ReturnType<typeof rowEncoder>;
-  /** Reused for each row; a new object per row would be millions of objects. */
+  /** Reused for each row, to avoid millions of objects. */
   readonly #digest = new Digest();
   readonly #context: RowContext;
   readonly #counts = new DigestCounts();

@@ -45,7 +45,7 @@ export interface NotRead {
 export interface DayReading {
   /** The chosen part of every list, in the order of markets and lists. */
   parts: Part[];
-  /** The list that was not chosen: an incomplete history, or a list that contradicts the chosen one. */
+  /** The parts that were not chosen: incomplete histories, and lists that contradict the chosen ones. */
   others: Part[];
   notRead: NotRead[];
 }
@@ -58,8 +58,8 @@ interface Both {
 }
 
 /**
- * Reads the lists of a day. The first failure stops all reads; the error is thrown after the last one has
- * ended. The broker may reject only futures lists: such a list is left out and listed in `notRead`.
+ * Reads the lists of a day. After the first failure, stops all reads, waits for their end, and throws the error. A
+ * rejected query is a failure too, except for futures lists, which are then listed in `notRead`.
  */
 export async function readDay(options: ReadDayOptions): Promise<DayReading> {
   const stop = new AbortController();
@@ -98,7 +98,7 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
       return undefined;
     }
   };
-  // Lists are queued in the order in which they are awaited, so no list waits for a later one.
+  // The lists are queued in the order in which they are awaited, so no list waits for a later list.
   const pending = options.markets.filter(({ hasBegun }) => hasBegun).map((market) =>
     listsOf(market.market).map((spec) => ({
       market,
@@ -126,7 +126,7 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
   return { parts, others, notRead };
 }
 
-/** Collects what the choice between two lists finds. */
+/** Collects the unchosen parts and the differences. */
 interface Found {
   others: Part[];
   differences: DifferenceFile;
@@ -143,7 +143,7 @@ function chooseAll(lists: readonly Both[], found: Found): Part[] {
       if (history ?? today) chosen.push((history ?? today)!);
       continue;
     }
-    // Lines of today's journal carry no date. They belong to the day that the other lists of today show.
+    // Lines of today's journal have no date. They belong to the day that the other lists of today show.
     const isOther = spec.list === "fund_journal" && (brokersDay ?? market.runningDay) !== history.day;
     const fills = chosen.find((part) => part.spec.list === "fills");
     chosen.push(
@@ -161,9 +161,9 @@ interface Choice extends Found {
 }
 
 /**
- * Returns the history if it contains everything in today's list. Otherwise the history is still incomplete,
- * and the list of today is returned; the history rows are kept too, because they already have fees. If each
- * list has rows that the other one lacks, records a difference for each row that the chosen list lacks.
+ * Returns the history if it contains everything in today's list. Otherwise the history is still incomplete, so
+ * today's list is returned. The history is then kept too, because its rows already have fees. If each list has rows
+ * that the other one lacks, the longer list is returned, with a difference for each row that it lacks.
  */
 function choose({ history, today, fills, others, differences }: Choice): Part {
   const isTied = history.spec.list === "fund_journal" && fills !== undefined && fills.tally.rows > 0 &&

@@ -1,7 +1,6 @@
 /**
- * Defines the columns of the files from the fields of the catalogue, and says what each column means. The
- * types keep both in step with the catalogue: a field without a meaning, or a meaning without a field, does
- * not compile.
+ * Defines the columns of the files from the fields of the catalogue, and describes each column. A field without a
+ * description, or a description without a field, does not compile.
  *
  * @module
  */
@@ -19,7 +18,7 @@ import type { DayBookList, DayBookMarket } from "../types.ts";
 type Meaning = readonly [meaning: string, unit: string];
 
 /**
- * Excludes the cursor from the export: it is the row's place in one answer and differs from query to query.
+ * Leaves out the cursor, which is the row's place in one answer and differs between queries.
  */
 type Named<Fields> = Record<Exclude<keyof Fields, "cursor" | "fees" | "market">, Meaning>;
 
@@ -99,9 +98,9 @@ export interface Column {
   readonly wire?: string;
   readonly meaning: string;
   readonly unit: string;
-  /** Its code table: the broker's code, our name, and what it means. */
+  /** Its code table: the broker's code, our name, and the meaning. */
   readonly codes?: readonly { code: string; name: string; label: string }[];
-  /** Returns the cell; `undefined` if the wire had no value. */
+  /** Returns the value of the cell; `undefined` if the broker sent none. */
   readonly read: (row: AnyRow, context: RowContext) => unknown;
 }
 
@@ -147,13 +146,13 @@ function fromCatalogue(fields: FieldsInfo, meanings: Readonly<Record<string, Mea
   });
 }
 
-/** One column per fee, named by the code table of fees. */
+/** One column per fee, with the names of the code table of fees. */
 const feeColumns: Column[] = FeeItem.entries.map(({ name, label }) => ({
   name,
   wire: `${fillFields.fees.wire}.${feeFields[name].wire}`,
   meaning: name === "total" ? "total of the fees" : `fee: ${label}`,
   unit: "listing's currency",
-  // The row is a fill, whose fees are a record of decimals.
+  // The rows with these columns are fills, and the catalogue decodes their fees as a record of decimals.
   read: (row) => (row.fees as AnyRow | undefined)?.[name],
 }));
 

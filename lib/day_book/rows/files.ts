@@ -13,12 +13,12 @@ import type { AnyRow, Column, RowContext } from "./columns.ts";
 import type { DayBookFormat, DayBookMarket, Difference } from "../types.ts";
 
 const BLOCK_BYTES = 64 * 1024;
-/** A UTF-16 unit takes at most three bytes in UTF-8. */
+/** Maximum number of bytes of a UTF-16 unit in UTF-8. */
 const BYTES_PER_CHAR = 3;
 const encoder = new TextEncoder();
 /**
- * Text that is the same in CSV and in JSON: printable ASCII without comma, semicolon, quote and backslash, and without a
- * first or last character that {@linkcode csvCell} has to check.
+ * Matches text that is the same in CSV and in JSON: printable ASCII without comma, semicolon, quote and backslash,
+ * and without a first or last character that {@linkcode csvCell} has to check.
  */
 const PLAIN = /^(?:[!#-&(-*.-:<>?A-[\]-~]|[!#-&(-*.-:<>?A-[\]-~][ !#-+\--:<-[\]-~]*[!#-+\--:<-[\]-~])?$/;
 
@@ -59,8 +59,7 @@ export function rowEncoder(
 }
 
 /**
- * A text file that is written in blocks. Its content is not safely on the disk before {@linkcode
- * TextFile.seal}.
+ * A text file that is written in blocks. Only {@linkcode TextFile.seal} ensures that its content is on the disk.
  */
 export class TextFile {
   readonly #file: Deno.FsFile;
@@ -109,7 +108,7 @@ export class TextFile {
     this.close();
   }
 
-  /** Closes the file; buffered text that was not finished or sealed may be lost. */
+  /** Closes the file. Text is lost unless `finish` or `seal` was called before. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -177,10 +176,10 @@ export const differenceColumns = [
   "message",
 ] as const satisfies readonly (keyof Difference)[];
 
-/** How many differences stay in memory besides the file. */
+/** Maximum number of differences to keep in memory; the file contains all of them. */
 export const KEPT_DIFFERENCES = 1000;
 
-/** Writes differences into their own file, which is created with the first one. */
+/** Writes differences into a file, which is created with the first difference. */
 export class DifferenceFile {
   /** The first {@linkcode KEPT_DIFFERENCES} differences. */
   readonly first: Difference[] = [];

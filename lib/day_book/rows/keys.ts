@@ -1,9 +1,8 @@
 /**
- * Makes the keys of rows. The same row gets the same key in every export, and two identical rows get two
- * keys.
+ * Computes the keys of rows. The same row gets the same key in every export, and two identical rows get two keys.
  *
- * A key is a digest of the identifying fields, not of the cursor, which is a place in one answer. Identical
- * rows are numbered in the order of the answer; because they are identical, their order does not matter.
+ * A key contains a digest of the identifying fields. The cursor is not one of them, because it is a place in one
+ * answer. Identical rows are numbered; because they are identical, their order does not matter.
  *
  * @module
  */
@@ -16,8 +15,8 @@ function hexOf(value: number): string {
 }
 
 /**
- * Digests text into 64 bits, as two halves. Not for secrets. If two different rows have the same digest, the
- * second only gets a higher count.
+ * Computes a digest of 64 bits, as two halves. Not for secrets. If two different rows have the same digest, they
+ * still get different keys, because the second row gets a higher count.
  */
 export class Digest {
   high = 0;
@@ -56,12 +55,12 @@ export class Digest {
   }
 }
 
-/** Places of the first tables. Until the tables have `USUAL_PLACES`, each new one doubles the places. */
+/** Places of the first table. Each new table doubles the total, until the total reaches `USUAL_PLACES`. */
 const FIRST_PLACES = 1 << 10;
 const USUAL_PLACES = 1 << 17;
 /** A table is full when three quarters of its places are used. */
 const MOST_USED = 0.75;
-/** Counts from here on do not fit into a byte; they are in `Table.many`. */
+/** Counts of at least this number do not fit into a byte; `Table.many` contains them. */
 const MANY = 255;
 
 interface Table {
@@ -79,8 +78,8 @@ interface Table {
 }
 
 /**
- * Counts how often each digest occurs, in hash tables with six bytes per place: 8 bytes per row of one day's
- * list, 8 MB for a million rows. New tables are added and none is enlarged, so no table is copied.
+ * Counts how often each digest occurs, in hash tables with six bytes per place. That is 8 bytes per row, or 8 MB for
+ * a million rows. It grows by adding tables, so no table is ever copied.
  */
 export class DigestCounts {
   readonly #tables: Table[] = [];
@@ -114,7 +113,8 @@ export class DigestCounts {
   }
 
   #grow(): Table {
-    // Keep the tables few, because each digest is looked up in all of them, and small enough to be filled.
+    // Use few tables, because each digest is looked up in all of them, but no table so large that much of it remains
+    // empty.
     const wanted = this.#places < USUAL_PLACES
       ? Math.max(FIRST_PLACES, this.#places)
       : Math.max(USUAL_PLACES, this.#places / 8);
@@ -135,7 +135,7 @@ export class DigestCounts {
 
 const hintOf = ({ high }: Digest) => high >>> 24;
 
-/** Returns the place of a digest, or the free place where it belongs. */
+/** Returns the place of a digest, or the free place for it. */
 function find({ mask, tags, hints, counts }: Table, digest: Digest): number {
   const [tag, hint] = [digest.low | 0, hintOf(digest)];
   let place = digest.high & mask;

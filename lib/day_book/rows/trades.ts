@@ -1,5 +1,5 @@
 /**
- * Reduces fills and journal lines to what they have in common: a side and the money that moved.
+ * Reduces fills and journal lines to comparable rows: a side and the net amount of money.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { type Decimal, DecimalSum, negate, normalize } from "../../decimal.ts";
 import type { FundJournalType } from "../../dictionaries/fund_journal_type.ts";
 import { Digest, DigestCounts } from "./keys.ts";
 
-/** `bought` if money left for a purchase, `sold` if it came from a sale. */
+/** `bought` for a purchase, `sold` for a sale. */
 type TradeSide = "bought" | "sold";
 
 const sideOfType: Readonly<Record<string, TradeSide>> = {
@@ -19,7 +19,7 @@ const sideOfType: Readonly<Record<string, TradeSide>> = {
   sold: "sold",
 };
 
-/** Journal types under which the broker books trades. Its table has three names for each side. */
+/** Journal types under which the broker books trades. The broker's table has three types for each side. */
 export const tradeTypes: readonly string[] = Object.keys(sideOfType);
 
 /** Returns the side of a journal line, or `undefined` if it is not about a trade. */
@@ -27,7 +27,7 @@ export function sideOfLine(type: unknown): TradeSide | undefined {
   return typeof type === "string" && Object.hasOwn(sideOfType, type) ? sideOfType[type] : undefined;
 }
 
-/** Journal lines about a request or a freeze on the running day, and about its end. They move no money. */
+/** Types of journal lines about order requests and freezes on the running day. They do not move money. */
 const passingTypes: ReadonlySet<FundJournalType> = new Set<FundJournalType>([
   "buy-order-request",
   "sell-order-request",
@@ -69,21 +69,23 @@ export function sideOfFill(side: unknown): TradeSide | undefined {
   return side === "sell" || side === "short-open" ? "sold" : undefined;
 }
 
-/** Returns the money that a fill moved: its amount, negative for a purchase, minus its fees. */
+/** Returns the net amount of a fill: its amount, negative for a purchase, minus its fees. */
 export function netOf(side: TradeSide, amount: Decimal, fees: Decimal): Decimal {
   const sum = new DecimalSum().add(amount);
   return side === "bought" ? negate(sum.add(fees).toString()) : sum.add(negate(fees)).toString();
 }
 
-/** Digests the side and the money of a trade. Amounts of equal value have equal digests. */
+/**
+ * Returns a digest of the side and the net amount of a trade. Equal values, such as 1.5 and 1.50, have equal digests.
+ */
 function digestOf(digest: Digest, side: TradeSide, net: Decimal): Digest {
   return digest.reset().add(side).add(normalize(net));
 }
 
 /**
- * Summarizes the trades of a list in one number that does not depend on their order. Two lists with the same
- * number and the same counts contain the same trades. This needs almost no memory; to find the rows without a
- * partner, read the files with {@linkcode findUnmatched}.
+ * Summarizes the trades of a list in one number that does not depend on their order. Two lists with the same number
+ * and the same counts contain the same trades. This needs almost no memory. {@linkcode findUnmatched} finds the rows
+ * that differ.
  */
 export class TradePrint {
   bought = 0;
@@ -132,7 +134,9 @@ export interface TradeRow {
 /** Yields the trades of a list; may be called more than once. */
 export type TradeRows = () => Iterable<TradeRow>;
 
-/** Counts the pairs of a fill and a journal line with the same side and money. Needs 8 bytes per fill. */
+/**
+ * Returns the number of pairs of a fill and a journal line with the same side and net amount. Needs 8 bytes per fill.
+ */
 export function countPairs(fills: TradeRows, lines: TradeRows): number {
   const { counts, digest } = counted(fills);
   let pairs = 0;
@@ -140,7 +144,10 @@ export function countPairs(fills: TradeRows, lines: TradeRows): number {
   return pairs;
 }
 
-/** Returns the rows that have no partner. Among equal rows these are the last lines and the first fills. */
+/**
+ * Returns the fills without a matching line and the lines without a matching fill. Of equal rows, returns the last
+ * lines and the first fills.
+ */
 export function findUnmatched(fills: TradeRows, lines: TradeRows): { fills: TradeRow[]; lines: TradeRow[] } {
   const { counts, digest } = counted(fills);
   const alone = { fills: [] as TradeRow[], lines: [] as TradeRow[] };
