@@ -1,7 +1,6 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Runs every benchmark and prints its figures, one line of JSON each. Ends with code 1 when a figure misses its
- * target.
+ * Runs every benchmark and prints one line of JSON for each figure. Exits with code 1 if a figure misses its target.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Shows the toolkit at work without a broker: the command `demo`, as a task that may reach only this machine.
+ * Runs the command `demo` as a task that has access only to this machine: the toolkit with a simulated broker.
  *
  * Run: `deno task demo`, or `deno task demo --out DIR`
  *

@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Writes the reference pages from the catalogue, the steps and the commands, and the index of the operations; with
- * `--check`, fails when one is not up to date.
+ * Writes the reference pages from the catalogue, the steps and the commands, and the index of the operations. With
+ * `--check`, writes nothing and fails if a page or the index is not up to date.
  *
  * @module
  */

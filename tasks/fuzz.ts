@@ -1,8 +1,8 @@
-// deno-lint-ignore-file no-console -- what it prints is what it is for
+// deno-lint-ignore-file no-console -- a task prints to its terminal
 /**
- * Runs damaged frames through decoder, decryption and protobuf: a million by default. Prints the seed first,
- * so that a run can be repeated, and one line of JSON at the end. Ends with code 1 when one leads to
- * anything but a typed error, takes a second, or memory grows.
+ * Runs damaged frames through decoder, decryption and protobuf: a million by default. Prints the seed first, so that
+ * a run can be repeated, and one line of JSON at the end. Exits with code 1 if a frame causes any error other than a
+ * typed one, if a frame takes a second, or if memory grows.
  *
  * Flags: `--frames N`, `--seed N`.
  *

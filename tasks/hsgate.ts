@@ -1,5 +1,5 @@
 /**
- * The command line: `deno task hsgate <command>`. Loads next to nothing by itself, so that `--help` is quick.
+ * Runs the command line: `deno task hsgate <command>`. Loads only what a command needs, so that `--help` is quick.
  *
  * @module
  */

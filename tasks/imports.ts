@@ -1,19 +1,19 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Walks the import graph and fails when an arrow turns round, when files import each other in a circle, when a package
- * is used past its room, or when a plain gateway call would load what only other ways need. Also fails when a statement
- * for the store stands outside the rooms for it.
+ * Checks the imports of all files. Fails if a room imports a later room, if files import each other in a circle, if a
+ * package is imported outside its room, or if a plain gateway call would load code that it does not need. Also fails
+ * if a file outside the rooms for SQL contains an SQL statement.
  *
  * @module
  */
 
-/** One import: which file wants what, both as paths from the root of the project or as a package. */
+/** One import: the importing file, and the imported file or package. Files are paths from the root of the project. */
 interface Import {
   from: string;
   to: string;
 }
 
-/** Rooms in order: each may use those on lines before its own. */
+/** Rooms in order: each room may use the rooms on earlier lines. */
 const order = [
   ["dictionaries"],
   ["wire"],
@@ -28,17 +28,17 @@ const order = [
   ["deploy"],
   ["rehearsal"],
 ];
-/** Rooms and single files of lib that everybody may use; they themselves use only each other. */
+/** Rooms that every file may use. They themselves use only each other. */
 const common = ["calendars", "facts", "std"];
 const simulatorUses = ["dictionaries", "wire", "operations", "endpoints", "calendars", "facts"];
 
 /** Packages that a plain gateway call must not load. */
 const heavy = ["protobufjs", "node-forge", "zod", "node:crypto", "pg"];
 
-/** Files that a plain gateway call loads at most, before it loads its family of operations. */
+/** Maximum number of files that a plain gateway call loads, before it loads its family of operations. */
 const MOST_PLAIN_FILES = 41;
 
-/** The room of a file in lib; empty for the single files of lib itself, such as `errors.ts`. */
+/** Returns the room of a file in lib; an empty text for the single files of lib itself, such as `errors.ts`. */
 function roomOf(path: string): string | undefined {
   const [first, room = "", rest] = path.split("/");
   return first !== "lib" ? undefined : rest === undefined ? "" : room;
@@ -46,7 +46,7 @@ function roomOf(path: string): string | undefined {
 
 const rankOf = (room: string) => order.findIndex((rooms) => rooms.includes(room));
 
-/** Says what is wrong with an import, or nothing. */
+/** Returns what is wrong with an import; `undefined` if it is allowed. */
 export function faultOf({ from, to }: Import): string | undefined {
   if (/^(npm:\/?)?deno-std(@|\/|$)/.test(to)) {
     return from.startsWith("lib/std/") ? undefined : "only lib/std may import deno-std";
@@ -64,13 +64,15 @@ export function faultOf({ from, to }: Import): string | undefined {
   if (room === "simulator") {
     return simulatorUses.includes(target) ? undefined : `the simulator must not use ${target}`;
   }
-  // A rehearsal is what sets the real runner before the simulated broker.
+  // A rehearsal connects the real runner with the simulated broker.
   if (room === "rehearsal" && target === "simulator") return undefined;
   if (rankOf(room) < 0 || rankOf(target) < 0) return `${room || "a single file"} must not use ${target}`;
-  return rankOf(target) < rankOf(room) ? undefined : `${room} must not use ${target}: the arrow turns round`;
+  return rankOf(target) < rankOf(room)
+    ? undefined
+    : `${room} must not use ${target}: imports point the other way`;
 }
 
-/** Reads the imports of a source, comments left out; type imports count as the others. */
+/** Returns the imports of a source file, including type imports. Ignores comments. */
 export function importsOf(path: string, source: string, map: Readonly<Record<string, string>>): Import[] {
   const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
   const pattern = /(?:^|[\s;}])(?:from|import)\s*\(?\s*"([^"\n]+)"/g;
@@ -87,10 +89,10 @@ function resolve(from: string, specifier: string, map: Readonly<Record<string, s
   return new URL(mapped, base).pathname.slice(1);
 }
 
-/** Folders whose files may have statements for the store. */
+/** Folders and files that may contain SQL statements. */
 const sqlRooms = ["lib/store/", "lib/desk/queries.ts", "lib/runner/queries/"];
 
-/** Returns the first words of a statement that stands outside the rooms for SQL; nothing when there is none. */
+/** Returns the first words of an SQL statement in a file outside the rooms for SQL; `undefined` if there is none. */
 export function straySql(path: string, source: string): string | undefined {
   if (!/^(lib|tasks)\//.test(path) || sqlRooms.some((room) => path.startsWith(room))) return undefined;
   const pattern =
@@ -98,13 +100,13 @@ export function straySql(path: string, source: string): string | undefined {
   return pattern.exec(source)?.[1];
 }
 
-/** Returns circles of files that import each other; without them the graph has none. Each ends where it starts. */
+/** Returns circles of files that import each other. Each circle ends with its first file. */
 export function circlesOf(imports: readonly Import[]): string[][] {
   const graph = new Map<string, Set<string>>();
   for (const { from, to } of imports) graph.set(from, (graph.get(from) ?? new Set()).add(to));
   const circles: string[][] = [];
   for (;;) {
-    // A file that imports nothing, or only files that are gone, is in no circle.
+    // A file that imports nothing, or only removed files, is in no circle: remove it.
     for (let size = -1; size !== graph.size;) {
       size = graph.size;
       for (const [from, targets] of graph) {
@@ -114,7 +116,7 @@ export function circlesOf(imports: readonly Import[]): string[][] {
     }
     const [start] = graph.keys();
     if (start === undefined) return circles;
-    // Each file that is left imports another one that is left, so that the walk comes back.
+    // Each remaining file imports another remaining file, so this walk reaches a file twice.
     const path = [start];
     for (let [next = ""] = graph.get(start) ?? [];; [next = ""] = graph.get(next) ?? []) {
       const at = path.indexOf(next);
@@ -127,7 +129,7 @@ export function circlesOf(imports: readonly Import[]): string[][] {
   }
 }
 
-/** The part of `deno info --json` that is read here. */
+/** The part of `deno info --json` that this task reads. */
 interface Info {
   roots: string[];
   redirects?: Record<string, string>;
@@ -162,14 +164,14 @@ export function loadedBy(info: Info): Loaded {
     if (seen.has(specifier)) continue;
     seen.add(specifier);
     for (const { code, isDynamic } of modules.get(specifier)?.dependencies ?? []) {
-      // A dependency without code is a type import, which is gone at run time.
+      // A dependency without code is a type import, which does not exist at run time.
       if (code?.specifier !== undefined && !isDynamic) queue.push([...chain, code.specifier]);
     }
   }
   return { modules: [...seen] };
 }
 
-/** Every TypeScript file below a folder, as paths from the root of the project. */
+/** Yields the path of every TypeScript file below a folder, from the root of the project. */
 function* sourcesBelow(root: URL, folder: string): Generator<string> {
   for (const { name, isDirectory } of Deno.readDirSync(new URL(`${folder}/`, root))) {
     const path = `${folder}/${name}`;
@@ -208,7 +210,7 @@ function main(): number {
   const shown = (paths: readonly string[], between: string) =>
     paths.map((each) => each.replace(root.href, "")).join(between);
   if (heavyChain !== undefined) {
-    faults.push(`a plain gateway call loads what it never uses: ${shown(heavyChain, " -> ")}`);
+    faults.push(`a plain gateway call loads a package that it never uses: ${shown(heavyChain, " -> ")}`);
   } else if (modules.length > MOST_PLAIN_FILES) {
     faults.push(
       `a plain gateway call loads ${modules.length} files instead of ${MOST_PLAIN_FILES}: ${

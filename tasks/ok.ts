@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Runs all checks that a change must pass, and prints which passed. The last line contains only the counts
- * of the tests; each other check that fails counts as one failure. `--no-tests` leaves the tests out.
+ * Runs all checks that a change must pass, and prints the result of each check. The last line contains only the
+ * counts of the tests; each other check that fails counts as one failed test. `--no-tests` leaves the tests out.
  *
  * @module
  */
@@ -14,7 +14,7 @@ interface Check {
 
 const root = new URL("..", import.meta.url);
 
-/** A check that is one call of deno: good when it ends well. */
+/** Returns a check that runs deno once and passes if deno exits with code 0. */
 function deno(name: string, ...args: string[]): Check {
   const run = async () => {
     const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
@@ -33,7 +33,7 @@ function tests(name: string, args: readonly string[], paths: readonly string[]):
   return { name, run };
 }
 
-/** Files whose comments or pages hold examples that run. */
+/** Yields the files whose comments or pages contain examples to run. */
 function* filesWithExamples(): Generator<string> {
   const search = function* (folder: string): Generator<string> {
     for (const { name, isDirectory } of Deno.readDirSync(new URL(`${folder}/`, root))) {

@@ -2,7 +2,7 @@
  * Packs daily bars into the compact form of the simulated market.
  *
  * `deno run --allow-read --allow-write tasks/pack_bars.ts FILE.csv` reads columns `symbol,date,open,high,low,
- * close,volume` and writes `lib/simulator/market/data/bars.json`. Prices stay exactly as they are.
+ * close,volume` and writes `lib/simulator/market/data/bars.json`. Does not change prices.
  *
  * @module
  */

@@ -1,30 +1,30 @@
 /**
- * Starts `deno test` with what the tests may do, and counts what it says.
+ * Starts `deno test` with the permissions of the tests, and reads the counts from its output.
  *
  * @module
  */
 
-/** Tests that ran. */
+/** Numbers of tests by result. */
 export interface Counts {
   passed: number;
   failed: number;
-  /** Tests that were skipped, such as those that need a PostgreSQL where there is none. */
+  /** Tests that were skipped, for example because PostgreSQL is not available. */
   skipped: number;
 }
 
-/** What {@linkcode runTests} runs. */
+/** Options of {@linkcode runTests}. */
 interface RunTestsOptions {
-  /** Flags and paths for `deno test`; a path among them stands instead of `paths`. */
+  /** Flags and paths for `deno test`. Paths here replace `paths`. */
   args?: readonly string[];
-  /** Files and folders to look in. */
+  /** Files and folders with tests. */
   paths: readonly string[];
 }
 
 const root = new URL("..", import.meta.url);
 
 /**
- * Reads the counts from the last summary that `deno test` wrote. A run that failed without a failed test, as when
- * the types do not fit, counts as one failure.
+ * Returns the counts in the last summary that `deno test` wrote. A run that failed without a failed test, for example
+ * because of a type error, counts as one failure.
  */
 export function countTests(output: string, success: boolean): Counts {
   // deno-lint-ignore no-control-regex -- colours are escape sequences
@@ -35,7 +35,7 @@ export function countTests(output: string, success: boolean): Counts {
   return { passed: Number(passed), failed: Number(failed) || (success ? 0 : 1), skipped: Number(skipped) };
 }
 
-/** Runs tests with the permissions that they need, shows what they say, and resolves to the counts. */
+/** Runs tests with the permissions that they need, prints their output, and resolves to the counts. */
 export async function runTests({ args = [], paths }: RunTestsOptions): Promise<Counts> {
   const flags = args.filter((arg) => arg.startsWith("-"));
   const chosen = args.filter((arg) => !arg.startsWith("-"));
@@ -45,8 +45,8 @@ export async function runTests({ args = [], paths }: RunTestsOptions): Promise<C
       "test",
       "--frozen",
       "--parallel",
-      // Tests freeze processes and look at them, fill disks, and ask for names that do not exist. What must do with
-      // less says so itself: the pure rooms run with no permissions at all.
+      // Tests stop processes, inspect them, fill disks and resolve host names, so they need all permissions. Tests of
+      // pure code restrict their own permissions to none.
       "--allow-all",
       "--ignore=test/bench",
       ...flags,
@@ -65,9 +65,9 @@ export async function runTests({ args = [], paths }: RunTestsOptions): Promise<C
   return countTests(output, success);
 }
 
-/** Asks with which real parts the tests run, in lines. */
+/** Resolves to lines that say with which real parts the tests run, such as a database. */
 export async function realParts(): Promise<string> {
-  // In a process of its own: it connects to a database and mounts a disk, which this one may not.
+  // Use a separate process, which may connect to a database and mount a disk. This process may not.
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     cwd: root,
     args: ["run", "--frozen", "--allow-all", "test/support/real_parts.ts"],

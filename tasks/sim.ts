@@ -1,6 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Starts the simulated broker behind the gateway's ports and the platform's, prints one line of JSON when it is ready, and runs until it is stopped.
+ * Starts the simulated broker with the ports of the gateway and of the platform, prints one line of JSON when it is
+ * ready, and runs until it is stopped.
  *
  * Run: `deno run --allow-net=127.0.0.1,localhost --allow-read --allow-write tasks/sim.ts --help`
  *
@@ -18,11 +19,11 @@ import { startSimulator } from "../lib/simulator/mod.ts";
 import { DEFAULT_CLOCK, flagNames, sim } from "./commands/sim.ts";
 import { helpOf } from "./terminal/help.ts";
 
-/** A flag that cannot be used. */
+/** Thrown for an invalid flag. */
 class FlagError extends Error {}
 
 const out = (text: string) => console.log(shownText(text));
-/** Errors repeat flags as they were given, and a mistyped one may be an address with a password. */
+/** Prints a line to stderr without passwords of addresses, because errors repeat mistyped flags. */
 const note = (text: string) => console.error(shownText(withoutCredentials(text)));
 
 interface Flags {
@@ -44,7 +45,7 @@ interface Flags {
   info: string | undefined;
 }
 
-/** Reads the flags, or nothing when the help is asked for. @throws {FlagError} When one is wrong. */
+/** Returns the flags; `undefined` for `--help`. @throws {FlagError} If a flag is invalid. */
 function readFlags(args: string[]): Flags | undefined {
   const unknown = (argument: string) => {
     throw new FlagError(`"${argument}" is not a flag`);
@@ -73,7 +74,7 @@ function readFlags(args: string[]): Flags | undefined {
   }
   if (instant < Date.parse(`${FIRST_DATE}T00:00:00Z`)) {
     throw new FlagError(
-      `--clock must not be before ${FIRST_DATE}, where the held prices begin, but it is "${clock}"`,
+      `--clock must not be before ${FIRST_DATE}, the first day with prices, but it is "${clock}"`,
     );
   }
   return {
@@ -111,7 +112,8 @@ function untilStopped(): Promise<void> {
 async function run(flags: Flags): Promise<void> {
   const stopped = untilStopped();
   const { hostname, names, pushIntervalMs, seed, days, fillsPerDay } = flags;
-  const onError = (error: unknown) => note(`Mistake of the simulator: ${Deno.inspect(error)}`);
+  const onError = (error: unknown) =>
+    note(`Internal error of the simulator, please report it: ${Deno.inspect(error)}`);
   const { httpPort, pushPort } = flags;
   const { platformPort, tradePort, hqPort, heartbeatIntervalSec, allowedIps, boundDevices } = flags;
   const shared = { hostname, names, pushIntervalMs, onError };
@@ -149,7 +151,7 @@ async function run(flags: Flags): Promise<void> {
   note("Stopping");
 }
 
-/** Runs the task and resolves to its exit code: 0 when stopped, 1 when it cannot start, 2 for wrong flags. */
+/** Runs the task and resolves to its exit code: 0 after a stop, 1 if it cannot start, 2 for wrong flags. */
 export async function main(args: string[]): Promise<number> {
   try {
     const flags = readFlags(args);
@@ -162,7 +164,7 @@ export async function main(args: string[]): Promise<number> {
       return 2;
     }
     if (error instanceof RangeError) {
-      // The market and the calendars end somewhere on both sides.
+      // The prices and the calendars cover only a limited range of days.
       note(`Cannot start the simulator at this --clock and --days: ${error.message}`);
       return 1;
     }

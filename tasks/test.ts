@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Runs every test and prints with which real parts, such as a database, and only the counts on the last line. Further
- * arguments go to `deno test`; those that name files or folders, such as `test/runner`, stand instead of all.
+ * Runs the tests. Prints the real parts that the tests used, such as a database, and the counts on the last line.
+ * Passes its arguments to `deno test`. Without a file or folder among them, such as `test/runner`, runs all tests.
  *
  * @module
  */

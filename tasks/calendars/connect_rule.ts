@@ -1,6 +1,6 @@
 /**
  * Computes the days until April 2023 on which Stock Connect was closed for settlement reasons, and compares them with
- * published lists. Only the build task uses it; the result is in `data/CONNECT.json`.
+ * published lists. Only the task that builds the calendars uses this file. The result is in `data/CONNECT.json`.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export interface ConnectFile {
   commonDaysFrom: string;
   /** The rule in words. */
   rule: Record<Direction | "since", string>;
-  /** Days on which weather closed the Hong Kong market. The closures were not known on the days before. */
+  /** Days on which weather closed the Hong Kong market without notice. */
   unannounced: DaysByYear;
   /** Pages that contain the rule. */
   sources: string[];
@@ -48,7 +48,7 @@ function* weekdays(from: string, through: string): Generator<string> {
   for (let date = from; date <= through; date = addDay(date)) if (isWeekday(date)) yield date;
 }
 
-/** The days of both markets as known in advance. */
+/** The days of both markets, as they were known in advance. */
 class Markets {
   readonly #inputs: ConnectInputs;
   readonly #unannounced: ReadonlySet<string>;

@@ -34,7 +34,7 @@ interface Merged {
 
 const dayAfter = (date: string): string => Temporal.PlainDate.from(date).add({ days: 1 }).toString();
 
-/** Returns messages about unused rulings: the sources now agree, or the ruling has a typing mistake. */
+/** Returns messages about unused rulings: for example, the sources now agree, or the ruling has a typing mistake. */
 function unusedRulings(
   rulings: readonly Ruling[],
   { disputed, closed, a, b, names, alone }: {

@@ -38,7 +38,7 @@ export type Ruling =
       | { kind: "closed-since"; from: string }
       /** The day had an unannounced early close or late open. */
       | { kind: "hours"; date: string; hours: string }
-      /** A half-day that the named source has although the exchange's rule does not give it. */
+      /** The day was a half-day, although the exchange's rule does not include it. */
       | { kind: "half-day"; date: string }
       /** Takes these days from the named source, because the other source ends earlier. */
       | { kind: "single-source"; from: string; through: string; takeFrom: string; projected?: boolean }
@@ -119,8 +119,8 @@ export function eveDays(
 }
 
 /**
- * Returns messages about differences between the chosen record and the rule: half-days that the rule does not give and
- * that have no ruling, missing half-days, years without a half-day in the ruling, and other hours.
+ * Returns messages about differences between the chosen record and the rule: half-days without a rule or ruling,
+ * missing half-days, years without a half-day in the ruling, and other hours.
  */
 export function halfDayFaults(
   record: CalendarRecord,

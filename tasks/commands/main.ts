@@ -61,7 +61,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
 }
 
 /**
- * Checks that the output folder is not a link: a link that somebody left in the working folder must not redirect files.
+ * Throws if the output folder is a link out of the working folder, because somebody else may have created the link.
  */
 function refuseLinkedOut(out: string, elsewhere: string | undefined): void {
   if (elsewhere === undefined) return;

@@ -38,7 +38,7 @@ import { trust } from "./trust.ts";
 import { watch } from "./watch.ts";
 import { whyCommand } from "./why.ts";
 
-/** All commands. A command with a longer name comes before a shorter one with the same first word: the first match wins. */
+/** All commands. The first match wins, so `runs show` must come before `runs`. */
 export const commands: readonly Command[] = [
   withBody(init, async () => (await import("./init/body.ts")).run),
   withBody(run, async () => (await import("./run/body.ts")).run),

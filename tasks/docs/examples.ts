@@ -1,5 +1,6 @@
 /**
- * Writes example calls for the reference and the command line. They are derived from the catalogue and checked with it.
+ * Writes example calls for the reference and the command line. The examples are derived from the catalogue, which
+ * also checks them.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Writes the common parts of the reference pages: the first line, tables, links, and how a transport carries an
- * operation.
+ * Writes the common parts of the reference pages: the first line, tables, links, and the support of each transport
+ * for an operation.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export function linkTo({ name }: AnyOperation): string {
   return `[\`${name}\`](${fileOf(family)}.md#${anchorOf(name)})`;
 }
 
-/** Returns why a transport does not carry an operation. @returns `undefined` if it does. */
+/** Returns why a transport does not support an operation. @returns `undefined` if it does. */
 export function whyNot(operation: AnyOperation, way: Way): string | undefined {
   const { socket, platformPath, kept } = operation;
   // The memory transport uses the gateway's paths.
@@ -35,11 +35,11 @@ export function whyNot(operation: AnyOperation, way: Way): string | undefined {
     return gatewayPath(operation) === undefined ? "not offered by the gateway" : undefined;
   }
   if (kept !== undefined) return kept;
-  // The direct transport carries operations that the platform answers over HTTP.
+  // The direct transport also supports operations that the platform answers over HTTP.
   return "gap" in socket && platformPath === undefined ? socket.gap : undefined;
 }
 
-/** Returns how gateway and direct carry an operation, or why they do not. */
+/** Returns the gateway path and the socket message of an operation, or why there is none. */
 export function carriers(operation: AnyOperation): { gateway: string; direct: string } {
   const { socket, platformPath } = operation;
   const [notGateway, notDirect] = [whyNot(operation, "gateway"), whyNot(operation, "direct")];

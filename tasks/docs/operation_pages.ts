@@ -256,7 +256,7 @@ function writeCodes(): string {
   return `After one of these codes, a write was not executed: ${codes("refused")}. After any other code (${
     codes("unknown")
   }, or one that is not listed), after a text without a code and after an HTTP status other than 200 the outcome of a ` +
-    "write is unknown. The text `current time does not allow entrust` refuses an order with or without a code.";
+    "write is unknown. The text `current time does not allow entrust` rejects an order with or without a code.";
 }
 
 function dictionariesPage(): string {

@@ -1,7 +1,7 @@
 /**
  * Creates the simulated account that the scripts and the notebook read. It connects to no broker.
  *
- * Every script creates its own. All are equal, because their content follows from the seed.
+ * Each script creates its own account. All these accounts are equal, because the seed determines their content.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { ShiftedClock, startGateway } from "hsgate/simulator";
 /** Markets of the account. */
 export const markets = ["hk", "us"] as const;
 
-/** Opens a client; the simulated broker ends with it. */
+/** Opens a client with its own simulated broker. Closing the client stops the broker. */
 export async function open(): Promise<Client> {
   const broker = await startGateway({ seed: 1, clock: new ShiftedClock(Date.now()) });
   const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = broker.info;

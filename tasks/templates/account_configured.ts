@@ -1,6 +1,7 @@
 // deno-lint-ignore-file no-console -- a script talks to its terminal; this line stays here
 /**
- * The account that the scripts and the notebook look at: the one that `hsgate.yaml` and the environment name.
+ * Connects to the account that the scripts and the notebook read: the one that `hsgate.yaml` and the environment
+ * name.
  *
  * @module
  */
@@ -10,7 +11,7 @@ import { connectConfigured } from "hsgate/settings";
 /** Markets of the account. */
 export const markets = ["hk", "us"] as const;
 
-/** Opens a client by the settings of this folder. */
+/** Opens a client with the settings of this folder. */
 export async function open(): Promise<Client> {
   return await connectConfigured({
     env: (name) => Deno.env.get(name),

@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- a script talks to its terminal; this line stays here
 /**
- * What was bought and sold in the last seven days, and what it cost. Run: `deno task fees`
+ * Prints the fills of the last seven days with their fees. Run: `deno task fees`
  *
- * Amounts are decimal strings and go through `decimal`: a JavaScript number would round them.
+ * Amounts are decimal strings. The script adds them with `decimal`, because a JavaScript number would round them.
  *
  * @module
  */
@@ -20,9 +20,9 @@ for (const market of markets) {
   for await (const fill of client.fills.history({ market, ...days })) {
     console.log(fill.date, fill.side.padEnd(4), fill.filledQuantity, fill.symbol, "at", fill.fillPrice);
     amount.add(fill.fillAmount ?? "0");
-    fees.add(fill.fees?.total ?? "0"); // there once the day has been cleared
+    fees.add(fill.fees?.total ?? "0"); // absent until the day has been cleared
     fills++;
   }
-  // Each market has a currency of its own, so nothing is added up across them.
+  // Each market has its own currency, so amounts of different markets are not added up.
   console.log(`${market}: ${fills} fills of ${amount}, fees ${fees}\n`);
 }

@@ -99,7 +99,7 @@ const isTable = (value: unknown): value is Row[] =>
 /**
  * Checks the chosen columns before anything is sent.
  *
- * @throws {UsageError} If the answer does not have such a member; the message names the nearest one.
+ * @throws {UsageError} If the answer has no such member. The message names the nearest one.
  */
 export function checkColumns(options: Pick<AnswerOptions, "operation" | "inWireForm" | "columns">): void {
   if (options.columns !== undefined) chooseColumns(chosenColumns(options), options.columns);
@@ -166,8 +166,8 @@ function columnsOf(rows: readonly Row[], { params }: AnswerOptions): Column<Row>
 }
 
 /**
- * Members that are an order number or a listing code in any operation, under both names. Tables never cut them, because a
- * person may type them next.
+ * Members that contain an order number or a listing code, under our name and the broker's. Tables never cut these
+ * members, because a person may type them next.
  */
 const identifiers: ReadonlySet<string> = new Set(
   [...operations.values()].flatMap((operation) => [

@@ -13,7 +13,7 @@ import type { Host } from "./host.ts";
 /**
  * Returns the members of a comma-separated list.
  *
- * @throws {UsageError} If a member is not allowed; the message names the nearest allowed one.
+ * @throws {UsageError} If a member is not allowed. The message names the nearest allowed one.
  */
 export function listOf<T extends string>(flag: string, given: string, allowed: readonly T[]): T[] {
   return given.split(",").map((each) => {

@@ -7,7 +7,7 @@
 import type { ExitCode } from "./exit_codes.ts";
 import type { Host } from "./host.ts";
 
-/** A flag: with a text (`string`), without a value (`boolean`), or with a text and repeatable (`list`). */
+/** A flag. `string`: with a value. `boolean`: without a value. `list`: with a value, and may be repeated. */
 export interface Flag {
   readonly type: "string" | "boolean" | "list";
   /** Placeholder for the value in `--help`, such as `DAY`. */
@@ -46,7 +46,7 @@ export interface Description<F extends Flags> {
   summary: string;
   /** Arguments after the name, for `--help` and completion. */
   usage: string;
-  /** Fewest and most positional arguments. */
+  /** Minimum and maximum number of positional arguments. */
   args: readonly [number, number];
   /** Explanation for `--help`. It is wrapped to the screen, except for indented lines. */
   details?: string;
@@ -59,15 +59,15 @@ export interface Description<F extends Flags> {
    */
   calendars?: false | "itself";
   /**
-   * Whether it prints figures of the broker. If not, its output hides even short secrets, which figures could contain by
-   * chance.
+   * Whether it prints figures of the broker. If not, its output hides even short secrets, which otherwise could be
+   * part of a figure by chance.
    *
    * @default true
    */
   figures?: boolean;
   /** The body gets all arguments unparsed. */
   passOn?: true;
-  /** Exit codes other than 0, 1, 2 and 130, and any code that means something else here, with that meaning. */
+  /** Exit codes besides 0, 1, 2 and 130. A code with a special meaning for this command comes with that meaning. */
   exits: readonly (ExitCode | readonly [code: ExitCode, meaning: string])[];
   /** One or more command lines, without `hsgate`. */
   examples: readonly string[];

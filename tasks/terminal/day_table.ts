@@ -20,7 +20,7 @@ interface Row {
   action: string;
 }
 
-/** How many differences are printed; the files contain all. */
+/** Maximum number of differences to print. The files contain all differences. */
 const SHOWN = 10;
 
 const columns: readonly Column<Row>[] = [
@@ -85,7 +85,7 @@ export function dayTable(result: DayBookResult, host: Host, options: TableOption
 
 function troubles({ differences, differenceCount, days }: DayBookResult, host: Host): string[] {
   const lines = differences.slice(0, SHOWN).map(({ day, market, list, check, message }) =>
-    // For a missing row the list says more than the name of the check.
+    // For the check "rows", show the list, which says more than the name of the check.
     paint(
       host,
       "red",

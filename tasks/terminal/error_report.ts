@@ -41,12 +41,12 @@ export function report(error: unknown, command: Command | undefined, host: Host)
   if (advice !== undefined) host.note(`  -> ${advice}`);
 }
 
-/** Returns whether hsgate itself wrote every line break of a message: a list of mistakes or of choices. */
+/** Returns whether every line break of a message comes from hsgate itself, as in a list of mistakes. */
 const hasOwnLines = (error: Error): boolean =>
   error instanceof InvalidParamsError || error instanceof RecipeError || error instanceof UsageError ||
   isMisuse(error);
 
-/** Returns the stack of an internal error. Its message, which may quote foreign text, is one line. */
+/** Returns the stack of an internal error. Its message is put on one line, because it may contain untrusted text. */
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return plain(String(error));
   const { message, stack = message } = error;
@@ -60,7 +60,10 @@ function isOfSystem(error: unknown): error is Error {
       Object.values(Deno.errors).some((each) => typeof each === "function" && error instanceof each));
 }
 
-/** Matches `No space left on device (os error 28): writefile 'out/a.csv'`; not every such error has its own class. */
+/**
+ * Matches an error of the system, because not every one has its own class: `No space left on device (os error 28):
+ * writefile 'out/a.csv'`.
+ */
 const OF_SYSTEM = /^([^\n]+?) \(os error \d+\)(?:: (\w+) '([^\n]*)')?$/;
 
 /** Only the store uses SQLite. */
@@ -76,14 +79,14 @@ const verbs: Readonly<Record<string, string>> = {
   rename: "rename",
 };
 
-/** Returns the message of an error; rewrites messages of the system into hsgate's form. */
+/** Returns the message of an error. Converts messages of the system to hsgate's form. */
 function textOf(error: Error): string {
   if (isOfSqlite(error)) return `Cannot use the store: ${error.message}`;
   if (error instanceof Deno.errors.NotCapable) {
-    // Deno itself advises all permissions. A file of the system, such as a device, is never worth them.
+    // Replace Deno's message, which suggests granting all permissions.
     const [, access, name] = /^Requires (\w+) access to ("[^"]*")/.exec(error.message) ?? [];
     return access === "all"
-      ? `Cannot use ${name}: it is a device or another file of the system, and hsgate opens none`
+      ? `Cannot use ${name}: it is a device or another special file, which hsgate does not open`
       : `Cannot use ${name ?? "a file or address"}: this process has no permission for ${access ?? "it"}`;
   }
   const [, reason = "", action = "", path = ""] = OF_SYSTEM.exec(error.message) ?? [];

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** All exit codes with their meanings. A command may have a narrower meaning for one: `exits` of its description. */
+/** All exit codes with their meanings. The `exits` of a command's description may give a code a narrower meaning. */
 export const exitCodes = {
   0: "done",
   1: "failed for any other reason",
@@ -21,7 +21,7 @@ export const exitCodes = {
 /** One of the exit codes. */
 export type ExitCode = keyof typeof exitCodes;
 
-/** Exit codes by the name of the error class; with names, this table need not load the classes. */
+/** Exit codes by the name of the error class. Names are used so that this file does not load the classes. */
 const codeByClass: Readonly<Record<string, ExitCode>> = {
   UsageError: 2,
   InvalidParamsError: 2,

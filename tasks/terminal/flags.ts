@@ -59,7 +59,7 @@ export const securityType = {
   text: "kind of security, if the code is ambiguous (us-etf, …)",
 } as const satisfies Flag;
 
-/** Longest time without data on a push connection. */
+/** Maximum time without data on a push connection. */
 export const pushIdle = {
   type: "string",
   value: "SECONDS",
@@ -80,5 +80,5 @@ export const columns = {
   text: "show these columns, separated by commas, and cut nothing",
 } as const satisfies Flag;
 
-/** Explains run keys, for the details of commands. */
+/** Explains run keys, for the help of commands. */
 export const keyText = 'KEY is a run key from "runs", or its first letters if no other key begins with them.';

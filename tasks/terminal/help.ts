@@ -7,8 +7,8 @@ import { type Command, type Description, type Flags, flagsOf } from "./command.t
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 
 /**
- * The name under which help and hints show the program. It is never `deno task hsgate`: in a stranger's folder that would
- * run the folder's own task.
+ * The name of the program in help and hints. It is never `deno task hsgate`, because in somebody else's folder that
+ * would run the folder's own task.
  */
 const program = "hsgate";
 
@@ -46,7 +46,7 @@ function paragraphs(text: string): string[] {
   return lines.flatMap((line) => line.startsWith(" ") ? [line] : wrap(line, 80));
 }
 
-/** Returns a line for each code, with its own meaning if one is given. */
+/** Returns a line for each exit code, with the command's own meaning if there is one. */
 function exits(codes: Description<Flags>["exits"]): string[] {
   const own = new Map(
     codes.map((each): readonly [ExitCode, string] =>

@@ -45,7 +45,7 @@ export interface Host {
   readFile(path: string): Promise<FileText | undefined>;
   /** Aborted at Ctrl-C. */
   readonly signal: AbortSignal;
-  /** Writes without an answer yet; if the program ends now, it names them. */
+  /** Writes that have no answer yet. If the program is stopped now, it names them. */
   readonly writes?: Set<WriteUnderWay>;
   /** Returns the time in Unix milliseconds. */
   now(): number;
@@ -55,7 +55,7 @@ export interface Host {
   hide?(secret: string): void;
   /** Returns the text of an error without secrets of any length and without passwords of addresses. */
   errorText?(text: string): string;
-  /** Returns a line as `out` would print it, for a writer of its own. */
+  /** Returns a line as `out` would print it, for code that prints the line itself. */
   shown?(line: string): string;
 }
 
@@ -119,7 +119,9 @@ export function processHost(): Host {
   };
 }
 
-/** Loads `lib/time.ts` late, because `--help` loads this file too. */
+/**
+ * Resolves like the promise, or rejects at Ctrl-C. Loads `lib/time.ts` only now, because `--help` does not need it.
+ */
 async function unlessStopped<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   promise.catch(() => {}); // it may reject during the import; `orAborted` reports the error
   const { orAborted } = await import("../../lib/time.ts");
@@ -135,13 +137,13 @@ async function ask(question: string): Promise<string> {
   return new TextDecoder().decode(bytes.subarray(0, count)).trim();
 }
 
-/** Time after the first Ctrl-C until the writes still in progress are named. */
+/** Time after the first Ctrl-C after which the writes still in progress are named. */
 const PATIENCE_MS = 300;
 
 /**
  * Returns a signal that aborts at the first Ctrl-C, so that the command can end in order. The second Ctrl-C ends the
- * process immediately. If a write is in progress, the second one prints a warning, and the third one ends the process.
- * Closing the terminal works like the first Ctrl-C, unless the program was started with `nohup`.
+ * process immediately. While a write is in progress, the second Ctrl-C only prints a warning, and the third ends the
+ * process. Closing the terminal has the effect of the first Ctrl-C, unless the program was started with `nohup`.
  */
 function interruption(
   { writes, note }: { writes: ReadonlySet<WriteUnderWay>; note: (line: string) => void },
@@ -182,7 +184,9 @@ function interruption(
   return controller.signal;
 }
 
-/** Returns whether the program ignores SIGHUP, as under `nohup`, so that it outlives its terminal. Works only on Linux. */
+/**
+ * Returns whether the program ignores SIGHUP, as under `nohup`, so it continues without its terminal. Only on Linux.
+ */
 function isHangupIgnored(): boolean {
   try {
     const [, mask] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status")) ?? [];

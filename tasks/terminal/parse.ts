@@ -19,7 +19,7 @@ interface Parsed {
 /**
  * Returns the flags and arguments of a command.
  *
- * @throws {UsageError} If they do not fit the command; for an unknown flag, the message names the nearest one.
+ * @throws {UsageError} If they do not match the command. For an unknown flag, the message names the nearest one.
  */
 export function parse(command: Command, given: readonly string[]): Parsed {
   const known = flagsOf(command);

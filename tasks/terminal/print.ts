@@ -14,7 +14,7 @@ export interface Column<Row> {
   title: string;
   /** Returns the text of the cell. */
   of: (row: Row) => string;
-  /** Its name for `--columns`. @default its title */
+  /** The name for `--columns`. @default the title */
   name?: string;
   /** An identifier that a person may type next: never omitted, never cut. */
   id?: true;
@@ -46,7 +46,7 @@ export function paint(host: Pick<Host, "color">, color: Color | undefined, text:
   return `\x1b[${on}m${text}\x1b[${off}m`;
 }
 
-/** Returns the terminal columns that a text needs: a Chinese character needs two. */
+/** Returns the number of terminal columns that a text needs. A Chinese character needs two. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const each of text) {
@@ -65,10 +65,10 @@ export function widthOf(text: string): number {
 // deno-lint-ignore no-control-regex -- colour codes begin with the control character ESC
 export const COLOR_CODE = /\x1b\[(?:1|2|22|3[123]|39)m/g;
 
-/** Returns the terminal columns that a line needs, without its colour codes. */
+/** Returns the number of terminal columns that a line needs, without its colour codes. */
 export const shownWidth = (line: string): number => widthOf(line.replace(COLOR_CODE, ""));
 
-/** Returns the terminal rows that lines of these widths need, because the terminal wraps long lines. */
+/** Returns the number of terminal rows that lines of these widths need, because the terminal wraps long lines. */
 export const rowsTaken = (widths: readonly number[], columns: number): number =>
   widths.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / columns)), 0);
 
@@ -224,7 +224,7 @@ export function list(host: Host, rows: readonly (readonly [string, string])[]): 
   );
 }
 
-/** Returns a value of an answer as the text of a cell. */
+/** Returns the text of a cell for a value of an answer. */
 export function cellOf(value: unknown): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value;

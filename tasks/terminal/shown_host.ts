@@ -9,8 +9,9 @@ import type { Host } from "./host.ts";
 import { COLOR_CODE } from "./print.ts";
 
 /**
- * Returns a host that prints no foreign control characters, no secret that {@linkcode Host.hide} names, and no password
- * of an address in its command line and environment. In JSON it changes only the content of texts and numbers.
+ * Returns a host that removes foreign control characters, secrets and passwords of addresses from everything that it
+ * prints. Secrets are added with {@linkcode Host.hide}; passwords of addresses are found in the command line and the
+ * environment. In JSON, only texts and numbers change.
  *
  * @param figures Whether the command prints figures, which can contain a short numeric password by chance. Then stdout
  * hides only secrets that cannot appear by chance.
@@ -29,7 +30,7 @@ export function shownHost(
   const shown = (text: string, remove: typeof any, more: typeof any = (each) => each) =>
     isJson(text) ? shownJson(redactor.jsonText(text, remove)) : cleaned(more(remove(text)), host.color);
   const out = (text: string) => shown(text, figures ? certain : any);
-  // Errors and notes may repeat a part of an address, or an address of a file.
+  // Errors and notes may also contain an address from a file.
   const note = (text: string) => shown(text, any, withoutCredentials);
   // Copy descriptors, not values: reading the property `signal` would install the signal handlers.
   const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(host));

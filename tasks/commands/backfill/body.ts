@@ -99,7 +99,10 @@ interface Done {
   result: ScriptResult;
 }
 
-/** Makes each slot due only just before it runs, so that after a stop the others are unchanged. */
+/**
+ * Runs slots one after the other. Makes each slot due only just before it runs, so that a stop leaves the rest
+ * unchanged.
+ */
 async function runSlots(
   slots: readonly BackfillSlot[],
   { queue, store, mode, host, errors, quiet }: {
@@ -130,7 +133,7 @@ async function runSlots(
       const cause = why === undefined || state === "ok" ? "" : `: ${plain(why)}`;
       host.out(`${slot.day}  ${key}  ${paint(host, color, text)}${cause}  ${place}`);
     }
-    // The other days would fail too, because the login is lost.
+    // Without a login, the other days would fail too.
     if (["displaced", "login", "password"].includes(result.outcome.reason ?? "")) break;
   }
   return done;
@@ -166,7 +169,7 @@ function tellPlan(plan: BackfillPlan, host: Host): void {
   host.note(`hsgate: ${counted(plan.slots.length)} would run; nothing was changed`);
 }
 
-/** Prints the days without a slot; it only counts weekends. */
+/** Prints the days without a slot, but only the number of weekend days. */
 function tellNone({ none }: BackfillPlan, host: Host): void {
   for (const { day, why } of none) {
     if (why !== "a weekend") host.out(paint(host, "dim", `${day}  nothing to run: ${why}`));

@@ -7,10 +7,13 @@ import { type Calendars, type Mic, mics, type Override } from "../../../lib/cale
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
-/** How many days before the end of a calendar the warnings begin. */
+/** Number of days before the end of a calendar from which warnings are given. */
 const WARNING_DAYS = 60;
 
-/** Returns a calendar by its name. @throws {UsageError} If there is none; the message names the nearest one. */
+/**
+ * Returns a calendar by its name. @throws {UsageError} If there is no such calendar. The message names the nearest
+ * one.
+ */
 export function micOf(given: string): Mic {
   const found = mics.find((name) => name === given.toUpperCase());
   if (found !== undefined) return found;
@@ -46,7 +49,7 @@ export function notesOf(
 }
 
 /**
- * Returns warnings for a recipe that uses a calendar: it ends soon, its next days are projected, or an override is no
+ * Returns warnings about a calendar that recipes use: it ends soon, its next days are projected, or an override is no
  * longer needed.
  */
 export function warningsOf(calendars: Calendars, mic: Mic, now: number): string[] {
@@ -59,7 +62,7 @@ export function warningsOf(calendars: Calendars, mic: Mic, now: number): string[
   ];
 }
 
-/** The last day that warnings look at. */
+/** Returns the last day for which warnings are given. */
 const soon = (now: number): string =>
   Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
     .add({ days: WARNING_DAYS }).toString();

@@ -57,7 +57,7 @@ function showTable(
       of: ({ breaks }: Session) => breaks.map(({ from, to }) => `${from}-${to}`).join(" "),
     },
     { title: "half-day", of: ({ halfDay }: Session) => halfDay ? "yes" : "" },
-    // These come before the columns that a narrow terminal omits.
+    // Put notes before the UTC columns, which a narrow terminal omits first.
     { title: "note", of: ({ date }: Session) => noted(date) },
     { title: "open (UTC)", name: "open-utc", of: ({ openAt }: Session) => showInstant(openAt) },
     { title: "close (UTC)", name: "close-utc", of: ({ closeAt }: Session) => showInstant(closeAt) },

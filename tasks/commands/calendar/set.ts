@@ -117,7 +117,7 @@ function givenDay(mic: Mic, given: string): string {
   );
 }
 
-/** Checks that the hours are those of a half-day of this exchange. */
+/** Checks that the hours are the half-day hours of this exchange. @throws {UsageError} If not. */
 function needHalfDay(calendars: Calendars, mic: Mic, date: string, hours: string): void {
   const expected = calendars.halfDayHours(mic);
   if (hours === expected) return;
@@ -141,13 +141,13 @@ function saidOf(calendars: Calendars, mic: Mic, date: string): string {
     `${session.halfDay ? ", a half-day" : ""}`;
 }
 
-/** Describes what the override means for the Stock Connect links of this market. */
+/** Describes how the override affects the Stock Connect links of this market. */
 function linkHints(calendars: Calendars, { mic, date, hours, halfDay }: Override): string[] {
-  const links = linksOf(mic as Mic); // it was looked up by name
+  const links = linksOf(mic as Mic); // `micOf` has checked the name
   if (links.length === 0 || hours === "open") return [];
   const states = links.map((link) => `${link} is ${saidOf(calendars, link, date)}`).join(", ");
   if (hours === "closed" || halfDay === true) return [`Stock Connect on that day: ${states}`];
-  const planned = calendars.halfDayHours(mic as Mic) === hours // looked up by name, see above
+  const planned = calendars.halfDayHours(mic as Mic) === hours // as above
     ? "; use --half-day if the exchange announced a half-day"
     : "";
   return [`the day counts as an unannounced early close, for Stock Connect too: ${states}${planned}`];

@@ -47,13 +47,13 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   const after: LocalFile = {
     ...file,
     calendars: { ...file.calendars, [name]: data },
-    // The file need not keep a built-in calendar.
+    // A built-in calendar is not stored, so the member is then absent.
     previous: { ...file.previous, [name]: file.calendars[name] },
   };
   return await install({ file: after, place, mic: name, before: previous }, flags, host);
 }
 
-/** Reads the file; rejects it with every reason and line. */
+/** Reads and checks the file. The error lists every mistake with its line. */
 async function readUpdate(
   path: string,
   { flags, host }: Pick<CalendarUpdateInput, "flags" | "host">,
@@ -91,7 +91,7 @@ async function readText(path: string): Promise<string> {
 
 function unreadable(error: unknown, path: string): string | undefined {
   if (error instanceof Deno.errors.NotFound) return `there is no file "${path}"`;
-  if (error instanceof Deno.errors.PermissionDenied) return `"${path}" must not be read by you`;
+  if (error instanceof Deno.errors.PermissionDenied) return `you have no permission to read "${path}"`;
   return undefined;
 }
 

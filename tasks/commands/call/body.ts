@@ -117,7 +117,7 @@ async function callOnce(
   return rows;
 }
 
-/** Returns an answer as the broker sent it; the rows of several pages are in one list. */
+/** Returns an answer in the broker's format. The rows of several pages are one list. */
 function wireForm(operation: AnyOperation, answer: unknown): unknown {
   const sent = wireAnswerOf(answer);
   if (sent !== undefined) return sent;
@@ -128,7 +128,7 @@ function wireForm(operation: AnyOperation, answer: unknown): unknown {
   return operation.response.encode(answer);
 }
 
-/** Prints which members of an answer this version does not know. */
+/** Prints a note about the members of an answer that this version does not know. */
 function tellUnknown(operation: AnyOperation, sent: unknown, isShown: boolean, host: Host): void {
   const counts = unknownMembers(operation, sent);
   if (counts.size === 0) return;

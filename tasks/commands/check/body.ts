@@ -78,7 +78,7 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   return ok ? 0 : 2;
 }
 
-/** Returns how many recipes have mistakes, and how many cannot run yet because nobody has trusted them. */
+/** Returns a summary: the number of recipes, of recipes with mistakes, and of recipes that are not trusted. */
 function verdict(files: readonly FileReport[], untrusted: number): string {
   const count = files.length;
   const wrong = files.filter(({ issues }) => issues.length > 0).length;
@@ -112,8 +112,8 @@ async function withReach(
 }
 
 /**
- * Returns what the store knows about deleted or slow schedules. Opens only a store that the user named, because an
- * unnamed folder, with its settings and store, may come from somebody else.
+ * Returns warnings from the store about deleted or slow schedules. Opens the store only if the user named it: a store
+ * found in the working folder may come from somebody else.
  */
 async function storeWarnings(
   files: readonly FileReport[],
@@ -147,7 +147,7 @@ function plainHttpWarnings({ path, recipe }: FileReport): string[] {
     const url = URL.parse(name.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
     if (kind !== "host" || url === null || !isOpenToOthers(url)) return [];
     return `${path}: ${by}: http://${url.host} is plain HTTP to another machine: anybody on the network path can read and ` +
-      'change what is sent; a run refuses it unless the setting "plainHttp" is "allow"; use https';
+      'change what is sent; a run rejects it unless the setting "plainHttp" is "allow"; use https';
   });
 }
 

@@ -48,7 +48,7 @@ export async function reachNotes(
   return notes;
 }
 
-/** Explains when a step that reads present data is rejected, and how to fix it. */
+/** Explains when hsgate rejects a step that reads present data, and how to fix the recipe. */
 function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): string {
   const [{ scheduleId, step, asOfNow: { instead, reads }, never }] = group as [LateReads]; // a group is never empty
   const what = `"${recipe.name}": step "${step}" reads ${reads} as of now`;

@@ -1,5 +1,5 @@
 /**
- * Runs `hsgate completion`, and answers the completion scripts at each Tab.
+ * Runs `hsgate completion`, and prints the possible words when a completion script asks for them.
  *
  * @module
  */
@@ -21,16 +21,19 @@ export function run({ args: [shell = ""], host }: CompletionInput): Promise<numb
   return Promise.resolve(0);
 }
 
-/** Without this, Deno would ask its server for a newer version of itself. */
+/** Prevents Deno from asking its server for a newer version. */
 const noUpdateCheck = ["env", "DENO_NO_UPDATE_CHECK=1"];
 
-/** Returns the command line of this installation. A task of the current folder could come from somebody else. */
+/**
+ * Returns the command line that runs this installation. It uses no task of the current folder, which may be somebody
+ * else's.
+ */
 function callLine(): string {
   const program = programPath();
   return shellLine([...noUpdateCheck, Deno.execPath(), "run", "--quiet", ...denoFlags(program), program]);
 }
 
-/** Returns the command line of completion; its process may only read the current folder. */
+/** Returns the command line that prints the possible words. Its process may only read the current folder. */
 function askLine(): string {
   const program = programPath();
   const [, ...config] = denoFlags(program).slice(denoFlags(program).indexOf("--config") - 1);

@@ -20,7 +20,7 @@ import { countOf, inOrder } from "../../terminal/day_table.ts";
 const CLOCK = Date.parse("2025-08-16T12:00:00+08:00");
 const RECIPE = "recipes/end_of_day.yaml";
 
-/** A simulator, and a client of it. */
+/** A simulator and its client. */
 interface World extends AsyncDisposable {
   client: Client;
   /** Address for display. */
@@ -64,7 +64,7 @@ function worldOf(transport: string): () => Promise<World> {
 /** Returns the recipe, with its files directly in the folder of the run. */
 async function demoRecipe(): Promise<CompiledRecipe> {
   const text = await Deno.readTextFile(new URL(`../../../${RECIPE}`, import.meta.url));
-  // `compile` checks all of it below.
+  // `compileRecipe` checks all of it below.
   const source = parse(text) as { steps: { with: Record<string, unknown> }[] };
   for (const step of source.steps) step.with.out = ".";
   return await compileRecipe(JSON.stringify(source), RECIPE);
@@ -146,7 +146,7 @@ const columns: readonly Column<Row>[] = [
   { title: "status", of: ({ result: { status } }) => status },
 ];
 
-/** Prints the table; the fees are sums over the files that were just written. */
+/** Returns the lines of the table. The fees are sums over the files that the export has just written. */
 async function demoTable(result: DayBookResult, host: Host): Promise<string[]> {
   const rows: Row[] = [];
   for (const { day, path, markets } of result.days) {

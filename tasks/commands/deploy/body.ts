@@ -106,7 +106,7 @@ async function optionsOf(
     program,
     dir,
     store,
-    // Paths below the current folder become paths below the working folder of the target system.
+    // A path below the current folder becomes a path below the working folder of the target system.
     fileOf: ({ file }) => absolute(relativeTo(here, absolute(file, here)), dir),
     calendars: calendarsOf(host),
     now: host.now(),
@@ -144,8 +144,8 @@ async function configOf(
 }
 
 /**
- * Checks only the path of a file. The kind of its volume is known only when the runner opens the store, which then
- * rejects writes.
+ * Returns why a store at this path may be lost; `undefined` if the path shows no risk. The runner checks the volume
+ * later, when it opens the store.
  */
 function storeRiskAt(store: string, host: Pick<Host, "env">): string | undefined {
   if (isPostgresUrl(store)) return undefined;
@@ -154,7 +154,7 @@ function storeRiskAt(store: string, host: Pick<Host, "env">): string | undefined
   return storeRiskOf(store, { temporary })?.why;
 }
 
-/** Rejects a store that may be lost: a start that does not know of an earlier one would trade twice. */
+/** Rejects a store that may be lost: without the record of an earlier run, a recipe would trade twice. */
 function checkStore(recipes: readonly CompiledRecipe[], { store, storeRisk }: DeployOptions): void {
   if (storeRisk === undefined) return;
   const writer = recipes.find(({ class: kind }) => kind === "write");
@@ -165,7 +165,7 @@ function checkStore(recipes: readonly CompiledRecipe[], { store, storeRisk }: De
   );
 }
 
-/** Rejects recipes outside the folder: the image is built from the folder, so it would not contain them. */
+/** Rejects recipes outside the folder: the image is built from that folder, so it would not contain them. */
 function checkInImage(recipes: readonly CompiledRecipe[], { fileOf, dir }: DeployOptions): void {
   const outside = recipes.find((recipe) => !fileOf(recipe).startsWith(`${dir}/`));
   if (outside === undefined) return;

@@ -1,11 +1,11 @@
 /**
- * Paths and permissions of a deployment.
+ * Computes the paths and permissions of a deployment.
  *
  * @module
  */
 import project from "../../../deno.json" with { type: "json" };
 
-/** The program that is running. */
+/** Returns the path of the running program. */
 export const programPath = (): string =>
   decodeURIComponent(new URL("../../hsgate.ts", import.meta.url).pathname);
 
@@ -27,7 +27,7 @@ export function absolute(path: string, from: string): string {
   return `/${parts.join("/")}`;
 }
 
-/** Returns a path relative to a folder; outside the folder, the path itself. */
+/** Returns a path relative to a folder, or the path itself if it is outside the folder. */
 export function relativeTo(folder: string, path: string): string {
   return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
 }

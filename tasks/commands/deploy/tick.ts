@@ -18,7 +18,7 @@ interface TickingOptions {
   config?: string;
   /** The only timeline that may trade; required if a recipe writes. */
   timeline?: string;
-  /** The machine. @default this process */
+  /** Environment, files and clock. @default this process */
   host?: Host;
   /** How long a tick waits for runs that it started. @default 50 s, so that the next tick is on time */
   waitMs?: number;
@@ -66,14 +66,14 @@ export function startTicking(
     while (open.size > 0) await Promise.allSettled([...open]);
   };
   if (given === undefined) {
-    // The cron would keep the process alive after its runs have been given back.
+    // Exit explicitly, because the cron would keep the process alive after a stop.
     host.signal.addEventListener("abort", () => void settled().then(() => Deno.exit(0)));
   }
   return {
     settled,
     async tick() {
       if (!isAllowed || host.signal.aborted) return { open: open.size };
-      // Each tick claims runs under its own name, so the store keeps ticks apart like processes.
+      // Each tick claims runs under its own name, so the store distinguishes ticks like processes.
       const work = main(words, host);
       open.add(work);
       work.finally(() => open.delete(work));

@@ -32,7 +32,7 @@ import {
   tradeLoginFindings,
 } from "./findings.ts";
 
-/** Longest wait of a check; a shorter timeout in the settings wins. */
+/** Maximum wait of a check, unless the timeout in the settings is shorter. */
 const PATIENCE_MS = 5000;
 
 /** Runs all checks, prints the findings, and returns the exit code of the first failure. */
@@ -88,7 +88,7 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   yield* settingsFinding(loaded);
   yield* await storeFindings(flags, host);
   yield* configured;
-  // Without a readable file any address would be a guess, so nothing is sent.
+  // Without a readable file, any address would be a guess, so send nothing.
   if (configured.some(({ state }) => state === "failed")) return;
   yield* proxyFindings(host.env, settings);
   const { gatewayUrl, pushAddress, timeoutMs } = settings;
@@ -127,7 +127,7 @@ async function* askGateway(
   const { gatewayUrl, tradePassword, tradePasswordKey } = settings;
   const plainHttp = settings.plainHttp === "allow";
   const canLogIn = tradePassword !== undefined && tradePasswordKey !== undefined;
-  // No password here: the server may not be a gateway.
+  // Use no password here: the server may not be a gateway.
   const stranger = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
     retry: { attempts: 1 },
   });
@@ -192,7 +192,7 @@ async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerato
   yield* accountFindings(settings);
 }
 
-/** Reads the gateway's own settings; uses its addresses if no other setting gives them. */
+/** Reads the gateway's own settings. Uses the addresses in them if no other setting gives an address. */
 async function readConfig(path: string, loaded: LoadedSettings, host: Host): Promise<Finding[]> {
   const file = await host.readFile(path);
   if (file === undefined) {
@@ -202,7 +202,7 @@ async function readConfig(path: string, loaded: LoadedSettings, host: Host): Pro
     const config = readConfigXml(file.text);
     const { settings, origins } = loaded;
     if (config.unusable.length > 0) return configFindings(config, settings);
-    // An address that means "all interfaces" is not one to connect to.
+    // A program cannot connect to an address that means "all interfaces".
     const ip = /^(0\.0\.0\.0|::)$/.test(config.listenIp) ? "127.0.0.1" : config.listenIp;
     const name = ip.includes(":") ? `[${ip}]` : ip;
     if (origins.gatewayUrl === "default") {

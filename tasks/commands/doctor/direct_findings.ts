@@ -98,7 +98,7 @@ function explain(check: string, error: BrokerError): Finding {
   const root = rootOf(error);
   const said = root instanceof RejectedError ? root.text : root.message;
   const words = said === "" ? "without a reason" : `"${said}"`;
-  // Our own codes are words that repeat the sentence around them.
+  // Show only the broker's codes, which are numbers. Our own codes only repeat the sentence.
   const code = /^\d+$/.test(root.code ?? "") ? `respCode ${root.code}, ` : "";
   if (root instanceof DisplacedError) {
     return failed(

@@ -1,5 +1,6 @@
 /**
- * The checks of `hsgate doctor` for settings, gateway, clock and trade login. Each finding says what to do.
+ * Contains the checks of `hsgate doctor` for settings, gateway, clock and trade login. Each failed check says what to
+ * do.
  *
  * @module
  */
@@ -40,22 +41,22 @@ export interface Patience {
   signal: AbortSignal;
 }
 
-/** Returns a finding that all is well. */
+/** Returns the finding of a check that passed. */
 export function ok(check: string, text: string): Finding {
   return { check, state: "ok", text };
 }
 
-/** Returns a finding that works but needs attention. */
+/** Returns the finding of a check that passed but needs attention. */
 export function warning(check: string, text: string, advice: string): Finding {
   return { check, state: "warning", text, advice };
 }
 
-/** Returns a finding that does not work. */
+/** Returns the finding of a check that failed. */
 export function failed(check: string, text: string, advice: string, exitCode: ExitCode): Finding {
   return { check, state: "failed", text, advice, exitCode };
 }
 
-/** Describes where the settings come from; secrets only as set or missing. */
+/** Describes the source of each setting; of a secret, only whether it is set. */
 export function settingsFinding({ settings, origins, file }: LoadedSettings): Finding[] {
   const secret = (name: "tradePassword" | "tradePasswordKey") =>
     settings[name] === undefined ? "missing" : `set (${origins[name]})`;
@@ -232,8 +233,8 @@ const SET_THE_CLOCK =
   "Set the clock (NTP): hsgate derives days and sessions from it, and with a wrong clock no day book becomes final";
 
 /**
- * Compares this machine's clock with the broker's: with the time of its answers, and with that of a quote, because a
- * gateway on this machine has the same wrong clock.
+ * Compares this machine's clock with the time in the broker's answers. Also compares it with the time of a quote,
+ * because a gateway on this machine would have the same wrong clock.
  */
 export async function clockFindings(
   client: Client,
@@ -284,12 +285,12 @@ function timeInHongKong(time: number): string {
   return `${at.toPlainDateTime().toString().replace("T", " ")} ${zone}`;
 }
 
-/** Warns if order pushes cannot be compared with the numbers of the person's accounts. */
+/** Returns a warning if the numbers of the user's accounts, which order pushes are compared with, are not set. */
 export function accountFindings({ tradePassword, fundAccounts }: Settings): Finding[] {
   if (tradePassword === undefined || fundAccounts !== undefined) return [];
   return [warning(
     "order pushes",
-    "fundAccounts is not set: hsgate cannot tell an order push of another account from yours",
+    "fundAccounts is not set: hsgate cannot distinguish an order push of another account from yours",
     "Set HSGATE_FUND_ACCOUNTS (or ..._FILE) to your account numbers, separated by commas",
   )];
 }
@@ -314,7 +315,7 @@ export async function tradeLoginFindings(
     ) {
       return [failed(
         check,
-        `the login was refused: the broker cannot decrypt the password, so its key is wrong (${error.text})`,
+        `the login was rejected: the broker cannot decrypt the password, so its key is wrong (${error.text})`,
         "Check HSGATE_TRADE_PASSWORD_KEY against the developer page",
         6,
       )];
@@ -330,7 +331,7 @@ export async function tradeLoginFindings(
     if (error instanceof LoginRefusedError) {
       return [failed(
         check,
-        `the login was refused: wrong trade password, or the wrong key for it${
+        `the login was rejected: wrong trade password, or the wrong key for it${
           error.text === "" ? "" : ` (${error.text})`
         }`,
         "Check both against the broker's app; too many wrong tries can lock the account, so do not repeat this",

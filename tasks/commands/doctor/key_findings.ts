@@ -92,7 +92,7 @@ function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFindin
   }
 }
 
-/** Other kinds of files: how they begin, what they are, and what to do. */
+/** Other kinds of files: a pattern, a description, and advice. */
 const others: readonly (readonly [RegExp, string, string])[] = [
   [
     /-----BEGIN OPENSSH PRIVATE KEY-----/,
@@ -127,7 +127,7 @@ function keyOf(text: string, half: Half, findings: KeyFinding[]): PrivateKey | P
   try {
     return half === "private" ? readPrivateKey(text) : readPublicKey(text);
   } catch (error) {
-    // These messages are for users and contain nothing of the key; any other error is a bug.
+    // These messages are for users and contain no part of the key. Any other error is an internal error.
     if (!(error instanceof TypeError) || !error.message.startsWith("Cannot read ")) throw error;
     const reason = error.message.slice(error.message.indexOf(": ") + 2);
     findings.push({ state: "failed", text: reason, advice: adviceOn(reason, half) });

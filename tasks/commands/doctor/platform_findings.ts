@@ -1,5 +1,6 @@
 /**
- * The checks of `hsgate doctor` before it logs in to the platform: settings, keys, lease, network, certificate, clock.
+ * Contains the checks of `hsgate doctor` before it logs in to the platform: settings, keys, lease, network,
+ * certificate, clock.
  *
  * @module
  */
@@ -15,7 +16,7 @@ import type { Host } from "../../terminal/host.ts";
 import { failed, type Finding, ok, type Patience, warning } from "./findings.ts";
 import { examineKey } from "./key_findings.ts";
 
-/** A difference of clocks beyond this gives a warning. */
+/** A larger difference between the clocks causes a warning. */
 const MOST_SKEW_MS = 30_000;
 
 /** Checks that the settings are complete; shows secrets only as set or missing. */

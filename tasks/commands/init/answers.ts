@@ -41,7 +41,7 @@ const ways: readonly Option<Way>[] = [
 ];
 
 const GATEWAY = "http://127.0.0.1:11111";
-/** Answer of a user who does not know the platform's address yet. */
+/** The answer of a user who does not know the platform's address yet. */
 const LATER = "later";
 
 /** Collects the answers; checks the flags before the first question. */
@@ -119,7 +119,7 @@ const asking = (host: Host): Answer => async (question) => {
 };
 const usual: Answer = async ({ read, usual }) => await read(usual);
 
-/** Returns the way to the broker. A flag that only one way has implies that way. */
+/** Returns the way to the broker. A flag that belongs to only one way implies that way. */
 function wayOf({ connect, gateway, "auth-url": authUrl }: InitInput["flags"]): Way | undefined {
   const way = connect === undefined ? undefined : readWay(connect);
   const others = [["gateway", gateway], ["direct", authUrl]] as const;
@@ -190,11 +190,14 @@ interface Question<T> {
   options?: readonly Option<string>[];
   /** The answer to Enter. */
   usual: string;
-  /** Reads an answer. @throws {UsageError} If it is not valid; the message says what is expected. */
+  /** Returns the value of an answer. @throws {UsageError} If it is invalid. The message says what is expected. */
   read: (text: string) => T | Promise<T>;
 }
 
-/** Limit of wrong answers to one question, so that a terminal that answers automatically does not loop forever. */
+/**
+ * Maximum number of wrong answers to one question, so that a terminal with automatic answers does not cause an
+ * endless loop.
+ */
 const TRIES = 10;
 
 /** Asks until the answer is valid. */
@@ -217,8 +220,8 @@ async function ask<T>(host: Host, question: Question<T>): Promise<T> {
 }
 
 /**
- * Returns the option with this name or number. @throws {UsageError} If there is none; the message names the nearest
- * one.
+ * Returns the option with this name or number. @throws {UsageError} If there is no such option. The message names the
+ * nearest one.
  */
 function readOption<T extends string>(
   text: string,

@@ -47,7 +47,7 @@ export async function run(input: InitInput): Promise<number> {
   return 0;
 }
 
-/** Trusts the settings and recipes that this command has just written. Nobody else can have changed them yet. */
+/** Trusts the settings and recipes that this command has just written. */
 async function trustOwn({ folder }: Answers, host: Host): Promise<void> {
   const at = (name: string) =>
     decodeURIComponent(new URL(name, `${folder.url.href.replace(/\/*$/, "")}/`).pathname);

@@ -11,7 +11,7 @@ import type { PlannedFile } from "./work_folder.ts";
 import { isMap, isPair, isScalar, parseDocument, type Range } from "yaml";
 import type { Market } from "../../../lib/dictionaries/market.ts";
 
-/** The minimum permissions for the script. */
+/** The command line of the script for each way, with the minimum permissions. */
 const fees: Readonly<Record<Way, string>> = {
   simulator: "DENO_NO_UPDATE_CHECK=1 deno run --allow-net=127.0.0.1 fees.ts",
   gateway: "DENO_NO_UPDATE_CHECK=1 deno run --allow-net --allow-env --allow-read --allow-sys=uid fees.ts",
@@ -88,7 +88,7 @@ const tradePassword = `
 # tradePasswordFile: secrets/trade_password
 
 # The numbers of your accounts, with commas: in the environment as HSGATE_FUND_ACCOUNTS, or in a file. Without them,
-# hsgate cannot tell an order push of another account from yours.
+# hsgate cannot distinguish an order push of another account from yours.
 # fundAccountsFile: secrets/fund_accounts
 `;
 
@@ -133,7 +133,7 @@ const SCHEMA = "recipe.schema.json";
 /** A path in a recipe and its new value; `undefined` removes the member. */
 type Change = readonly [path: readonly (string | number)[], text: string | undefined];
 
-/** Securities whose quotes the recipe writes until the user names others. */
+/** Securities whose quotes the recipe saves until the user names others. */
 const quotes: Readonly<Record<Market, readonly string[]>> = {
   hk: ["00700.HK", "00005.HK"],
   us: ["AAPL"],

@@ -1,5 +1,5 @@
 /**
- * Finds the toolkit's folder, and returns the configuration with which a working folder uses it.
+ * Finds the toolkit's folder, and creates the configuration of a working folder that uses the toolkit.
  *
  * @module
  */
@@ -71,7 +71,10 @@ function taskOf({ tasks }: ToolkitConfig, name: string, here: string) {
   return { description, command: command.replace(/ (tasks\/\S+)/, program) };
 }
 
-/** Returns the relative path from one folder to another, with a slash at its end; the URL itself if there is none. */
+/**
+ * Returns the relative path from one folder to another, with a slash at its end. Without a relative path, returns the
+ * URL.
+ */
 export function relative(from: URL, to: URL): string {
   if (from.origin !== to.origin || from.protocol !== to.protocol) return to.href;
   const [up, down] = [from.pathname.split("/").slice(0, -1), to.pathname.split("/").slice(0, -1)];

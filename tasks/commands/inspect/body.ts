@@ -21,7 +21,7 @@ const MOST_BYTES = 64 * 1024 * 1024;
 export async function run({ args, flags, host }: InspectInput): Promise<number> {
   const [file = "-"] = args;
   const { "aes-key": aesKey, "private-key": privateKey, "platform-key": platformKey } = flags;
-  // Keys first: a mistyped key should not cost a user the bytes typed on stdin.
+  // Read the keys first: after a mistyped key, the bytes from stdin would be lost.
   const keys = {
     aesKey: aesKey === undefined ? undefined : sessionKeyOf(aesKey),
     privateKey: privateKey === undefined ? undefined : readPrivateKey(await textOf(privateKey, host)),
@@ -54,7 +54,7 @@ async function textOf(path: string, host: Host): Promise<string> {
   return file.text;
 }
 
-/** Reads raw bytes; the host's text readers would damage them. */
+/** Reads raw bytes, because the host's functions read only text. */
 async function bytesOf(path: string, host: Host): Promise<Uint8Array> {
   if (path === "-") {
     if (host.canAsk) {

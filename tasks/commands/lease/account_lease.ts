@@ -31,8 +31,8 @@ export async function accountHolder(
 }
 
 /**
- * Checks that no other process has the account's trade connection. The platform ends a login when anybody logs in
- * again, even for a single quote.
+ * Checks that no other process has the account's trade connection. The platform ends that process's login when
+ * another program logs in, even to read a single quote.
  *
  * @throws {TransportError} With code `lease-held`, if another process has it.
  */

@@ -32,7 +32,8 @@ interface Row extends ShownSlot {
   /** Why its schedule is paused. */
   paused?: string;
   /**
-   * The other instant for which the session already has a run, from before an edit of its schedule; ISO 8601 in UTC.
+   * The instant of the run that the session already has, from before an edit of the schedule; ISO 8601 in UTC. Absent
+   * if there is no such run.
    */
   doneFor?: string;
 }
@@ -70,7 +71,7 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   else {
     const precision = precisionOf(rows.map(({ local }) => local));
     for (const line of tableLines(host, columnsIn(precision), rows, { columns })) host.out(line);
-    // A narrow terminal cuts notes, and the user should see these reasons.
+    // Print these reasons in full, because a narrow terminal cuts the notes.
     const set = rows.flatMap(({ setByHand, local }) =>
       setByHand === undefined ? [] : [`${local.slice(0, 10)} is overridden: ${setByHand}`]
     );

@@ -49,7 +49,7 @@ function carriedBy(transport: string | undefined): (operation: AnyOperation) => 
   throw new UsageError(`Cannot list the operations of "${transport}": there are "gateway" and "direct"`);
 }
 
-/** Transports that can carry an operation. */
+/** Returns the transports that support an operation. */
 function transportsOf(operation: AnyOperation): string[] {
   return ["gateway", "direct"].filter((name) => carriedBy(name)(operation));
 }

@@ -7,7 +7,7 @@ import { compare, type Decimal, divide, multiply, round, subtract } from "../../
 import type { Quote } from "../../../lib/operations/quotes.ts";
 import type { Color, Column } from "../../terminal/print.ts";
 
-/** Formats a price with two to four decimals; an absent price is empty. */
+/** Formats a price with two to four decimals. Returns an empty text for an absent price. */
 export function priceText(value: Decimal | undefined): string {
   return value === undefined ? "" : round(value, 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
 }
@@ -29,7 +29,7 @@ function colorOf(quote: Quote): Color | undefined {
   return change.startsWith("-") ? "red" : "green";
 }
 
-/** Shortens large numbers: `12.3M`; an absent number is empty. */
+/** Formats a number in short form, such as `12.3M`. Returns an empty text for an absent number. */
 export function shortCount(text: string | undefined): string {
   if (text === undefined) return "";
   const value = Number(text);

@@ -12,7 +12,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
  * Returns the securities without duplicates; symbols may be in lower case.
  *
  * @throws {UsageError} If the type does not exist.
- * @throws {TypeError} If a code fits no exchange.
+ * @throws {TypeError} If a code matches no exchange.
  */
 export function securitiesOf(symbols: readonly string[], type: string | undefined): Security[] {
   if (type !== undefined && !SecurityType.has(type)) {

@@ -23,7 +23,7 @@ import { paramsOf } from "./params.ts";
 import { runHere } from "./here.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** Compiles a recipe, runs its steps, and ends with 7 if a step reported a problem. */
+/** Compiles a recipe and runs it. Returns 7 if a step reported a problem. */
 export async function run(input: RunInput): Promise<number> {
   const { args: [name = ""], flags, host } = input;
   const { path, text } = await findRecipe(name, host);
@@ -46,7 +46,9 @@ export async function run(input: RunInput): Promise<number> {
   return result.ok ? 0 : 7;
 }
 
-/** Rejects what is safe only with a store, and suggests a command line. @throws {UsageError} If it rejects. */
+/**
+ * Checks that a run without a store is safe. @throws {UsageError} If it is not. The message suggests a command line.
+ */
 function refuseWithoutStore(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): void {
   const own = (["manual", "force-deadline", "wait"] as const).filter((flag) => flags[flag] !== undefined);
   const params = (flags.param ?? []).map((each) => ` --param ${shellHint(each)}`).join("");

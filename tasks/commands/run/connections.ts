@@ -1,5 +1,6 @@
 /**
- * Connects recipes as the recipe, the flags and the settings say, and identifies the account of each connection.
+ * Connects recipes to the broker that the recipe, the flags or the settings name, and identifies the account of each
+ * connection.
  *
  * @module
  */
@@ -18,7 +19,7 @@ import { ShiftedClock } from "../../../lib/time.ts";
 
 type Shared = FlagValues<typeof sharedFlags>;
 
-/** Where a recipe connects to. */
+/** The broker that a recipe connects to. */
 export type Connection =
   | { to: "gateway"; url: string }
   | { to: "direct" }
@@ -39,14 +40,14 @@ interface Connected {
 }
 
 /**
- * The connections of the recipes of this process. Each is made on first use and kept for later runs. A simulator runs
- * in this process and ends with it.
+ * The connections of the recipes of this process. Each connection is made at its first use and kept for later runs. A
+ * simulator runs in this process and ends with it.
  */
 export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
   readonly #told = new Set<string>();
-  /** Password marks that were computed before: computing takes time, and they are needed often. */
+  /** Password marks that were computed before, because computing a mark takes time and marks are needed often. */
   readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
   readonly #host: Host;
@@ -71,7 +72,7 @@ export class Connections implements AsyncDisposable {
     this.#note = (line) => host.note(line);
   }
 
-  /** The settings, without what a recipe names. */
+  /** The settings, without a recipe's own connection. */
   get settings(): Settings {
     return this.#loaded.settings;
   }
@@ -79,7 +80,7 @@ export class Connections implements AsyncDisposable {
   /** Prints a line without damaging a progress display. */
   readonly note = (line: string): void => this.#note(line);
 
-  /** Sends lines to another writer, such as one above a progress display. */
+  /** Replaces the function that prints lines, for example with one that prints above a progress display. */
   tellWith(note: (line: string) => void): void {
     this.#note = note;
   }
@@ -91,8 +92,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Returns where a recipe connects to. The recipe's own "connect" overrides the settings, which apply to all
-   * recipes. If a flag says something else, only a person can resolve that contradiction.
+   * Returns the broker that a recipe connects to. The recipe's own "connect" overrides the settings. If a flag
+   * contradicts "connect", a person has to change one of them.
    *
    * @throws {UsageError} If recipe and flags contradict each other; nothing was sent.
    * @throws {InvalidParamsError} If settings of the direct transport are missing.
@@ -119,7 +120,7 @@ export class Connections implements AsyncDisposable {
     return { to: "gateway", url };
   }
 
-  /** Identifies the trade login of a recipe. Runs of one account run one at a time, across all processes of a store. */
+  /** Returns a name for the trade login of a recipe. Of all runs of a store with one name, only one runs at a time. */
   readonly accountOf = (recipe: CompiledRecipe): string => {
     const connection = this.check(recipe);
     if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
@@ -142,7 +143,7 @@ export class Connections implements AsyncDisposable {
     return mark;
   };
 
-  /** The clock for the steps of a recipe: its simulator's clock if the recipe names one. */
+  /** Returns the clock for the steps of a recipe if its simulator has its own clock. */
   readonly timeOf = (recipe: CompiledRecipe): (() => number) | undefined => {
     const connection = this.check(recipe);
     if (connection.to !== "simulator" || connection.at === undefined) return undefined;
@@ -180,8 +181,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Returns the settings for a connection. A trade password is only for the gateway of the settings it came with, by
-   * default the one on this machine: another gateway that a recipe names never gets it.
+   * Returns the settings for a connection. The trade password is only for the gateway that the settings name, by
+   * default a gateway on this machine. Another gateway that a recipe names never gets it.
    */
   #settingsFor(connection: Exclude<Connection, { to: "simulator" }>): Settings {
     const own = { ...this.settings, transport: connection.to };
@@ -294,14 +295,14 @@ function keyOf(connection: Connection): string {
   return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
 }
 
-/** Normalizes a gateway's address, so that two spellings of it are equal. */
+/** Returns a gateway's address in one form for all its spellings. */
 function addressOf(url: string): string {
   const { protocol, hostname, port } = new URL(url);
   const host = hostname === "localhost" || hostname === "[::1]" ? "127.0.0.1" : hostname;
   return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
 }
 
-/** Identifies the account by a digest of its public key, like the lease of its trade connection. */
+/** Returns a name for the account: a digest of its public key, as for the lease of the trade connection. */
 async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
   if (settings.developerPrivateKey === undefined) return "direct";
   const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([
@@ -312,7 +313,7 @@ async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
     const key = exportPublicKey(publicKeyOf(readPrivateKey(settings.developerPrivateKey)));
     return `direct ${await leaseName(key)}`;
   } catch {
-    return "direct"; // connecting reports what is wrong with the key
+    return "direct"; // the connection will report the invalid key
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Creates what runs need from their command: connections, clock, names, secrets.
+ * Creates the dependencies of runs: connections, clock, names and secrets.
  *
  * @module
  */
@@ -50,7 +50,7 @@ type CommandDeps = Required<
 >;
 
 /**
- * Returns what every run of a command needs.
+ * Returns the dependencies of every run of a command.
  *
  * @throws {UsageError} If two recipes name different sources of one secret.
  */
@@ -75,7 +75,7 @@ export function commandDeps(
 }
 
 /**
- * Returns the redactor of a command. It knows every secret of the settings, and warns of secrets that are too short.
+ * Returns the redactor of a command with every secret of the settings. It warns of secrets that are too short.
  */
 export async function redactorOf(
   { note, settings }: Pick<Connections, "note" | "settings">,

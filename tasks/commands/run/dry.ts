@@ -63,7 +63,7 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   // The window uses the clock of the store, which a simulator's time does not affect.
   const real = (given ?? host.now)();
   const outside = recipe.class === "write" ? whyOutside(calendarsOf(host), recipe, real, real) : undefined;
-  // The redactor changes texts but no structure; errors are not plain data.
+  // Redact plain data and errors separately. The redactor changes only texts, so the cast is safe.
   const { error, ...rest } = found;
   const shown = redactor.data(rest) as DryRun;
   redactor.error(error);
@@ -73,7 +73,9 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   return found.ok ? 0 : 7;
 }
 
-/** Adds details of the order to each write about an order, because an order number alone means nothing to a reader. */
+/**
+ * Adds details of the order to each write about an order, because a person does not recognize an order by its number.
+ */
 async function findOrders(
   writes: readonly PlannedWrite[],
   client: () => Promise<Client>,
@@ -104,7 +106,7 @@ function jsonOf(
   return {
     name,
     ok,
-    // Data that was read may be long, and is not part of a plan.
+    // Leave out data that was read: it may be long, and it is not part of the plan.
     steps: steps.map(({ output: _, ...step }) => step),
     writes,
     ...outside !== undefined && { outsideWindow: outside },
@@ -136,7 +138,7 @@ function linesOf({ steps, writes, ok }: DryRun, { recipe, connection, outside, h
     const kind = step.uses.padEnd(Math.min(24, Math.max(...uses)));
     const head = `${name}  ${kind}  `;
     const [first = "", ...more] = wrapped(host, plain(wordsOf(step)), 4);
-    // What does not fit next to the name goes on the lines below.
+    // Text that does not fit next to the name is on the lines below.
     const fits = widthOf(head) + widthOf(first) + 2 <= host.size().columns || !host.isTerminal;
     const words = more.length === 0 && fits ? [`${head}${first.trim()}`] : [head, first, ...more];
     return words.map((line, index) => (index === 0 ? `${paint(host, color, sign)} ${line}` : line).trimEnd());
@@ -196,16 +198,16 @@ function placeOf(connection: Connection): string {
   return connection.to === "direct" ? "over the broker's own socket" : "only at the simulated broker";
 }
 
-/** Formats one write: a line for what it is, then a line for each detail. */
+/** Formats one write: a line with its operation and step, then a line for each detail. */
 function writeLines(
   { order, step, uses, plan, dependsOn = [], written }: PlannedWrite,
   host: Host,
 ): string[] {
   const head = `  ${order}. ${paint(host, "bold", uses)}  (step "${step}")`;
-  // What would be sent is never cut.
+  // Never cut the content of a write.
   const detail = (text: string) => wrapped(host, plain(text), 7);
   const unknown = dependsOn.length === 0 ? [] : detail(`depends on the outcome of ${listed(dependsOn)}`);
-  // A write whose subject is looked up now will look it up again then.
+  // The real run looks up the subject of this write again, after the writes above.
   const isLooked = order > 1 && plan !== undefined && !isCall(plan);
   const before = isLooked ? detail("as of now, before the writes above:") : [];
   return [head, ...unknown, ...before, ...aboutOf(plan ?? written).flatMap(detail)];

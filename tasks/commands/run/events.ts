@@ -12,7 +12,7 @@ import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shortResult } from "./summaries.ts";
 import type { TreeEvent } from "./tree.ts";
 
-/** Returns the events for the tree; without outputs, because the store has them. */
+/** Returns the events for the tree, without outputs, which the store contains. */
 export async function treeEventsOf(
   event: RunEvent,
   { store, recipes }: { store: Store; recipes: ReadonlyMap<string, CompiledRecipe> },
@@ -42,7 +42,7 @@ export async function treeEventsOf(
   }
 }
 
-/** Returns a note, such as where a run connects to, as a JSON line. */
+/** Returns a note as the data of a JSON line, such as the note about a run's connection. */
 export function noteEvent(line: string, at: number): Readonly<Record<string, unknown>> {
   const message = line.replace(/^hsgate: /, "");
   const [warning] = /^warning: /.exec(message) ?? [""];

@@ -138,12 +138,12 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
   }
 }
 
-/** Whether this is a progress event of the day book export, which has more details. */
+/** Returns whether this is a progress event of the day book export, which has more details. */
 function isOfDayBook(event: RecipeEvent): event is RecipeEvent & { type: "progress"; detail: DayBookEvent } {
   return event.type === "progress" && event.uses === "export-day-book";
 }
 
-/** Remembers which files existed before; without a store, nothing else does. */
+/** Remembers the folders of days that the export kept, because without a store nothing else records that. */
 function noteKept(event: DayBookEvent, kept: Set<string>): void {
   if (event.type !== "day-done" || event.result === undefined) return;
   const { action, path } = event.result;

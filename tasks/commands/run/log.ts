@@ -30,7 +30,7 @@ interface LogOptions {
 
 /** Shortest time between two progress lines of a step; the last one is always written. */
 const PROGRESS_EVERY_MS = 5_000;
-/** Width of the key column; a longer key shifts its own line. */
+/** Maximum width of the key column. A longer key shifts the rest of its line. */
 const WIDEST_KEY = 48;
 
 /** Writes events as log lines. The redactor has already removed secrets from them, except from errors. */
@@ -40,7 +40,7 @@ export function eventLogger(
 ): (event: AnyEvent) => void {
   const progressAt = new Map<string, number>();
   const isNews = (event: AnyEvent) => {
-    // An empty turn is not news, and the run itself shows what was listed.
+    // Log a turn only in JSON and only if it listed slots: text lines show the runs themselves.
     if (event.type === "tick") return json && event.listed > 0;
     if (!json && event.type === "step-started") return event.attempt > 1;
     if (event.type !== "step-progress") return true;
@@ -108,7 +108,7 @@ function levelOf(event: AnyEvent): LogLevel {
 /** Width of a trace id, which is never cut, because users search for it elsewhere. */
 const TRACE_DIGITS = 32;
 
-/** Writes readable lines in columns; on a terminal with the day whenever it changes. */
+/** Writes readable lines in columns. On a terminal, also writes the day whenever it changes. */
 class LineWriter {
   readonly #host: Pick<Host, "out" | "color">;
   readonly #zone: string | undefined;
@@ -209,13 +209,13 @@ const reasons: Readonly<Record<string, string>> = {
 };
 const reasonOf = (reason: string | undefined) => reason === undefined ? undefined : reasons[reason] ?? reason;
 
-/** A stopped run is due again only if another process may continue it. */
+/** Returns the text of the reason. A stopped run is not described as due again unless its state is `due`. */
 const endOf = ({ state, reason }: { state: string; reason?: string }) =>
   reason === "stopped" && state !== "due" ? reason : reasonOf(reason);
 
 const because = (reason: string | undefined) => reason === undefined ? "" : `: ${reason}`;
 
-/** Describes a try to send a notice. */
+/** Describes an attempt to send a notice. */
 export function noticeText({ notice, channel, state, error, tries }: Omit<NoticeEvent, "runKey">): string {
   const which = `notice ${notice} by ${channel}`;
   if (state === "sent") return `${which} was sent`;

@@ -21,7 +21,7 @@ interface Waiting {
   reason: Refusal;
 }
 
-/** Returns what the command waits for, and how long. */
+/** Returns a line that says what the command waits for, and how long at most. */
 export async function waitText(
   { store, recipe, runKey, untilAt, reason }: Waiting,
   connections: Connections,
@@ -32,7 +32,7 @@ export async function waitText(
   return `waiting ${left} for ${await inTheWay({ store, recipe, reason }, connections, now)}`;
 }
 
-/** Returns what blocks the run. */
+/** Returns a description of what blocks the run. */
 async function inTheWay(
   { store, recipe, reason }: Pick<Waiting, "store" | "recipe" | "reason">,
   connections: Connections,
@@ -49,7 +49,7 @@ async function inTheWay(
   return other === undefined ? "another run of the same recipe" : `run "${other}" of the same recipe`;
 }
 
-/** Returns why this call ran nothing, the state of the run in the store, and what to do next. */
+/** Returns lines that say why this call ran nothing, and what to do next. */
 export async function notRunLines(
   { runKey, meanwhile = false, outcome: { state, reason } }: ScriptResult,
   { store, recipe, connections, input: { args: [name = ""], host }, now }: {
@@ -104,7 +104,7 @@ export async function notRunLines(
   ];
 }
 
-/** Returns what to do about a run that did not start. */
+/** Returns advice for a run that did not start. */
 async function refusedAdvice(
   reason: Refusal,
   { store, recipe, connections, show }: {
@@ -137,7 +137,10 @@ const forPerson = {
   login: "the broker rejected the login a short time ago; hsgate does not try again yet",
 } as const;
 
-/** Returns the exit code of a run. With `ifNew`, a slot that another start has run gives 0. */
+/**
+ * Returns the exit code of a run. With `ifNew`, returns 0 for a slot that was already started, unless its outcome is
+ * unknown.
+ */
 export function codeOf({ ran, outcome: { state, reason } }: ScriptResult, ifNew: boolean): number {
   // `--if-new` never turns an unknown outcome into 0.
   if (state === "unknown" || state === "waiting_recovery") return 5;

@@ -31,7 +31,9 @@ export function paramsOf(
   return bindParams(recipe, Object.fromEntries(values));
 }
 
-/** Leaves invalid texts unchanged; the check then rejects them with what was expected. */
+/**
+ * Returns the value of a text. Returns an invalid text unchanged, so that the check rejects it with what is expected.
+ */
 function valueOf(text: string, type: ParamType["type"] | undefined): unknown {
   if (type === "number" || type === "integer") {
     return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;

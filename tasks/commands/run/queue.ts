@@ -15,7 +15,7 @@ import { neighboursOf } from "../shared/recipe_files.ts";
 import { Connections } from "./connections.ts";
 import { commandDeps, redactorOf } from "./deps.ts";
 
-/** How long to wait for another run. */
+/** Maximum wait for another run. */
 const PATIENCE_MS = 60_000;
 
 /** Options of a queue. */
@@ -26,7 +26,7 @@ interface QueueOptions {
   onEvent?(event: RunEvent): void;
 }
 
-/** Runs the runs of one recipe; disposal ends its connections. */
+/** Runs due runs of one recipe. Disposal closes its connections. */
 export class RunQueue implements AsyncDisposable {
   readonly #recipe: CompiledRecipe;
   readonly #runner: Runner;
@@ -83,7 +83,7 @@ export class RunQueue implements AsyncDisposable {
   }
 }
 
-/** Returns the exit code for several runs: the worst one. */
+/** Returns the exit code for several runs: the most serious code. */
 export function exitOf(results: readonly ScriptResult[], stopped: boolean): number {
   if (stopped) return 130;
   const states = results.map(({ outcome: { state } }) => state);

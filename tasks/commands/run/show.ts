@@ -21,7 +21,7 @@ interface ShowOptions {
   tree: RunTree;
   /** The result is for a program: show progress only on a terminal. */
   json: boolean;
-  /** Show no progress lines, because log lines show it. @default false */
+  /** Show no progress lines, because log lines show the progress. @default false */
   quiet?: boolean;
 }
 
@@ -94,7 +94,10 @@ class LiveTree implements RunShow {
     this.#terminal.draw(codes, shown.join("\n"));
   }
 
-  /** Returns the codes that erase the last drawing. On a terminal that became narrower, its lines have wrapped. */
+  /**
+   * Returns the codes that erase the last drawing. Counts wrapped lines, because the terminal may have become
+   * narrower.
+   */
   #clearing(): string {
     if (this.#drawn.length === 0) return "";
     const columns = this.#columns();
@@ -103,7 +106,7 @@ class LiveTree implements RunShow {
     return `${rows > 1 ? `\x1b[${rows - 1}A` : ""}\r\x1b[J`;
   }
 
-  /** A terminal that is being resized may report zero columns. */
+  /** Returns the width of the terminal. Returns 80 if the terminal reports zero, as during a resize. */
   #columns(): number {
     try {
       return this.#terminal.columns() || 80;

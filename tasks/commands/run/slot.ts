@@ -1,6 +1,5 @@
 /**
- * Runs `hsgate run` with a store: runs the latest past slot, once among all processes that may start it; or makes a
- * manual run.
+ * Runs `hsgate run` with a store: runs the latest past slot, only once across all processes, or makes a manual run.
  *
  * @module
  */
@@ -38,7 +37,7 @@ import { commandDeps, redactorFor } from "./deps.ts";
 import { RunTree, summaryLines } from "./tree.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** How long to wait for another run without `--wait`. */
+/** Maximum wait for another run, unless `--wait` sets it. */
 const WAIT_MS = 60_000;
 
 /** Runs the latest slot of a recipe file, or makes a manual run. */
@@ -59,7 +58,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const asLines = flags.json === true && flags.events === true;
   const said = (line: string) => asLines ? redactor.json(noteEvent(line, now())) : line;
   await warnOfPlace(store, [recipe], { flags, host: { ...host, note: (line) => host.note(said(line)) } });
-  // Without --now, the clock of the store decides, as it does for the run.
+  // Without --now, use the clock of the store, as the run does.
   const storeNow = flags.now === undefined ? () => storeTime(store, { now }) : now;
   const past = isByHand
     ? undefined
@@ -87,7 +86,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       log: () => {}, // `onEvent` below logs
       note: (text) => show.line(said(`hsgate: ${text}`)),
     });
-    // Notes of a run stay in order, even if the store is asked about the run first.
+    // Show notes in order, even if some of them need a query of the store first.
     let shown = Promise.resolve();
     const runner = new Runner({
       ...common,
@@ -125,7 +124,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       },
     };
     const forceDeadline = flags["force-deadline"] ?? false;
-    // A read-only recipe may run outside its window on request. A recipe that writes never may.
+    // On request, a read-only recipe may run outside its window. A recipe that writes never may.
     const asked = forceDeadline && recipe.class !== "write" ? { ...recipe, window: undefined } : recipe;
     const begin = async () => {
       if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });
@@ -146,7 +145,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   };
   const result = await run();
   connections.tellWith(host.note); // the progress display has ended
-  // Where timers start the runs, no scheduler removes what is old.
+  // If timers start the runs, no scheduler removes old rows.
   if (flags["if-new"]) await pruneSome(store, { keep: retentionOf(connections.settings), now: now() });
   if (result === undefined) {
     throw new UsageError(
@@ -184,8 +183,8 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
 }
 
 /**
- * Returns the note for a manual run that replaces the latest slot, because the recipe reads present data and the day of
- * the slot is over. Returns `undefined` if the slot itself must run, as for a timer.
+ * Returns the note for a manual run that replaces the latest slot, because the recipe reads present data and the day
+ * of the slot is over. Returns `undefined` if the slot itself must run.
  */
 async function pastSlot(
   store: Store,
@@ -200,7 +199,7 @@ async function pastSlot(
     `(${why})${instead === undefined ? "" : `; for past days use "${instead}"`}`;
 }
 
-/** Checks the parameters: a slot always runs with the recipe's own ones. */
+/** Throws if parameters are given, because a slot always runs with the recipe's own parameters. */
 function slotParams(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): undefined {
   if (flags.param === undefined) return void bindParams(recipe, {});
   throw new UsageError(
@@ -226,8 +225,8 @@ function refuseOutside(calendars: Calendars, recipe: CompiledRecipe, now: number
 }
 
 /**
- * Rejects `--now` for a recipe that writes: another time would bypass its window and its deadline, and give it the key of
- * another day. With a simulated broker in this process it is harmless.
+ * Rejects `--now` for a recipe that writes: another time would bypass its window and its deadline, and use the key of
+ * another day. Accepts it with a simulated broker, where it is harmless.
  *
  * @throws {UsageError} If `--now` is rejected; nothing was sent.
  */

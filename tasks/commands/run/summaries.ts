@@ -5,13 +5,13 @@
  */
 import { fit, plain } from "../../terminal/print.ts";
 
-/** Maximum number of members in a summary, and the longest text; identifiers are shown in full. */
+/** Maximum number of members in a summary, and maximum length of their texts. Identifiers are shown in full. */
 const MOST = 3;
 const LONGEST = 24;
 /** Longest output that is itself a text, such as an order number. */
 const LONGEST_TEXT = 80;
 
-/** Summarizes an output: `12 rows`, `5 days, 1,204 rows`, `nothing`. */
+/** Summarizes an output: `12 rows`, `5 days, 1,204 rows`. */
 export function shortResult(output: unknown): string {
   if (output === undefined || output === null) return "";
   if (Array.isArray(output)) return counted(output.length, "row");
@@ -37,7 +37,7 @@ function wordOf(name: string, value: unknown): string | undefined {
   if (name === "rows" && typeof value === "number") return counted(value, "row");
   if (typeof value === "number") return `${words} ${thousands(value)}`;
   if (typeof value === "boolean") return value ? words : `not ${words}`;
-  // Files are listed below the tree.
+  // Leave out paths: files are listed below the tree.
   const isShort = typeof value === "string" && value.length <= LONGEST && !value.includes("/");
   const isShown = isShort || (typeof value === "string" && /(^id|Id|[kK]ey)$/.test(name));
   return isShown && value !== "" ? `${words} ${plain(value)}` : undefined;
@@ -58,7 +58,7 @@ export interface NamedFile {
   isNew: boolean;
 }
 
-/** Limits for a list of files. */
+/** Maximum number of lines for files. */
 const MOST_LINES = 20;
 /** Maximum number of files of one folder that are listed one by one. */
 const MOST_OF_FOLDER = 3;
@@ -88,7 +88,7 @@ function lineOf(folder: string, files: readonly NamedFile[]): string {
     : `${verb} ${folder} (${written} files, ${kept} unchanged)`;
 }
 
-/** Collects the files of each run until its next other event, so that they are described together. */
+/** Collects the files of each run until its next event of another type, to describe them together. */
 export class HeldFiles {
   readonly #held = new Map<string, { step: string; files: NamedFile[] }>();
 

@@ -163,7 +163,7 @@ export class RunTree {
     const isNarrow = options.width < 60;
     const longest = Math.max(...all.map(({ id }) => widthOf(id)));
     const widths = {
-      // Lines that are redrawn must fit; lines that are printed once keep whole names.
+      // Redrawn lines must fit the terminal. Lines that are printed only once contain the whole names.
       id: options.frame === undefined ? longest : Math.min(isNarrow ? 16 : 28, longest),
       uses: isNarrow ? 0 : Math.min(24, Math.max(...all.map(({ uses }) => widthOf(uses)))),
     };
@@ -207,13 +207,13 @@ export class RunTree {
     );
   }
 
-  /** How the run ended and how long it took; absent while it runs. */
+  /** How the run ended and how long it took; `undefined` while it runs. */
   get end(): { state: RunOutcome["state"]; reason?: string; tookMs: number } | undefined {
     return this.#root?.end;
   }
 }
 
-/** Minimum width, because a terminal may report less while it is being resized. */
+/** Returns the width of the terminal. Returns 80 if the terminal reports zero, as during a resize. */
 function widthOfTerminal({ errTerminal, size }: Pick<Host, "errTerminal" | "size">): number {
   return errTerminal?.columns() || size().columns || 80;
 }
@@ -223,7 +223,7 @@ export function summaryLines(tree: RunTree, host: Pick<Host, "errTerminal" | "si
   const { end } = tree;
   const reason = end?.reason === undefined ? "" : ` (${end.reason})`;
   const lines = tree.lines({ width: widthOfTerminal(host), host });
-  // Reasons that were cut to fit follow in full.
+  // Print reasons in full if they were cut to fit.
   const cut = tree.failures.filter(({ reason }) => !lines.some((line) => line.includes(reason)));
   return [
     ...lines,

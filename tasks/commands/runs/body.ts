@@ -198,7 +198,7 @@ async function detailsOf(store: Store, row: RunRow, now: number) {
   };
 }
 
-/** Returns what a person has to do about a run. */
+/** Returns lines that say what a person has to do about a run. */
 async function adviceOf(store: Store, row: RunRow, now: number): Promise<string[]> {
   const key = row.run_key;
   const silent = unresponsiveSince(row, now);

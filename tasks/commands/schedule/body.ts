@@ -165,7 +165,7 @@ async function runOnce(
 const wholePath = (path: string): string =>
   decodeURIComponent(fileUrl(path).pathname).replace(/(.)\/+$/, "$1");
 
-/** Ends the scheduler in order if the reader of its log has closed the pipe. */
+/** Returns a log target that ends the scheduler in order after the reader of the log has closed the pipe. */
 function lastingTarget({ out, color }: Pick<Host, "out" | "color">, gone: AbortController) {
   return {
     color,

@@ -9,10 +9,10 @@ import { systemMachine, waitUnlessAborted } from "../../../lib/time.ts";
 import { recipeFiles } from "../shared/recipe_files.ts";
 import { RECIPES } from "../shared/recipe_names.ts";
 
-/** Options of watching. */
+/** Options of {@linkcode watchFiles}. */
 interface FileWatchOptions {
   host: Pick<Host, "note" | "signal">;
-  /** Files in other places, such as those that steps import. */
+  /** Returns files in other places, such as files that steps import. */
   others(): readonly string[];
   /** Called when a file was added, edited or deleted. */
   onChange(): Promise<void>;
@@ -21,7 +21,7 @@ interface FileWatchOptions {
 }
 
 const LOOK_MS = 3_000;
-/** Files next to recipes that matter: custom steps and their configuration. */
+/** Matches files next to recipes that can change a run: recipes, custom steps and their configuration. */
 const BESIDE = /\.(ya?ml|jsonc?|ts)$/;
 
 /** Checks the files at intervals and calls back after a change; resolves at the signal. */
@@ -40,7 +40,7 @@ export async function watchFiles(paths: readonly string[], options: FileWatchOpt
       // A file may be unreadable for a moment, for example while a folder is copied: the old recipes keep running.
       const reason = error instanceof Error ? error.message : String(error);
       host.note(`hsgate: cannot reload the recipes: ${reason}; the old recipes keep running`);
-      // If the store is locked, the edit is not the cause; it is loaded when the store is free.
+      // If the store is locked, the edit is not the cause of the error: load it at the next check.
       if (isBusy(error)) seen = before;
     }
     await onLook?.();

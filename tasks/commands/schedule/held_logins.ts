@@ -1,6 +1,6 @@
 /**
- * Replaces connections whose login was taken over or rejected. The old connection stays closed to all calls until a
- * person resumes the recipe or the wait is over; the next run then gets a new connection.
+ * Replaces connections whose login was taken over or rejected. The runner blocks the recipe's calls until a person
+ * resumes the recipe or the wait is over. The next run then gets a new connection.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { Connections } from "../run/connections.ts";
 /** Returns clients that can be replaced after a lost login. */
 export function renewedClients(store: Store, connections: Connections, now: () => number): {
   client(recipe: CompiledRecipe): Promise<Client>;
-  /** Must be called for every run that found its login taken over or rejected. */
+  /** Call this for every run that found its login taken over or rejected. */
   onLoginLost(recipe: CompiledRecipe): void;
 } {
   const stale = new Set<string>();

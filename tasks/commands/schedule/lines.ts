@@ -1,5 +1,5 @@
 /**
- * Prints the lines of a scheduler: what it runs, what comes next, and sometimes that it is still running.
+ * Prints the lines of a scheduler: its recipes, its next slots, and after a long silence that it is still running.
  *
  * @module
  */
@@ -26,10 +26,10 @@ interface ScheduleLinesOptions {
 
 /** Number of next slots that are listed. */
 const MOST = 12;
-/** After so long without a line, the scheduler prints one. */
+/** After this time without any line, the scheduler prints one. */
 const QUIET_MS = 60 * 60_000;
 
-/** Returns the time zone that all schedules share, or else that of the machine. */
+/** Returns the time zone that all schedules share; otherwise the time zone of this machine. */
 export function commonZone(recipes: readonly CompiledRecipe[]): string {
   const zones = new Set(recipes.flatMap(({ schedules }) => schedules.map(zoneOf)));
   // "every" schedules that count from the epoch have no time zone.
@@ -77,14 +77,14 @@ export class ScheduleLines {
     this.touch();
   }
 
-  /** If one time has seconds, all are shown with seconds. */
+  /** Returns a line for each slot. If one time has seconds, all times are shown with seconds. */
   #nextLines(slots: readonly NextSlot[]): string[] {
     const times = slots.map(({ at }) => localTime(at, this.#options.zone));
     const precision = precisionOf(times);
     return slots.map(({ name }, index) => `next: ${readable(times[index]!, precision)}  ${name}`); // one each
   }
 
-  /** Prints a line if there was none for long. */
+  /** Prints a line if none was printed for a long time. */
   async look(): Promise<void> {
     const { now, json, out } = this.#options;
     if (now() - this.#lastAt < QUIET_MS) return;
@@ -124,7 +124,7 @@ export class ScheduleLines {
 }
 
 interface NextSlot {
-  /** Returns the recipe's name, with the schedule if it has several. */
+  /** The recipe's name, with the schedule if the recipe has several. */
   name: string;
   recipe: string;
   schedule: string;

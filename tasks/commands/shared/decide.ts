@@ -14,7 +14,7 @@ export function actorOf(flags: { readonly by?: string }, host: Pick<Host, "env">
   return flags.by ?? host.env("USER") ?? host.env("USERNAME") ?? "a person";
 }
 
-/** How many keys are listed if the given text matches several. */
+/** Maximum number of keys to list if the given text matches several. */
 const MOST_KEYS = 10;
 
 /**

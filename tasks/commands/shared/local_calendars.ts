@@ -1,5 +1,5 @@
 /**
- * Finds, reads and writes the local calendar file, and applies it for every command that uses calendars.
+ * Finds, reads and writes the local calendar file, and applies it to commands that use calendars.
  *
  * @module
  */
@@ -23,7 +23,7 @@ type Shared = FlagValues<typeof sharedFlags>;
 /** Path of the file. */
 export interface CalendarsPlace {
   path: string;
-  /** Whether no user named the file: it is in the working folder, and may have come with it. */
+  /** Whether the user did not name the file: it was found in the working folder and may come from somebody else. */
   isFound: boolean;
 }
 
@@ -45,7 +45,8 @@ async function placeBeside(flags: Shared, host: Host): Promise<CalendarsPlace> {
 }
 
 /**
- * Trust of the found settings covers a file outside the working folder, which belongs to the user, but not one inside.
+ * Returns the place of the file that the settings name. If the settings were found in the working folder, their trust
+ * covers only a calendar file outside that folder.
  */
 async function placeIn(set: string | undefined, flags: Shared, host: Host): Promise<CalendarsPlace> {
   if (set === undefined) return { path: FILE, isFound: true };
@@ -111,7 +112,8 @@ export async function lookAtCalendars(
 }
 
 /**
- * Reads the file; `undefined` if there is none. @throws {TrustError} If it may not be used; and like `lookAtCalendars`.
+ * Returns the content of the file; `undefined` if there is no file. @throws {TrustError} If the file may not be used.
+ * Also throws like `lookAtCalendars`.
  */
 export async function readCalendars(
   place: CalendarsPlace,
@@ -184,7 +186,7 @@ export async function writeCalendars(
   await takeUp(file, host);
 }
 
-/** Prints what a file sets, one line for each market or day. */
+/** Prints the content of a calendar file, one line for each market or day. */
 export function showCalendars({ path, file }: { path: string; file?: LocalFile }, host: Host): void {
   host.out(`${paint(host, "bold", "calendars")}  ${paint(host, "dim", plain(path))}`);
   for (const line of file === undefined ? [] : calendarLines(file)) {
@@ -192,7 +194,7 @@ export function showCalendars({ path, file }: { path: string; file?: LocalFile }
   }
 }
 
-/** Returns what a file sets, one line for each market or day. */
+/** Returns the content of a calendar file, one line for each market or day. */
 export const calendarLines = ({ calendars, overrides }: LocalFile): string[] => [
   ...Object.values(calendars).map(({ mic, version, from, through }) =>
     `${mic} version ${version}, ${from} to ${through}`

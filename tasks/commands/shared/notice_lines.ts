@@ -22,7 +22,7 @@ export async function warnOfUnsent(store: Store, { note }: Pick<Host, "note">): 
   if (text !== undefined) note(`hsgate: warning: ${text}`);
 }
 
-/** Returns a warning for a failed try; `undefined` for a successful one. */
+/** Returns a warning for a failed attempt; `undefined` for a successful one. */
 export function failedLine(event: NoticeEvent): string | undefined {
   return event.state === "sent" ? undefined : plain(`hsgate: warning: ${event.runKey}: ${noticeText(event)}`);
 }
@@ -48,7 +48,7 @@ export function noticeRowData({ createdAt, sentAt, givenUpAt, nextTryAt, ...row 
   };
 }
 
-/** Returns a try for `--json`. */
+/** Returns an attempt to send a notice, for `--json`. */
 export function noticeData({ notice, channel, state, error }: NoticeEvent) {
   return { notice, channel, state, ...error !== undefined && { error } };
 }

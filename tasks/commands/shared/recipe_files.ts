@@ -101,7 +101,7 @@ export interface Untrusted {
 }
 
 /**
- * Compiles recipes and prints mistakes on stderr. It does not run code of untrusted recipes. The caller must not run
+ * Compiles recipes and prints mistakes on stderr. Does not run code of untrusted recipes. The caller must not run the
  * recipes in `untrusted`.
  */
 export async function loadRecipes(paths: readonly string[], options: LoadOptions): Promise<LoadedRecipes> {
@@ -147,7 +147,8 @@ export async function untrustedIn(
  * Returns the recipes that a scheduler runs. For an edited recipe it returns the version that was trusted.
  *
  * @param current The recipes that the scheduler runs so far.
- * @returns The recipes; a line about each edit that waits for trust; and the recipes without any trusted version.
+ * @returns `served`: the recipes to run. `waiting`: a line about each edit that waits for trust. `refused`: the
+ * recipes without any trusted version.
  */
 export async function servedRecipes(
   { recipes, untrusted }: LoadedRecipes,
@@ -170,7 +171,7 @@ export async function servedRecipes(
   return { served, waiting, refused };
 }
 
-/** Returns the trusted version of a recipe: from the record, or else from the memory of the scheduler. */
+/** Returns the trusted version of a recipe: from the trust record, or otherwise from the scheduler's memory. */
 async function trustedBefore(
   trust: Trust,
   path: string,
@@ -187,13 +188,13 @@ async function trustedBefore(
     const kept = await trust.trustedVersion(path, options);
     if (kept !== undefined) return kept;
   } catch (error) {
-    // For example, a recipe that it runs is missing. The version in memory may still run.
+    // For example, a recipe that this one runs is missing. The version in memory may still run.
     if (!(error instanceof BrokerError)) throw error;
   }
   return current.find(({ file, sha256 }) => file === path && sha256 === record.sha256);
 }
 
-/** Checks that a recipe is trusted. @throws {UsageError} If not; the message lists what it asks for. */
+/** Checks that a recipe is trusted. @throws {UsageError} If not. The message lists what the recipe may do. */
 export async function refuseUntrusted(recipe: CompiledRecipe, host: Pick<Host, "env">): Promise<void> {
   const found = await untrustedIn(Trust.of(host.env), { path: recipe.file, recipe });
   if (found !== undefined) throw new UsageError(found.text);
@@ -202,7 +203,7 @@ export async function refuseUntrusted(recipe: CompiledRecipe, host: Pick<Host, "
 /**
  * Returns the recipe of a file for a run.
  *
- * @throws {UsageError} If it is not trusted; the message lists what it asks for.
+ * @throws {UsageError} If the recipe is not trusted. The message lists what the recipe may do.
  */
 export async function loadToRun(
   path: string,
@@ -246,7 +247,7 @@ const waitingText = (name: string, path: string, { exposed }: Judgement) =>
     : `"${name}" has changed and the change is not trusted, so the trusted version runs: ` +
       `check the file, then run "hsgate trust ${shellHint(path)}"`;
 
-/** Returns a recipe of a report, by its own name or else by its file name. */
+/** Returns a recipe of a report, by its own name or otherwise by its file name. */
 function called(name: string, { files }: CheckReport): CompiledRecipe | undefined {
   const fine = files.filter(({ issues }) => issues.length === 0);
   const found = fine.find(({ recipe }) => recipe?.name === name) ??
@@ -317,8 +318,7 @@ export async function recipeNamed(
 }
 
 /**
- * Returns a map of recipes by name: this one and, if a step runs another recipe, the recipes of its folder that may
- * run.
+ * Returns recipes by name: this recipe and, if a step runs another recipe, all recipes of its folder that may run.
  *
  * @throws {UsageError} If it runs an untrusted recipe.
  */

@@ -15,8 +15,8 @@ import { RECIPES } from "./recipe_names.ts";
 type Where = Parameters<typeof recipeNamed>[1];
 
 /**
- * Returns a recipe from the named folder, or else from the default one, or else from the file that a scheduler last
- * loaded. Returns `undefined` if there is none.
+ * Returns a recipe by name, or `undefined` if it is not found. Searches the named folder or the default folder first,
+ * and then the file that a scheduler last loaded.
  */
 export async function findRecipe(
   name: string,
@@ -30,7 +30,9 @@ export async function findRecipe(
   return file === undefined ? found : await recipeOf(file, name, where);
 }
 
-/** Returns a recipe like `findRecipe`. @throws {UsageError} If there is none; the message names the nearest one. */
+/**
+ * Returns a recipe like `findRecipe`. @throws {UsageError} If it is not found. The message names the nearest recipe.
+ */
 export async function getRecipe(name: string, store: Store, where: Where): Promise<CompiledRecipe> {
   const found = await findRecipe(name, store, where);
   if (found !== undefined) return found;
@@ -42,7 +44,7 @@ export async function getRecipe(name: string, store: Store, where: Where): Promi
   }
 }
 
-/** Returns where a recipe was looked for and not found. */
+/** Returns a text that says where a recipe was searched for. */
 export async function notFound(name: string, store: Store, folder: string | undefined): Promise<string> {
   if (folder !== undefined) return `no valid recipe in "${folder}" has this name`;
   const file = await fileOfRecipe(store, name);

@@ -39,8 +39,8 @@ export async function settingsOf(flags: Shared, host: Host): Promise<LoadedSetti
 const loads = new WeakMap<Shared, Promise<LoadedSettings>>();
 
 /**
- * Loads the settings without printing warnings, for code that does not connect. A command loads them only once, so an
- * edit of the file while it runs has no effect.
+ * Loads the settings without printing warnings, for code that does not connect. A command loads the settings only
+ * once, so an edit of the file has no effect while the command runs.
  *
  * @throws {TrustError} If the user did not name the file, and its current content is not trusted.
  */
@@ -167,13 +167,13 @@ function millis(flag: "timeout" | "push-idle", seconds: string): string {
 
 /** Options of {@linkcode clientOf}. */
 interface SessionOptions {
-  /** Name of the command, which other programs show while it has the trade connection. */
+  /** Name of the command. Other programs show it while this command has the trade connection. */
   command: string;
   /** The settings, if the command has already loaded them. */
   loaded?: LoadedSettings;
 }
 
-/** Returns a client over the transport of the settings; it logs in by itself if a password is set. */
+/** Returns a client over the transport of the settings. The client logs in automatically if a password is set. */
 export async function clientOf(
   flags: Shared,
   host: Host,

@@ -20,9 +20,9 @@ export interface ShownSlot {
   session?: string;
   /** Code of the reason why the slot is skipped. */
   skipped?: string;
-  /** The calendar does not cover the day. */
+  /** Set if the calendar does not cover the day. */
   assumed?: true;
-  /** The exchange has not announced the day. */
+  /** Set if the exchange has not announced the day. */
   projected?: true;
   /** Override of the day, and its reason. */
   setByHand?: string;
@@ -65,7 +65,7 @@ export function localTime(at: number, zone: string): string {
     .toString({ timeZoneName: "never", fractionalSecondDigits: at % 1000 === 0 ? 0 : 3 });
 }
 
-/** How precisely times are shown. */
+/** The precision of shown times. */
 export type Precision = "minutes" | "seconds" | "milliseconds";
 
 /** Returns the lowest precision that shows these local times completely. */

@@ -30,19 +30,19 @@ const STORE = "hsgate.db";
 /** Flags that name a store. */
 export type StoreFlags = FlagValues<typeof sharedFlags> & { readonly store?: string };
 
-/** Returns the path from the flag or the settings; `undefined` if neither names one. */
+/** Returns the path of the store from the flag or the settings; `undefined` if neither names a store. */
 export async function storePath(flags: StoreFlags, host: Host): Promise<string | undefined> {
   return flags.store ?? (await loadSettingsOf(flags, host)).settings.store;
 }
 
-/** Returns whether the named store, or else `hsgate.db`, exists. A database counts as there. */
+/** Returns whether the named store, or otherwise `hsgate.db`, exists. A PostgreSQL store counts as existing. */
 export async function storeExists(flags: StoreFlags, host: Host): Promise<boolean> {
   const path = await storePath(flags, host) ?? STORE;
   return isPostgresUrl(path) || await exists(path);
 }
 
 /**
- * Returns the path of the named store, or else `hsgate.db`.
+ * Returns the path of the named store, or otherwise `hsgate.db`.
  *
  * @throws {UsageError} If neither the store nor its mark exists.
  * @throws {TrustError} If another person may have created the store.
@@ -60,9 +60,12 @@ async function storeThere(flags: StoreFlags, host: Host): Promise<string> {
   }
   const found = await Deno.stat(path).catch(() => undefined);
   if (found !== undefined && !found.isFile) {
-    throw new StoreError(`Cannot use the store "${path}": ${whyNoAccess(path) ?? "it is no regular file"}`, {
-      code: "no-access",
-    });
+    throw new StoreError(
+      `Cannot use the store "${path}": ${whyNoAccess(path) ?? "it is not a regular file"}`,
+      {
+        code: "no-access",
+      },
+    );
   }
   // If only the mark exists, the store was lost: opening it reports that.
   if (await exists(path) || await exists(markPath(path))) return path;
@@ -71,13 +74,13 @@ async function storeThere(flags: StoreFlags, host: Host): Promise<string> {
   );
 }
 
-/** How long a command waits for a store that another process has locked. */
+/** Maximum wait of a command for a store that another process has locked. */
 const WAIT_MS = 30_000;
-/** How long a scheduler waits at a time; in between it does other work. */
+/** Maximum wait of a scheduler for a locked store. It is shorter, because the scheduler has other work. */
 const SCHEDULER_WAIT_MS = 5_000;
 
 /**
- * Opens the named store, or else `hsgate.db`. If another process has locked it, prints a note and waits.
+ * Opens the named store, or otherwise `hsgate.db`. If another process has locked the store, prints a note and waits.
  *
  * @throws {UsageError} If the store must exist and does not.
  */
@@ -89,7 +92,7 @@ export async function openStore(
   if (isPostgresUrl(named)) return await openDatabase(named, flags, { host, isScheduler });
   const path = mustExist ? await storeThere(flags, host) : named;
   const { isNew } = await checkedStore(path, flags, host);
-  // A command for an existing store does not write to the broker, so the location does not matter.
+  // A command for an existing store does not write to the broker, so the location of the store does not matter.
   const risk = mustExist ? undefined : await riskOf(path, flags, host);
   const options: SqliteOptions = {
     ...risk !== undefined && !risk.survivesProcess && { risk: risk.why },
@@ -123,7 +126,7 @@ export async function openStore(
 /**
  * Opens the store on PostgreSQL that a URL names.
  *
- * @throws {UsageError} If no user named it: the author of a folder's settings must not choose the database.
+ * @throws {UsageError} If only the settings of the working folder name it: their author must not choose the database.
  */
 async function openDatabase(
   url: string,
@@ -155,7 +158,7 @@ async function isNamed(flags: StoreFlags, host: Host): Promise<boolean> {
   return (await loadSettingsOf(flags, host)).origins.store === "HSGATE_STORE";
 }
 
-/** Checks a store before it is opened. @throws {TrustError} If it may be somebody else's. */
+/** Checks a store before it is opened. @throws {TrustError} If another user may have created it. */
 async function checkedStore(path: string, flags: StoreFlags, host: Host): Promise<{ isNew: boolean }> {
   if (path === ":memory:") return { isNew: false };
   const isFound = !await isNamed(flags, host);
@@ -164,7 +167,10 @@ async function checkedStore(path: string, flags: StoreFlags, host: Host): Promis
   });
 }
 
-/** Records a store that this user has created, unless it is named. @throws {TrustError} If the record cannot be written. */
+/**
+ * Records trust in a store that this user has created. Not needed for a named store. @throws {TrustError} If that
+ * fails.
+ */
 export async function recordStore(path: string, flags: StoreFlags, host: Host): Promise<void> {
   const id = await isNamed(flags, host) ? undefined : await readable(path, () => storeIdIn(path));
   if (id !== undefined) await trustStore(TrustFile.of(host.env), { id, path, at: host.now() });
@@ -184,7 +190,10 @@ export async function warnOfPlace(
   host.note(`hsgate: warning: "${writing.name}" ${what}: the store "${path}" may be lost: ${why}`);
 }
 
-/** Returns why writes must not rely on a store at this path; `undefined` if they may, or the setting `volatileStore` allows it. */
+/**
+ * Returns why a store at this path may be lost; `undefined` if it is durable, or if the setting `volatileStore`
+ * allows it.
+ */
 async function riskOf(path: string, flags: StoreFlags, host: Host): Promise<StoreRisk | undefined> {
   const temporary = ["/tmp", host.env("TMPDIR"), host.env("TEMP"), host.env("TMP")].flatMap((folder) =>
     folder === undefined ? [] : [folder, resolved(folder)]
@@ -213,7 +222,10 @@ function splitPath(path: string): readonly [folder: string, name: string] {
   return at < 0 ? [".", `/${path}`] : [path.slice(0, at) || "/", path.slice(at)];
 }
 
-/** Returns the file system type of a file, from `df`. Works only on Linux; reading the list of mounts would need all permissions. */
+/**
+ * Returns the file system type of a file, from `df`; reading the list of mounts would need all permissions. Only on
+ * Linux.
+ */
 async function fileSystemOf(path: string): Promise<string | undefined> {
   if (Deno.build.os !== "linux" || path === ":memory:") return undefined;
   const [folder] = splitPath(path);
@@ -221,7 +233,7 @@ async function fileSystemOf(path: string): Promise<string | undefined> {
     const { stdout } = await new Deno.Command("df", { args: ["-PT", folder], stderr: "null" }).output();
     return new TextDecoder().decode(stdout).trimEnd().split("\n").at(-1)?.split(/\s+/)[1];
   } catch {
-    return undefined; // no `df`, or no permission: the check of temporary folders still applies
+    return undefined; // no `df`, or no permission: only the path is checked
   }
 }
 
@@ -271,7 +283,7 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** Returns what the store keeps by the settings. */
+/** Returns how long the store keeps rows, from the settings. */
 export function retentionOf(
   { keepRunsDays, keepRecipeRuns, keepLogDays, keepLogLines }: Settings,
 ): Retention {
@@ -284,7 +296,7 @@ export function retentionOf(
 }
 
 /**
- * Returns the time that a command writes into the store: by the clock that all its users share, and not this machine's,
- * which may be wrong by hours.
+ * Returns the time that a command writes into the store. Uses the store's own clock if it has one, because this
+ * machine's clock may be wrong by hours.
  */
 export const storeTime = (store: Store, host: Pick<Host, "now">): number => store.now() ?? host.now();

@@ -5,7 +5,7 @@
  */
 import type { Input } from "../../terminal/command.ts";
 
-/** Hands over to the simulator task. Its output is JSON, with or without --json. */
+/** Runs the simulator task. Its output is always JSON, so --json is removed. */
 export async function run({ args }: Input): Promise<number> {
   const { main } = await import("../../sim.ts");
   return await main(args.filter((word) => word !== "--json"));

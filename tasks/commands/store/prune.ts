@@ -10,7 +10,7 @@ import { loadSettingsOf } from "../shared/session.ts";
 import { openStore, retentionOf, storeTime } from "../shared/store_file.ts";
 import { systemMachine, wait } from "../../../lib/time.ts";
 
-/** Removes what is too old or too much, batch by batch. */
+/** Removes old and surplus rows from the store, batch by batch. */
 export async function prune({ flags, host }: StorePruneInput): Promise<number> {
   const keep = retentionOf((await loadSettingsOf(flags, host)).settings);
   await using store = await openStore(flags, { host, mustExist: true });
@@ -24,7 +24,7 @@ export async function prune({ flags, host }: StorePruneInput): Promise<number> {
       const part = await pruner.part(now);
       for (const each of ["runs", "logLines", "notices", "events"] as const) pruned[each] += part[each];
       hasMore = part.hasMore;
-      // Between two parts other processes get the store, and Ctrl-C is heard.
+      // Between two batches, other processes can use the store, and Ctrl-C can stop the command.
       await wait(systemMachine, 0);
       host.signal.throwIfAborted();
     }

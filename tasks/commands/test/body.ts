@@ -36,7 +36,8 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   const now = () => Date.parse(`${from}T00:00:00Z`);
   const { recipes, report, untrusted } = await loadRecipes(args, { host, now });
   if (!report.ok) return 2;
-  // A rehearsal sends nothing, has no secrets, and writes only at a simulated broker. Only custom steps are real code.
+  // A rehearsal sends nothing, has no secrets, and writes only at a simulated broker. So only custom steps need
+  // trust.
   const code = [...untrusted.values()].find(({ judgement }) =>
     judgement.wanted.some(({ kind }) => kind === "code")
   );

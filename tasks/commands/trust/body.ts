@@ -259,7 +259,7 @@ async function isSameFile(path: string, host: Pick<Host, "env">): Promise<boolea
   try {
     return (await lookAtCalendars({ path, isFound: true }, host))?.standing === "trusted";
   } catch {
-    return false; // a command that uses it gives the reason
+    return false; // a command that uses the file gives the reason
   }
 }
 

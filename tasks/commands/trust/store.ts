@@ -1,5 +1,5 @@
 /**
- * Shows what a store that came with a folder would do, for `hsgate trust`.
+ * Shows the unfinished runs and queued notices of a store that came with a folder, for `hsgate trust`.
  *
  * @module
  */
@@ -23,19 +23,20 @@ export interface StoreOffer {
   id: string;
   /** Recipe files of its schedules. */
   recipes: string[];
-  /** Runs that have not ended and may start. `steps` counts outputs that would be used again. */
+  /** Runs that have not ended and may start. `steps` counts their finished steps, whose outputs would be reused. */
   runs: { run: string; state: string; steps: number }[];
   /** Queued notices, which a scheduler would send. */
   notices: { notice: string; channel: string }[];
 }
 
-/** Largest size of a store that is shown; a store with the usual retention is much smaller. */
+/** Maximum size of a store to show. A store with the usual retention is much smaller. */
 const MOST_BYTES = 1024 ** 3;
 /** Maximum number of runs, and of notices, that are listed; further ones are counted. */
 const MOST_LINES = 50;
 
 /**
- * Reads what a store would do. Reads a private copy, because opening a store completes transactions of another program.
+ * Reads the unfinished runs and queued notices of a store. Reads a private copy, because opening a store would
+ * complete transactions of another program.
  *
  * @throws {UsageError} If there is no store at the path, or others could have written it.
  */
@@ -72,7 +73,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
   }
 }
 
-/** Prints what a store would do. */
+/** Prints the unfinished runs and queued notices of a store. */
 export function showStore({ path, recipes, runs, notices }: StoreOffer, host: Host): void {
   host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
   const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));

@@ -1,5 +1,5 @@
 /**
- * The display of `hsgate watch`: the latest quote of each security, and below it order messages.
+ * Formats the display of `hsgate watch`: the latest quote of each security, with order messages below.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { Host } from "../../terminal/host.ts";
 import { chooseColumns, type Column, fit, paint, plain, tableLines } from "../../terminal/print.ts";
 import { changePercent, priceText, quoteColumns, shortCount } from "../quote/line.ts";
 
-/** Messages kept on the board. */
+/** Maximum number of messages on the board. */
 const KEPT = 8;
 /** Maximum number of brokers of a queue in one line. */
 const NAMED_BROKERS = 5;
@@ -107,7 +107,7 @@ export class Board {
   }
 }
 
-/** Formats an event as one line, with its marks; `undefined` if it is not news for a user. */
+/** Formats an event as one line, with its warnings. Returns `undefined` for an event that a user need not see. */
 export function lineOf(event: TransportEvent): string | undefined {
   const marks = [
     ..."offMs" in event && event.offMs !== undefined ? [`its time is ${offTimeText(event.offMs)}`] : [],

@@ -33,7 +33,7 @@ export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const loaded = await settingsOf(flags, host);
   await using client = await clientOf(flags, host, { command: "watch", loaded });
   if (!flags.json && topics.includes("quote")) {
-    // Pushes contain only changes: a security that does not move would have no line.
+    // Pushes contain only changes: without these quotes, a security without changes would have no line.
     for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
       board.setQuote(quote);
     }

@@ -31,7 +31,7 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
 
 type Where = Parameters<typeof getRecipe>[2];
 
-/** Returns the recipe, or what the store knows about one that cannot be found or read now. */
+/** Returns the recipe, or the store's details of a recipe that cannot be found or read now. */
 async function subjectNamed(
   name: string,
   store: Store,
