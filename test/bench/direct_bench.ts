@@ -2,8 +2,8 @@
  * Compares the direct transport with a bare client that does only the cryptography: 1,000 concurrent calls over one
  * socket, and the start of a one-call script.
  *
- * Both sign, encrypt, verify and decrypt; the bare one knows no messages, no ids, no time limits, and reads answers
- * only to count them. Each has a simulator of its own, as a newer login would displace the other one's token.
+ * Both sign, encrypt, verify and decrypt. The bare client has no messages, ids or time limits, and reads answers only
+ * to count them. Each client has its own simulator, because a login of one would invalidate the other's token.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * Measures how large a store gets in ten years of a recipe every minute. One run is real and the others are its copies;
- * each week of them is followed by what a scheduler prunes. By default there is one run for ten, with a tenth of the
- * limits and a tenth of the size; `--every=1` simulates every run, which takes hours.
+ * Measures the size of a store after ten years of a recipe that runs every minute. One run is real, and the others
+ * are its copies. After each simulated week, the benchmark prunes the store like a scheduler. By default it simulates
+ * every tenth run, with a tenth of the limits. `--every=1` simulates every run, which takes hours.
  *
  * The floor is the store with as many runs as the limits allow, before anything was removed.
  *

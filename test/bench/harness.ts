@@ -1,8 +1,8 @@
 /**
  * Provides the common parts of the benchmarks: the simulator in its own process, medians, and one JSON line per figure.
  *
- * Machines differ and are busy. So each figure is compared with a floor, which is the bare way to do the same work. Both
- * are measured alternately in the same run, so that a busy machine slows both.
+ * Machines differ and may be busy. So each figure is compared with a floor: the same work with the least possible
+ * code. Both are measured alternately in the same run, so that a busy machine slows both.
  *
  * @module
  */

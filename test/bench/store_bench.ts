@@ -2,10 +2,10 @@
  * Compares each kind of store with its bare driver: durable commits, a scheduler pass over 10,000 schedules when nothing
  * is due, in a minute with slots and after a night, and the way from a due run to its first step.
  *
- * The floor is the bare driver executing the same statements with the same values on a database of its own, right after
- * the store did. Both are measured in pairs. A ratio compares the smallest times, because other work on the machine only
- * adds to them: with SQLite the processor time of this process, which does all the work, with PostgreSQL the time that
- * passed. The medians stand beside them.
+ * The floor is the bare driver: it executes the same statements with the same values on its own database, right after
+ * the store. Both are measured in pairs. A ratio compares the smallest times, because other work on the machine only
+ * adds to them. With SQLite that is the processor time of this process, with PostgreSQL the elapsed time. The medians
+ * are printed too.
  *
  * @module
  */

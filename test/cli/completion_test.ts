@@ -46,7 +46,7 @@ Deno.test("complete() names recipes, operations and the words of a usage line", 
   assertEquals(await wordsAfter("deploy end_of_day w"), ["weekly_report"]);
 });
 
-Deno.test("complete() names the values of a flag, behind a space or an equals sign", async () => {
+Deno.test("complete() names the values of a flag, after a space or an equals sign", async () => {
   const systems = ["crontab", "systemd", "kubernetes", "deno-cron"];
   assertEquals(await wordsAfter("deploy --to "), systems);
   assertEquals(await wordsAfter("deploy --to=s"), ["--to=systemd"]);

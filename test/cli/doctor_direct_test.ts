@@ -1,4 +1,4 @@
-/** Tests of `hsgate doctor` over the direct transport; each fault is a real one. */
+/** Tests `hsgate doctor` over the direct transport, each fault with real sockets. */
 // @ts-types="@types/node-forge"
 import forge from "node-forge";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";

@@ -1,7 +1,8 @@
 // deno-lint-ignore-file no-console -- the test reads what this process prints
 /**
- * Runs every command line with a file that must not be read in every place, and prints the lines that do not end with a
- * plain error. A process of its own: it has the permissions of the command line, and a read that waits stops all of it.
+ * Runs every command line with a file that must not be read, in every possible place. Prints the command lines that
+ * do not end with a plain error. It is a separate process, so that it has the permissions of the command line, and a
+ * blocking read can be detected.
  *
  * Arguments: `named` and the paths, or `found` for the files of the working folder.
  *

@@ -1,4 +1,7 @@
-/** No command waits for a pipe or reads a device, a socket or a huge file, whether a person names it or a folder holds it. */
+/**
+ * Tests that no command waits for a pipe or reads a device, a socket or a huge file, whether named by the user or
+ * found in the working folder.
+ */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
 import { folder, spawned, trustEnv } from "./support.ts";
@@ -78,7 +81,7 @@ for (const [kind, make] of Object.entries(kinds)) {
   });
 }
 
-Deno.test("inspect and the store say which kind of file they refuse", async () => {
+Deno.test("inspect and the store name the kind of file that they reject", async () => {
   await using dir = await folder();
   const [pipe, device] = [`${dir.path}/pipe`, `${dir.path}/hsgate.db`];
   await kinds["a named pipe"]!(pipe);

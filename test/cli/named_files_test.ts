@@ -61,7 +61,7 @@ export default defineStep({ effect: "local", permissions: ${permissions}, async 
 const stepsOf = (...names: string[]) =>
   `name: r\nsteps:\n${names.map((name) => `  - { id: ${name}, uses: ./${name}.ts }\n`).join("")}`;
 
-Deno.test("a secret's file in the folder may change, but no link leads it out of the folder or elsewhere in it", async () => {
+Deno.test("a secret's file in the folder may change, but may not become a link to another file", async () => {
   await using w = await world(telling("{ file: DIR/token.txt }"));
   assertEquals((await w.trust()).code, 0);
   await w.run();

@@ -158,8 +158,7 @@ Deno.test("run reports the state of a run that another process has, and never sa
 });
 
 Deno.test({
-  name:
-    "run at SIGHUP ends as at SIGTERM where there is a terminal: nothing is left for anybody to run later",
+  name: "run with a terminal ends at SIGHUP as at SIGTERM, and leaves nothing to run later",
   // The program that creates the terminal.
   ignore: Deno.build.os !== "linux" || !await Deno.stat("/usr/bin/script").then(() => true, () => false),
   async fn() {

@@ -1,5 +1,5 @@
 /**
- * Folders of recipes for tests of the runner's commands.
+ * Creates folders of recipes for tests of the runner's commands.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- the lines of the simulator go to the console, and are caught there
 /**
- * Runs every command line with an address that contains a password in every place, and prints the lines that show it.
- * A process of its own, because it works in a folder of its own.
+ * Runs every command line with an address that contains a password, in every possible place. Prints the output lines
+ * that show the password. It is a separate process, because it works in its own folder.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 // deno-lint-ignore-file no-console -- the log lines of a process that traces go to the console
-/** An address with a password, in the wrong place of a command line, reaches no output. */
+/** Tests that an address with a password, in the wrong place of a command line, appears in no output. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { withoutCredentials } from "../../lib/redact.ts";
 import { commands } from "../../tasks/commands/table.ts";
@@ -38,7 +38,7 @@ Deno.test("a process shows no password of an address in its arguments", async ()
   }
 });
 
-Deno.test("a password in --store is refused before anything connects; in HSGATE_STORE it is allowed", async () => {
+Deno.test("a password in --store is rejected before anything connects; in HSGATE_STORE it is allowed", async () => {
   const given = [
     "postgres://me:hunter2hunter2@127.0.0.1:1/db",
     "postgresql://me:a hunter2@127.0.0.1:1/db",
@@ -70,7 +70,7 @@ Deno.test("a password in --store is refused before anything connects; in HSGATE_
   assertEquals(tried, [false, true, true], byVariable.err + withoutPassword.err);
 });
 
-Deno.test("a store whose password has a percent sign that encodes nothing is a clear error", async () => {
+Deno.test("a store URL with an invalid percent sign in its password causes a clear error", async () => {
   const { code, err } = await cli(["runs"], {
     env: { HSGATE_STORE: "postgres://u:100%S3cr@127.0.0.1:1/db" },
   });
@@ -111,7 +111,7 @@ Deno.test("withoutCredentials() hides passwords of addresses and of connection t
   }
 });
 
-Deno.test("log lines of a process that traces pass the same check as every other line", () => {
+Deno.test("log lines of a process with tracing are also free of passwords", () => {
   const TRACER = Symbol.for("opentelemetry.js.api.1");
   const lines: string[] = [];
   const log = console.log;

@@ -5,7 +5,7 @@ import { farEnd, ok } from "../support/far_end.ts";
 
 // The tests run in this order: each needs a family that no test before it has loaded.
 
-Deno.test("a first call loads its own family only", async () => {
+Deno.test("the first call loads only its own family of operations", async () => {
   await using end = farEnd(() => ok({ data: [] }));
   await using client = await connect({ gateway: end.url });
   assertEquals(loadedFamily("futures"), undefined);
@@ -17,7 +17,7 @@ Deno.test("a first call loads its own family only", async () => {
   );
 });
 
-Deno.test("a call sends what the caller gave, although the caller changes it while the family loads", async () => {
+Deno.test("a call sends the parameters as given, even if the caller changes the object while the family loads", async () => {
   await using end = farEnd(() => ok({ assetBalance: "1" }));
   await using client = await connect({ gateway: end.url });
   const params: { market: "hk" | "us" } = { market: "hk" };
@@ -30,7 +30,7 @@ Deno.test("a call sends what the caller gave, although the caller changes it whi
   assertEquals(markets.toSorted(), ["K", "P"]);
 });
 
-Deno.test("a call whose family is not loaded refuses wrong parameters before it sends anything", async () => {
+Deno.test("a call of a family that is not loaded yet rejects invalid parameters before it sends anything", async () => {
   await using end = farEnd(() => ok({ data: "1" }));
   await using client = await connect({ gateway: end.url });
   // @ts-expect-error -- wrong on purpose

@@ -1,4 +1,4 @@
-/** F30: a notebook's kernel is killed; the next kernel gets its pushes and orders back. */
+/** Tests that after a notebook's kernel was killed, the next kernel gets its pushes and orders again (fault F30). */
 import { assertEquals } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { KEY, MORNING, PASSWORD } from "../cli/support.ts";

@@ -74,7 +74,7 @@ Deno.test("a login that was taken over is not taken back", async () => {
   assertEquals(end.arrived.length, 1);
 });
 
-Deno.test("without a password an expired login is reported at once", async () => {
+Deno.test("without a password, an expired login is reported immediately", async () => {
   await using end = expiring("1012", 0);
   await using client = await connect({ gateway: end.url });
   await assertRejects(() => client.account.funds({ market: "us" }), LoginExpiredError);

@@ -14,7 +14,7 @@ Deno.test("nearest() returns nothing if no name is similar", () => {
   assertEquals(nearest("", names), undefined);
 });
 
-Deno.test("nearest() compares neither a very long name nor names without end", () => {
+Deno.test("nearest() does not compare very long names, and stops after a maximum number of names", () => {
   const almost = (length: number) => ["x".repeat(length)];
   assertEquals(nearest(`${"x".repeat(99)}y`, almost(100)), almost(100)[0]);
   assertEquals(nearest(`${"x".repeat(100)}y`, almost(101)), undefined);

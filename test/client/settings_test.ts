@@ -327,7 +327,7 @@ for (const [what, world, message] of refusals) {
   });
 }
 
-Deno.test("loadSettings() reports everything that is wrong at once", async () => {
+Deno.test("loadSettings() reports all mistakes in one error", async () => {
   const error = await assertRejects(
     () => load({ env: { HSGATE_GATEWAY_URL: "nowhere", HSGATE_TIMEOUT_MS: "soon" } }),
     InvalidParamsError,

@@ -1,4 +1,4 @@
-/** Tests of pushes from the real simulator, through the client. */
+/** Tests pushes from the real simulator through the client. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type Client, connect, InvalidParamsError, TransportError, type TransportEvent } from "../../mod.ts";
 import { ManualClock } from "../../lib/time.ts";
@@ -218,7 +218,7 @@ Deno.test("watch() ends with its signal, and with the client", async () => {
   });
 });
 
-Deno.test("watch() on a closed push port says so at once", async () => {
+Deno.test("watch() on a closed push port fails immediately with the reason", async () => {
   await withDesk(async ({ gateway }) => {
     const { gatewayUrl: url } = gateway.info;
     await using client = await connect({ gateway: { url, push: "127.0.0.1:9" } });

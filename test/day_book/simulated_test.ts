@@ -176,7 +176,7 @@ Deno.test("exportDayBook() stops when its signal is aborted, and leaves no parti
   assertEquals(early.code, "aborted");
 });
 
-Deno.test("exportDayBook() refuses a folder into which another export is writing", async () => {
+Deno.test("exportDayBook() rejects a folder into which another export is writing", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   let second: Promise<DayBookError> | undefined;

@@ -1,6 +1,5 @@
 /**
- * A TCP proxy in front of a database that can cut, stall or half-close a connection at a message of the
- * client.
+ * Provides a TCP proxy for a database. It can cut, stall or half-close a connection at a message of the client.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * A proxy between a client and the simulated platform. It replaces the addresses of the sockets by its own,
- * records the headers of the client's frames, and can cut or freeze the connections.
+ * Provides a proxy between a client and the simulated platform. It replaces the addresses of the sockets by its own
+ * addresses, records the headers of the client's frames, and can cut or freeze the connections.
  *
  * @module
  */

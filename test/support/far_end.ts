@@ -1,6 +1,6 @@
 /**
- * A server for answers that no well-behaved gateway gives. It accepts a request, counts it, and answers with
- * the bytes from the test, or hangs up.
+ * Provides a server for answers that the simulated gateway never sends. It accepts and counts a request, and answers
+ * with bytes from the test or closes the connection.
  *
  * @module
  */

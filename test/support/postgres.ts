@@ -1,6 +1,6 @@
 /**
- * Finds the PostgreSQL for tests: the one in `HSGATE_TEST_POSTGRES`, or else one on this machine. Each test
- * has its own schema.
+ * Finds the PostgreSQL server for tests: the one in `HSGATE_TEST_POSTGRES`, or otherwise one on this machine. Each
+ * test has its own schema.
  *
  * @module
  */

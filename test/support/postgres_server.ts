@@ -1,5 +1,5 @@
 /**
- * Starts a PostgreSQL server of its own, for tests that stop it, fill its disk or use up its connections.
+ * Starts a separate PostgreSQL server, for tests that stop the server, fill its disk or use up its connections.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** Programs of the machine that some tests need. */
+/** Finds programs of the machine that some tests need. */
 
 /** Returns whether a program can be started. It is asked with `args`, and what it prints does not count. */
 export async function hasProgram(name: string, args: readonly string[] = ["--version"]): Promise<boolean> {

@@ -1,6 +1,6 @@
 /**
- * A TCP server for the push stream. It sends the bytes that the test gives it, whole, cut or damaged, and
- * hangs up on request.
+ * Provides a TCP server for the push stream. It sends bytes from the test, whole, cut or damaged, and closes the
+ * connection on request.
  *
  * @module
  */

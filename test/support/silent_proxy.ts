@@ -1,5 +1,6 @@
 /**
- * A TCP proxy that can become silent: its connections stay open but forward nothing, as on a half-open link.
+ * Provides a TCP proxy that can become silent: its connections remain open but forward nothing, as on a half-open
+ * link.
  *
  * @module
  */

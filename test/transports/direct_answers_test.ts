@@ -1,4 +1,7 @@
-/** Answers that fit no call: none is taken for another call's, and what an order was answered with is never lost. */
+/**
+ * Tests answers that match no call: the client never gives such an answer to another call, and never loses an order
+ * id.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
 import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
@@ -92,7 +95,7 @@ Deno.test("an answer with an id that this client never used fails the only waiti
   assertEquals(lateOf(seen), [["orders.place", { orderId: "A1" }]]);
 });
 
-Deno.test("an answer without its payload is no empty list, and leaves a write open", async () => {
+Deno.test("an answer without its payload is an error for a list, and leaves a write's outcome unknown", async () => {
   await using farEnd = await directFarEnd({ onCall: (call) => call.send(call.answer()) });
   await using client = await connectTo(farEnd);
   for (
@@ -107,7 +110,7 @@ Deno.test("an answer without its payload is no empty list, and leaves a write op
   assertEquals(error.code, "no-payload");
 });
 
-Deno.test("an empty list that is there is an empty list", async () => {
+Deno.test("an empty list with a payload is accepted", async () => {
   await using farEnd = await directFarEnd({
     onCall: (call) => call.send(call.answer({ told: ["StockQueryHoldsListResponse", {}] })),
   });
@@ -115,7 +118,7 @@ Deno.test("an empty list that is there is an empty list", async () => {
   assertEquals(await client.account.holdings({ market: "hk" }), []);
 });
 
-Deno.test("an answer of another operation's type is no answer, whatever its id", async () => {
+Deno.test("an answer with another operation's type number is rejected, whatever its id", async () => {
   let type = 17; // of a cancellation, with the very payload of an order
   await using farEnd = await directFarEnd({
     onCall: (call) =>
@@ -136,7 +139,7 @@ Deno.test("an answer of another operation's type is no answer, whatever its id",
   }
 });
 
-Deno.test("every operation that the socket carries knows the type of its answers", () => {
+Deno.test("every operation on the socket has a type number for its answers", () => {
   for (const operation of operations.values()) {
     if (!("gap" in operation.socket)) assert(responseNumber(operation) >= 0, operation.name);
   }

@@ -1,6 +1,6 @@
 /**
- * A platform for answers that no well-behaved one gives: it logs anybody in, agrees on a key, and lets the test write
- * every answer itself.
+ * Provides a platform for answers that the simulated platform never sends: it accepts every login, agrees on a key,
+ * and lets the test write every answer.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** The lease of the trade connection: one program of a machine, and everybody knows which. */
+/** Tests the lease of the trade connection: only one program of a machine has it, and others see which one. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { TransportError } from "../../lib/errors.ts";
 import {
@@ -42,7 +42,7 @@ const makePipe = async (path: string) =>
 
 Deno.test({
   name:
-    "takeLease() and leaseHolder() refuse a lock that is a link or a named pipe, and change nothing behind a link",
+    "takeLease() and leaseHolder() reject a lock that is a link or a named pipe, and do not change a link's target",
   ignore: Deno.build.os === "windows",
   fn: async () => {
     await using temp = await folder();
@@ -68,7 +68,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "leaseHolder() reads no pipe, link, huge file or file of others as the description of a holder",
+  name: "leaseHolder() does not read a description from a pipe, a link, a huge file or another user's file",
   ignore: Deno.build.os === "windows",
   fn: async () => {
     await using temp = await folder();
@@ -148,14 +148,14 @@ Deno.test("leaseHolder() works while leases are acquired and released", async ()
   await asking;
 });
 
-Deno.test("defaultLeaseFolder() follows XDG_STATE_HOME, then the home folder", () => {
+Deno.test("defaultLeaseFolder() uses XDG_STATE_HOME, or otherwise the home folder", () => {
   const env = (values: Record<string, string>) => (name: string) => values[name];
   assertEquals(defaultLeaseFolder(env({ XDG_STATE_HOME: "/state", HOME: "/home/me" })), "/state/hsgate");
   assertEquals(defaultLeaseFolder(env({ HOME: "/home/me" })), "/home/me/.local/state/hsgate");
   assertThrows(() => defaultLeaseFolder(env({})), TypeError, "option leaseFolder");
 });
 
-Deno.test("leaseName() differs between accounts and reveals nothing", async () => {
+Deno.test("leaseName() differs between accounts and does not reveal the key", async () => {
   const [one, other] = [await leaseName("MIGf-one"), await leaseName("MIGf-other")];
   assert(/^trade-[0-9a-f]{12}$/.test(one) && one !== other);
 });

@@ -1,4 +1,7 @@
-/** One connection of the direct way under every fault: each call learns the truth, and no write happens twice. */
+/**
+ * Tests one connection of the direct transport under every fault: each call gets the right result, and no write
+ * happens twice.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { OutcomeUnknownError, ProtocolError, RejectedError, TransportError } from "../../lib/errors.ts";
 import type { DirectClient } from "../../lib/client/connect.ts";
@@ -40,7 +43,7 @@ function eventsOf(client: DirectClient): DirectEvent[] {
   return seen;
 }
 
-Deno.test("call() gives each of many calls in flight its own answer, whatever their order", async () => {
+Deno.test("call() gives each of many concurrent calls its own answer, in any order", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const symbols = ["00700.HK", "02318.HK", "00005.HK", "00941.HK"];
@@ -55,7 +58,7 @@ Deno.test("call() gives each of many calls in flight its own answer, whatever th
   assertEquals(platform.faults.struck("delay"), 40);
 });
 
-Deno.test("serials start at 0 for InitConnect, then 1, 2, 3 per call, and again on a new connection", async () => {
+Deno.test("serial numbers start at 0 for InitConnect, then 1, 2, 3 per call, and start again on a new connection", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info, { heartbeatMs: 200 });
@@ -129,7 +132,7 @@ Deno.test("a damaged answer ends the connection with a typed error", async () =>
   }
 });
 
-Deno.test("frames that are split, joined or padded by the other rule are read all the same", async () => {
+Deno.test("frames that are split, joined or padded by the other rule are read correctly", async () => {
   for (const kind of ["split-frame", "merged-frames", "other-padding"] as const) {
     await using platform = await startQuietPlatform();
     await using client = await connectDirect(platform.info, {}, once);
@@ -175,7 +178,7 @@ Deno.test("a request cut after any number of bytes is never placed twice", async
   assertEquals((await ordersAt(platform)).length, 1);
 });
 
-Deno.test("a late answer reaches the call that asked, and no other one", async () => {
+Deno.test("a late answer reaches only its own call", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const seen = eventsOf(client);
@@ -197,7 +200,7 @@ Deno.test("a late answer reaches the call that asked, and no other one", async (
   assertEquals(told.length, 1);
 });
 
-Deno.test("signal aborts a call: a write that was already sent has an unknown outcome", async () => {
+Deno.test("an abort ends a call: a write that was already sent has an unknown outcome", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await funds(client);
@@ -223,7 +226,7 @@ Deno.test("signal aborts a call: a write that was already sent has an unknown ou
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
 });
 
-Deno.test("timeoutMs is each call's own", async () => {
+Deno.test("each call has its own timeoutMs", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, {}, once);
   await funds(client);
@@ -235,7 +238,7 @@ Deno.test("timeoutMs is each call's own", async () => {
   assertEquals(client.transport.state("trade").phase, "ready");
 });
 
-Deno.test("a link that is silent for three intervals is dead, and the read gets through on the next one", async () => {
+Deno.test("a link that is silent for three intervals is closed, and the read succeeds on the next link", async () => {
   await using platform = await startQuietPlatform({ heartbeatIntervalSec: 1 });
   await using client = await connectDirect(platform.info, { heartbeatMs: 100 });
   const seen = eventsOf(client);
@@ -249,7 +252,7 @@ Deno.test("a link that is silent for three intervals is dead, and the read gets 
   assert(lost?.type === "state" && lost.error?.code === "dead-link", Deno.inspect(lost));
 });
 
-Deno.test("heartbeats keep an idle link: it outlives three intervals of the platform", async () => {
+Deno.test("heartbeats keep an idle link open for more than three intervals of the platform", async () => {
   await using platform = await startQuietPlatform({ silenceLimitMs: 1200 });
   await using client = await connectDirect(platform.info, { heartbeatMs: 200 });
   const seen = eventsOf(client);
@@ -263,7 +266,7 @@ Deno.test("heartbeats keep an idle link: it outlives three intervals of the plat
   assertEquals(platform.state().silenced, 1);
 });
 
-Deno.test("a write on an idle link that is half open is not sent", async () => {
+Deno.test("a write is not sent on an idle link that is half open", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   const probe = { idleMs: 10, waitMs: 60 };
@@ -294,7 +297,7 @@ Deno.test("a write on an idle link that is half open is not sent", async () => {
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
 });
 
-Deno.test("an answer without a matching call is a fault, and fails the only waiting call", async () => {
+Deno.test("an answer without a matching call is reported as a fault, and fails the only waiting call", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, {}, once);
   const seen = eventsOf(client);
@@ -317,7 +320,7 @@ Deno.test("an answer without a matching call is a fault, and fails the only wait
   assertEquals(faults(), 3);
 });
 
-Deno.test("a session that the platform has forgotten is opened again, and the write was not executed", async () => {
+Deno.test("a session that the platform has lost is opened again, and the write was not executed", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await funds(client);
@@ -338,7 +341,7 @@ Deno.test("a system exception rejects a read, and leaves a write's outcome unkno
   assertEquals((await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError)).code, "1001");
 });
 
-Deno.test("busy reads are tried again, busy writes are not", async () => {
+Deno.test("reads that a busy platform rejects are retried, writes are not", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await funds(client);
@@ -349,7 +352,7 @@ Deno.test("busy reads are tried again, busy writes are not", async () => {
   assertEquals(platform.faults.struck("busy"), 3);
 });
 
-Deno.test("renewAtSerial opens a new connection when idle, and no call is lost", async () => {
+Deno.test("after renewAtSerial an idle connection is replaced, and no call is lost", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info, { renewAtSerial: 5 });
@@ -359,7 +362,7 @@ Deno.test("renewAtSerial opens a new connection when idle, and no call is lost",
   assert(serials.filter((serial) => serial === 0).length >= 3);
 });
 
-Deno.test("a platform that cannot be reached is tried less and less often", async () => {
+Deno.test("the waits between attempts grow while the platform cannot be reached", async () => {
   await using platform = await startQuietPlatform();
   const client = await connectDirect(platform.info, {
     reconnect: { minMs: 10, maxMs: 80 },
@@ -379,7 +382,7 @@ Deno.test("a platform that cannot be reached is tried less and less often", asyn
   await client.close();
 });
 
-Deno.test("close() ends calls that wait, and leaves nothing open", async () => {
+Deno.test("close() ends waiting calls, and leaves no resource open", async () => {
   await using platform = await startQuietPlatform();
   const client = await connectDirect(platform.info);
   await funds(client);
@@ -392,7 +395,7 @@ Deno.test("close() ends calls that wait, and leaves nothing open", async () => {
   await assertRejects(() => funds(client), TransportError, "closed");
 });
 
-Deno.test("bodies padded by either rule are understood, both ways", async () => {
+Deno.test("bodies padded by either rule are read in both directions", async () => {
   const rules = ["pkcs7", "mod_len", "mod_len_over_pkcs7"] as const;
   for (const padding of rules) {
     await using platform = await startQuietPlatform({ padding });
@@ -406,7 +409,7 @@ Deno.test("bodies padded by either rule are understood, both ways", async () => 
   }
 });
 
-Deno.test("an event loop that was blocked for three intervals does not lose its link", async () => {
+Deno.test("a link survives an event loop that was blocked for three intervals", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { heartbeatMs: 200 });
   const seen = eventsOf(client);
@@ -418,7 +421,7 @@ Deno.test("an event loop that was blocked for three intervals does not lose its 
   assert(!seen.some((event) => event.type === "state" && event.phase === "lost"));
 });
 
-Deno.test("wrong keys cause typed errors that show no part of a key", async () => {
+Deno.test("wrong keys cause typed errors without any part of a key", async () => {
   await using platform = await startQuietPlatform();
   const { exportPrivateKey, exportPublicKey, generateKeyPair } = await import("../../lib/wire/keys.ts");
   const strange = generateKeyPair();

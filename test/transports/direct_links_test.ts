@@ -1,4 +1,7 @@
-/** What connections leave behind, and what their ends mean for the session. */
+/**
+ * Tests that connections of the direct transport release their resources, and how the end of a connection affects the
+ * session.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
 import { Heartbeat } from "../../lib/transports/direct/heartbeat.ts";
@@ -31,7 +34,7 @@ function connectTo({ options }: DirectFarEnd, more: Partial<DirectFarEnd["option
   return connect({ direct: { ...options, ...more }, retry: { attempts: 1 } });
 }
 
-Deno.test("a market connection that is closed at every heartbeat is opened again, and stops nothing", async () => {
+Deno.test("a market connection that is closed at every heartbeat is reopened each time", async () => {
   await using farEnd = await directFarEnd({ onCall: answerReads, hangsUp: (kind) => kind === "quote" });
   await using client = await connectTo(farEnd, { heartbeatMs: 30 });
   assertEquals(await maxBuy(client), { quantity: "700" });
@@ -63,7 +66,7 @@ function countedTimers(): Pick<Machine, "setTimer"> & { running: Set<unknown> } 
   };
 }
 
-Deno.test("Heartbeat does nothing any more once it is disposed of", async () => {
+Deno.test("Heartbeat does nothing after it is disposed", async () => {
   const timers = countedTimers();
   let sent = 0;
   let steady = 0;
@@ -116,7 +119,7 @@ async function listenersLeft(run: () => Promise<void>): Promise<number> {
   return Math.max(0, ...counts.values());
 }
 
-Deno.test("a connection that is opened again and again gathers no listeners", async () => {
+Deno.test("reopening a connection many times leaves no listeners behind", async () => {
   await using farEnd = await directFarEnd({ onCall: answerReads, hangsUp: (kind) => kind === "quote" });
   await using client = await connectTo(farEnd, { heartbeatMs: 10 });
   let opened = 0;
@@ -164,7 +167,7 @@ async function seenWith(insteadOfInit: FarEndOptions["insteadOfInit"], calls: nu
   return { errors, phases, phase, opened: farEnd.opened.length, logins };
 }
 
-Deno.test("an unreadable first answer is told and retried alike, whatever is wrong with it", async () => {
+Deno.test("every unreadable first answer causes the same error and the same retries", async () => {
   const [first, ...others] = Object.entries(forged);
   const seen = await seenWith(first![1], 8);
   for (const [name, forge] of others) assertEquals(await seenWith(forge, 8), seen, name);
@@ -175,7 +178,7 @@ Deno.test("an unreadable first answer is told and retried alike, whatever is wro
   assertEquals([seen.opened, seen.logins, seen.phase], [5, 1, "stopped"]);
 });
 
-Deno.test("up to four injected first answers stop nothing, and after a right one no number of them does", async () => {
+Deno.test("four injected first answers do not stop the connection; after a valid one, no number of them does", async () => {
   for (const [name, forge] of Object.entries(forged)) {
     let count = 0;
     const { errors, opened } = await seenWith((key) => ++count <= 4 ? forge(key) : undefined, 6);
@@ -199,7 +202,7 @@ Deno.test("up to four injected first answers stop nothing, and after a right one
   assert(client.transport.state("quote").phase !== "stopped");
 });
 
-Deno.test("account.login() tries a connection again that a wrong key has stopped", async () => {
+Deno.test("account.login() retries a connection that a wrong key has stopped", async () => {
   let isForged = true;
   await using farEnd = await directFarEnd({
     onCall: answerReads,

@@ -1,4 +1,7 @@
-/** Pushes of the direct way: two sockets, one stream, with the events and gaps of the gateway's. */
+/**
+ * Tests pushes over the direct transport: two sockets are one stream, with the same events and gaps as over the
+ * gateway.
+ */
 import { assert, assertEquals } from "@std/assert";
 import type { DirectClient } from "../../lib/client/connect.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
@@ -42,7 +45,7 @@ async function place(client: DirectClient): Promise<string> {
   return String(orderId);
 }
 
-Deno.test("watch() yields orders unasked and quotes by subscription", async () => {
+Deno.test("watch() yields orders without a subscription, and quotes with one", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const events = client.watch({ securities: [TENCENT] });
@@ -69,7 +72,7 @@ Deno.test("watch() of only orders opens no market connection", async () => {
   assertEquals({ tradeConnections, quoteConnections }, { tradeConnections: 1, quoteConnections: 0 });
 });
 
-Deno.test("a break of the market connection is a gap, and subscriptions are made again", async () => {
+Deno.test("a break of the market connection is reported as a gap, and its subscriptions are restored", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const events = client.watch({ securities: [TENCENT] });
@@ -123,7 +126,7 @@ Deno.test("a push stream cut at any byte of a push loses no order without a gap"
   }
 });
 
-Deno.test("a restart of the platform's session brings everything back", async () => {
+Deno.test("after a new session, logins, subscriptions and pushes are restored", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);
@@ -142,7 +145,7 @@ Deno.test("a restart of the platform's session brings everything back", async ()
   });
 });
 
-Deno.test("watch() over a platform that is not there ends with its error", async () => {
+Deno.test("watch() ends with the error if the platform cannot be reached", async () => {
   const platform = await startQuietPlatform();
   await platform.close();
   await using client = await connectDirect(platform.info);
@@ -155,7 +158,7 @@ Deno.test("watch() over a platform that is not there ends with its error", async
   assert(message.includes(`no connection to ${platform.info.authUrl}`), message);
 });
 
-Deno.test("trade: false watches only market data", async () => {
+Deno.test("with trade: false, watch() yields only market data", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { trade: false });
   const events = client.watch({ securities: [TENCENT] });

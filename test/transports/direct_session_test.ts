@@ -1,4 +1,7 @@
-/** Logins of the direct way: one for all who wait, none that is fought over, expiry, the states on the way. */
+/**
+ * Tests logins over the direct transport: one login for all waiting calls, takeovers, expiry, and the reported
+ * states.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../lib/errors.ts";
 import type { DirectClient } from "../../lib/client/connect.ts";
@@ -52,7 +55,7 @@ Deno.test("states() yields every state from the platform login to ready, and eac
   ]);
 });
 
-Deno.test("states() ends with the client", async () => {
+Deno.test("states() ends when the client is closed", async () => {
   await using platform = await startQuietPlatform();
   const client = await connectDirect(platform.info);
   const phases: string[] = [];
@@ -105,7 +108,7 @@ Deno.test("an expired trade login is renewed without a new token", async () => {
   assertEquals(loginsOf(proxy.posted), 1);
 });
 
-Deno.test("a displaced login is never fought over", async () => {
+Deno.test("after a login takeover, the client does not log in again", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using first = await connectDirect(proxy.info);
@@ -167,7 +170,7 @@ Deno.test("a connection that is closed at every heartbeat counts as taken over, 
   );
 });
 
-Deno.test("a token is judged by the clock that never jumps", async () => {
+Deno.test("the age of a token is measured with a clock that never jumps", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   let [wall, steady] = [1_755_000_000_000, 0];
@@ -225,7 +228,7 @@ Deno.test("a wrong trade password is rejected once and does not affect market da
   await client.account.funds({ market: "hk" });
 });
 
-Deno.test("keepLoginMs keeps the trade login, and makes it again when it is gone", async () => {
+Deno.test("keepLoginMs keeps the trade login alive, and renews it after it has expired", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { keepLoginMs: 20 });
   await client.account.funds({ market: "hk" });
@@ -252,7 +255,7 @@ Deno.test("after logout() there is no automatic login", async () => {
   assertEquals(platform.state().tradeLogin, "out");
 });
 
-Deno.test("trade: false has market data at the same time as a program that trades", async () => {
+Deno.test("a client with trade: false reads market data while another program trades", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { trade: false });
   await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
@@ -260,7 +263,7 @@ Deno.test("trade: false has market data at the same time as a program that trade
   assertEquals(platform.state().tradeConnections, 0);
 });
 
-Deno.test("one login and one connection serve 100 simultaneous callers", async () => {
+Deno.test("100 simultaneous callers share one login and one connection", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);
@@ -276,7 +279,7 @@ Deno.test("one login and one connection serve 100 simultaneous callers", async (
   assertEquals(requests.length, 102); // InitConnect, one trade login, 100 calls
 });
 
-Deno.test("one login serves both connections and the platform's own operations", async () => {
+Deno.test("both connections and the platform's HTTP operations share one login", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);
@@ -291,7 +294,7 @@ Deno.test("one login serves both connections and the platform's own operations",
   ]);
 });
 
-Deno.test("a page walk whose token runs out between two pages is whole", async () => {
+Deno.test("reading pages is complete even if the token expires between two pages", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);

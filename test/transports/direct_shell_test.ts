@@ -1,4 +1,4 @@
-/** What a platform, or somebody in between, may not do to an open connection. */
+/** Tests attacks on an open direct connection, by a platform or by somebody on the network. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { connect, TransportError } from "../../mod.ts";
 import { HourlyLimit } from "../../lib/transports/push/reconnect.ts";
@@ -60,7 +60,7 @@ Deno.test("an unencrypted push is accepted until an encrypted one has arrived, t
   assertEquals(seen.opened, 1, "the connection stays");
 });
 
-Deno.test("a frame under RSA after the first answer, and a request, are rejected before decryption", async () => {
+Deno.test("an RSA frame after the first answer, and a request, are rejected before decryption", async () => {
   const seen = await seenWhile((call) => [
     call.frame({ type: "response", serial: 0, body: new Uint8Array(100) }),
     call.frame({ type: "request", serial: 0, body: new Uint8Array(100) }),
@@ -108,7 +108,7 @@ Deno.test("keys of another size are rejected before anything is sent", async () 
   assertEquals([far.posted, far.opened], [[], []]);
 });
 
-Deno.test("a line that breaks again and again is opened a bounded number of times in an hour", () => {
+Deno.test("a connection that keeps breaking is reopened only a limited number of times per hour", () => {
   const limit = new HourlyLimit(3);
   const MINUTE = 60_000;
   assertEquals([0, 1, 2].map((minute) => limit.wait(minute * MINUTE, 500)), [500, 500, 500]);
@@ -121,7 +121,7 @@ Deno.test("a line that breaks again and again is opened a bounded number of time
   assertEquals(unset.wait(0, 500), 60 * MINUTE + 500);
 });
 
-Deno.test("reconnect.perHour bounds the attempts of a connection that breaks again and again", async () => {
+Deno.test("reconnect.perHour limits the attempts of a connection that keeps breaking", async () => {
   await using far = await directFarEnd({
     onCall: () => {},
     hangsUp: () => true,

@@ -1,4 +1,7 @@
-/** The direct way against the simulated platform: the same answers as over the gateway, and what it refuses. */
+/**
+ * Tests the direct transport against the simulated platform: the same answers as over the gateway, and rejected
+ * calls.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../mod.ts";
 import type { Client } from "../../lib/client/client.ts";
@@ -109,7 +112,7 @@ Deno.test("call() rejects an operation without a socket message before it sends 
   assertEquals(platform.state().token, "valid");
 });
 
-Deno.test("call() rejects members that would be lost, and drops those that change nothing", async () => {
+Deno.test("call() rejects members that the message lacks, but leaves out those with their default value", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const order = { market: "hk", symbol: "00700.HK", price: "580.00" } as const;

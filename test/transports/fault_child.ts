@@ -1,6 +1,6 @@
 /**
- * A simulator in a process of its own, so that it can be stopped, and runs on while the test's own event loop stands
- * still. Started as a script it prints one line of JSON; options come as JSON in the first argument.
+ * Runs a simulator in its own process. So a test can stop the simulator, and the simulator runs while the test's
+ * event loop is blocked. As a script, it prints one line of JSON; the first argument contains options as JSON.
  *
  * @module
  */

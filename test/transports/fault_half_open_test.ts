@@ -1,4 +1,6 @@
-/** F15 and F16: a far end that stands still with its sockets open, and an event loop of ours that does. */
+/**
+ * Tests a server that stops but keeps its sockets open (fault F15), and a blocked event loop on our side (fault F16).
+ */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { connect, OutcomeUnknownError, TransportError } from "../../mod.ts";
 import { openPushStream } from "../../lib/transports/push/stream.ts";
@@ -22,7 +24,7 @@ async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
   return found!;
 }
 
-Deno.test("a stopped gateway: a read times out, a write has an unknown outcome and exists at most once", async () => {
+Deno.test("a stopped gateway: a read times out, a write has an unknown outcome and is executed at most once", async () => {
   await using child = await startFaultChild();
   const { gatewayUrl, tradePassword, tradePasswordKey } = child.info;
   await using client = await connect({ gateway: gatewayUrl, tradePassword, tradePasswordKey, ...once });
@@ -47,7 +49,7 @@ Deno.test("a stopped gateway: a read times out, a write has an unknown outcome a
   assertEquals((await rows()).length, 1);
 });
 
-Deno.test("a push port that is stopped is noticed by its silence, where a limit is set", async () => {
+Deno.test("a stopped push port is detected by its silence if a limit is set", async () => {
   await using child = await startFaultChild();
   const [hostname = "", port] = child.info.pushAddress.split(":");
   await using stream = openPushStream({
@@ -68,7 +70,7 @@ Deno.test("a push port that is stopped is noticed by its silence, where a limit 
   await events.return?.();
 });
 
-Deno.test("a stopped platform: the probe rejects a write before it is sent, and the link is opened again", async () => {
+Deno.test("a stopped platform: the check rejects a write before it is sent, and the link is reopened", async () => {
   await using child = await startFaultChild();
   await using client = await connectDirect(child.info, {
     heartbeatMs: 100,
@@ -90,7 +92,7 @@ Deno.test("a stopped platform: the probe rejects a write before it is sent, and 
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
 });
 
-Deno.test("a platform that is stopped under an idle link is noticed after three silent intervals", async () => {
+Deno.test("a platform that stops under an idle link is detected after three silent intervals", async () => {
   await using child = await startFaultChild();
   await using client = await connectDirect(child.info, { heartbeatMs: 60 });
   await client.account.funds({ market: "hk" });
@@ -104,7 +106,7 @@ Deno.test("a platform that is stopped under an idle link is noticed after three 
   child.goOn();
 });
 
-Deno.test("an event loop that is blocked for three intervals keeps the link when the platform does", async () => {
+Deno.test("an event loop blocked for three intervals keeps the link if the platform keeps it", async () => {
   await using child = await startFaultChild();
   await using client = await connectDirect(child.info, { heartbeatMs: 100 });
   await client.account.funds({ market: "hk" });
@@ -119,7 +121,7 @@ Deno.test("an event loop that is blocked for three intervals keeps the link when
   assertEquals(phases.filter((phase) => phase === "lost"), []);
 });
 
-Deno.test("an event loop that is blocked for longer than the platform waits: a clean new beginning", async () => {
+Deno.test("after an event loop blocked for longer than the platform waits, a new link works", async () => {
   // Long enough for the new login on a busy machine, which is a silence too.
   await using child = await startFaultChild({ silenceLimitMs: 5000 });
   await using client = await connectDirect(child.info, { heartbeatMs: 100, keepLoginMs: false });
@@ -144,7 +146,7 @@ Deno.test("an event loop that is blocked for longer than the platform waits: a c
   await events.return?.();
 });
 
-Deno.test("an event loop that is blocked loses no push of the gateway: they wait in the socket", async () => {
+Deno.test("a blocked event loop loses no push of the gateway, because pushes wait in the socket", async () => {
   await using child = await startFaultChild();
   const { gatewayUrl: url, pushAddress: push, tradePassword, tradePasswordKey } = child.info;
   await using client = await connect({ gateway: { url, push, tradePasswordKey }, tradePassword });

@@ -1,4 +1,7 @@
-/** F03: a request that is cut on its way, at every byte, over the gateway; over the socket see `direct_link_test.ts`. */
+/**
+ * Tests requests to the gateway that are cut at every byte (fault F03). `direct_link_test.ts` does the same for the
+ * socket.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { OutcomeUnknownError } from "../../mod.ts";
 import { createClient } from "../../lib/client/client.ts";
@@ -46,7 +49,7 @@ function startCutter(address: { hostname: string; port: number }) {
   });
 }
 
-Deno.test("a request that is cut after any number of bytes creates no order, and is sent once", async () => {
+Deno.test("a request cut after any number of bytes creates no order, and is sent once", async () => {
   await using house = await openHouse();
   const { gatewayUrl, tradePassword, tradePasswordKey } = house.simulator.info;
   const { hostname, port } = new URL(gatewayUrl);

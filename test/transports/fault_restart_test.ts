@@ -1,4 +1,7 @@
-/** F17: the far end starts anew, with its logins, subscriptions and serials gone, while the account goes on. */
+/**
+ * Tests a restart of the gateway or the platform (fault F17): it loses logins, subscriptions and serial numbers, but
+ * the account continues.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { BrokerError, connect, LoginExpiredError } from "../../mod.ts";
 import type { Client } from "../../lib/client/client.ts";
@@ -130,7 +133,7 @@ Deno.test("a restarted platform: a new token and session, one trade login, and t
   }
 });
 
-Deno.test("a write that is the first thing after a restart is reported over the gateway, and not repeated", async () => {
+Deno.test("a write that is the first call after a restart fails over the gateway, and is not repeated", async () => {
   const { core } = startCore();
   let gateway = await openGatewayAgain(core);
   try {

@@ -1,7 +1,7 @@
 /**
- * Which test shows which fault on which transport. "All" are tests of the conformance suite, written once and run
- * over memory, gateway and direct. Every one of them has its control beside it: the count of strikes, the same call
- * under the same fault with the other outcome, or the state of the process that was stopped.
+ * Lists the tests of each fault for each transport. "All" means a test of the conformance suite, which runs over
+ * memory, gateway and direct. Every test also proves that the fault happened: it checks the count of strikes, the
+ * same call with the other outcome, or the state of the stopped process.
  *
  * F01 response cut after the order was accepted
  * - all: conformance/limits_test.ts "a broken connection: a read is retried and succeeds, a write has an unknown outcome"
@@ -10,21 +10,21 @@
  *
  * F02 response after the timeout, or for an older request
  * - all: conformance/limits_test.ts "timeout: no other call gets a late answer"
- * - gateway: transports/gateway_test.ts "a slow answer reaches its own call when many are under way"
- * - direct: transports/direct_link_test.ts "a late answer reaches the call that asked, and no other one"
+ * - gateway: transports/gateway_test.ts "a slow answer reaches its own call among many concurrent calls"
+ * - direct: transports/direct_link_test.ts "a late answer reaches only its own call"
  *
  * F03 reset after k bytes of the request
  * - memory: none: a call is one function call, which cannot be cut
- * - gateway: transports/fault_request_test.ts "a request that is cut after any number of bytes creates no order, and is sent once"
+ * - gateway: transports/fault_request_test.ts "a request cut after any number of bytes creates no order, and is sent once"
  * - gateway: transports/gateway_test.ts "a write on a reused connection is sent once, although fetch would send it again"
  * - direct: transports/direct_link_test.ts "a request cut after any number of bytes is never placed twice"
  *
  * F04 streams cut at every byte, single bytes, many frames at once
- * - memory: none: pushes are handed in as whole bodies
+ * - memory: none: pushes are passed as whole bodies
  * - gateway: wire/framing_test.ts "FrameDecoder finds the same frames when the stream is cut at any byte"
  * - gateway: transports/push_test.ts "events() yields the vendor's own push frames, sent byte by byte"
  * - direct: wire/sealing_test.ts "Sealing opens all frames out of one read, and out of reads of one byte"
- * - direct: transports/direct_link_test.ts "frames that are split, joined or padded by the other rule are read all the same"
+ * - direct: transports/direct_link_test.ts "frames that are split, joined or padded by the other rule are read correctly"
  * - direct: transports/direct_push_test.ts "a push stream cut at any byte of a push loses no order without a gap"
  *
  * F05 damaged headers, lengths, signatures, padding, keys
@@ -36,7 +36,7 @@
  *
  * F06 killed between intent and answer
  * - memory: none: a journal of intents is not a transport's; the day book's own is in day_book/kill_test.ts
- * - gateway: none: as above, a transport keeps nothing that a kill could tear
+ * - gateway: none: as above, a transport writes no file that a kill could damage
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  *
  * F07 a torn record, an error of fsync, a full disk
@@ -46,15 +46,15 @@
  * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, the store can be read, and no complete data is lost"
  * - direct: none: as above, the store knows no transport
  *
- * F08 to F12 are about orders whose outcome is unknown. What is shown here is that the lists which the error names tell
- * the outcome, and that nothing is sent again. Matching an intent to its orders by itself comes with the order desk.
+ * F08 to F12 are about orders with an unknown outcome. The tests show that the lists named in the error contain the
+ * outcome, and that nothing is sent again. The toolkit does not match orders to an interrupted write automatically.
  *
  * F08 an order that fills before the first look
  * - all: conformance/lost_orders_test.ts "an order that fills before the first look is in no list of open orders, and is found"
  * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
  *
- * F09 an order that the broker splits, a part of which is gone. Telling a part that was rejected from one that a person
- * cancelled is left to the order desk.
+ * F09 an order that the broker splits, and a part of which is missing. The toolkit does not distinguish a rejected
+ * part from one that a person cancelled.
  * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a part that is gone is missed"
  *
  * F10 an amendment that is lost and leaves the old and the new order
@@ -81,42 +81,42 @@
  * - all: conformance/login_test.ts "a write with a lost login fails and is not repeated"
  * - direct: transports/direct_session_test.ts "one login serves 100 calls whose token expires in the middle"
  *
- * F14 displaced login, second connection, trade login gone while the token is good
+ * F14 displaced login, second connection, trade login expired while the token is valid
  * - all: conformance/login_test.ts "a login taken over throws a DisplacedError, and the client does not log in again"
- * - direct: transports/direct_session_test.ts "a displaced login is never fought over"
+ * - direct: transports/direct_session_test.ts "after a login takeover, the client does not log in again"
  * - direct: transports/direct_session_test.ts "a trade connection that another program has taken over is not reopened"
  * - direct: transports/direct_session_test.ts "an expired trade login is renewed without a new token"
  * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
  *
- * F15 half-open: the far end stands still with its sockets open
+ * F15 half-open: the server stops but keeps its sockets open
  * - memory: none: there is no far end; an endpoint that never answers is conformance/limits_test.ts's timeout
- * - gateway: transports/fault_half_open_test.ts "a stopped gateway: a read times out, a write has an unknown outcome and exists at most once"
- * - gateway: transports/fault_half_open_test.ts "a push port that is stopped is noticed by its silence, where a limit is set"
+ * - gateway: transports/fault_half_open_test.ts "a stopped gateway: a read times out, a write has an unknown outcome and is executed at most once"
+ * - gateway: transports/fault_half_open_test.ts "a stopped push port is detected by its silence if a limit is set"
  * - gateway: client/silent_push_test.ts "connect() replaces a silent push connection, reports the gap, and receives order pushes again"
- * - direct: transports/fault_half_open_test.ts "a stopped platform: the probe rejects a write before it is sent, and the link is opened again"
- * - direct: transports/fault_half_open_test.ts "a platform that is stopped under an idle link is noticed after three silent intervals"
+ * - direct: transports/fault_half_open_test.ts "a stopped platform: the check rejects a write before it is sent, and the link is reopened"
+ * - direct: transports/fault_half_open_test.ts "a platform that stops under an idle link is detected after three silent intervals"
  *
  * F16 event loop blocked for three intervals
- * - memory: none: nothing beats there
- * - gateway: transports/fault_half_open_test.ts "an event loop that is blocked loses no push of the gateway: they wait in the socket"
- * - direct: transports/fault_half_open_test.ts "an event loop that is blocked for three intervals keeps the link when the platform does"
- * - direct: transports/fault_half_open_test.ts "an event loop that is blocked for longer than the platform waits: a clean new beginning"
+ * - memory: none: it has no heartbeat
+ * - gateway: transports/fault_half_open_test.ts "a blocked event loop loses no push of the gateway, because pushes wait in the socket"
+ * - direct: transports/fault_half_open_test.ts "an event loop blocked for three intervals keeps the link if the platform keeps it"
+ * - direct: transports/fault_half_open_test.ts "after an event loop blocked for longer than the platform waits, a new link works"
  *
- * F17 the far end restarts
+ * F17 the server restarts
  * - memory: none: an endpoint has no process; a line that ends is conformance/pushes_test.ts's cut stream
  * - gateway: transports/fault_restart_test.ts "a restarted gateway: one login, a gap, restored subscriptions, and the lists show the fill"
- * - gateway: transports/fault_restart_test.ts "a write that is the first thing after a restart is reported over the gateway, and not repeated"
+ * - gateway: transports/fault_restart_test.ts "a write that is the first call after a restart fails over the gateway, and is not repeated"
  * - direct: transports/fault_restart_test.ts "a restarted platform: a new token and session, one trade login, and the lists show the fill"
  *
- * F18 one fill withheld while everything else goes on. No transport can notice it, as pushes bear no numbers: what
- * the toolkit offers today is the lists, which whoever keeps books has to ask now and then.
+ * F18 one fill is withheld while all other pushes arrive. No transport can detect it, because pushes have no numbers.
+ * Only the lists show the fill, so a program has to query them from time to time.
  * - all: conformance/pushes_test.ts "a fill whose push was withheld is in the lists"
  *
  * F19 pushes twice, in another order, before the answer
  * - all: conformance/pushes_test.ts "repeated or reordered pushes change nothing at the broker"
  * - all: conformance/pushes_test.ts "a push may come before the answer to its order, with the number that the answer gives"
  *
- * F20 pages: rows come in, a page is missing, cut short or repeated, cursors run wrong, midnight passes
+ * F20 pages: rows are added, a page is missing, short or repeated, cursors are wrong, midnight passes
  * - all: conformance/paging_test.ts "a list is read whole from short pages, and not taken for whole with a page missing"
  * - all: conformance/paging_test.ts "a list that grows at its beginning gives each row once"
  * - all: conformance/paging_test.ts "a repeated, decreasing or missing cursor ends the reading with an error"
@@ -127,8 +127,7 @@
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if its day changed between two pages"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if it is emptied during the reading"
  *
- * F23 killed between the sells and the buys of a rebalance. Planning the legs anew that were not sent comes with the
- * order desk.
+ * F23 killed between the sells and the buys of a rebalance. The toolkit does not plan the unsent orders again.
  * - memory: none: the runner takes a run over in the same way over each transport
  * - gateway: runner/fault_store_test.ts "F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely"
  * - direct: none: as above, the store knows no transport
@@ -144,13 +143,13 @@
  * - all: conformance/load_test.ts "twenty readers of a busy broker try three times each, and an order among them is sent once"
  * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and get through afterwards"
  *
- * F29 a reader that stops while quotes and orders come
+ * F29 a reader that stops while quotes and orders arrive
  * - all: conformance/load_test.ts "a reader that stops loses no order, and finds the newest quotes behind those that waited"
- * - gateway: transports/push_test.ts "a stopped reader loses no order, and the newest quotes, in flat memory"
- * - gateway: transports/push_test.ts "a fast reader gets every quote, however fast they arrive"
+ * - gateway: transports/push_test.ts "a stopped reader keeps every order and the newest quotes, with constant memory"
+ * - gateway: transports/push_test.ts "a fast reader gets every quote, at any rate"
  *
- * F30 a notebook's kernel that is killed while it watches and trades. Which intents were under way comes with the order
- * desk; until then the lists that an error names tell.
+ * F30 a notebook's kernel that is killed while it watches and trades. Only the lists show the outcome of writes that
+ * were in progress.
  * - memory: none: the broker would end with the process
  * - gateway: client/killed_watch_test.ts "F30: after a kernel was killed during a watch, the next one watches again with one call, and sees its order"
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
@@ -162,7 +161,7 @@ import { assert, assertEquals } from "@std/assert";
 interface Row {
   fault: string;
   transport: string;
-  /** File and name of a test, or a reason in the place of one. */
+  /** File and name of the test; absent if the line gives a reason. */
   test?: { file: string; name: string };
 }
 
@@ -180,7 +179,7 @@ function rowsOf(comment: string): Row[] {
   return rows;
 }
 
-Deno.test("the table of faults names a test or a reason for each transport, and the tests are there", async () => {
+Deno.test("the table of faults names an existing test or a reason for each transport", async () => {
   const source = await Deno.readTextFile(new URL(import.meta.url));
   const rows = rowsOf(source.slice(0, source.indexOf("*/")));
   const expected = [

@@ -74,7 +74,7 @@ Deno.test("gateway() sends nothing when a parameter is wrong, and lists every is
   });
 });
 
-Deno.test("numbers beyond a double's reach arrive digit by digit", async () => {
+Deno.test("numbers that a double cannot represent keep every digit", async () => {
   const body = '{"ok":true,"err":"","data":{"basicQot":[{"security":{"dataType":10000,"code":"00700.HK"},' +
     '"lastPrice":350.2,"volume":9223372036854775807}]}}';
   await withClient(() => json(body), async (client) => {
@@ -269,7 +269,7 @@ Deno.test("a rejection keeps the broker's code and text, which decide its class"
   }
 });
 
-Deno.test("an answer above the size limit is not read, announced or not", async () => {
+Deno.test("an answer above the size limit is not read, with or without a declared length", async () => {
   const body = JSON.stringify({ ok: true, err: "", data: { note: "x".repeat(5_000) } });
   const chunked = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${
     body.length.toString(16)
@@ -290,7 +290,7 @@ Deno.test("an answer above the size limit is not read, announced or not", async 
   }
 });
 
-Deno.test("an answer that is small as gzip and huge unpacked is not unpacked beyond the size limit", async () => {
+Deno.test("a small gzip answer that is huge unpacked is not unpacked beyond the size limit", async () => {
   const answer = JSON.stringify({ ok: true, err: "", data: { assetBalance: "1" } });
   const packed = new Uint8Array(gzipSync(answer + " ".repeat(40_000_000)));
   assert(packed.length < 1_000_000, `${packed.length} bytes`);
@@ -397,7 +397,7 @@ Deno.test("a redirect is not followed", async () => {
   });
 });
 
-Deno.test("raw() sends what the catalogue does not know once, as a write", async () => {
+Deno.test("raw() sends an operation that the catalogue does not contain once, as a write", async () => {
   await withClient((_, index) => index === 0 ? ok({ anything: [1] }) : "hang-up", async (client, arrived) => {
     assertEquals(await client.raw("trade", "TradeSomethingNew", { a: "1" }), { anything: [1] });
     assertEquals(arrived[0]!.body.params, { a: "1" });
@@ -414,7 +414,7 @@ Deno.test("an operation that only the socket has is rejected with the reason", a
   });
 });
 
-Deno.test("unreadable addresses are rejected at once", () => {
+Deno.test("unreadable addresses are rejected immediately", () => {
   assertThrows(() => gateway({ url: "127.0.0.1:11111" }), TypeError, "http://127.0.0.1:11111");
   assertThrows(
     () => gateway({ url: "http://127.0.0.1:11111", push: "nowhere" }),
@@ -424,7 +424,7 @@ Deno.test("unreadable addresses are rejected at once", () => {
   assertEquals(gateway({ url: "http://127.0.0.1:9/" }).push, { hostname: "127.0.0.1", port: 11112 });
 });
 
-Deno.test("a slow answer reaches its own call when many are under way", async () => {
+Deno.test("a slow answer reaches its own call among many concurrent calls", async () => {
   const react = async ({ body }: Arrived): Promise<Reaction> => {
     const price = String(body.params.entrustPrice);
     await new Promise((resolve) => setTimeout(resolve, 40 - Number(price)));

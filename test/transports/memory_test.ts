@@ -1,4 +1,6 @@
-/** What an endpoint in memory is handed, and what becomes of what it answers; the rest is the conformance suite's. */
+/**
+ * Tests the arguments of an endpoint in memory and the handling of its answers. The conformance suite tests the rest.
+ */
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -30,7 +32,7 @@ const ok = (data: unknown) => ({ ok: true, err: "", data });
 const clientOf = (endpoint: MemoryEndpoint, options: MemoryOptions = {}) =>
   createClient(memory(endpoint, options), { retry: { attempts: 2, waitMs: 1 } });
 
-Deno.test("memory() hands the endpoint a path and parameters in the broker's spelling", async () => {
+Deno.test("memory() passes the endpoint a path and parameters in the broker's spelling", async () => {
   const calls: unknown[] = [];
   await using client = clientOf((path, params, { timeoutMs, signal }) => {
     calls.push({ path, params, timeoutMs, aborted: signal.aborted });
@@ -117,7 +119,7 @@ Deno.test("memory() handles rejections and invalid answers like the gateway tran
   }
 });
 
-Deno.test("memory() aborts the endpoint's signal when nobody waits any more", async () => {
+Deno.test("memory() aborts the endpoint's signal when the caller stops waiting", async () => {
   const aborted = Promise.withResolvers<void>();
   await using client = clientOf((_path, _params, { signal }) => {
     signal.addEventListener("abort", () => aborted.resolve());
@@ -127,7 +129,7 @@ Deno.test("memory() aborts the endpoint's signal when nobody waits any more", as
   await aborted.promise;
 });
 
-Deno.test("memory() has pushes if a source is given, and otherwise reports that there are none", async () => {
+Deno.test("memory() has pushes if a source is given, and otherwise throws an error that says so", async () => {
   await using without = clientOf(() => ok({}));
   await assertRejects(() => until(without.watch(), () => false), UnmappedError, "no pushes");
 

@@ -1,4 +1,4 @@
-/** What counts as a refusal of a write, over each transport: a known one, and nothing else. */
+/** Tests which answers count as a rejection of a write, over each transport: only known ones. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { type Client, createClient } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
@@ -234,7 +234,7 @@ Deno.test("the documented text of a closed market rejects a write, with and with
   }
 });
 
-Deno.test("every write of the catalogue names reads that prove it, and no read or login does", () => {
+Deno.test("every write of the catalogue names the reads that show its outcome; no read or login does", () => {
   const writes: string[] = [];
   for (const operation of operations.values()) {
     if (operation.effect !== "write") {
@@ -349,7 +349,7 @@ Deno.test("a batch cancel leaves unresolved what its answer does not mention", a
 /** A list or an object within another, so many times. */
 const nested = (levels: number, [open, close] = ["[", "]"]) => open.repeat(levels) + close.repeat(levels);
 
-Deno.test("an answer that cannot be read leaves a write open whatever the reading throws, and fails a read", async () => {
+Deno.test("an unreadable answer leaves a write's outcome unknown, whatever error occurs, and fails a read", async () => {
   const deep = nested(20_000);
   const objects = nested(20_000, ['{"data":', "}"]).replace("}", "1}");
   const bodies = [

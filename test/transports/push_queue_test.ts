@@ -32,14 +32,14 @@ async function rest(queue: PushQueue): Promise<TransportEvent[]> {
   return seen;
 }
 
-Deno.test("PushQueue gives every event in order while few wait", async () => {
+Deno.test("PushQueue delivers every event in order while few events wait", async () => {
   const queue = new PushQueue({ conflateAbove: 3 });
   const events = [quote("A", 1), quote("A", 2), quote("A", 3)];
   for (const event of events) queue.push(event);
   assertEquals(await rest(queue), events);
 });
 
-Deno.test("PushQueue replaces the newest older value by a newer one when many wait", async () => {
+Deno.test("PushQueue replaces an older value by a newer one while many events wait", async () => {
   const queue = new PushQueue({ conflateAbove: 3 });
   for (
     const event of [quote("A", 1), quote("A", 2), quote("B", 3), quote("A", 4), quote("B", 5), quote("C", 6)]
@@ -56,7 +56,7 @@ Deno.test("PushQueue replaces the newest older value by a newer one when many wa
   ]);
 });
 
-Deno.test("PushQueue delivers every value again once few wait, and none out of order", async () => {
+Deno.test("PushQueue delivers every value again when few events wait, and none out of order", async () => {
   const queue = new PushQueue({ conflateAbove: 3 });
   for (const event of [quote("X", 1), quote("A", 2), quote("B", 3), quote("A", 4)]) queue.push(event);
   for (let read = 0; read < 2; read++) await queue.next();
@@ -65,7 +65,7 @@ Deno.test("PushQueue delivers every value again once few wait, and none out of o
   assertEquals(await rest(queue), [quote("B", 3), { type: "conflated", count: 2 }, quote("B", 6)]);
 });
 
-Deno.test("PushQueue never lets bids replace asks, nor one session another", async () => {
+Deno.test("PushQueue never replaces asks by bids, or values of another session", async () => {
   const queue = new PushQueue({ conflateAbove: 0 });
   const events = [
     book("buy", 1),
@@ -84,7 +84,7 @@ Deno.test("PushQueue never lets bids replace asks, nor one session another", asy
   ]);
 });
 
-Deno.test("PushQueue keeps every order, however many wait", async () => {
+Deno.test("PushQueue keeps every order, even if many events wait", async () => {
   const queue = new PushQueue({ conflateAbove: 0, maxTicks: 0 });
   for (let at = 0; at < 10_000; at++) queue.push(order(at));
   assertEquals(queue.stats.queuedOrders, 10_000);

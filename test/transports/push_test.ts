@@ -252,7 +252,7 @@ Deno.test("events() reports unknown and unreadable pushes, and continues", async
   );
 });
 
-Deno.test("events() passes over frames that are no push", async () => {
+Deno.test("events() ignores frames that are not pushes", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -280,7 +280,7 @@ Deno.test("events() yields identical pushes once, and reordered ones as they arr
   assertEquals([stream.stats.frames, stream.stats.orders, stream.stats.repeated], [5, 3, 2]);
 });
 
-Deno.test("events() yields identical quotes once, and one with another time again", async () => {
+Deno.test("events() yields identical quotes once, and a quote with another time again", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -291,7 +291,7 @@ Deno.test("events() yields identical quotes once, and one with another time agai
   assertEquals(stream.stats.repeated, 1);
 });
 
-Deno.test("PushGuard recognizes an order push after 16384 later ones, and forgets the oldest after twice as many", () => {
+Deno.test("PushGuard recognizes an order push after 16384 later ones, and forgets it after twice as many", () => {
   const guard = new PushGuard(() => NOW);
   const notify = (index: number) => ({
     type: 1,
@@ -355,7 +355,7 @@ Deno.test("events() rejects pushes for another account, counts them, and says to
   assertEquals(stream.stats.ofOthers, 3);
 });
 
-Deno.test("events() believes no account that it does not know: with two, it marks each order and reports a gap", async () => {
+Deno.test("events() without configured accounts marks each order push once two accounts appear, and reports a gap", async () => {
   for (const accounts of [["99009", "88001", "88001", "99009"], ["88001", "99009", "88001", "88001"]]) {
     await using farEnd = startPushFarEnd();
     await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => 0 });
@@ -406,7 +406,7 @@ Deno.test("events() rejects order pushes without an account if accounts are conf
   assertEquals(brief(await until(events, isOrder("2"))), ["connected", "unknown", "2"]);
 });
 
-Deno.test("events() refuses order pushes without an account, also before any account is known", async () => {
+Deno.test("events() rejects order pushes without an account even if no account is known yet", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -424,7 +424,7 @@ Deno.test("events() refuses order pushes without an account, also before any acc
   assertEquals(stream.stats.ofOthers, 3);
 });
 
-Deno.test("events() takes no account from a push that cannot be read", async () => {
+Deno.test("events() does not learn an account from an unreadable push", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -478,7 +478,7 @@ Deno.test("events() yields two pushes that differ in the id, the type or the mes
   assertEquals(stream.stats.repeated, 5);
 });
 
-Deno.test("events() marks every push that is far ahead, also behind others that were as far or refused", async () => {
+Deno.test("events() marks every push with a time far in the future, also after others like it", async () => {
   const far = NOW + 365 * 86_400_000;
   for (const told of [0, undefined]) {
     await using farEnd = startPushFarEnd();
@@ -499,7 +499,7 @@ Deno.test("events() marks every push that is far ahead, also behind others that 
   }
 });
 
-Deno.test("events() marks a push that is far ahead behind others that each went a little further", async () => {
+Deno.test("events() marks a push with a time far in the future, even if the times of earlier pushes rose slowly", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => 0 });
   const events = stream.events();
@@ -553,7 +553,7 @@ Deno.test("events() marks every push with a wrong time until an answer contains 
   assertEquals(later.flatMap((event) => event.type === "order" ? [event.offMs] : []), [undefined, 3_600_000]);
 });
 
-Deno.test("events() marks a push of another time, and says that pushes may be missing", async () => {
+Deno.test("events() marks a push with a wrong time, and reports that pushes may be missing", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -659,7 +659,7 @@ Deno.test("events() reports one gap for two breaks if the subscriptions were not
   assertEquals([gap.from, gap.to], [1_000, 3_000]);
 });
 
-Deno.test("events() keeps the connection while subscribing again fails", async () => {
+Deno.test("events() keeps the connection while restoring the subscriptions fails", async () => {
   await using farEnd = startPushFarEnd();
   let calls = 0;
   await using stream = open(farEnd.port, {
@@ -774,7 +774,7 @@ Deno.test("pushIdleMs breaks a silent connection, and any frame keeps it", async
   assertEquals(lost.error?.message, "Cannot read pushes: nothing came for 80 ms");
 });
 
-Deno.test("bytes that never make a whole frame do not keep a connection; a frame in two parts does", async () => {
+Deno.test("bytes that never complete a frame do not keep a connection open; a frame in two parts does", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { pushIdleMs: 200 });
   const events = stream.events();
@@ -832,7 +832,7 @@ Deno.test("signal closes the stream, also during a pause and before the start", 
   assertEquals(brief(await until(never.events(), isState("closed"))), ["closed"]);
 });
 
-Deno.test("close() does not wait for a hook that hangs, and aborts it", async () => {
+Deno.test("close() aborts a callback that hangs, and does not wait for it", async () => {
   await using farEnd = startPushFarEnd();
   const called = Promise.withResolvers<AbortSignal>();
   const stream = open(farEnd.port, {
@@ -848,7 +848,7 @@ Deno.test("close() does not wait for a hook that hangs, and aborts it", async ()
   assertEquals(signal.aborted, true);
 });
 
-Deno.test("onGap that throws ends the stream with its error", async () => {
+Deno.test("an error that onGap throws ends the stream with that error", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, {
     onGap: () => {
@@ -860,7 +860,7 @@ Deno.test("onGap that throws ends the stream with its error", async () => {
   await assertRejects(() => until(events, () => false), TypeError, "oops");
 });
 
-Deno.test("reconnect.perHour bounds the attempts of a stream that breaks again and again", async () => {
+Deno.test("reconnect.perHour limits the attempts of a stream that keeps breaking", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { now: () => NOW, reconnect: { minMs: 1, maxMs: 1, perHour: 2 } });
   const events = stream.events();
@@ -873,7 +873,7 @@ Deno.test("reconnect.perHour bounds the attempts of a stream that breaks again a
   assertEquals(waits, [1, 1, 3_600_001]);
 });
 
-Deno.test("a connection that keeps breaking is tried less and less often", async () => {
+Deno.test("the waits between attempts grow while a connection keeps breaking", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { reconnect: { minMs: 2, maxMs: 20 }, random: () => 1 });
   const events = stream.events();
@@ -896,7 +896,7 @@ async function sendRounds(far: FarConnection, rounds: number): Promise<void> {
   }
 }
 
-Deno.test("a stopped reader loses no order, and the newest quotes, in flat memory", async () => {
+Deno.test("a stopped reader keeps every order and the newest quotes, with constant memory", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { conflateAbove: 500 });
   const events = stream.events();
@@ -937,7 +937,7 @@ Deno.test("a stopped reader loses no order, and the newest quotes, in flat memor
   assertEquals(marks.reduce((sum, { count }) => sum + count, 0), conflated);
 });
 
-Deno.test("a fast reader gets every quote, however fast they arrive", async () => {
+Deno.test("a fast reader gets every quote, at any rate", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { conflateAbove: 2_000 });
   const events = stream.events();
@@ -954,7 +954,7 @@ Deno.test("a fast reader gets every quote, however fast they arrive", async () =
   assertEquals(stream.stats.readers, []);
 });
 
-Deno.test("a flood of quotes leaves everything else its turn", async () => {
+Deno.test("timers and other work run during a flood of quotes", async () => {
   const sender = await startSender(await quoteFrames(60_000));
   await using stream = open(sender.port);
   let turns = 0;
@@ -976,7 +976,7 @@ Deno.test("a flood of quotes leaves everything else its turn", async () => {
   assert(turns >= 10, `${turns} turns`);
 });
 
-Deno.test("ticks beyond the bound are counted, never silently gone", async () => {
+Deno.test("ticks beyond the limit are dropped and counted", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { maxTicks: 3 });
   const events = stream.events();

@@ -31,7 +31,7 @@ function answering(answer: string, { hangsUp = true, onRequest = () => {} } = {}
 
 const headers = { "content-type": "application/json" };
 
-Deno.test("postQuietly() takes the status of an answer whose body is cut off, over a connection of its own", async () => {
+Deno.test("postQuietly() over its own connection returns the status even if the body is cut off", async () => {
   using _ = tracing();
   using end = answering("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 Fine\r\ncontent-length: 99\r\n\r\nhalf");
   const { signal } = new AbortController();
@@ -66,7 +66,7 @@ Deno.test("postQuietly() rejects with the signal's reason during a TLS handshake
   (await accepted).close();
 });
 
-Deno.test("postQuietly() refuses an answer that is not HTTP", async () => {
+Deno.test("postQuietly() rejects an answer that is not HTTP", async () => {
   using _ = tracing();
   using end = answering("220 mail.example ESMTP\r\n\r\n");
   const { signal } = new AbortController();
@@ -74,7 +74,7 @@ Deno.test("postQuietly() refuses an answer that is not HTTP", async () => {
   await end.sent;
 });
 
-Deno.test("postQuietly() posts to this machine past the proxy of the environment, which would see the address", async () => {
+Deno.test("postQuietly() does not use the proxy of the environment for this machine", async () => {
   const asked: string[] = [];
   await using proxy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
     asked.push(request.url);

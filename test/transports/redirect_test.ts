@@ -35,7 +35,7 @@ function redirecting(status: number) {
   };
 }
 
-Deno.test("no client follows a redirection, whatever its status", async () => {
+Deno.test("no client follows a redirect of any status", async () => {
   for (const status of STATUSES) {
     await using server = redirecting(status);
     const { url, asked, arrived } = server;
@@ -78,7 +78,7 @@ Deno.test("no client follows a redirection, whatever its status", async () => {
   }
 });
 
-Deno.test("every fetch of the program says that redirections are not followed", async () => {
+Deno.test("every fetch in the code forbids redirects", async () => {
   const root = new URL("../../", import.meta.url);
   const open: string[] = [];
   let calls = 0;

@@ -46,7 +46,7 @@ const pkcs1Public = forge.util.encode64(
 const armour = (label: string, base64: string): string =>
   `-----BEGIN ${label}-----\n${base64.replace(/.{64}/g, "$&\n")}\n-----END ${label}-----\n`;
 
-Deno.test("readPrivateKey() reads PKCS#8 and PKCS#1, in PEM or bare Base64, whatever the armour says", () => {
+Deno.test("readPrivateKey() reads PKCS#8 and PKCS#1, in PEM with any label or in bare Base64", () => {
   const pkcs8 = wireKeys.developerKeyPkcs8Base64;
   const expected = exportPublicKey(developerPublic);
   for (
@@ -116,7 +116,7 @@ Deno.test("readPrivateKey() and readPublicKey() describe a wrong text without sh
   }
 });
 
-Deno.test("a key reveals nothing when it is printed or written as JSON", () => {
+Deno.test("a key shows no part of itself when printed or written as JSON", () => {
   const shown = Deno.inspect(developer, { depth: 9, showHidden: true }) + JSON.stringify(developer);
   const secret = exportPrivateKey(developer).split("\n").slice(1, -2);
   assertEquals(secret.length, 14);
@@ -124,7 +124,7 @@ Deno.test("a key reveals nothing when it is printed or written as JSON", () => {
   assert(shown.length < 500, shown);
 });
 
-Deno.test("generateKeyPair() makes 1024 bits by default; both halves survive their text", () => {
+Deno.test("generateKeyPair() creates 1024 bits by default; both keys can be exported and read again", () => {
   const pair = generateKeyPair();
   assertEquals([pair.privateKey.length, pair.publicKey.length], [128, 128]);
   const privateKey = readPrivateKey(exportPrivateKey(pair.privateKey));
@@ -134,7 +134,7 @@ Deno.test("generateKeyPair() makes 1024 bits by default; both halves survive the
   assert(exportPublicKey(generateKeyPair().publicKey) !== exportPublicKey(publicKey));
 });
 
-Deno.test("signBody() makes the vendor's signatures, byte for byte, and node-forge's", () => {
+Deno.test("signBody() creates the same signatures as the vendor and node-forge, byte for byte", () => {
   for (const { plain, signature } of rsaTriples) {
     assertEquals(new Uint8Array(signBody(plain, developer)), signature);
     const digest = forge.md.sha1.create().update(binary(plain));
@@ -160,7 +160,7 @@ Deno.test("verifyBody() agrees with node-forge about every signed frame of the v
   assertEquals(count, 82);
 });
 
-Deno.test("verifyBody() is false for damaged and for senseless signatures, and never throws", () => {
+Deno.test("verifyBody() returns false for damaged and for random signatures, and never throws", () => {
   const body = new Uint8Array([7]);
   const signature = signBody(body, developer);
   for (let at = 0; at < 128; at++) {
@@ -258,7 +258,7 @@ Deno.test("decryptSegments() throws the same typed error for a truncated, damage
   assertEquals(messages[0], messages[1]);
 });
 
-Deno.test("decryptSegments() decrypts every segment whichever is damaged, and none of a truncated body", () => {
+Deno.test("decryptSegments() decrypts every segment even if one is damaged, but none of a truncated body", () => {
   let used = 0;
   const counted = {
     ...developer,
@@ -284,7 +284,7 @@ Deno.test("decryptSegments() decrypts every segment whichever is damaged, and no
   assertEquals(used, 0);
 });
 
-Deno.test("SessionCipher makes and reads the vendor's AES bodies, and node-forge agrees", () => {
+Deno.test("SessionCipher creates and reads the same AES bodies as the vendor and node-forge", () => {
   using cipher = new SessionCipher(sessionKey);
   for (const { plain, encrypted } of aesPairs) {
     assertEquals(new Uint8Array(cipher.encrypt(pad(plain))), encrypted);
@@ -299,7 +299,7 @@ Deno.test("SessionCipher makes and reads the vendor's AES bodies, and node-forge
   }
 });
 
-Deno.test("SessionCipher keeps nothing from one body to the next", () => {
+Deno.test("SessionCipher encrypts each body independently of the bodies before it", () => {
   const seed = anySeed();
   const random = randomFrom(seed);
   using cipher = new SessionCipher(sessionKey);
@@ -323,7 +323,7 @@ Deno.test("SessionCipher rejects keys and bodies of wrong lengths", () => {
   }
 });
 
-Deno.test("readSessionKey() accepts only Base64 of 16 bytes and shows none of it in its error", () => {
+Deno.test("readSessionKey() accepts only Base64 of 16 bytes, and its error contains no part of the key", () => {
   assertEquals(readSessionKey(wireKeys.aesKeyBase64), sessionKey);
   for (
     const text of [
@@ -362,7 +362,7 @@ Deno.test("pad() pads as in the table for m 0, 1, 8 and 15", () => {
   }
 });
 
-Deno.test("readings() has the right length among at most two for every padding and every length to 1023", () => {
+Deno.test("readings() returns at most two lengths, including the right one, for every padding and length up to 1023", () => {
   const seed = anySeed();
   const random = randomFrom(seed);
   for (const padding of PADDINGS) {
@@ -374,7 +374,7 @@ Deno.test("readings() has the right length among at most two for every padding a
   }
 });
 
-Deno.test("readings() gives both where the last byte means two things", () => {
+Deno.test("readings() returns both lengths if the last byte is ambiguous", () => {
   // One byte of PKCS#7 after fifteen, or mod_len 1 after a whole block less fifteen.
   const last1 = new Uint8Array(32).fill(0x77);
   last1[31] = 1;
@@ -384,7 +384,7 @@ Deno.test("readings() gives both where the last byte means two things", () => {
   assertEquals(readings(pad(new Uint8Array(16).fill(7), "mod_len")), [16]);
 });
 
-Deno.test("readings() rejects endings that follow no rule", () => {
+Deno.test("readings() rejects endings that follow neither rule", () => {
   const ending = (last: number, before: number) => {
     const bytes = new Uint8Array(16).fill(before);
     bytes[15] = last;
@@ -398,7 +398,7 @@ Deno.test("readings() rejects endings that follow no rule", () => {
   }
 });
 
-Deno.test("likelyReading() is right by the form alone for every length to 1023 over random bodies", () => {
+Deno.test("likelyReading() returns the right length of random bodies for every length up to 1023", () => {
   const seed = anySeed();
   const random = randomFrom(seed);
   for (const padding of PADDINGS) {

@@ -81,7 +81,7 @@ Deno.test("FrameDecoder finds the same frames however the stream is split at ran
   }
 });
 
-Deno.test("FrameDecoder reads into its own room without copying the frames", () => {
+Deno.test("FrameDecoder reads into its own buffer without copying the frames", () => {
   const decoder = new FrameDecoder();
   const room = decoder.room();
   assertEquals(room.length, 262_144);
@@ -95,7 +95,7 @@ Deno.test("FrameDecoder reads into its own room without copying the frames", () 
   assertThrows(() => decoder.filled(300_000), RangeError);
 });
 
-Deno.test("FrameDecoder reads a stream through its room when frames straddle the buffer's end", () => {
+Deno.test("FrameDecoder reads frames that cross the end of its buffer", () => {
   const decoder = new FrameDecoder({ bufferLength: 20_000 });
   const frames = [];
   for (let at = 0; at < joined.length;) {
@@ -124,7 +124,7 @@ Deno.test("FrameDecoder grows with the bytes received, not with the length in th
   assertEquals(decoder.capacity, 1024);
 });
 
-Deno.test("FrameDecoder refuses more bytes while whole frames are not read", () => {
+Deno.test("FrameDecoder rejects more bytes while whole frames are not read", () => {
   const decoder = new FrameDecoder({ maxBodyLength: 1000, bufferLength: 1024 });
   const frame = encodeFrame({ type: "push" }, new Uint8Array(1000));
   assertThrows(
@@ -137,7 +137,7 @@ Deno.test("FrameDecoder refuses more bytes while whole frames are not read", () 
   assert(decoder.capacity < 20_000);
 });
 
-Deno.test("FrameDecoder accepts no more bytes while a frame of the greatest length waits", () => {
+Deno.test("FrameDecoder rejects more bytes while a frame of the maximum length waits", () => {
   const frame = encodeFrame({ type: "push" }, new Uint8Array(1000));
   const decoder = new FrameDecoder({ maxBodyLength: 1000, bufferLength: frame.length });
   decoder.write(frame);
@@ -147,7 +147,7 @@ Deno.test("FrameDecoder accepts no more bytes while a frame of the greatest leng
   decoder.write(new Uint8Array([0x48]));
 });
 
-Deno.test("FrameDecoder keeps one buffer for what fits, doubles it for more, and never far beyond a frame", () => {
+Deno.test("FrameDecoder keeps one buffer, and doubles it only as far as a frame needs", () => {
   const beat = encodeFrame({ type: "heartbeat" });
   const decoder = new FrameDecoder({ bufferLength: 300 });
   const buffers = new Set<ArrayBufferLike>();
@@ -169,7 +169,7 @@ Deno.test("FrameDecoder keeps one buffer for what fits, doubles it for more, and
   assert(most.capacity < 50_000, `capacity ${most.capacity}`);
 });
 
-Deno.test("FrameDecoder gives the frames before a wrong header, then the same typed error each time", () => {
+Deno.test("FrameDecoder returns the frames before a wrong header, and then throws the same typed error each time", () => {
   const decoder = new FrameDecoder();
   decoder.write(vectors[0]!.frame);
   decoder.write(new TextEncoder().encode("HTTP/1.1 400 Bad Request\r\n\r\n"));
@@ -214,7 +214,7 @@ Deno.test("FrameDecoder skips garbage if configured, and reports how much", () =
   assertEquals(decoder.passedOver, 20);
 });
 
-Deno.test("FrameDecoder keeps its memory flat over endless garbage", () => {
+Deno.test("FrameDecoder uses constant memory for endless garbage", () => {
   const decoder = new FrameDecoder({ resynchronise: true, bufferLength: 4096 });
   const garbage = new Uint8Array(4096).fill(0x48);
   for (let round = 0; round < 200; round++) assertEquals([...decoder.frames(garbage)].length, 0);

@@ -1,6 +1,6 @@
 /**
- * Damaged frames through decoder, decryption and protobuf: nothing may come of them but typed errors, and
- * nothing unverified may come through.
+ * Runs damaged frames through decoder, decryption and protobuf. They may cause only typed errors, and no unverified
+ * body may be returned.
  *
  * @module
  */

@@ -10,7 +10,7 @@ import {
 } from "../../lib/wire/header.ts";
 import { vectors } from "./vectors.ts";
 
-Deno.test("readHeader() reads every field where the document puts it", () => {
+Deno.test("readHeader() reads every field at its documented offset", () => {
   const bytes = new Uint8Array(HEADER_LENGTH);
   bytes.set([0x48, 0x53, 3, 0, 0, 0, 0x04, 0x03, 0x02, 0x81, 0x10, 0x27, 0, 0]);
   for (let index = 0; index < 128; index++) bytes[14 + index] = index + 1;
@@ -27,7 +27,7 @@ Deno.test("readHeader() reads every field where the document puts it", () => {
   });
 });
 
-Deno.test("readHeader() and encodeHeader() give back the header of every vendor frame, byte for byte", () => {
+Deno.test("encodeHeader() restores the decoded header of every vendor frame, byte for byte", () => {
   assertEquals(vectors.length, 83);
   const kinds: Record<string, string> = {
     notify: "push",

@@ -66,7 +66,7 @@ Deno.test("inspectFrames() names the message numbers", () => {
   ) assert(names.includes(name), name);
 });
 
-Deno.test("inspectFrames() shows no token, and no key that it was given", () => {
+Deno.test("inspectFrames() shows no token and no given key", () => {
   const text = JSON.stringify(inspect(joined));
   const tokens = vectors.flatMap(({ outer }) => typeof outer?.token === "string" ? [outer.token] : []);
   assert(tokens.length > 0);
@@ -76,7 +76,7 @@ Deno.test("inspectFrames() shows no token, and no key that it was given", () => 
   }
 });
 
-Deno.test("inspectFrames() leaves unread and unchecked what it has no key for", () => {
+Deno.test("inspectFrames() does not decrypt or check parts for which it has no key", () => {
   const bare = inspect(joined, { messages });
   assertEquals(bare.length, 83);
   bare.forEach((line, index) => {
@@ -91,7 +91,7 @@ Deno.test("inspectFrames() leaves unread and unchecked what it has no key for", 
   assertEquals(states.filter((state) => state === "ok").length, 30);
 });
 
-Deno.test("inspectFrames() reads the first request with the platform's key, and calls no request bad for it", () => {
+Deno.test("inspectFrames() reads the first request with the platform's private key, and reports no wrong signature", () => {
   for (const keys of [{ privateKey: platform }, { privateKey: platform, platformKey }]) {
     const first = vectors.find(({ encryption }) => encryption === "rsa")!;
     const [line] = inspect(first.frame, { messages, ...keys });
@@ -104,13 +104,13 @@ Deno.test("inspectFrames() reads the first request with the platform's key, and 
   }
 });
 
-Deno.test("inspectFrames() calls no request bad when both keys are the platform's", () => {
+Deno.test("inspectFrames() reports no wrong signature of a request if both keys are the platform's", () => {
   const request = vectors.find(({ kind, encryption }) => kind === "request" && encryption === "aes")!;
   const [line] = inspect(request.frame, { messages, aesKey, privateKey: platform, platformKey });
   assertEquals([line?.signature, line?.payload], ["unchecked", request.payload]);
 });
 
-Deno.test("inspectFrames() takes the session key from the first answer", async () => {
+Deno.test("inspectFrames() uses the session key in the first answer", async () => {
   const { encodeResponse, encodeNotify } = await loadEnvelopes();
   using server = new Sealing({ privateKey: platform, publicKey: developerKey });
   const answer = {
@@ -144,7 +144,7 @@ Deno.test("inspectFrames() takes the session key from the first answer", async (
   ]);
 });
 
-Deno.test("inspectFrames() tells a wrong signature from none, and shows what it covers", () => {
+Deno.test("inspectFrames() distinguishes a wrong signature from a missing one, and shows the content", () => {
   const pushed = vectors.find(({ kind, encryption }) => kind === "notify" && encryption === "none")!;
   const unsigned = pushed.frame.slice();
   unsigned.fill(0, 14, 142);
@@ -155,7 +155,7 @@ Deno.test("inspectFrames() tells a wrong signature from none, and shows what it 
   for (const line of lines) assertEquals([line.payload, line.error], [pushed.payload, undefined]);
 });
 
-Deno.test("inspectFrames() reads the gateway's pushes, which are plain whatever their serial", () => {
+Deno.test("inspectFrames() reads the gateway's unencrypted pushes with any serial number", () => {
   for (const { plainBody, payload } of vectors.filter(({ kind }) => kind === "notify")) {
     const frame = encodeFrame({ type: "push", serial: 12 }, plainBody);
     for (const options of [allKeys, { messages }]) {
@@ -165,7 +165,7 @@ Deno.test("inspectFrames() reads the gateway's pushes, which are plain whatever 
   }
 });
 
-Deno.test("inspectFrames() goes on after every kind of damage, one line for each stretch, without gaps", () => {
+Deno.test("inspectFrames() continues after every kind of damage, with one line for each range and no gaps", () => {
   const [a, b, c] = [vectors[0]!.frame, vectors[1]!.frame, vectors[2]!.frame];
   const damaged = (at: number, ...values: number[]) => {
     const bytes = b.slice();
@@ -201,7 +201,7 @@ Deno.test("inspectFrames() goes on after every kind of damage, one line for each
   }
 });
 
-Deno.test("inspectFrames() reads a frame whose signature fits though nothing good follows it", () => {
+Deno.test("inspectFrames() reads a frame with a valid signature even if no valid frame follows", () => {
   const a = vectors[0]!.frame;
   const lines = inspect(join(a, new Uint8Array([1, 2, 3]), a.subarray(0, 60)));
   assertEquals(lines.map(({ offset, length, error }) => [offset, length, error]), [
@@ -211,7 +211,7 @@ Deno.test("inspectFrames() reads a frame whose signature fits though nothing goo
   ]);
 });
 
-Deno.test("inspectFrames() keeps a frame whole that holds the bytes of another, and noise whole that ends like one", () => {
+Deno.test("inspectFrames() does not split a frame that contains the bytes of another, or noise that ends like one", () => {
   const [a, b] = [vectors[0]!.frame, vectors[1]!.frame];
   const outer = encodeFrame({ type: "push" }, a);
   assertEquals(inspect(join(outer, b)).map(({ length }) => length), [outer.length, b.length]);
@@ -219,7 +219,7 @@ Deno.test("inspectFrames() keeps a frame whole that holds the bytes of another, 
   assertEquals(inspect(join(a, noise)).map(({ length }) => length), [a.length, 5]);
 });
 
-Deno.test("inspectFrames() says what is wrong behind a good header", () => {
+Deno.test("inspectFrames() describes faults after a valid header", () => {
   const reasons = (line: InspectedFrame | undefined) => [line?.error, line?.signature, line?.kind];
   const odd = encodeFrame({ type: "response", serial: 3 }, new Uint8Array(17));
   assertEquals(reasons(inspect(odd)[0]), ["cipher-block", "none", "response"]);
@@ -242,7 +242,7 @@ Deno.test("inspectFrames() says what is wrong behind a good header", () => {
   assertEquals(reasons(inspect(damaged)[0]), ["message-damaged", "none", "push"]);
 });
 
-Deno.test("inspectFrames() reads nothing from nothing and one line from noise", () => {
+Deno.test("inspectFrames() yields nothing for no bytes, and one line for noise", () => {
   assertEquals(inspect(new Uint8Array(0)), []);
   assertEquals(inspect(new TextEncoder().encode("HTTP/1.1 400 Bad Request")).map(({ error }) => error), [
     "frame-flag",
@@ -253,7 +253,7 @@ Deno.test("inspectFrames() reads nothing from nothing and one line from noise", 
   ]]);
 });
 
-Deno.test("readCaptured() takes bytes as they are, in hex and in Base64, however they are laid out", () => {
+Deno.test("readCaptured() reads raw bytes, hex and Base64, with any spaces and line breaks", () => {
   const bytes = join(vectors[0]!.frame, vectors[1]!.frame);
   const hex = Buffer.from(bytes).toString("hex");
   const base64 = (each: Uint8Array) => Buffer.from(each).toString("base64");

@@ -63,7 +63,7 @@ Deno.test("encode() and encodeNotify() write every push as the vendor does, byte
   }
 });
 
-Deno.test("decodeNotify() matches the payload by what follows the last slash", async () => {
+Deno.test("decodeNotify() names the payload by the part of the URL after the last slash", async () => {
   const { messages, decodeNotify } = await loadEnvelopes();
   for (const url of ["example.com/deep/TickerNotify", "TickerNotify", "/TickerNotify"]) {
     const body = messages.encode("PBNotify", { payload: { type_url: url, value: new Uint8Array([1, 2]) } });
@@ -81,7 +81,7 @@ Deno.test("decodeNotify() reads an empty body as a push of type 0 without payloa
   assertEquals(decodeNotify(new Uint8Array(0)), { type: 0, id: "", time: 0, payload: undefined });
 });
 
-Deno.test("decode() keeps 64-bit numbers exact and leaves defaults out", async () => {
+Deno.test("decode() keeps 64-bit numbers exact, and leaves out default values", async () => {
   const messages = await loadMessages();
   const plain = {
     basicQot: { security: {}, volume: "9223372036854775807", lastPrice: -0, volumeStr: "0" },
@@ -92,7 +92,7 @@ Deno.test("decode() keeps 64-bit numbers exact and leaves defaults out", async (
   assertEquals(messages.decode("BasicQotNotify", zeros), { basicQot: {} });
 });
 
-Deno.test("encode() takes 64-bit numbers as bigint, text or number", async () => {
+Deno.test("encode() accepts 64-bit numbers as bigint, text or number", async () => {
   const messages = await loadMessages();
   // Field 7 of Ticker is `timestamp`: tag 0x38, then 300 as varint.
   for (const timestamp of [300n, "300", 300]) {
@@ -100,7 +100,7 @@ Deno.test("encode() takes 64-bit numbers as bigint, text or number", async () =>
   }
 });
 
-Deno.test("encode() takes a bare number and text for members of 32 bits, as protobuf JSON does", async () => {
+Deno.test("encode() accepts numbers and text for members of 32 bits, as protobuf JSON does", async () => {
   const messages = await loadMessages();
   for (const limit of [100, "100"]) {
     assertEquals(messages.encode("TickerRequest", { limit }), new Uint8Array([0x10, 100]));
@@ -124,14 +124,14 @@ const refused: [message: string, plain: Record<string, unknown>, text: string][]
 ];
 
 for (const [message, plain, text] of refused) {
-  Deno.test(`encode() refuses ${message} with ${Deno.inspect(plain, { compact: true })}`, async () => {
+  Deno.test(`encode() rejects ${message} with ${Deno.inspect(plain, { compact: true })}`, async () => {
     const messages = await loadMessages();
     const error = assertThrows(() => messages.encode(message, plain), ProtocolError, text);
     assertEquals(error.code, "message-field");
   });
 }
 
-Deno.test("encode() does not repeat text in its errors, as it may be a password", async () => {
+Deno.test("encode() does not repeat text in its errors, because it may be a password", async () => {
   const messages = await loadMessages();
   const error = assertThrows(
     () => messages.encode("TradeLoginRequest", { password: 5, authType: "0", pasword: "hunter2" }),
@@ -140,7 +140,7 @@ Deno.test("encode() does not repeat text in its errors, as it may be a password"
   assertEquals(error.message.includes("hunter2"), false);
 });
 
-Deno.test("decode() makes a ProtocolError of every kind of damage", async () => {
+Deno.test("decode() throws a ProtocolError for every kind of damage", async () => {
   const messages = await loadMessages();
   const damaged: Record<string, number[]> = {
     "bad UTF-8": [0x0a, 2, 0xff, 0xfe],
@@ -160,7 +160,7 @@ Deno.test("decode() makes a ProtocolError of every kind of damage", async () => 
   }
 });
 
-Deno.test("decode() never throws anything but a ProtocolError on random damage", async () => {
+Deno.test("decode() throws only a ProtocolError for random damage", async () => {
   const { messages, decodeNotify } = await loadEnvelopes();
   const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
   const random = randomFrom(seed);
@@ -181,7 +181,7 @@ Deno.test("decode() never throws anything but a ProtocolError on random damage",
   assert(failures > 100, `only ${failures} rounds did damage`);
 });
 
-Deno.test("encode() and decode() refuse a message that no file defines", async () => {
+Deno.test("encode() and decode() reject a message that no file defines", async () => {
   const messages = await loadMessages();
   assertThrows(() => messages.decode("NoSuchNotify", new Uint8Array(0)), ProtocolError, "no definition");
   assertEquals(messages.has("NoSuchNotify"), false);
@@ -197,7 +197,7 @@ Deno.test("loadMessages() reads every message of every file", async () => {
   for (const name of names) assertEquals(messages.decode(name, messages.encode(name, {})), {});
 });
 
-Deno.test("definitionFiles holds every file of proto/", () => {
+Deno.test("definitionFiles contains every file of proto/", () => {
   const files = [...Deno.readDirSync(new URL("../../proto", import.meta.url))].map(({ name }) => name);
   assertEquals(Object.keys(definitionFiles).sort(), files.sort());
 });

@@ -4,7 +4,7 @@ import { doubleText } from "../../lib/wire/numbers.ts";
 const pure = { permissions: "none" } as const;
 
 Deno.test(
-  "doubleText() writes plain digits that give back the same double, whatever was written before",
+  "doubleText() writes plain digits that convert back to the same double, after any other number",
   pure,
   () => {
     const bits = new DataView(new ArrayBuffer(8));
@@ -38,7 +38,7 @@ Deno.test(
 );
 
 Deno.test(
-  "doubleText() writes the shortest digits, zero without a sign, and nothing that is no number",
+  "doubleText() writes the shortest digits and zero without a sign, and returns nothing for NaN and infinity",
   pure,
   () => {
     const cases: [number, string | undefined][] = [

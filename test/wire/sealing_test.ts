@@ -66,7 +66,7 @@ Deno.test("Sealing opens all frames out of one read, and out of reads of one byt
   assertEquals(found, expected);
 });
 
-Deno.test("Sealing makes every frame of the vendor again, byte for byte where the cipher is deterministic", () => {
+Deno.test("Sealing creates every frame of the vendor again, byte for byte if the cipher is deterministic", () => {
   using client = sealing("client");
   using server = sealing("server");
   let same = 0;
@@ -86,7 +86,7 @@ Deno.test("Sealing makes every frame of the vendor again, byte for byte where th
   assertEquals(same, 82);
 });
 
-Deno.test("encodeRequest() writes every request of the vendor as it did, byte for byte, from its members", async () => {
+Deno.test("encodeRequest() creates every request of the vendor from its members, byte for byte", async () => {
   const { messages, encodeRequest } = await loadEnvelopes();
   let count = 0;
   for (const { kind, message, payload, outer, plainBody } of vectors) {
@@ -106,7 +106,7 @@ Deno.test("encodeRequest() writes every request of the vendor as it did, byte fo
   assertEquals(count, 52);
 });
 
-Deno.test("Sealing cuts RSA segments at 117 bytes by default, and at 100 as the vendor does when told to", () => {
+Deno.test("Sealing splits RSA segments at 117 bytes by default, and at 100 as the vendor does if configured", () => {
   const vector = vectors.find(({ encryption }) => encryption === "rsa")!;
   assertEquals([vector.plainBody.length, vector.frame.length], [120, 151 + 256]);
   const body = new Uint8Array(117).fill(1);
@@ -119,7 +119,7 @@ Deno.test("Sealing cuts RSA segments at 117 bytes by default, and at 100 as the 
   assertEquals(new Uint8Array(server.open(frameOf(frame)).body), body);
 });
 
-Deno.test("Sealing reads every padding at every length to 1023, told apart by the signature", () => {
+Deno.test("Sealing reads every padding at every length up to 1023, because the signature shows which one is right", () => {
   const seed = anySeed();
   const random = randomFrom(seed);
   using client = sealing("client");
@@ -157,7 +157,7 @@ Deno.test("Sealing reads bodies whose end looks like the other padding", () => {
   }
 });
 
-Deno.test("Sealing gives back what it was given, whatever the frame, over random bodies", () => {
+Deno.test("Sealing opens its own frames of every type, with random bodies", () => {
   const seed = anySeed();
   const random = randomFrom(seed);
   using client = sealing("client");
@@ -175,7 +175,7 @@ Deno.test("Sealing gives back what it was given, whatever the frame, over random
   }
 });
 
-Deno.test("Sealing leaves heartbeats bare and drops what comes in one, as nobody signs it", () => {
+Deno.test("Sealing does not sign heartbeats, and drops the body of a received heartbeat", () => {
   using client = sealing("client");
   const frame = client.seal({ type: "heartbeat", serial: 5, body: new Uint8Array([1]) });
   assertEquals(frame.length, 151);
@@ -184,7 +184,7 @@ Deno.test("Sealing leaves heartbeats bare and drops what comes in one, as nobody
   assertEquals(client.open(frameOf(loaded)), { body: new Uint8Array(0), signature: "none" });
 });
 
-Deno.test("Sealing refuses what is not signed unless that is allowed, and a wrong signature always", () => {
+Deno.test("Sealing rejects unsigned frames unless allowed, and always rejects a wrong signature", () => {
   using strict = sealing("client");
   using lax = sealing("client", { allowUnsigned: true });
   using cipher = new SessionCipher(sessionKey);
@@ -220,7 +220,7 @@ Deno.test("Sealing refuses what is not signed unless that is allowed, and a wron
   }
 });
 
-Deno.test("Sealing reads unsigned bodies under mod_len by their form", () => {
+Deno.test("Sealing reads unsigned bodies with mod_len padding by the form of the padding", () => {
   using lax = sealing("client", { allowUnsigned: true });
   using cipher = new SessionCipher(sessionKey);
   for (const length of [1, 15, 16, 17, 100]) {
@@ -274,7 +274,7 @@ const faulty: [WireFault, () => unknown][] = (() => {
   ] as [WireFault, () => unknown][]; // literals: every code is one of the union, as `wireFaults` is asked below
 })();
 
-Deno.test("every fault on the wire is a ProtocolError with a code of its own", async () => {
+Deno.test("every fault on the wire is a ProtocolError with its own code", async () => {
   for (const [code, work] of faulty) assertEquals(codeOf(work), code);
   const { messages, decodeResponse } = await loadEnvelopes();
   const damaged = () => decodeResponse(new Uint8Array([0x0a, 0xff]));
@@ -291,7 +291,7 @@ Deno.test("every fault on the wire is a ProtocolError with a code of its own", a
   assertEquals(Object.keys(wireFaults).filter((code) => !shown.has(code)), ["frame-short"]);
 });
 
-Deno.test("no message of a fault shows a key, and each says what could not be done", () => {
+Deno.test("no message of a fault contains a key, and each names the failed action", () => {
   for (const [, work] of faulty) {
     const { message } = assertThrows(work, ProtocolError);
     assert(/^Cannot [^:]+: .*[^.]$/.test(message), message);
@@ -299,13 +299,13 @@ Deno.test("no message of a fault shows a key, and each says what could not be do
   }
 });
 
-Deno.test("Sealing refuses keys that do not fit the header, before anything is sent", () => {
+Deno.test("Sealing rejects keys whose signatures do not fit the header, before anything is sent", () => {
   const { privateKey, publicKey } = generateKeyPair(2048);
   assertThrows(() => new Sealing({ privateKey, publicKey: platformPublic }), TypeError, "it has 2048 bits");
   assertThrows(() => new Sealing({ privateKey: developer, publicKey }), TypeError, "it has 2048 bits");
 });
 
-Deno.test("Sealing changes to a new session key and forgets the earlier one", () => {
+Deno.test("Sealing replaces the session key by a new one", () => {
   using client = sealing("client");
   using server = sealing("server");
   const before = server.seal({ type: "push", serial: 1, body: new Uint8Array([8, 1]) });
@@ -317,7 +317,7 @@ Deno.test("Sealing changes to a new session key and forgets the earlier one", ()
   assertEquals([...client.open(frameOf(after)).body], [8, 1]);
 });
 
-Deno.test("Outstanding gives each answer to the request that made it, once", () => {
+Deno.test("Outstanding returns the call of each answer, only once", () => {
   const calls = new Outstanding<string>();
   calls.add("a", "first");
   assertEquals(calls.only, "first");
