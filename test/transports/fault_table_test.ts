@@ -47,13 +47,14 @@
  * - direct: none: as above, the store knows no transport
  *
  * F08 to F12 are about orders with an unknown outcome. The tests show that the lists named in the error contain the
- * outcome, and that nothing is sent again. The toolkit does not match orders to an interrupted write automatically.
+ * outcome, and that nothing is sent again. A transport does not match orders to an interrupted write; the order desk
+ * does that (`test/desk`).
  *
  * F08 an order that fills before the first look
  * - all: conformance/lost_orders_test.ts "an order that fills before the first look is in no list of open orders, and is found"
  * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
  *
- * F09 an order that the broker splits, and a part of which is missing. The toolkit does not distinguish a rejected
+ * F09 an order that the broker splits, and a part of which is missing. A transport does not distinguish a rejected
  * part from one that a person cancelled.
  * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a part that is gone is missed"
  *
@@ -127,7 +128,7 @@
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if its day changed between two pages"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if it is emptied during the reading"
  *
- * F23 killed between the sells and the buys of a rebalance. The toolkit does not plan the unsent orders again.
+ * F23 killed between the sells and the buys of a rebalance. The runner does not plan the unsent orders again.
  * - memory: none: the runner takes a run over in the same way over each transport
  * - gateway: runner/fault_store_test.ts "F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely"
  * - direct: none: as above, the store knows no transport
@@ -148,8 +149,8 @@
  * - gateway: transports/push_test.ts "a stopped reader keeps every order and the newest quotes, with constant memory"
  * - gateway: transports/push_test.ts "a fast reader gets every quote, at any rate"
  *
- * F30 a notebook's kernel that is killed while it watches and trades. Only the lists show the outcome of writes that
- * were in progress.
+ * F30 a notebook's kernel that is killed while it watches and trades. For a transport, only the lists show the
+ * outcome of writes that were in progress.
  * - memory: none: the broker would end with the process
  * - gateway: client/killed_watch_test.ts "F30: after a kernel was killed during a watch, the next one watches again with one call, and sees its order"
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
