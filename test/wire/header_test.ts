@@ -65,7 +65,7 @@ const damages: [code: string, at: number, bytes: number[]][] = [
 ];
 
 for (const [code, at, bytes] of damages) {
-  Deno.test(`FrameDecoder refuses a header with ${bytes.join(" ")} at byte ${at} as ${code}`, () => {
+  Deno.test(`FrameDecoder rejects a header with ${bytes.join(" ")} at byte ${at} as ${code}`, () => {
     const header = encodeHeader({ type: "push", bodyLength: 5 });
     header.set(bytes, at);
     const error = assertThrows(
