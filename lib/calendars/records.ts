@@ -87,7 +87,7 @@ export function groupDays(days: Iterable<string>): DaysByYear {
   return byYear;
 }
 
-/** Parses hours: `"09:30-12:00 13:00-16:00"` gives two periods. */
+/** Returns the periods in a text of hours: `"09:30-12:00 13:00-16:00"` has two. */
 export function readHours(hours: string): Stretch[] {
   return hours.split(" ").map((stretch) => ({ from: stretch.slice(0, 5), to: stretch.slice(6) }));
 }

@@ -17,7 +17,7 @@ const MOST_CLOCK_DIFFERENCE_MS = 60_000;
 interface ClockDifference {
   /** This machine's time minus the broker's, in milliseconds. */
   ms: number;
-  /** Where the broker's time came from. */
+  /** The source of the broker's time. */
   source: BrokerTime["source"] | "a quote of 00700.HK";
 }
 

@@ -64,7 +64,7 @@ export interface ClientOptions {
 
 /** A write that was sent and has no answer yet. */
 export interface WriteUnderWay {
-  /** Our name of the operation, or the broker's path for an operation that the catalogue does not know. */
+  /** Our name of the operation, or the broker's path for an operation that the catalogue does not contain. */
   operation: string;
   /** Names the list that shows the outcome: `look in orders.today`. */
   look: string;

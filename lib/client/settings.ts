@@ -44,7 +44,7 @@ export interface Settings {
   developerPrivateKey?: string;
   /** The platform's public key, PEM or Base64. */
   platformPublicKey?: string;
-  /** How requests to the platform carry their parameters; by default as a form. */
+  /** Where requests to the platform contain their parameters: as a form in the body (default) or in the address. */
   parameterStyle?: "form" | "query";
   /** Additional certificates to trust for the platform, PEM. */
   caCerts?: string;

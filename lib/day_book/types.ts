@@ -123,7 +123,7 @@ export type DayAction =
 /** Whether a day can still change. */
 export type DayStatus = "final" | "provisional";
 
-/** The broker's list that rows come from. */
+/** The broker's list from which rows were read. */
 export type Origin = "history" | "today";
 
 /** A step in writing the folder of a day. */
@@ -249,7 +249,7 @@ export interface DayBookResult {
 
 /** Context of an export that stopped. */
 export interface DayBookErrorContext extends ErrorContext {
-  /** Days that are complete and stay. */
+  /** Days that are complete and kept. */
   kept?: readonly string[];
   /** The day at which the export stopped. */
   day?: string;
@@ -258,7 +258,7 @@ export interface DayBookErrorContext extends ErrorContext {
 /** Thrown if an export stops. The days before it are complete, and a repeated call continues after them. */
 export class DayBookError extends BrokerError {
   override readonly name: string = "DayBookError";
-  /** Days that are complete and stay. */
+  /** Days that are complete and kept. */
   readonly kept: readonly string[];
   /** The day at which the export stopped. */
   readonly day: string | undefined;

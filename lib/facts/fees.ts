@@ -85,7 +85,7 @@ export interface FeeInput {
   instrument?: FeeInstrument;
   /** Price per share (also for option premiums) or in index points; quantity in shares or contracts. */
   fills: { price: string; quantity: string }[];
-  /** Contract code, such as `HSI2508.HK`; gives the futures product if `futureProduct` is absent. */
+  /** Contract code, such as `HSI2508.HK`. It determines the futures product if `futureProduct` is absent. */
   symbol?: string;
   /** Futures product, such as `HSI`. */
   futureProduct?: string;

@@ -141,7 +141,7 @@ const quoteFields = {
 };
 /** A quote; its wire name is `BasicQot`. */
 export const quoteRecord = record(quoteFields, ["BasicQot"]);
-/** A quote in an answer. It must name its security, or the caller could not know which security it is for. */
+/** A quote in an answer. A quote without its security is invalid, because the caller could not assign it. */
 const askedQuoteRecord = record({ ...quoteFields, security: key("security", securityRecord) }, ["BasicQot"]);
 /** A quote. */
 export type Quote = RecordOf<typeof quoteFields>;

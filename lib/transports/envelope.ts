@@ -69,7 +69,7 @@ export async function writeCall(
 }
 
 /**
- * Returns the path of an operation that the catalogue does not know.
+ * Returns the path of an operation that the catalogue does not contain.
  *
  * @throws {TypeError} If the result is not a path of the gateway.
  */

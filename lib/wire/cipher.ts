@@ -32,7 +32,7 @@ interface SegmentOptions {
 }
 
 /**
- * Encrypts bytes of any length with RSA PKCS#1 v1.5, segment by segment. An empty input gives no segments.
+ * Encrypts bytes of any length with RSA PKCS#1 v1.5, segment by segment. An empty input results in no segments.
  *
  * @throws {RangeError} If a segment is longer than the key allows.
  */

@@ -45,8 +45,8 @@ const bits = new Float64Array(1);
 const [low, high] = [new Uint32Array(bits.buffer, 0, 1), new Uint32Array(bits.buffer, 4, 1)];
 
 /**
- * Returns a double as the shortest decimal that gives the same double, without an exponent. Returns
- * `undefined` for infinity and NaN.
+ * Returns the shortest decimal without an exponent that converts back to the same double. Returns `undefined` for
+ * infinity and NaN.
  *
  * Prices repeat in quotes. Formatting takes six times as long as finding a remembered text.
  */

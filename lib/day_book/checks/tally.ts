@@ -76,9 +76,9 @@ export interface Tally {
   readonly unlisted: Map<string, number>;
   /** Number of history rows without a date. */
   undated: number;
-  /** Members that the catalogue does not know, by their path on the wire, with the number of rows. */
+  /** Members that the catalogue does not contain, by their path on the wire, with the number of rows. */
   readonly unknown: Map<string, number>;
-  /** Fees that the catalogue does not know, by their name on the wire. */
+  /** Fees that the catalogue does not contain, by their name on the wire. */
   readonly unknownFees: Sums;
   readonly checks: Readonly<Record<RowCheck, CheckCount>>;
 }
@@ -117,7 +117,7 @@ export interface RowCheckOptions {
   day: string;
   /** Whether the broker has merged the fills of each order and day into one row with a mean price. */
   merged: boolean;
-  /** Fees of the row that the catalogue does not know. */
+  /** Fees of the row that the catalogue does not contain. */
   unknownFees?: readonly Decimal[];
 }
 

@@ -93,7 +93,7 @@ export interface Summary {
   differences: number;
   /** Codes that no table lists, with their number of rows. */
   unlistedCodes: Record<string, number>;
-  /** Members that the catalogue does not know, with their number of rows; `wire` files contain them. */
+  /** Members that the catalogue does not contain, with their number of rows; `wire` files contain them. */
   unknownMembers: Record<string, number>;
   totals: Record<string, CurrencyTotals>;
   files: Record<string, FileRecord>;
@@ -106,7 +106,7 @@ interface CurrencyTotals {
   sold: string;
   /** Sums by fee item, as on the wire. */
   fees: Partial<Record<FeeItem, string>>;
-  /** Fees that the catalogue does not know, by their names on the wire; absent if there are none. */
+  /** Fees that the catalogue does not contain, by their names on the wire; absent if there are none. */
   unknownFees?: Record<string, string>;
   /** Sales minus purchases minus fees. */
   cashOfFills: string;

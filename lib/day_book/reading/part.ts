@@ -59,7 +59,7 @@ export class Part {
   readonly #digest = new Digest();
   readonly #context: RowContext;
   readonly #counts = new DigestCounts();
-  /** Fees of the current row that the catalogue does not know. */
+  /** Fees of the current row that the catalogue does not contain. */
   readonly #unknownFees: Decimal[] = [];
   readonly #rowCheck: RowCheckOptions;
   readonly #start: string;
@@ -208,7 +208,7 @@ export class Part {
     for (const finding of tallyRow(this.tally, row, this.#rowCheck)) this.#note(finding, rowKey);
   }
 
-  /** Counts a member that the catalogue does not know. If it is a fee, adds it to the row's unknown fees. */
+  /** Counts a member that the catalogue does not contain. If it is a fee, adds it to the row's unknown fees. */
   readonly #noteUnknown = (path: string, value: unknown): void => {
     const { unknown, unknownFees } = this.tally;
     unknown.set(path, (unknown.get(path) ?? 0) + 1);

@@ -28,8 +28,8 @@ type DirectPhase =
   | "closed";
 
 /**
- * State of the trade login. `made`: logged in. `none`: not requested. `refused`: the platform rejected it. `gone`:
- * expired, will be renewed.
+ * State of the trade login. `made`: logged in. `none`: not requested. `refused`: the platform rejected the login.
+ * `gone`: the login has expired and will be renewed.
  */
 export type TradeLoginState = "made" | "none" | "refused" | "gone";
 

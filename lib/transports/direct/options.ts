@@ -40,8 +40,8 @@ export interface DirectOptions {
   /** Trade password, plain. If set, each connection makes the trade login and keeps it. A secret. */
   tradePassword?: string;
   /**
-   * How requests to the platform carry their parameters. Proxies log a query, which then contains passwords. @default
-   * {"form"}
+   * Where requests to the platform contain their parameters: in the body or in the address. Proxies may log
+   * addresses, which then contain passwords. @default {"form"}
    */
   parameters?: "form" | "query";
   /** Additional certificates to trust, PEM. Certificates are always checked. */

@@ -25,7 +25,7 @@ const GENERIC = ["Common", "CommonInt", "CommonString", "CommonBool"].map((name)
 );
 
 /**
- * Returns how the socket carries an operation.
+ * Returns the socket messages of an operation.
  *
  * @throws {UnmappedError} If the socket does not support the operation. The message gives the reason.
  */

@@ -64,7 +64,7 @@ const MARGIN_MS = 30_000;
  */
 export const MOST_UNREADABLE = 5;
 
-/** Returns whether an error means that a key of ours is wrong. A retry would fail the same way. */
+/** Returns whether an error means that one of our keys is wrong, so that a retry would fail too. */
 export function isKeyFault(error: unknown): boolean {
   return error instanceof ProtocolError && (error.code === "token" || error.code === "platform-key");
 }

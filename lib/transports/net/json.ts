@@ -14,14 +14,13 @@ export function parseWithDigits(text: string): unknown {
 
 /** Parses JSON so that `JSON.stringify` writes every number exactly as in the source. */
 export function parseAsWritten(text: string): unknown {
-  // TypeScript does not know `rawJSON` yet. It returns an object that `JSON.stringify` writes as the given
-  // text.
+  // TypeScript has no type for `rawJSON` yet. It returns an object that `JSON.stringify` writes as the given text.
   const { rawJSON } = JSON as unknown as { rawJSON(source: string): unknown };
   return parseNumbers(text, rawJSON);
 }
 
 function parseNumbers(text: string, read: (source: string) => unknown): unknown {
-  // TypeScript does not know the third argument yet. It contains the source text of a primitive.
+  // TypeScript has no type for the third argument yet. It contains the source text of a primitive.
   type Reviver = (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown;
   const keepDigits: Reviver = (_key, value, context) =>
     typeof value === "number" && context?.source !== undefined ? read(context.source) : value;
