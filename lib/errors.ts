@@ -7,7 +7,7 @@ import { shownText } from "./shown_text.ts";
 
 /** Details of an error. */
 export interface ErrorContext {
-  /** The broker's code, or a short word of ours. It is more specific than the class. */
+  /** The broker's code, or our own short code. It is more specific than the class. */
   code?: string;
   /** Our name of the operation, such as `orders.place`. */
   operation?: string;
@@ -20,7 +20,7 @@ export interface ErrorContext {
 /** Base of every error that a call can throw. Never contains a password, token, key or phone number. */
 export class BrokerError extends Error {
   override readonly name: string = "BrokerError";
-  /** The broker's code, or a short word of ours. */
+  /** The broker's code, or our own short code. */
   readonly code: string | undefined;
   /** Our name of the operation, such as `orders.place`. */
   readonly operation: string | undefined;

@@ -32,7 +32,7 @@ const MOST_CHANCE_DIGITS = 9;
 
 /** Matches an address up to its password: `postgres://user:`. The scheme may have one slash or more. */
 const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
-/** A password in a connection text: `password=…`. */
+/** Matches a password in a connection text: `password=…`. */
 const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&]+)/gi;
 
 /** The place of a password in a text. */
@@ -44,8 +44,8 @@ interface Span {
 }
 
 /**
- * Returns the place of an address's password in a word. The password ends at the last `@`, because it may contain
- * others.
+ * Returns the place of an address's password in a word. The password ends at the last `@`, because a password may
+ * contain that character.
  */
 function addressPassword(word: string): Span | undefined {
   const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
@@ -166,8 +166,8 @@ export class Redactor {
   }
 
   /**
-   * Returns JSON without secrets. Replaces only texts and numbers as a whole token, so the result is valid JSON of
-   * the same shape.
+   * Returns JSON without secrets. Changes only the content of texts and numbers and encodes them again, so the result
+   * is valid JSON of the same shape.
    */
   jsonText(json: string, remove: (text: string) => string = (text) => this.text(text)): string {
     if (this.#pattern === undefined) return json;

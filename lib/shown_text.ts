@@ -6,10 +6,13 @@
  * @module
  */
 
-/** Unicode control and format characters and the two Unicode line separators, except line end and tab. */
+/** Matches Unicode control and format characters and the two Unicode line separators, except line end and tab. */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** The characters of `HIDDEN`, line end and tab, and the backslash of a text that looks like one of our escapes. */
+/**
+ * Matches the characters of `HIDDEN`, line end and tab. Also matches the backslash of a text that looks like one of
+ * our escapes.
+ */
 const ESCAPED = /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
 /** Matches a decoded escape: a character of `ESCAPED`, or half of a surrogate pair. */
 const UNESCAPED = /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
@@ -24,7 +27,7 @@ const FORMULA = /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/
 const FORMULA_PART = /^['"\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
 const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
-/** Replaces every control, direction and invisible character with a space; line ends and tabs stay. */
+/** Replaces every control, direction and invisible character with a space; keeps line ends and tabs. */
 export function shownText(text: string): string {
   return text.replace(HIDDEN, " ");
 }

@@ -243,7 +243,7 @@ class Calls {
   /** Sends over the transport, and records the broker's time of each answer. */
   readonly #send: Transport["call"];
   readonly #login: Login;
-  /** Keeps the logins that calls need: the client's own, or the transport's if it has one. */
+  /** Makes and renews the logins that calls need: the transport's own keeper, or `#login` if it has none. */
   readonly #keeper: LoginKeeper;
   readonly #attempts: number;
   readonly #waitMs: number;

@@ -1,5 +1,5 @@
 /**
- * Wraps a client so that each of its writes passes one function first, however a caller sends it.
+ * Wraps a client so that one function handles each of its writes, whichever method the caller uses.
  *
  * @module
  */
@@ -14,23 +14,23 @@ export interface WantedWrite {
   params: unknown;
   options: CallOptions;
   /**
-   * Sends it. `beforeWrite` of these options is awaited right before the first byte leaves; if it throws, nothing is
-   * sent.
+   * Sends the write. Awaits `beforeWrite` of the options right before the first byte is sent; if that throws, nothing
+   * is sent.
    */
   send(options: CallOptions): Promise<unknown>;
 }
 
-/** What happens to the calls of a client. */
+/** Functions that handle the calls of a client. */
 export interface Interceptor {
   /** Replaces each write. */
   write(wanted: WantedWrite): Promise<unknown>;
-  /** Replaces each call of an operation by its path, such as `trade/TradeEntrust`: its effect is unknown. */
+  /** Replaces each raw call by a path such as `trade/TradeEntrust`, because its effect is unknown. */
   raw(path: string, params: unknown, send: () => Promise<unknown>): Promise<unknown>;
   /** Called with each error of a call that is not paged. @default does nothing */
   onError?(error: unknown): void;
 }
 
-/** Returns a client whose writes pass the interceptor. Reads, logins and pushes are unchanged. */
+/** Returns a client whose writes go through the interceptor. Reads, logins and pushes are unchanged. */
 export function intercepted(client: Client, interceptor: Interceptor): Client {
   const noting = async <T>(work: Promise<T>): Promise<T> => {
     try {

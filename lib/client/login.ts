@@ -12,7 +12,7 @@ import type { CallOptions, LoginKeeper, Transport } from "../transports/transpor
 
 const LOGIN: OperationName = "account.login";
 
-/** Keeps the trade login of one client. */
+/** Makes and renews the trade login of one client. */
 export class Login implements LoginKeeper {
   readonly #transport: Pick<Transport, "name" | "call">;
   readonly #password: string | undefined;

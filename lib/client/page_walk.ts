@@ -405,8 +405,8 @@ class NumberWalk<Row> extends PageWalk<Row> {
 }
 
 /**
- * Returns whether a query failed because the transport has no mapping for it, or because the broker rejected it for
- * another reason than a missing or taken-over login or a busy broker.
+ * Returns whether the transport does not support a query, or the broker rejected it. Returns false if the reason is
+ * temporary: a missing login, a login takeover or a busy broker.
  */
 export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
   const isPassing = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);

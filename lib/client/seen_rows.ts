@@ -5,7 +5,8 @@
  */
 
 /**
- * Minimum number of rows to remember. Twice as many at most, so memory use does not depend on the length of the list.
+ * Minimum number of rows to remember. At most twice as many are remembered, so memory use does not depend on the
+ * length of the list.
  */
 const REMEMBERED = 100_000;
 /** A page with fewer distinct rows may repeat by chance, such as one fee per order. */

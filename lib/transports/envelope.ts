@@ -193,7 +193,7 @@ const MOST_LEVELS = 100;
 /**
  * Throws if an answer is nested so deeply that printing or copying it may overflow the stack.
  *
- * @throws {BrokerError}
+ * @throws {BrokerError} With code `too-deep`.
  */
 function checkDepth(context: CallContext, data: unknown): void {
   let level = [data];

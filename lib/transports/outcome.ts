@@ -178,8 +178,8 @@ export function unreadable(context: CallContext, reason: string, code: string, c
 }
 
 /**
- * Calls `read` to decode an answer, and returns its result. Any other error than this call's own, even a stack
- * overflow, counts as an unreadable answer.
+ * Calls `read` to decode an answer, and returns its result. Throws an error of this call unchanged. Any other error,
+ * even a stack overflow, counts as an unreadable answer.
  *
  * @throws {BrokerError} The rejection that `read` found; otherwise a `ProtocolError`, or an `OutcomeUnknownError` for
  * a write.

@@ -67,7 +67,7 @@ export interface LateAnswer {
   error?: unknown;
 }
 
-/** Keeps the logins that calls need. */
+/** Makes and renews the logins that calls need. */
 export interface LoginKeeper {
   /** Whether it can log in without a caller's password. */
   readonly canLogIn: boolean;

@@ -204,7 +204,7 @@ async function rest(comparison: Comparison, { simulator }: House, clients: Clien
   assertEquals(await clients.direct.account.login(), { success: true });
 }
 
-Deno.test("call() rejects an operation that a transport does not carry, with the reason, and sends nothing", async () => {
+Deno.test("call() rejects an operation that a transport does not support, with the reason, and sends nothing", async () => {
   await using house = await openHouse();
   // Without a password the clients do not log in automatically; a login would be counted as sent.
   const clients = await connectAll(house, { tradePassword: false });

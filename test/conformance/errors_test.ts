@@ -34,7 +34,7 @@ conformance("an order outside market hours throws a MarketClosedError, and is in
   assertEquals(await desk.orderIds(), []);
 }, { at: SATURDAY_NOON });
 
-conformance("a call without a login throws a LoginExpiredError at once", async (desk) => {
+conformance("a call without a login throws a LoginExpiredError immediately", async (desk) => {
   const sent = desk.count("orders.place");
   const read = await assertRejects(() => desk.client.account.funds({ market: "hk" }), LoginExpiredError);
   const write = await assertRejects(() => desk.client.orders.place(ORDER), LoginExpiredError);
@@ -85,13 +85,16 @@ conformance(
   },
 );
 
-conformance("an operation that no transport carries is rejected with the reason", async ({ way, client }) => {
-  const error = await assertRejects(
-    () => client.platform.openConnection({ deviceId: "x" }),
-    UnmappedError,
-  );
-  assertEquals(error.transport, way);
-});
+conformance(
+  "an operation that no transport supports is rejected with the reason",
+  async ({ way, client }) => {
+    const error = await assertRejects(
+      () => client.platform.openConnection({ deviceId: "x" }),
+      UnmappedError,
+    );
+    assertEquals(error.transport, way);
+  },
+);
 
 conformance("no error shows a password, a token or a phone number", async ({ client, simulator }) => {
   const { info, faults } = simulator;

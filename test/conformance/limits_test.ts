@@ -89,7 +89,7 @@ conformance("many calls at once: each gets its own answer, in any order", async 
 });
 
 conformance(
-  "many writes at once: each order stands once, under the number that its call was told",
+  "many writes at once: each order exists once, with the number that its call returned",
   async (desk) => {
     const { client } = desk;
     const prices = Array.from({ length: 25 }, (_, index) => `${530 + index}.00`);

@@ -46,7 +46,7 @@ conformance(
 );
 
 conformance(
-  "twenty readers of a gateway that answers 503 try three times each, and get through afterwards",
+  "twenty readers of a gateway that answers 503 try three times each, and succeed afterwards",
   async (desk) => {
     const { client, simulator: { faults } } = desk;
     await client.account.login();
@@ -78,7 +78,7 @@ const SYMBOLS = [
 const isQuote = ({ type }: TransportEvent) => type === "quote";
 
 conformance(
-  "a reader that stops loses no order, and finds the newest quotes behind those that waited",
+  "a reader that stops loses no order, and gets the newest quotes after the queued ones",
   async (desk) => {
     const { client, clock, round } = desk;
     const events = client.watch({ securities: SYMBOLS.map((symbol) => ({ type: "hk-stock", symbol })) });

@@ -38,7 +38,7 @@ async function lose(
 }
 
 conformance(
-  "an order that fills before the first look is in no list of open orders, and is found",
+  "an order that fills before the first query is in no list of open orders, but is found",
   async (desk) => {
     const { client, clock } = desk;
     const [quote] = await client.quotes.latest({ securities: [TENCENT] });
@@ -64,7 +64,7 @@ conformance(
 );
 
 conformance(
-  "an order that the broker splits is found as the sum of its parts, and a part that is gone is missed",
+  "an order that the broker splits is found as the sum of its parts, and a missing part is detected",
   async (desk) => {
     const { client } = desk;
     const sumOf = (rows: Listed[]) => rows.reduce((sum, { quantity }) => sum + Number(quantity), 0);

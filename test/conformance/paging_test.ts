@@ -120,7 +120,7 @@ conformance("a repeated, decreasing or missing cursor ends the reading with an e
 });
 
 conformance(
-  "a list is read whole from short pages, and not taken for whole with a page missing",
+  "a list is read completely from short pages, and is not complete with a page missing",
   async (desk) => {
     const { client, simulator: { faults } } = desk;
     const list = (limit: number) => client.fills.history({ market: "hk", ...SPAN, limit });
@@ -140,7 +140,7 @@ conformance(
 );
 
 conformance(
-  "a list that grows at its beginning gives each row once",
+  "a list that grows at its beginning returns each row once",
   async ({ client, simulator: { faults } }) => {
     const list = () => client.fills.history({ market: "hk", ...SPAN, limit: 5 });
     const all = await idsOf(list());

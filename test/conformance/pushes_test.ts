@@ -141,7 +141,7 @@ conformance("a fill whose push was withheld is in the lists", async (desk) => {
 });
 
 conformance(
-  "a push may come before the answer to its order, with the number that the answer gives",
+  "a push may arrive before the answer to its order, with the same order number",
   async (desk) => {
     const { client, simulator: { faults } } = desk;
     const events = client.watch();

@@ -50,13 +50,13 @@
  * outcome, and that nothing is sent again. A transport does not match orders to an interrupted write; the order desk
  * does that (`test/desk`).
  *
- * F08 an order that fills before the first look
- * - all: conformance/lost_orders_test.ts "an order that fills before the first look is in no list of open orders, and is found"
+ * F08 an order that fills before the first query
+ * - all: conformance/lost_orders_test.ts "an order that fills before the first query is in no list of open orders, but is found"
  * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
  *
  * F09 an order that the broker splits, and a part of which is missing. A transport does not distinguish a rejected
  * part from one that a person cancelled.
- * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a part that is gone is missed"
+ * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a missing part is detected"
  *
  * F10 an amendment that is lost and leaves the old and the new order
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
@@ -115,11 +115,11 @@
  *
  * F19 pushes twice, in another order, before the answer
  * - all: conformance/pushes_test.ts "repeated or reordered pushes change nothing at the broker"
- * - all: conformance/pushes_test.ts "a push may come before the answer to its order, with the number that the answer gives"
+ * - all: conformance/pushes_test.ts "a push may arrive before the answer to its order, with the same order number"
  *
  * F20 pages: rows are added, a page is missing, short or repeated, cursors are wrong, midnight passes
- * - all: conformance/paging_test.ts "a list is read whole from short pages, and not taken for whole with a page missing"
- * - all: conformance/paging_test.ts "a list that grows at its beginning gives each row once"
+ * - all: conformance/paging_test.ts "a list is read completely from short pages, and is not complete with a page missing"
+ * - all: conformance/paging_test.ts "a list that grows at its beginning returns each row once"
  * - all: conformance/paging_test.ts "a repeated, decreasing or missing cursor ends the reading with an error"
  * - all: conformance/paging_test.ts "a page that is rejected as busy is requested again, and each row is returned once"
  * - gateway: client/paging_test.ts "a list that starts again at midnight during the reading is detected"
@@ -142,10 +142,10 @@
  * F27 the broker is busy, or answers 503, with twenty callers
  * - all: conformance/load_test.ts "an order is answered while twenty slow reads are in progress"
  * - all: conformance/load_test.ts "twenty readers of a busy broker try three times each, and an order among them is sent once"
- * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and get through afterwards"
+ * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and succeed afterwards"
  *
  * F29 a reader that stops while quotes and orders arrive
- * - all: conformance/load_test.ts "a reader that stops loses no order, and finds the newest quotes behind those that waited"
+ * - all: conformance/load_test.ts "a reader that stops loses no order, and gets the newest quotes after the queued ones"
  * - gateway: transports/push_test.ts "a stopped reader keeps every order and the newest quotes, with constant memory"
  * - gateway: transports/push_test.ts "a fast reader gets every quote, at any rate"
  *

@@ -41,7 +41,7 @@ export interface ChannelOptions {
   link: Omit<LinkOptions, "address" | "token" | "handlers" | "signal" | "peer" | "machine">;
 }
 
-/** Listens to a channel across all of its connections. */
+/** Callbacks for all connections of a channel, one after another. */
 interface ChannelListener extends Pick<LinkHandlers, "onLife" | "onPush"> {
   /** Called when a connection is ready. */
   onLink?(link: Link): void;

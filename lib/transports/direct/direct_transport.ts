@@ -363,8 +363,8 @@ class Direct implements DirectTransport {
       } catch (error) {
         // The token may expire during the trade login. This call was not sent yet, so trying again is safe.
         if (isFirst && error instanceof LoginExpiredError && this.#session.valid === undefined) continue;
-        // Throw the key error unchanged: callers retry a read after a TransportError, which cannot help with a wrong
-        // key.
+        // Throw the key error unchanged: callers retry a read after a TransportError, and a retry cannot succeed with
+        // a wrong key.
         if (isKeyFault(error) && context.operation.effect !== "write") throw error;
         if (error instanceof TransportError || error instanceof ProtocolError) {
           throw undelivered(context, error.message, error.code ?? "not-connected", error);

@@ -196,7 +196,7 @@ export class Link {
     this.fail(new TransportError("Cannot continue: the connection was closed", { code: "closed" }));
   }
 
-  /** Sends the first request and takes the session key from its answer. */
+  /** Sends the first request and uses the session key in its answer. */
   async initialize(): Promise<void> {
     const { machine, deviceId, envelopes, connectTimeoutMs, token, peer } = this.#options;
     const context: CallContext = { operation: platform.openConnection, transport: "direct" };

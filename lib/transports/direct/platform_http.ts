@@ -29,7 +29,7 @@ export interface PostLimits {
 const FORM = "application/x-www-form-urlencoded";
 const HIDDEN = "[hidden]";
 
-/** Largest answer in bytes. */
+/** Maximum size of an answer in bytes. */
 const MOST_BYTES = 1024 * 1024;
 
 /** Sends requests to the platform. */

@@ -43,7 +43,7 @@ interface PlatformSessionOptions {
   login: Omit<Params<typeof platform.login>, "password"> & { password: string };
   privateKey: PrivateKey;
   platformKey: PublicKey;
-  /** How long a token is valid without a call. */
+  /** Milliseconds for which a token is valid after the last call. */
   tokenMs: number;
   claimLevel2: boolean;
   /** Addresses to use instead of the platform's. */
@@ -69,7 +69,7 @@ export function isKeyFault(error: unknown): boolean {
   return error instanceof ProtocolError && (error.code === "token" || error.code === "platform-key");
 }
 
-/** Keeps the token. */
+/** Manages the token and the server addresses. */
 export class PlatformSession {
   readonly #options: PlatformSessionOptions;
   #token: Token | undefined;
@@ -124,7 +124,7 @@ export class PlatformSession {
     if (generation === this.#generation) this.#usedAt = this.#options.machine.monotonic();
   }
 
-  /** Time since the token was made, in milliseconds. */
+  /** Time since the login, in milliseconds. */
   get ageMs(): number {
     return this.#options.machine.monotonic() - this.#madeAt;
   }

@@ -283,7 +283,7 @@ export class Logins implements LoginKeeper {
 
   async #renew(error: LoginExpiredError): Promise<void> {
     const { session, tradeLogin, onRenewed } = this.#options;
-    // The rejection has already marked the expired login. If none is marked, a retry cannot help.
+    // The rejection has already marked the expired login. If no login is marked, a retry cannot succeed.
     if (session.valid !== undefined && !tradeLogin.isWanted) throw error;
     await session.token();
     onRenewed();

@@ -26,7 +26,7 @@ interface PostRequest {
   /** @default JSON for both request and answer */
   headers?: Readonly<Record<string, string>>;
   signal: AbortSignal;
-  /** Largest answer in bytes. */
+  /** Maximum size of the answer in bytes. */
   maxBytes: number;
   /** Do not read the body of the answer. @default false */
   onlyStatus?: boolean;
@@ -159,7 +159,7 @@ export async function readText(response: Response, most: number): Promise<string
   return text + decoder.decode();
 }
 
-/** Longest head of an answer. */
+/** Maximum size of the head of an answer in bytes. */
 const MOST_HEAD_BYTES = 65_536;
 
 /** Parses an answer that arrives in pieces. Examines each byte only once, for any number of pieces. */

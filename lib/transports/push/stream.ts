@@ -141,7 +141,7 @@ class SourcePushStream implements PushStream {
   readonly #unsure = new Set<number>();
   readonly #guard: PushGuard;
   readonly #limit: HourlyLimit;
-  /** Number of failed attempts in a row. */
+  /** Number of consecutive failed attempts. */
   #failures = 0;
   #lastByteAt: number;
   /** Start and reason of the current gap, if there is one. */
