@@ -3,20 +3,11 @@
  *
  * @module
  */
-import {
-  isAlias,
-  isCollection,
-  isMap,
-  isPair,
-  isScalar,
-  LineCounter,
-  type Node,
-  type Pair,
-  parseDocument,
-  type Scalar,
-  visit,
-} from "yaml";
+import type { LineCounter as Lines, Node, Pair, Scalar } from "yaml";
+import { yaml } from "../std/yaml_document.ts";
 import type { Issue } from "../errors.ts";
+
+const { isAlias, isCollection, isMap, isPair, isScalar, LineCounter, parseDocument, visit } = yaml;
 
 /** A line and a column, both counted from 1. */
 interface Place {
@@ -109,7 +100,7 @@ function offsetWithin(text: string, start: number, { part, offset }: Within): nu
   return found === null ? undefined : start + found.index + found[1]!.length; // the group always matches
 }
 
-function parseText(text: string, lineCounter: LineCounter) {
+function parseText(text: string, lineCounter: Lines) {
   // The package's own check would compare each name of a map with all others. `wrongNode` uses a lookup instead.
   return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2", uniqueKeys: false });
 }
