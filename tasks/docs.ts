@@ -46,7 +46,7 @@ for await (const { name } of Deno.readDir(suiteFolder)) {
   if (name.endsWith("_test.ts")) suite.set(name, await Deno.readTextFile(new URL(name, suiteFolder)));
 }
 const pages = referencePages({ errors, suite });
-pages.set("recipes.md", recipesPage());
+pages.set("recipes.md", await recipesPage());
 pages.set("commands.md", commandsPage());
 const stale: string[] = [];
 if (!isCheck) await Deno.mkdir(folder, { recursive: true });

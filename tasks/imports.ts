@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
  * Checks the imports of all files. Fails if a room imports a later room, if files import each other in a circle, if a
- * package is imported outside its room, or if a plain gateway call would load code that it does not need. Also fails
- * if a file outside the rooms for SQL contains an SQL statement.
+ * package is imported outside its room, or if a plain gateway call or a run would load code that it does not need. Also
+ * fails if a file outside the rooms for SQL contains an SQL statement.
  *
  * @module
  */
@@ -32,11 +32,38 @@ const order = [
 const common = ["calendars", "facts", "std"];
 const simulatorUses = ["dictionaries", "wire", "operations", "endpoints", "calendars", "facts"];
 
-/** Packages that a plain gateway call must not load. */
-const heavy = ["protobufjs", "node-forge", "zod", "node:crypto", "pg"];
+/** A program that must start quickly. */
+interface QuickProgram {
+  /** What it is, for messages. */
+  name: string;
+  file: string;
+  /** Packages that it must not load. */
+  heavy: readonly string[];
+  /** Files that it loads at most. */
+  most: number;
+}
 
-/** Maximum number of files that a plain gateway call loads, before it loads its family of operations. */
-const MOST_PLAIN_FILES = 41;
+/** Packages that neither a call nor a run needs at its start. */
+const heavy = ["protobufjs", "node-forge", "node:crypto", "node:util", "pg"];
+
+const quickPrograms: readonly QuickProgram[] = [
+  // The files before the call loads its family of operations.
+  { name: "a plain gateway call", file: "mod.ts", heavy: [...heavy, "zod"], most: 41 },
+  {
+    name: "a run without a store",
+    file: "tasks/commands/run/body.ts",
+    heavy: [
+      ...heavy,
+      "node:sqlite",
+      "node:async_hooks",
+      "yaml",
+      "nodemailer",
+      "@marcbachmann/cel-js",
+      "croner",
+    ],
+    most: 114,
+  },
+];
 
 /** Returns the room of a file in lib; an empty text for the single files of lib itself, such as `errors.ts`. */
 function roomOf(path: string): string | undefined {
@@ -148,7 +175,7 @@ interface Loaded {
 }
 
 /** Finds what a program statically loads, and whether a heavy package is part of it. */
-export function loadedBy(info: Info): Loaded {
+export function loadedBy(info: Info, heavy: readonly string[]): Loaded {
   const modules = new Map(info.modules.map((module) => [module.specifier, module]));
   const seen = new Set<string>();
   const queue = info.roots.map((root) => [root]);
@@ -180,6 +207,21 @@ function* sourcesBelow(root: URL, folder: string): Generator<string> {
   }
 }
 
+/** Says why a program would start slowly. */
+function slownessOf({ name, file, heavy, most }: QuickProgram, root: URL): string[] {
+  const { success, stdout, stderr } = new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", file],
+    cwd: root,
+  }).outputSync();
+  if (!success) throw new Error(`Cannot read the graph of ${file}: ${new TextDecoder().decode(stderr)}`);
+  const { modules, heavyChain } = loadedBy(JSON.parse(new TextDecoder().decode(stdout)), heavy);
+  const shown = (paths: readonly string[], between: string) =>
+    paths.map((each) => each.replace(root.href, "")).join(between);
+  if (heavyChain !== undefined) return [`${name} loads what it never uses: ${shown(heavyChain, " -> ")}`];
+  if (modules.length <= most) return [];
+  return [`${name} loads ${modules.length} files instead of ${most}: ${shown(modules, ", ")}`];
+}
+
 function main(): number {
   const root = new URL("..", import.meta.url);
   const map: Record<string, string> = JSON.parse(Deno.readTextFileSync(new URL("deno.json", root))).imports;
@@ -201,23 +243,7 @@ function main(): number {
   for (const circle of circlesOf(imports)) {
     faults.push(`files import each other in a circle: ${circle.join(" -> ")}`);
   }
-  const { success, stdout, stderr } = new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", "mod.ts"],
-    cwd: root,
-  }).outputSync();
-  if (!success) throw new Error(`Cannot read the graph of mod.ts: ${new TextDecoder().decode(stderr)}`);
-  const { modules, heavyChain } = loadedBy(JSON.parse(new TextDecoder().decode(stdout)));
-  const shown = (paths: readonly string[], between: string) =>
-    paths.map((each) => each.replace(root.href, "")).join(between);
-  if (heavyChain !== undefined) {
-    faults.push(`a plain gateway call loads a package that it never uses: ${shown(heavyChain, " -> ")}`);
-  } else if (modules.length > MOST_PLAIN_FILES) {
-    faults.push(
-      `a plain gateway call loads ${modules.length} files instead of ${MOST_PLAIN_FILES}: ${
-        shown(modules, ", ")
-      }`,
-    );
-  }
+  for (const program of quickPrograms) faults.push(...slownessOf(program, root));
   for (const fault of faults) console.error(fault);
   console.log(`${imports.length} imports of ${files.length} files, ${faults.length} against the rules`);
   return faults.length === 0 ? 0 : 1;

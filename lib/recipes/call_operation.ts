@@ -6,7 +6,6 @@
 import type { Client } from "../client/client.ts";
 import type { Paged } from "../client/paging.ts";
 import { RejectedError, UnmappedError } from "../errors.ts";
-import { findOperation } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { isListMissing, LIST_LEFT_OUT } from "../operations/wire_rows.ts";
 import { asOfNowOf, PastSlotError, refusePast, slotDayAt } from "./as_of_now.ts";
@@ -73,6 +72,7 @@ async function refuseEmptied(
   params: unknown,
   { client, context }: { client: Client; context: StepContext },
 ): Promise<void> {
+  const { findOperation } = await import("../operations/mod.ts"); // only empty lists need it
   const history = findOperation(instead);
   const fields = history?.request.fields ?? {};
   // Parameters of a call are a plain object, which the client has checked.

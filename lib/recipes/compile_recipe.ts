@@ -20,7 +20,6 @@ import { compileStep, secretProblem, type StepResult, type StepSurroundings } fr
 import { fileUrl, MOST_BYTES } from "./recipe_files.ts";
 import type { CodeFiles } from "./own_steps/code_files.ts";
 import { sha256 } from "../sha256.ts";
-import { notifyWays } from "./kinds/notify.ts";
 import { readSpan } from "./written_times.ts";
 import { tooLarge } from "../regular_files.ts";
 
@@ -326,6 +325,7 @@ async function channelsOf(
   around: StepSurroundings,
   isFallback: boolean,
 ): Promise<NoticeChannel[]> {
+  const { notifyWays } = await import("./kinds/notify.ts"); // only recipes with notices load it
   const named = uses === "notify" ? notifyWays.filter((way) => given?.[way] !== undefined) : [];
   if (named.length < 2) return [{ name: named[0] ?? step.uses, isFallback, step: plainStep(step) }];
   const channels: NoticeChannel[] = [];

@@ -5,9 +5,8 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
-import { intercepted, type WantedWrite } from "../client/intercept.ts";
+import type { WantedWrite } from "../client/intercept.ts";
 import { BrokerError, OutcomeUnknownError, ProtocolError } from "../errors.ts";
-import { findOperation } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists, whereToLook } from "../operations/proof.ts";
 
@@ -104,10 +103,16 @@ export class WriteGuard {
   }
 
   /** Returns a client whose writes are checked and recorded. Reads, logins and pushes pass through. */
-  guard(client: Client): Client {
+  async guard(client: Client): Promise<Client> {
+    // Both need the whole catalogue, which steps without a client do not load.
+    const [{ intercepted }, { findOperation }] = await Promise.all([
+      import("../client/intercept.ts"),
+      import("../operations/mod.ts"),
+    ]);
     return intercepted(client, {
       write: (wanted) => this.#write(wanted),
-      raw: (path, _params, send) => this.#raw(path, send),
+      raw: (path, _params, send) =>
+        this.#raw(path, findOperation(path.slice(path.lastIndexOf("/") + 1)), send),
       ...this.#options.onError && { onError: this.#options.onError },
     });
   }
@@ -133,8 +138,11 @@ export class WriteGuard {
   }
 
   /** Guards an unknown call as a write, because its effect is unknown. */
-  async #raw(path: string, send: () => Promise<unknown>): Promise<unknown> {
-    const { provenBy, order } = findOperation(path.slice(path.lastIndexOf("/") + 1)) ?? {};
+  async #raw(
+    path: string,
+    { provenBy, order }: Partial<AnyOperation> = {},
+    send: () => Promise<unknown>,
+  ): Promise<unknown> {
     const write = { name: path, ...provenBy && { provenBy }, ...order && { order } };
     return await this.#keep(await this.#begin(write), send);
   }

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { operations } from "../operations/mod.ts";
 import type { FieldInfo, FieldsInfo, ValueType } from "../operations/types.ts";
-import { stepKinds } from "./kinds/mod.ts";
+import { allStepKinds, stepNames } from "./kinds/mod.ts";
 import { recipeSchema } from "./recipe_schema.ts";
 
 type Schema = Record<string, unknown>;
@@ -15,7 +15,7 @@ type Schema = Record<string, unknown>;
 const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
 
 /** Returns the schema of recipes, with the parameters of each step. */
-export function makeJsonSchema(): Schema {
+export async function makeJsonSchema(): Promise<Schema> {
   const schema: Schema = z.toJSONSchema(recipeSchema, { io: "input", target: "draft-7" });
   // `recipeSchema` is an object with these members.
   const steps = (schema.properties as { steps: { items: Schema } }).steps;
@@ -24,7 +24,7 @@ export function makeJsonSchema(): Schema {
   properties.uses = {
     ...properties.uses,
     anyOf: [
-      { enum: [...stepKinds.keys()] },
+      { enum: [...stepNames] },
       { enum: [...operations.keys()] },
       { type: "string", pattern: "^\\./.+\\.ts$" },
       { enum: [...new Set([...operations.values()].map(({ wire }) => wire))] },
@@ -32,7 +32,7 @@ export function makeJsonSchema(): Schema {
   };
   delete properties.uses.type;
   step.allOf = [
-    ...[...stepKinds.values()].map(({ name, params }) =>
+    ...(await allStepKinds()).map(({ name, params }) =>
       when(name, withHoles(z.toJSONSchema(params, { io: "input", target: "draft-7" })))
     ),
     ...[...operations.values()].map(({ name, request }) => when(name, fieldsSchema(request.fields ?? {}))),

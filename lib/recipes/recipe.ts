@@ -58,5 +58,5 @@ export async function checkRecipes(
 /** Returns the JSON Schema of recipe files, for editors. */
 export async function recipeJsonSchema(): Promise<Record<string, unknown>> {
   const { makeJsonSchema } = await import("./json_schema.ts");
-  return makeJsonSchema();
+  return await makeJsonSchema();
 }

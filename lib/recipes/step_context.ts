@@ -67,7 +67,7 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
     out,
     now: deps.now ?? (() => machine.now()),
     sleep: deps.sleep ?? ((ms) => wait(machine, ms, signal)),
-    client: async () => guard === undefined ? await client() : guard.guard(await client()),
+    client: async () => guard === undefined ? await client() : await guard.guard(await client()),
     ...guard !== undefined && { proven: (error, outcome) => guard.prove(error, outcome) },
     log: parts.log,
     progress: parts.progress ?? (() => {}),

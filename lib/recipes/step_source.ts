@@ -5,14 +5,13 @@
  */
 import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
-import { findOperation, operations } from "../operations/mod.ts";
 import { answerShape, type AnyOperation, normalizeParams } from "../operations/operation.ts";
 import type { FieldsInfo, ValueType } from "../operations/types.ts";
 import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
 import type { StepKind } from "./kinds/kind.ts";
-import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
+import { type AnyStepKind, findStepKind, stepNames } from "./kinds/mod.ts";
 import { checkWrittenImports, type CodeFiles, OwnStepError } from "./own_steps/code_files.ts";
 import type { OwnStep } from "./own_steps/own_step.ts";
 import type { StepDescription } from "./own_steps/step_messages.ts";
@@ -87,16 +86,17 @@ interface FileSurroundings {
  */
 export async function findMaker(uses: string, around: FileSurroundings): Promise<StepMaker | Found> {
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
-  const kind = stepKinds.get(uses);
+  const kind = await findStepKind(uses);
   if (kind !== undefined) return kindMaker(kind);
+  const { findOperation, operations } = await import("../operations/mod.ts"); // only steps that call load it
   const operation = findOperation(uses);
   if (operation !== undefined) return operationMaker(operation);
-  const names = [...stepKinds.keys(), ...operations.keys()];
+  const names = [...stepNames, ...operations.keys()];
   return {
     path: ["uses"],
     message: `there is no step "${uses}"${
       didYouMean(uses, names) ||
-      `; there are ${[...stepKinds.keys()].join(", ")}, and operations such as "account.funds"`
+      `; there are ${stepNames.join(", ")}, and operations such as "account.funds"`
     }`,
   };
 }

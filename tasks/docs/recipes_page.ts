@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { table } from "./markdown.ts";
 import type { AnyStepKind } from "../../lib/recipes/kinds/mod.ts";
-import { stepKinds } from "../../lib/recipes/kinds/mod.ts";
+import { allStepKinds } from "../../lib/recipes/kinds/mod.ts";
 import { recipeSchema } from "../../lib/recipes/recipe_schema.ts";
 
 /** The members of a JSON Schema that the page shows. */
@@ -35,7 +35,7 @@ const effects: Readonly<Record<AnyStepKind["effect"], string>> = {
 const notice = "<!-- Written by `deno task docs` from the schemas in lib/recipes: edit there. -->\n";
 
 /** Returns the page. */
-export function recipesPage(): string {
+export async function recipesPage(): Promise<string> {
   const recipe = schemaOf(recipeSchema);
   const { schedule, steps, params, secrets, notify, ...fields } = recipe.properties ?? {};
   const forms = schedule?.anyOf?.[0]?.anyOf ?? [];
@@ -53,7 +53,7 @@ export function recipesPage(): string {
     "Every step has these fields:",
     fieldTable(steps?.items ?? {}),
     "`uses` names one of the steps below, any operation of the catalogue, or a TypeScript file next to the recipe.",
-    ...[...stepKinds.values()].flatMap((kind) => [
+    ...(await allStepKinds()).flatMap((kind) => [
       `### \`${kind.name}\``,
       `${kind.summary}. It ${effects[kind.effect]}.`,
       fieldTable(schemaOf(kind.params)),

@@ -8,7 +8,7 @@ import { assert, assertEquals } from "@std/assert";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import { compileExpression } from "../../lib/recipes/expressions/expressions.ts";
-import { stepKinds } from "../../lib/recipes/kinds/mod.ts";
+import { findStepKind } from "../../lib/recipes/kinds/mod.ts";
 import { type CompiledRecipe, compileRecipe, RecipeError, runRecipe } from "../../lib/recipes/mod.ts";
 import { typeOfParam } from "../../lib/recipes/expressions/value_types.ts";
 import { type Simulated, simulated, temporaryFolder } from "../day_book/simulated.ts";
@@ -158,7 +158,10 @@ Deno.test("check and the run agree on generated expressions", async () => {
   using folder = temporaryFolder();
   const { recipe, outputs } = await outputsOf(broker, folder.path);
   // The types of the export are written by hand: its output has exactly these members.
-  assertEquals(stepKinds.get("export-day-book")!.output!.safeParse(outputs.book).error?.issues, undefined);
+  assertEquals(
+    (await findStepKind("export-day-book"))!.output!.safeParse(outputs.book).error?.issues,
+    undefined,
+  );
   const types = Object.entries(recipe.paramTypes ?? {}).map(([name, type]) => [name, typeOfParam(type)]);
   const known = {
     params: Object.fromEntries(types),
@@ -275,7 +278,7 @@ Deno.test("a generated step that passes the check does not reject its parameters
   const counts = { passed: 0, refused: 0 };
   for (let index = 0; index < STEPS; index++) {
     const name = draw.of(uses);
-    const kind = stepKinds.get(name);
+    const kind = await findStepKind(name);
     const fields = Object.keys(
       kind === undefined ? operations.get(name)?.request.fields ?? {} : Object(kind.params).shape,
     );

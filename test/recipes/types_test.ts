@@ -4,7 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { stepKinds } from "../../lib/recipes/kinds/mod.ts";
+import { allStepKinds, stepNames } from "../../lib/recipes/kinds/mod.ts";
 import { checkRecipes, compileRecipe, RecipeError } from "../../lib/recipes/mod.ts";
 import { temporaryFolder } from "../day_book/simulated.ts";
 import { type Noted, stepContext } from "./support.ts";
@@ -570,9 +570,15 @@ Deno.test("a check rejects a wait for the fees of a session that no slot has, an
   );
 });
 
+Deno.test("every built-in step is loaded by its own name", async () => {
+  assertEquals((await allStepKinds()).map(({ name }) => name), stepNames);
+});
+
 /** Outputs of every step with a declared output, as its tests produced them. */
-Deno.test("every built-in step except run describes its output", () => {
-  for (const { name, output } of stepKinds.values()) assertEquals(output === undefined, name === "run", name);
+Deno.test("every built-in step except run describes its output", async () => {
+  for (const { name, output } of await allStepKinds()) {
+    assertEquals(output === undefined, name === "run", name);
+  }
 });
 
 Deno.test("a short expression cannot build a type that no memory holds", async () => {

@@ -284,7 +284,7 @@ Deno.test("no client method makes a second write while the first is unknown, but
     await using broker = await simulated({ at: FRIDAY_MORNING });
     const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
     const guard = new WriteGuard();
-    const client = guard.guard(broker.client);
+    const client = await guard.guard(broker.client);
     loseAnswers(broker);
     const lost = await assertRejects(() => places[index % 5]!(client), OutcomeUnknownError);
     const refused = await assertRejects(() => again(client), BrokerError, "is unknown");
@@ -299,7 +299,7 @@ Deno.test("no client method makes a second write while the first is unknown, but
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const ids = [await broker.client.orders.place(ORDER), await broker.client.orders.place(ORDER)];
   const guard = new WriteGuard();
-  const client = guard.guard(broker.client);
+  const client = await guard.guard(broker.client);
   broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
   const [first, second] = ids.map(({ orderId }) => ({ market: "hk", symbol: "00700.HK", orderId } as const));
   await assertRejects(() => client.orders.cancel(first!), OutcomeUnknownError);

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { account } from "../../lib/operations/account.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
-import { markPassword } from "../../lib/runner/claims/login_holds.ts";
+import { markPassword } from "../../lib/runner/claims/password_mark.ts";
 import { runLatestSlot } from "../../lib/runner/run/script.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import type { StepContext } from "../../lib/recipes/compiled.ts";

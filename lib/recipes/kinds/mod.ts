@@ -1,34 +1,36 @@
 /**
- * Lists all built-in steps other than the operations of the catalogue.
+ * Lists all built-in steps other than the operations of the catalogue. A step is loaded when a recipe first uses it:
+ * loading all of them takes longer than a run.
  *
  * @module
  */
-import { cancelOpenOrders } from "./cancel_open_orders.ts";
-import { convertReport } from "./convert_report.ts";
-import { exportDayBookStep } from "./export_day_book.ts";
-import { keepLogin } from "./keep_login.ts";
 import type { StepKind } from "./kind.ts";
-import { notify } from "./notify.ts";
-import { runRecipeStep } from "./run_recipe.ts";
-import { snapshot } from "./snapshot.ts";
-import { waitFor } from "./wait_for.ts";
-import { watch } from "./watch.ts";
 
 /** A step with any parameters. */
 // deno-lint-ignore no-explicit-any -- parameters are contravariant: only `any` allows all steps in one table
 export type AnyStepKind = StepKind<any, unknown>;
 
-/** Steps by their names. */
-export const stepKinds: ReadonlyMap<string, AnyStepKind> = new Map(
-  [
-    exportDayBookStep,
-    keepLogin,
-    waitFor,
-    snapshot,
-    watch,
-    cancelOpenOrders,
-    convertReport,
-    notify,
-    runRecipeStep,
-  ].map((kind: AnyStepKind) => [kind.name, kind]),
-);
+const loaders: ReadonlyMap<string, () => Promise<AnyStepKind>> = new Map(Object.entries({
+  "export-day-book": async () => (await import("./export_day_book.ts")).exportDayBookStep,
+  "keep-login": async () => (await import("./keep_login.ts")).keepLogin,
+  "wait-for": async () => (await import("./wait_for.ts")).waitFor,
+  "snapshot": async () => (await import("./snapshot.ts")).snapshot,
+  "watch": async () => (await import("./watch.ts")).watch,
+  "cancel-open-orders": async () => (await import("./cancel_open_orders.ts")).cancelOpenOrders,
+  "convert-report": async () => (await import("./convert_report.ts")).convertReport,
+  "notify": async () => (await import("./notify.ts")).notify,
+  "run": async () => (await import("./run_recipe.ts")).runRecipeStep,
+}));
+
+/** Names of the steps. */
+export const stepNames: readonly string[] = [...loaders.keys()];
+
+/** Loads a step; `undefined` if no step has this name. */
+export async function findStepKind(name: string): Promise<AnyStepKind | undefined> {
+  return await loaders.get(name)?.();
+}
+
+/** Loads all steps. */
+export async function allStepKinds(): Promise<AnyStepKind[]> {
+  return await Promise.all([...loaders.values()].map((load) => load()));
+}

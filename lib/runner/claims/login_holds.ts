@@ -10,7 +10,6 @@
 import { lastEventData } from "../queries/events.ts";
 import { endHold, endLoginHolds, findHold, setFirstHold, setHold } from "../queries/claims.ts";
 import { BusyError, LoginRefusedError } from "../../errors.ts";
-import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
@@ -57,14 +56,6 @@ const REFUSED = "login:";
 const KIND = "login_refused";
 /** Returns a salted mark of the password that a recipe logs in with; `undefined` if there is no password. */
 type PasswordMark = (salt: string) => string | undefined;
-
-/**
- * Returns one byte of a slow, salted hash of a password. It reveals a changed password in 255 of 256 cases, and is too
- * short to recover the password.
- */
-export function markPassword(password: string, salt: string): string {
-  return nodeCrypto().scryptSync(password, salt, 1).toString("hex");
-}
 
 /** A refused login, as its event stores it. */
 interface Noted {

@@ -7,7 +7,8 @@ import { StoreError } from "../../../lib/store/store_error.ts";
 import { countUnsent, unsentNotices } from "../../../lib/runner/notify/outbox.ts";
 import type { Host } from "../../terminal/host.ts";
 import { failed, type Finding, ok, warning } from "./findings.ts";
-import { openStore, storeExists, type StoreFlags } from "../shared/store_file.ts";
+import type { StoreFlags } from "../shared/session.ts";
+import { openStore, storeExists } from "../shared/store_file.ts";
 
 /** Checks for notices that were not sent. */
 export async function storeFindings(flags: StoreFlags, host: Host): Promise<Finding[]> {

@@ -5,15 +5,13 @@
  */
 import type { DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
-import { findOperation } from "../../../lib/operations/mod.ts";
+import { indexed } from "../../../lib/operations/families.ts";
 import type { CompiledRecipe, RecipeResult } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { FileText, Host } from "../../terminal/host.ts";
 import { paint } from "../../terminal/print.ts";
 import type { RunInput } from "../run.ts";
-import { printAnswer } from "../../terminal/answer.ts";
-import { dayTable } from "../../terminal/day_table.ts";
-import { storePath } from "../shared/store_file.ts";
+import { storePath } from "../shared/session.ts";
 import { clockOf } from "../../terminal/arguments.ts";
 import { Connections } from "./connections.ts";
 import { linkedOutside } from "../../../lib/confined_paths.ts";
@@ -42,7 +40,7 @@ export async function run(input: RunInput): Promise<number> {
   const now = given ?? connections.timeOf(recipe) ?? host.now;
   const result = await runHere(recipe, { input, connections, params, now });
   if (flags.json) host.out(JSON.stringify(result));
-  else printSteps(result, host);
+  else await printSteps(result, host);
   return result.ok ? 0 : 7;
 }
 
@@ -85,7 +83,7 @@ async function findRecipe(name: string, host: Host): Promise<FileText & { path: 
 }
 
 /** Prints the result of each step. */
-function printSteps({ steps }: RecipeResult, host: Host): void {
+async function printSteps({ steps }: RecipeResult, host: Host): Promise<void> {
   const more = "--json has all";
   for (const { id, uses, output, skipped } of steps) {
     if (steps.length > 1) host.out(paint(host, "bold", id));
@@ -93,10 +91,15 @@ function printSteps({ steps }: RecipeResult, host: Host): void {
       host.out("left out");
       continue;
     }
-    const operation = findOperation(uses);
-    if (operation !== undefined) {
+    if (indexed(uses) !== undefined) {
+      const [{ findOperation }, { printAnswer }] = await Promise.all([
+        import("../../../lib/operations/mod.ts"),
+        import("../../terminal/answer.ts"),
+      ]);
+      const operation = findOperation(uses)!; // the index has exactly the operations of the catalogue
       printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, more, host });
     } else if (uses === "export-day-book") {
+      const { dayTable } = await import("../../terminal/day_table.ts");
       // The output of this step is the result of an export.
       for (const line of dayTable(output as DayBookResult, host, { more })) host.out(line);
     } else host.out(JSON.stringify(output, null, 2));

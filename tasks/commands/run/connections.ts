@@ -8,7 +8,7 @@ import { type Client, createClient } from "../../../lib/client/client.ts";
 import { directOptionsOf } from "../../../lib/client/connect_options.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
-import { markPassword } from "../../../lib/runner/claims/login_holds.ts";
+import { markPassword } from "../../../lib/runner/claims/password_mark.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";

@@ -50,6 +50,14 @@ export function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedSetting
   return load;
 }
 
+/** Flags that name a store. */
+export type StoreFlags = FlagValues<typeof sharedFlags> & { readonly store?: string };
+
+/** Returns the path of the store from the flag or the settings; `undefined` if neither names a store. */
+export async function storePath(flags: StoreFlags, host: Host): Promise<string | undefined> {
+  return flags.store ?? (await loadSettingsOf(flags, host)).settings.store;
+}
+
 async function loadOnce(flags: Shared, host: Host): Promise<LoadedSettings> {
   const named = flags.config ?? host.env("HSGATE_CONFIG");
   // Read each file only once, so that an edit cannot replace the content that was judged.

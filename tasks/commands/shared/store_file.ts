@@ -17,23 +17,14 @@ import { type StoreRisk, storeRiskOf } from "../../../lib/store/place.ts";
 import { TrustFile } from "../../../lib/runner/trust/trust_file.ts";
 import { checkStore, trustStore } from "../../../lib/runner/trust/trusted_stores.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
-import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { Retention } from "../../../lib/runner/queries/retention.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
-import { loadSettingsOf } from "./session.ts";
+import { loadSettingsOf, type StoreFlags, storePath } from "./session.ts";
 
 /** Default path of the store. */
 const STORE = "hsgate.db";
-
-/** Flags that name a store. */
-export type StoreFlags = FlagValues<typeof sharedFlags> & { readonly store?: string };
-
-/** Returns the path of the store from the flag or the settings; `undefined` if neither names a store. */
-export async function storePath(flags: StoreFlags, host: Host): Promise<string | undefined> {
-  return flags.store ?? (await loadSettingsOf(flags, host)).settings.store;
-}
 
 /** Returns whether the named store, or otherwise `hsgate.db`, exists. A PostgreSQL store counts as existing. */
 export async function storeExists(flags: StoreFlags, host: Host): Promise<boolean> {

@@ -17,15 +17,8 @@ import type { Host } from "../../terminal/host.ts";
 import type { StoreAcceptInput, StoreBackupInput, StoreCopyInput, StoreVerifyInput } from "../store.ts";
 import { plain } from "../../terminal/print.ts";
 import { actorOf } from "../shared/decide.ts";
-import {
-  existingStore,
-  openStore,
-  readable,
-  recordStore,
-  storeError,
-  type StoreFlags,
-  storePath,
-} from "../shared/store_file.ts";
+import { existingStore, openStore, readable, recordStore, storeError } from "../shared/store_file.ts";
+import { type StoreFlags, storePath } from "../shared/session.ts";
 
 /** Copies the store to a file. */
 export async function backup({ args: [file = ""], flags, host }: StoreBackupInput): Promise<number> {
