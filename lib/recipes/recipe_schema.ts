@@ -70,11 +70,16 @@ const calendarForm = z.strictObject({
 
 const cronForm = z.strictObject({
   id: scheduleId,
-  cron: z.string().meta({ description: "Minute, hour, day of the month, month, day of the week" }),
-  timezone: z.string('a time zone such as "Asia/Hong_Kong"').meta({
-    description: "Name of the time zone, such as Asia/Hong_Kong; the machine's own zone is never used",
+  cron: z.string().meta({
+    description:
+      "Minute, hour, day of the month, month, day of the week; with six fields, seconds come first",
   }),
-  onlyIn: calendar.optional().meta({ description: "Only on days on which this exchange has a session" }),
+  timezone: z.string('a time zone such as "Asia/Hong_Kong"').meta({
+    description: "Name of the time zone, such as Asia/Hong_Kong; hsgate never uses the machine's own zone",
+  }),
+  onlyIn: calendar.optional().meta({
+    description: "The schedule has slots only on days on which this exchange has a session",
+  }),
 }).meta({ description: "By a cron pattern (`cron`)" });
 
 const everyForm = z.strictObject({
@@ -83,7 +88,7 @@ const everyForm = z.strictObject({
   while: span.optional().meta({
     description: "Part of the session that has slots, such as XHKG.open-30m..XHKG.close+2h",
   }),
-  jitter: duration.optional().meta({ description: "Largest delay that hsgate adds to a slot" }),
+  jitter: duration.optional().meta({ description: "Largest delay that hsgate adds to a slot, such as 2m" }),
 }).meta({ description: "At a fixed interval (`every`)" });
 
 const SEED = "a whole number from 0 to 4294967295";
@@ -119,16 +124,16 @@ const secretOrigin = z.union([
 
 const stepSchema = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a name of small letters, digits and hyphens")
-    .meta({ description: "Name of the step; each step has another name" }),
+    .meta({ description: "Name of the step; no two steps have the same name" }),
   uses: z.string().min(1, "a step, an operation, or a file such as ./my_step.ts")
-    .meta({ description: "A step listed below, an operation, or a TypeScript file beside the recipe" }),
+    .meta({ description: "A step of hsgate, an operation, or a TypeScript file in the recipe's folder" }),
   with: z.record(z.string(), z.unknown()).optional().meta({
-    description: "Parameters of the step; ${{ … }} is an expression",
+    description: "Parameters of the step; ${{ … }} contains an expression",
   }),
   needs: z.union([z.string(), z.array(z.string())]).optional()
-    .meta({ description: "Steps that must have succeeded before this one" }),
+    .meta({ description: "Steps that must have succeeded before this step" }),
   if: z.union([z.string(), z.boolean()]).optional().meta({
-    description: "Expression; hsgate skips the step if it is false",
+    description: "Expression; hsgate skips the step if the expression is false",
   }),
   retry: z.strictObject({
     attempts: z.int().min(1).max(10).meta({ description: "Number of attempts in all" }),
@@ -151,7 +156,7 @@ const notice = z.strictObject({
     uses: z.string().optional().meta({ description: "Step that sends the fallback; notify by default" }),
     with: z.record(z.string(), z.unknown()),
   }).optional().meta({
-    description: "Notice that hsgate sends instead as soon as a channel of this one fails",
+    description: "Notice that hsgate sends as soon as a channel of this notice fails",
   }),
 });
 
@@ -159,7 +164,7 @@ const notice = z.strictObject({
 export const recipeSchema = z.strictObject({
   $schema: z.string().optional(),
   name: nameText("Name of the recipe; part of the key of each run"),
-  description: z.string().optional(),
+  description: z.string().optional().meta({ description: "One line that says what the recipe does" }),
   schedule: z.union([schedule, z.array(schedule).min(1, "at least one schedule")]).optional()
     .meta({ description: "When the recipe runs: one schedule, or a list of schedules that each have an id" }),
   misfire: z.union([
@@ -167,15 +172,19 @@ export const recipeSchema = z.strictObject({
     z.strictObject({
       action: z.enum(["skip", "latest", "all", "ask"]).optional()
         .meta({ description: "Policy for missed slots" }),
-      grace: duration.optional().meta({ description: "A slot that is later than this is missed" }),
-      max: z.int().min(1).max(1000).optional().meta({ description: "Most slots that `all` runs" }),
+      grace: duration.optional().meta({
+        description: "A slot is missed if it has not started after this time, such as 15m",
+      }),
+      max: z.int().min(1).max(1000).optional().meta({
+        description: "Largest number of missed slots that `all` runs",
+      }),
     }),
   ]).optional().meta({ description: "What the scheduler does with missed slots" }),
   overlap: z.enum(["skip", "queue", "cancel", "parallel"]).optional()
     .meta({ description: "What happens to a slot while the previous run is still running" }),
   timeout: someTime.optional().meta({ description: "Longest time of a run" }),
   deadline: someTime.optional().meta({
-    description: "Time after the slot; a run that has not started by then is skipped",
+    description: "Longest time from a slot to its start, such as 1h; hsgate skips a slot that is later",
   }),
   window: span.optional().meta({
     description: "Part of the session in which a recipe may write, such as XHKG.open+5m..XHKG.close-10m",
@@ -184,20 +193,23 @@ export const recipeSchema = z.strictObject({
     z.enum(["gateway", "direct", "simulator"]),
     z.strictObject({
       gateway: z.url({ protocol: /^https?$/, error: 'an address such as "http://127.0.0.1:11111"' })
-        .optional(),
+        .optional().meta({ description: "Address of the gateway" }),
     }),
     z.strictObject({
       simulator: z.strictObject({
-        seed: z.int().min(0, SEED).max(4_294_967_295, SEED).optional(),
+        seed: z.int().min(0, SEED).max(4_294_967_295, SEED).optional()
+          .meta({ description: "Number that determines the simulator's data" }),
         at: z.string().refine(
           (at) => /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) && !Number.isNaN(Date.parse(at)),
           'a time with its offset, such as "2025-08-15T10:00:00+08:00"',
-        ).optional(),
+        ).optional().meta({ description: "Time of the simulator's clock at the start of the run" }),
       }),
     }),
-  ]).optional().meta({ description: "Connection to the broker; by default the one in the settings" }),
+  ]).optional().meta({ description: "Connection to the broker; without it, the settings decide" }),
   params: z.record(z.string().regex(/^[a-zA-Z_]\w*$/, "a name of letters, digits and underscores"), param)
-    .optional().meta({ description: "Values for expressions; a person may give other values to a run" }),
+    .optional().meta({
+      description: "Values for expressions; `hsgate run --param` can set other values for one run",
+    }),
   secrets: z.record(z.string().regex(NAME, "a name of small letters, digits and hyphens"), secretOrigin)
     .optional()
     .meta({ description: "Where hsgate reads each secret; a recipe must not contain secrets" }),
@@ -210,7 +222,7 @@ export const recipeSchema = z.strictObject({
     .refine((address) => !holdsToken(address), secretAddress("ping"))
     .optional().meta({
       description:
-        "Address of a dead-man service such as Healthchecks, to which hsgate reports start, success and failure; ${secret:name} if the address contains a token",
+        "Address of a monitoring service such as Healthchecks, to which hsgate reports the start, success and failure of each run; ${secret:name} if the address contains a token",
     }),
 }).meta({ title: "hsgate recipe" });
 

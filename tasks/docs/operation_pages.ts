@@ -55,7 +55,7 @@ function indexPage(): string {
       gateway,
       direct,
       operation.needs === "nothing" ? "" : operation.needs,
-      operation.extra ? "beyond it" : "yes",
+      operation.extra ? "no" : "yes",
       operation.source,
     ];
   });
@@ -65,15 +65,18 @@ function indexPage(): string {
   return [
     notice,
     "# Reference",
-    "This table lists every operation with our name and the broker's. The client never repeats a *write* automatically; " +
-    "a *session* call changes only the login or the pushes. A *read* either has days as parameters or shows the state at " +
-    "the time of the call; its section says which. A recipe cannot use the second kind for " +
+    "The table below lists every operation with its hsgate name and the broker's name (wire name). The column *Effect* has " +
+    "three values. A *write* changes something at the broker, and the client never repeats it automatically. A *session* " +
+    "call changes only the login or the pushes. A *read* either has days as parameters, or returns the state at the time " +
+    "of the call; the section of the operation says which. A recipe cannot use a read of the present state for " +
     "[a slot whose day is over](../runner.md#the-day-of-a-slot).",
+    "The column *Needs* names the login that the call requires. `trade-login` is the login of `account.login`. " +
+    "`platform-login` is made by the gateway program, or by the direct transport itself.",
     "Decimals and 64-bit integers are text, so that no digit is lost. Dates are written `2025-08-15` and times " +
     "`09:30:05`, in the exchange's time zone.",
-    "In an answer, a member that the broker omits or sends as `null` is absent; it never becomes zero. Over the socket and " +
-    "in pushes, an omitted number or flag is zero or false, because the message format defines it so. An omitted list is " +
-    "empty, because servers omit empty lists. These answers cause an error (`ProtocolError` for a read, " +
+    "In an answer, a member that the broker omits or sends as `null` is absent; it never becomes zero. There is one " +
+    "exception: over the socket and in pushes, an omitted number is zero and an omitted flag is false, because the " +
+    "message format defines this. An omitted list is empty, because servers omit empty lists. These answers cause an error (`ProtocolError` for a read, " +
     "`OutcomeUnknownError` for a write): a list that is `null`, an answer without any known member, and a row without its " +
     "required members.",
     [

@@ -19,7 +19,7 @@ const params = z.strictObject({
  */
 export const runRecipeStep = stepKind<z.infer<typeof params>, unknown>({
   name: "run",
-  summary: "Runs another recipe as a step of this one; a recipe that writes is rejected here",
+  summary: "Runs another recipe as a step of this recipe; rejects a recipe that writes",
   effect: "read",
   needsAccount: () => true,
   params,
