@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { joinBytes } from "../bytes.ts";
 
 /** One whole request. */
 export interface HttpRequest {
@@ -38,24 +37,35 @@ export class HttpProblem extends Error {
 const MAX_HEAD = 16 * 1024;
 const CONTINUE = new TextEncoder().encode("HTTP/1.1 100 Continue\r\n\r\n");
 const [CR, LF] = [13, 10];
+const latin1 = new TextDecoder("latin1");
+
+/** Options of {@linkcode HttpInput}. */
+interface HttpInputOptions {
+  /** Longest body of a request, in bytes. */
+  bodyLimit: number;
+  /** Throws if the server does not answer a request with these headers: then nothing of its body is read. */
+  demand: (head: Pick<HttpRequest, "headers">) => void;
+}
 
 /** The bytes of a connection that were read and not yet used. */
 export class HttpInput {
   readonly #conn: Deno.TcpConn;
   readonly #bodyLimit: number;
+  readonly #demand: HttpInputOptions["demand"];
   #bytes = new Uint8Array(16 * 1024);
   #start = 0;
   #end = 0;
 
-  constructor(conn: Deno.TcpConn, bodyLimit: number) {
+  constructor(conn: Deno.TcpConn, { bodyLimit, demand }: HttpInputOptions) {
     this.#conn = conn;
     this.#bodyLimit = bodyLimit;
+    this.#demand = demand;
   }
 
   /**
    * Reads the next request; returns nothing when the client has closed the connection between two requests.
    *
-   * @throws {HttpProblem} When the bytes are not a request that this server understands.
+   * @throws {HttpProblem} When the bytes are not a request that this server understands, or when `demand` throws it.
    */
   async next(): Promise<HttpRequest | undefined> {
     const head = await this.#readHead();
@@ -64,6 +74,7 @@ export class HttpInput {
     const [, method, target, minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(requestLine) ?? [];
     if (method === undefined || target === undefined) throw new HttpProblem(400, "not an HTTP/1.1 request");
     const headers = readHeaders(lines);
+    this.#demand({ headers });
     const connection = headers.get("connection")?.toLowerCase() ?? "";
     const keepAlive = minor === "1" ? !connection.includes("close") : connection.includes("keep-alive");
     const [path = "", ...query] = target.split("?");
@@ -82,7 +93,7 @@ export class HttpInput {
     for (let from = this.#start;;) {
       const end = this.#findHeadEnd(from);
       if (end !== -1) {
-        const head = new TextDecoder("latin1").decode(this.#bytes.subarray(this.#start, end));
+        const head = latin1.decode(this.#bytes.subarray(this.#start, end));
         this.#start = end + 4;
         return head;
       }
@@ -120,33 +131,51 @@ export class HttpInput {
     }
     if (Number(length ?? 0) > this.#bodyLimit) throw new HttpProblem(413, "the body is too long");
     if (headers.get("expect")?.toLowerCase() === "100-continue") await this.#conn.write(CONTINUE);
-    return encoding === undefined ? await this.#take(Number(length ?? 0)) : await this.#readChunks();
+    if (encoding !== undefined) return await this.#readChunks();
+    const body = new Uint8Array(Number(length ?? 0));
+    await this.#moveInto(body);
+    return body;
   }
 
+  /** Copies all chunks into one buffer that grows: a separate array for each would need far more memory than its bytes. */
   async #readChunks(): Promise<Uint8Array<ArrayBuffer>> {
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let body = new Uint8Array(0);
     let total = 0;
+    let extra = 0;
+    const needRoom = (bytes: number) => {
+      extra += bytes;
+      if (extra > MAX_HEAD) throw new HttpProblem(431, "the texts beside the chunks are too long");
+    };
     while (true) {
-      const size = (await this.#readLine()).split(";")[0]!.trim();
+      const line = await this.#readLine();
+      const size = line.split(";")[0]!.trim();
       if (!/^[0-9a-fA-F]{1,8}$/.test(size)) {
         throw new HttpProblem(400, "a chunk does not start with its size in hex");
       }
+      needRoom(line.length - size.length);
       const length = parseInt(size, 16);
+      const start = total;
       total += length;
       if (total > this.#bodyLimit) throw new HttpProblem(413, "the body is too long");
       if (length === 0) break;
-      chunks.push(await this.#take(length));
+      if (total > body.length) {
+        const larger = new Uint8Array(Math.min(this.#bodyLimit, Math.max(total, body.length * 2)));
+        larger.set(body);
+        body = larger;
+      }
+      await this.#moveInto(body.subarray(start, total));
       if (await this.#readLine() !== "") throw new HttpProblem(400, "a chunk does not end after its size");
     }
-    while (await this.#readLine() !== "") { /* trailers are not needed */ }
-    return joinBytes(chunks);
+    // Trailers are not needed.
+    for (let line; (line = await this.#readLine()) !== "";) needRoom(line.length + 2);
+    return body.subarray(0, total);
   }
 
   async #readLine(): Promise<string> {
     while (true) {
       const end = this.#bytes.subarray(0, this.#end).indexOf(LF, this.#start);
       if (end !== -1) {
-        const line = new TextDecoder("latin1").decode(this.#bytes.subarray(this.#start, end));
+        const line = latin1.decode(this.#bytes.subarray(this.#start, end));
         this.#start = end + 1;
         return line.replace(/\r$/, "");
       }
@@ -155,16 +184,14 @@ export class HttpInput {
     }
   }
 
-  /** Removes the next `length` bytes and returns a copy of them. */
-  async #take(length: number): Promise<Uint8Array<ArrayBuffer>> {
-    const body = new Uint8Array(length);
-    let at = 0;
-    while (true) {
-      const part = this.#bytes.subarray(this.#start, Math.min(this.#end, this.#start + length - at));
-      body.set(part, at);
+  /** Moves the next bytes into `target` until it is full. */
+  async #moveInto(target: Uint8Array): Promise<void> {
+    for (let at = 0;;) {
+      const part = this.#bytes.subarray(this.#start, Math.min(this.#end, this.#start + target.length - at));
+      target.set(part, at);
       at += part.length;
       this.#start += part.length;
-      if (at === length) return body;
+      if (at === target.length) return;
       await this.#fillOrFail();
     }
   }

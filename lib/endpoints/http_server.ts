@@ -90,7 +90,8 @@ export class HttpServer {
   async #serve(conn: Deno.TcpConn): Promise<void> {
     this.#connections.add(conn);
     try {
-      await this.#serveRequests(conn, new HttpInput(conn, this.#options.bodyLimit));
+      const demand = (head: Pick<HttpRequest, "headers">) => demandOwnCaller(head, this.#options);
+      await this.#serveRequests(conn, new HttpInput(conn, { bodyLimit: this.#options.bodyLimit, demand }));
     } catch (error) {
       if (error instanceof HttpProblem) await this.#refuse(conn, error);
       else if (!isGone(error)) throw error;
@@ -102,7 +103,6 @@ export class HttpServer {
 
   async #serveRequests(conn: Deno.TcpConn, input: HttpInput): Promise<void> {
     for (let request; (request = await input.next()) !== undefined;) {
-      demandOwnCaller(request, this.#options);
       const answer = await this.#handler(request);
       const keepAlive = request.keepAlive && answer.cutAfter === undefined;
       await this.#write(conn, answer, { keepAlive, withBody: request.method !== "HEAD" });
