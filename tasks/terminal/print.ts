@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { shownLine } from "../../lib/shown_text.ts";
+import { shownLine, shownText } from "../../lib/shown_text.ts";
 import { didYouMean } from "../../lib/client/nearest.ts";
 import { UsageError } from "./exit_codes.ts";
 import { wrap } from "./help.ts";
@@ -39,11 +39,32 @@ const codes: Readonly<Record<Color, [number, number]>> = {
   yellow: [33, 39],
 };
 
-/** Returns the text in a colour, if the host wants colours. */
+/**
+ * Begins each mark of {@linkcode paint}. It is random, so that no other text can contain a mark, and it has a control
+ * character, so that cleaning a text breaks every mark in it.
+ */
+const MARK = "\x1b" + String.fromCharCode(
+  ...crypto.getRandomValues(new Uint16Array(10)).map((each) => 0xe000 + each % 0x1000),
+);
+const MARKS = new RegExp(`${MARK}([\\ue000-\\ue0ff])`, "g");
+
+const markOf = (code: number) => MARK + String.fromCharCode(0xe000 + code);
+
+/** Returns the text with marks of a colour, if the host wants colours. {@linkcode terminalText} makes colour codes of them. */
 export function paint(host: Pick<Host, "color">, color: Color | undefined, text: string): string {
   if (!host.color || color === undefined || text === "") return text;
   const [on, off] = codes[color];
-  return `\x1b[${on}m${text}\x1b[${off}m`;
+  return markOf(on) + text + markOf(off);
+}
+
+/**
+ * Returns a text for a terminal: the marks of {@linkcode paint} become colour codes, and every other control character
+ * is replaced.
+ */
+export function terminalText(text: string): string {
+  return text.split(MARKS).map((part, index) =>
+    index % 2 === 0 ? shownText(part) : `\x1b[${part.charCodeAt(0) - 0xe000}m`
+  ).join("");
 }
 
 /** Returns the number of terminal columns that a text needs. A Chinese character needs two. */
@@ -61,12 +82,8 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Matches only the colour codes that {@linkcode paint} writes. */
-// deno-lint-ignore no-control-regex -- colour codes begin with the control character ESC
-export const COLOR_CODE = /\x1b\[(?:1|2|22|3[123]|39)m/g;
-
-/** Returns the number of terminal columns that a line needs, without its colour codes. */
-export const shownWidth = (line: string): number => widthOf(line.replace(COLOR_CODE, ""));
+/** Returns the number of terminal columns that a line needs, without its colours. */
+export const shownWidth = (line: string): number => widthOf(line.replace(MARKS, ""));
 
 /** Returns the number of terminal rows that lines of these widths need, because the terminal wraps long lines. */
 export const rowsTaken = (widths: readonly number[], columns: number): number =>

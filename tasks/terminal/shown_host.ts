@@ -4,9 +4,9 @@
  * @module
  */
 import { credentialsIn, Redactor, withoutCredentials } from "../../lib/redact.ts";
-import { shownJson, shownText } from "../../lib/shown_text.ts";
+import { shownJson } from "../../lib/shown_text.ts";
 import type { Host } from "./host.ts";
-import { COLOR_CODE } from "./print.ts";
+import { terminalText } from "./print.ts";
 
 /**
  * Returns a host that removes foreign control characters, secrets and passwords of addresses from everything that it
@@ -28,7 +28,7 @@ export function shownHost(
   const any = (text: string) => redactor.text(text);
   const certain = (text: string) => redactor.certainText(text);
   const shown = (text: string, remove: typeof any, more: typeof any = (each) => each) =>
-    isJson(text) ? shownJson(redactor.jsonText(text, remove)) : cleaned(more(remove(text)), host.color);
+    isJson(text) ? shownJson(redactor.jsonText(text, remove)) : terminalText(more(remove(text)));
   const out = (text: string) => shown(text, figures ? certain : any);
   // Errors and notes may also contain an address from a file.
   const note = (text: string) => shown(text, any, withoutCredentials);
@@ -72,11 +72,4 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Returns the text without foreign control characters. Keeps colours of `paint`. */
-function cleaned(text: string, color: boolean): string {
-  if (!color) return shownText(text);
-  const codes = text.match(COLOR_CODE) ?? [];
-  return text.split(COLOR_CODE).map((part, index) => shownText(part) + (codes[index] ?? "")).join("");
 }

@@ -6,13 +6,19 @@ import { connect } from "../../mod.ts";
 import { shownJson, shownLine, shownText } from "../../lib/shown_text.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
 import { report } from "../../tasks/terminal/error_report.ts";
+import { paint, plain, shownWidth } from "../../tasks/terminal/print.ts";
 import { shownHost } from "../../tasks/terminal/shown_host.ts";
 import { cli, folder, KEY } from "./support.ts";
 
 const PASSWORD = "Tr4de-pass";
-const EVIL = `\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\r ${PASSWORD}`;
+const EVIL = `\x1b[32mpainted\x1b[39m\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\r ${PASSWORD}`;
 // deno-lint-ignore no-control-regex -- these are the characters that must not arrive
 const SHOWN_WRONG = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
+
+/** Removes hsgate's own colour codes, which begin and end around a text without other control characters. */
+// deno-lint-ignore no-control-regex -- colour codes begin with the control character ESC
+const COLORED = /\x1b\[(?:[12]|3[123])m([^\x1b]*)\x1b\[(?:22|39)m/g;
+const withoutColors = (text: string) => text.replace(COLORED, "$1");
 
 /** A gateway that puts hostile text into every field, and answers reads or rejects everything. */
 function gateway(isOk: boolean): { url: string } & AsyncDisposable {
@@ -51,11 +57,12 @@ for (const isOk of [true, false]) {
       ["export", "day-book", "--markets", "hk", "--out", `${dir.path}/out`],
     ];
     for (const words of lines) {
-      for (const world of [{ env }, { env, columns: 100 }]) {
+      for (const world of [{ env }, { env, columns: 100 }, { env, columns: 100, color: true }]) {
         for (const more of [[], ["--json"]]) {
           const { out, err } = await cli([...words, ...more], world);
           const said = `${words.join(" ")}: ${JSON.stringify(out + err)}`;
-          assert(!SHOWN_WRONG.test(out + err), said);
+          const shown = "color" in world ? withoutColors(out + err) : out + err;
+          assert(!SHOWN_WRONG.test(shown) && !/(?<!(?: |\\u001b)\[32m)painted/.test(shown), said);
           assert(!(out + err).includes(PASSWORD), said);
           assert((out + err).length > 0, said);
         }
@@ -113,6 +120,33 @@ Deno.test("a redrawn display keeps hsgate's own codes, and contains no codes of 
   for (const text of [boardText!, treeText!]) {
     assert(!SHOWN_WRONG.test(text) && !text.includes(PASSWORD), JSON.stringify(text));
     assertStringIncludes(text, "owned");
+  }
+});
+
+Deno.test("a terminal with colours shows the colours of paint() only, and hides a secret inside them", () => {
+  const shown: string[] = [];
+  const write = (...texts: string[]) => void shown.push(texts.join(""));
+  const errTerminal = { draw: write, columns: () => 80 };
+  const world = { out: write, note: write, draw: write, errTerminal, color: true } as Partial<Host> as Host;
+  const host = shownHost(world, { figures: false });
+  host.hide?.("pw12");
+  const own = paint(host, "red", "down");
+  const foreign = "\x1b[32mup\x1b[39m";
+  // Neither colour codes nor a copy of the marks without their control character are colours.
+  const text = `${own} ${foreign} ${plain(own)} ${paint(host, "dim", "pw12")} ${paint(host, "dim", foreign)}`;
+  assertEquals(shownWidth(own), 4);
+  host.out(text);
+  host.note(text);
+  host.draw("", text);
+  host.errTerminal!.draw("", text);
+  shown.push(host.shown!(text));
+  assertEquals(shown.length, 5);
+  for (const each of shown) {
+    const visible = each.replaceAll(/[\ue000-\uf8ff]/g, "");
+    assertEquals(
+      visible,
+      "\x1b[31mdown\x1b[39m  [32mup [39m  down  \x1b[2m[secret]\x1b[22m \x1b[2m [32mup [39m\x1b[22m",
+    );
   }
 });
 

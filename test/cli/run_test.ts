@@ -12,6 +12,7 @@ import { shortResult } from "../../tasks/commands/run/summaries.ts";
 import { showRun } from "../../tasks/commands/run/show.ts";
 import { RunTree, seconds, summaryLines, type TreeEvent } from "../../tasks/commands/run/tree.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
+import { terminalText } from "../../tasks/terminal/print.ts";
 import { cli, envOf, folder, MORNING, simulate, trustAll } from "./runner_support.ts";
 import {
   directEnvOf,
@@ -703,7 +704,8 @@ Deno.test("RunTree.lines() marks steps, indents inner recipes, fits any width wh
     const names = tree.lines({ width, host }).map((line) => line.trim().split(/ +/)[1]);
     assertEquals(names, ["funds", "other", "deep", "last"]);
   }
-  assertStringIncludes(tree.lines({ width: 80, host: { color: true } })[0]!, "\x1b[32m✓\x1b[39m funds");
+  const [first] = tree.lines({ width: 80, host: { color: true } });
+  assertStringIncludes(terminalText(first!), "\x1b[32m✓\x1b[39m funds");
 });
 
 Deno.test("summaryLines() shows a reason that was cut in full, the files, and the end", () => {
