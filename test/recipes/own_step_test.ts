@@ -239,6 +239,24 @@ Deno.test("a step leaves nothing in Deno's cache, whether by web storage, a work
   assertEquals(new TextDecoder().decode(found), "");
 });
 
+Deno.test("a step that stores values in localStorage or caches fails with an error that says what to do instead", async () => {
+  for (
+    const [use, name] of [["localStorage.setItem('a', 'b')", "localStorage"], [
+      "await caches.open('a')",
+      "caches",
+    ]]
+  ) {
+    const expected =
+      `Cannot use step "own_step.ts": it uses ${name}, which code of a recipe does not have; to keep ` +
+      'values, let the step write a file that its permission "write" names';
+    using atRun = folderWith(step(`${use};`));
+    const { message } = await assertRejects(() => atRun.run(), OwnStepError);
+    assertEquals(message, expected);
+    using atLoad = folderWith(step("return {};", `${use};`));
+    assertStringIncludes(await atLoad.issue(), expected.slice(expected.indexOf("it uses")));
+  }
+});
+
 Deno.test("code without permissions that fills Deno's cache is ended, with a named error", async () => {
   // Each module has its own text, which Deno stores several times.
   using folder = folderWith(

@@ -11,6 +11,37 @@ import { type FromStep, MESSAGE_MARK, type ToStep } from "./step_messages.ts";
 // deno-lint-ignore no-console -- a step may print, and must not break the answers by it
 for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
 
+// Deno would keep these values in its cache, where a step has no space; its own error would name a file of no meaning.
+const withoutStorage = (name: string, cause: unknown) =>
+  new Error(
+    `it uses ${name}, which code of a recipe does not have; to keep values, let the step write a file that its ` +
+      'permission "write" names',
+    { cause },
+  );
+const { get: getStorage, ...storage } = Object.getOwnPropertyDescriptor(globalThis, "localStorage") ?? {};
+if (getStorage !== undefined) {
+  Object.defineProperty(globalThis, "localStorage", {
+    ...storage,
+    get() {
+      try {
+        const values: Storage = getStorage.call(globalThis);
+        void values.length; // opens the file of the values
+        return values;
+      } catch (error) {
+        throw withoutStorage("localStorage", error);
+      }
+    },
+  });
+}
+const openCache = CacheStorage.prototype.open;
+CacheStorage.prototype.open = async function (name) {
+  try {
+    return await openCache.call(this, name);
+  } catch (error) {
+    throw withoutStorage("caches", error);
+  }
+};
+
 /** Serves one description or one run, then ends. */
 export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): Promise<void> {
   const lines = linesOf(Deno.stdin.readable);
