@@ -32,8 +32,26 @@ const MOST_CHANCE_DIGITS = 9;
 
 /** Matches an address up to its password: `postgres://user:`. The scheme may have one slash or more. */
 const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
+/** Matches a scheme with the wrong characters after it: `https//`, `https;//` or `https:/`. */
+const WRONG_SCHEME = /(?:postgres(?:ql)?|https?|wss?|smtps?)(?:;?\/\/|:\/(?!\/))/i;
+/** Matches a colon that is not part of `://`. */
+const COLON = /(?::|%3A)(?!\/|%2F)/i;
+/** Matches the beginning of a word that names no user: a package, a mail address, a file, a path of Windows. */
+const WITHOUT_USER = /^\W*(?:(?:npm|jsr|node|mailto|file):|[a-z]:[\\/])/i;
+/** Matches an address up to its port, or up to a password if it lacks the `@`. */
+const BEFORE_PORT = new RegExp(
+  "(?:[a-z][a-z\\d+.-]{0,30}:(?:\\/|%2F)+|(?:postgres(?:ql)?|https?|wss?|smtps?)(?::|;?\\/\\/))" +
+    "(?:\\[[\\da-f:.%]*\\]|(?!\\[[\\da-f:.%]*\\])[^@/:;]*?)(?::|%3A)",
+  "gi",
+);
+/** Matches a port and what may follow it; in an example, the word itself. */
+const PORT = /^(?:\d{0,5}|port)(?:[,/?#]|\W*$)/i;
 /** Matches a password in a connection text: `password=…`. */
-const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&]+)/gi;
+// deno-lint-ignore no-control-regex -- the mark of a colour begins with ESC
+const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&\x1b]+)/gi;
+/** Matches a member of a query that is a secret by its name. The `sslkey` of a connection text names a file. */
+const SECRET_MEMBER = // deno-lint-ignore no-control-regex -- as above
+  /([?&;#](?:[\w.-]{0,40}(?:token|secret|password|passwd|pwd)|(?:[\w.-]{0,40}[_.-])?(?:key|sig|auth)|[\w.-]{0,40}(?:apikey|accesskey|signature))(?:=|%3D))([^\s"&\x1b]+)/gi;
 
 /** The place of a password in a text. */
 interface Span {
@@ -44,15 +62,25 @@ interface Span {
 }
 
 /**
- * Returns the place of an address's password in a word. The password ends at the last `@`, because a password may
- * contain that character.
+ * Returns the place in a word that is a password of an address, or could be one if the address is misspelt. A password
+ * ends at the last `@`, because a password may contain that character; without any `@` it ends with the word.
  */
 function addressPassword(word: string): Span | undefined {
   const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
-  const before = end < 0 ? null : BEFORE_PASSWORD.exec(word);
-  if (before === null) return undefined;
-  const start = before.index + before[0].length;
-  return start < end ? { from: before.index, start, end } : undefined;
+  const found = (before: RegExpExecArray | null): Span | undefined => {
+    const start = before === null ? end : before.index + before[0].length;
+    return start < end ? { from: before!.index, start, end } : undefined;
+  };
+  if (end >= 0) {
+    const proper = found(BEFORE_PASSWORD.exec(word));
+    if (proper !== undefined || WITHOUT_USER.test(word)) return proper;
+    return found(COLON.exec(word)) ?? found(WRONG_SCHEME.exec(word));
+  }
+  for (const { index, 0: before } of word.matchAll(BEFORE_PORT)) {
+    const start = index + before.length;
+    if (!PORT.test(word.slice(start))) return { from: index, start, end: word.length };
+  }
+  return undefined;
 }
 
 /**
@@ -62,10 +90,11 @@ function addressPassword(word: string): Span | undefined {
  * it would be lost.
  */
 export function withoutCredentials(text: string): string {
-  const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`);
-  if (!/@|%40/.test(hidden)) return hidden;
-  // Word by word, so that the time is proportional to the length of the text.
-  return hidden.replace(/[^\s"]+/g, (word) => {
+  const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`).replace(SECRET_MEMBER, `$1${REPLACED}`);
+  if (!/[:@]|%3A|%40|\/\//i.test(hidden)) return hidden;
+  // Word by word, so that the time grows with the length only. A mark of a colour ends a word.
+  // deno-lint-ignore no-control-regex -- as above
+  return hidden.replace(/[^\s"\x1b]+/g, (word) => {
     const { start, end } = addressPassword(word) ?? { start: 0, end: 0 };
     return start < end ? `${word.slice(0, start)}${REPLACED}${word.slice(end)}` : word;
   });
@@ -77,7 +106,8 @@ export function withoutCredentials(text: string): string {
  */
 export function credentialsIn(given: string): string[] {
   const found = [given, ...given.split(/[\s"]+/)].flatMap((word) => {
-    const settings = [...word.matchAll(PASSWORD_SETTING)].map(({ index, 0: whole, 1: name = "" }) => ({
+    const members = [...word.matchAll(PASSWORD_SETTING), ...word.matchAll(SECRET_MEMBER)];
+    const settings = members.map(({ index, 0: whole, 1: name = "" }) => ({
       from: index,
       start: index + name.length,
       end: index + whole.length,

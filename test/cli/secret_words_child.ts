@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- the lines of the simulator go to the console, and are caught there
 /**
- * Runs every command line with an address that contains a password, in every possible place. Prints the output lines
- * that show the password. It is a separate process, because it works in its own folder.
+ * Runs every command line with an address that contains a secret in every place, and prints the lines that show it.
+ * A process of its own, because it works in a folder of its own.
  *
  * @module
  */
@@ -11,10 +11,15 @@ import { commands } from "../../tasks/commands/table.ts";
 import { settingTable } from "../../lib/client/settings.ts";
 import { cli } from "./support.ts";
 
-/** The second password is not encoded, as somebody types it: it has the characters that end parts of an address. */
+/**
+ * The second password is not encoded, as somebody types it: it has the characters that end parts of an address. The
+ * third is misspelt, and the last has a secret in its query.
+ */
 const addresses = [
   "postgres://user:hunter2hunter2@127.0.0.1:1/db",
   "https://user:hun/ter2?#hun@ter2:@127.0.0.1:1/db",
+  "postgres:user:hunter2#127.0.0.1",
+  "http://127.0.0.1:1/?a=b&token=hunter2",
 ];
 /** Parts of the passwords that no output may contain, also with percent signs. */
 const SHOWN = /hun(ter2|[/@]|%2f|%40)|ter2(\?|%3f)|ter2:@/i;

@@ -46,6 +46,9 @@ Deno.test("a password in --store is rejected before anything connects; in HSGATE
     "postgres://:hunter2@127.0.0.1:1/db",
     "postgres://me@127.0.0.1:1/db?password=hunter2",
     "host=127.0.0.1 password='hunter2'",
+    "postgres:me:hunter2@127.0.0.1:1/db",
+    "postgres://me:hunter2127.0.0.1/db",
+    "postgres://me@127.0.0.1:1/db?token=hunter2",
   ];
   for (const store of given) {
     for (const words of [["runs"], ["store", "verify"], ["deploy", "recipes", "--to", "crontab"], ["next"]]) {
@@ -79,7 +82,7 @@ Deno.test("a store URL with an invalid percent sign in its password causes a cle
   assertStringIncludes(err, "%25");
 });
 
-Deno.test("withoutCredentials() hides passwords of addresses and of connection texts, and nothing else", () => {
+Deno.test("withoutCredentials() hides what can be a secret in addresses and connection texts, and nothing else", () => {
   const hidden: [text: string, shown: string][] = [
     ["postgres://user:pa55@host/db", "postgres://user:[secret]@host/db"],
     [
@@ -94,6 +97,25 @@ Deno.test("withoutCredentials() hides passwords of addresses and of connection t
     ["host=h password = 'pa 55' user=u", "host=h password = [secret] user=u"],
     ["HSGATE_TRADE_PASSWORD=135790 x", "HSGATE_TRADE_PASSWORD=[secret] x"],
     ["postgres://h/db?user=u&password=pa55&x=1", "postgres://h/db?user=u&password=[secret]&x=1"],
+    // Members of a query that are secrets by their name.
+    ["http://h:1/x?token=pa55&a=1", "http://h:1/x?token=[secret]&a=1"],
+    ["http://h/?a=1&api_key=pa#55'x", "http://h/?a=1&api_key=[secret]"],
+    ["h?accessToken=pa55 x?client-secret%3Dpa55", "h?accessToken=[secret] x?client-secret%3D[secret]"],
+    ["http://h/#key=pa55;x&sig=pa55&PWD=pa55", "http://h/#key=[secret]&sig=[secret]&PWD=[secret]"],
+    // Misspelt addresses: everything that could be user and password.
+    ["postgres:user:pa55@host/db", "postgres:[secret]@host/db"],
+    ["postgres//user:pa:5/5@host/db", "postgres//user:[secret]@host/db"],
+    ["postgres/user:pa55@host:5432", "postgres/user:[secret]@host:5432"],
+    ["https;//user:pa55@host", "https;//user:[secret]@host"],
+    ["user:pa55@host", "user:[secret]@host"],
+    ["user%3Apa55%40host", "user%3A[secret]%40host"],
+    ["postgres:/pa55@host http//pa55@host", "postgres:/[secret]@host http//[secret]@host"],
+    ["postgres://user:pa55host/db", "postgres://user:[secret]"],
+    ["http://127.0.0.1:1,https://user:1234567", "http://127.0.0.1:1,https://user:[secret]"],
+    ["smtp://user:pa55: refused", "smtp://user:[secret] refused"],
+    ["postgres:user:pa55host/db", "postgres:user:[secret]"],
+    ["postgres//user:pa55host/db", "postgres//user:[secret]"],
+    ["https://us[er:pa55", "https://us[er:[secret]"],
   ];
   for (const [text, shown] of hidden) assertEquals(withoutCredentials(text), shown);
   const kept = [
@@ -102,10 +124,31 @@ Deno.test("withoutCredentials() hides passwords of addresses and of connection t
     "postgres://user@host:5432/db",
     "write HSGATE_GATEWAY_URL=, HSGATE_TRADE_PASSWORD= and the other settings",
     "C:/Users/a@b: 10:30 file:///a@b",
+    "http://[::1]:8080/x http://[::1]/x http://[fe80::1]: (http://h:80) wss://h:443/a:b?c:d http://h: h",
+    "npm:yaml@2.9.1 jsr:@std/yaml@1 mailto:a@b.example file:///a@b/c.ts:12:3 (file:///C:/a.ts:12:3)",
+    "node:fs hk:00700 2025-08-15T09:30:00.000Z git@host:path https://host:port/x https://HOST:PORT",
+    "postgres://u@h/db?host=/run/a&sslkey=b.pem&schema=c http://h/?monkey=",
   ];
   for (const text of kept) assertEquals(withoutCredentials(text), text);
   // A search that begins again at each part would not end within this test's time.
-  for (const part of ["a:/u:", "a.", "a:/", "password='", "@a:/u"]) {
+  for (
+    const part of [
+      "a:/u:",
+      "a.",
+      "a:/",
+      "password='",
+      "@a:/u",
+      "a:",
+      "https",
+      "http;//",
+      "http:",
+      "?key",
+      "?",
+      "%3A",
+      "://[:",
+      "[:",
+    ]
+  ) {
     const long = part.repeat(1_000_000 / part.length);
     assertEquals(withoutCredentials(long).length > 0, true);
   }
