@@ -95,7 +95,18 @@ export async function filesOfPermission(
  */
 export async function fileOfSecret(name: string, place: Place): Promise<NamedFile[]> {
   const path = await placeOf(name, place);
-  return path === undefined ? [] : [{ name, path }];
+  return path === undefined ? [] : [{ name, path: withoutVersion(path, absolute(name, place.from)) }];
+}
+
+/**
+ * Returns the place of a secret's file. Kubernetes writes each version of a mounted Secret into a new folder, such as
+ * `..2025_08_15`, and changes a link: each such version has the place of the file itself.
+ */
+function withoutVersion(path: string, at: string): string {
+  const folder = realOf(at.replace(/\/[^/]*$/, ""));
+  const file = `${folder}${at.slice(at.lastIndexOf("/"))}`;
+  const [version = "", ...names] = isInside(folder, path) ? path.slice(folder.length + 1).split("/") : [];
+  return version.startsWith("..") && `${folder}/${names.join("/")}` === file ? file : path;
 }
 
 async function programsIn(

@@ -108,6 +108,41 @@ Deno.test("a secret's file that is created after the trust is used, if it is no 
   assertEquals(w.heard, ["token-three"]);
 });
 
+Deno.test("a secret that Kubernetes mounts in the folder may rotate: its link leads into another folder of the mount", async () => {
+  await using w = await world(telling("{ file: DIR/data/token }"));
+  /** Writes a version of the secret like the kubelet: a new folder, then `..data` leads to it. */
+  const mount = async (version: string, token: string) => {
+    await Deno.mkdir(`${w.dir}/data/${version}`);
+    await w.write(`data/${version}/token`, `${token}\n`);
+    await Deno.symlink(version, `${w.dir}/data/..data_tmp`);
+    await Deno.rename(`${w.dir}/data/..data_tmp`, `${w.dir}/data/..data`);
+  };
+  await mount("..2025_08_15_01", "token-one");
+  await Deno.symlink("..data/token", `${w.dir}/data/token`);
+  assertEquals((await w.trust()).code, 0);
+  await w.run();
+  await mount("..2025_08_15_02", "token-two");
+  await Deno.remove(`${w.dir}/data/..2025_08_15_01`, { recursive: true });
+  const { code, err } = await w.run();
+  assertEquals([code, w.heard], [0, ["token-one", "token-two"]], err);
+  // Only a file of that name in such a folder of the mount is a version of the secret.
+  await w.write("data/..2025_08_15_02/other", "token-three\n");
+  await Deno.mkdir(`${w.dir}/data/plain`);
+  await w.write("data/plain/token", "token-three\n");
+  for (const to of ["..data/other", "plain/token", "../token.txt"]) {
+    await w.link(to, "data/token");
+    const { code, err } = await w.run();
+    assertEquals([code, w.heard.length], [2, 2], err);
+    assertStringIncludes(err, "was changed after it was trusted");
+  }
+  await w.link("..data/token", "data/token");
+  await Deno.remove(`${w.dir}/data/..data`);
+  await Deno.symlink("../..", `${w.dir}/data/..data`);
+  await Deno.rename(w.key, w.key.replace("key.pem", "token"));
+  assertStringIncludes((await w.run()).err, "which is outside its folder");
+  assertEquals(w.heard.length, 2);
+});
+
 for (
   const command of [
     "[DIR/get.sh]",
