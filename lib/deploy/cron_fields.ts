@@ -1,5 +1,5 @@
 /**
- * Parses cron patterns into sets of values, which other systems write in their own notation.
+ * Parses cron patterns into sets of values. Other files write these sets in the notation of another system.
  *
  * @module
  */
@@ -17,7 +17,7 @@ interface CronFields {
 const monthNames = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const dayNames = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/** Returns whole numbers from one to another, both included. */
+/** Returns the whole numbers from `from` to `to`, both included. */
 export function range(from: number, to: number, step = 1): number[] {
   const numbers: number[] = [];
   for (let each = from; each <= to; each += step) numbers.push(each);

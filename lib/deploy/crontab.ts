@@ -1,5 +1,5 @@
 /**
- * Writes crontab lines that work in every cron and every time zone of the machine.
+ * Writes crontab lines that work with every cron, whatever the time zone of the machine.
  *
  * @module
  */
@@ -37,7 +37,7 @@ const MOST_DATES = 12;
 const head = `# Recipes of hsgate, started by cron.
 #
 # Debian's cron does not support CRON_TZ and uses the time zone of the machine; cronie supports it. These lines need
-# neither: cron fires at the minutes below in every hour, and the "case" uses "date" to check the time at the exchange
+# neither: cron starts a line at its minutes in every hour, and the "case" uses "date" to check the time at the exchange
 # (package tzdata). This works in every time zone of the machine and across every clock change.
 #
 # A line starts the recipe at every time that could be right: also on holidays, and on full days at the time of
@@ -66,7 +66,9 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
         ]
         : [],
       ...recipe.class === "write"
-        ? ["# It trades. Its store must be durable: it is how a second start detects the first."]
+        ? [
+          "# It trades. Its store must be durable, because a second start detects the first start by the store.",
+        ]
         : [],
       ...lines,
     ].join("\n");
@@ -98,7 +100,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
   };
 }
 
-/** Returns the file with the environment variables of recipes, because cron passes none on. */
+/** Returns the file with the environment variables of recipes; cron passes no variables on. */
 const environmentFile = ({ dir }: DeployOptions): string => `${dir}/hsgate.env`;
 
 function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string }): string[] {
@@ -121,7 +123,11 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
   return lines;
 }
 
-/** Returns the command with % escaped, because cron treats a bare % as a line break. @throws {TypeError} If it is too long. */
+/**
+ * Returns the command with % escaped, because cron treats a bare % as a line break.
+ *
+ * @throws {TypeError} If the command is too long.
+ */
 function checked(command: string, { name }: CompiledRecipe): string {
   const line = command.replaceAll("%", "\\%");
   if (line.length <= LONGEST && !/[\r\n]/.test(line)) return line;

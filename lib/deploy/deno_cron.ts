@@ -1,5 +1,5 @@
 /**
- * Writes a program for `Deno.cron`: it ticks once a minute, and the runner runs what is due.
+ * Writes a program for `Deno.cron`. Once a minute, the program lets the runner run what is due.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export interface DenoCronOptions extends DeployOptions {
 }
 
 /**
- * Returns the program.
+ * Returns a deployment with the program.
  *
  * @throws {TypeError} If a recipe writes and no timeline is given, because each preview branch would trade.
  */
@@ -87,7 +87,7 @@ function programOf(
   );
   return `/**
  * Runs recipes of hsgate with Deno.cron. Each minute the runner lists new slots, applies the misfire policy to late
- * ones, and runs what is due. A slot has only one key, so a scheduler or a timer may run together with this program.
+ * slots, and runs what is due. A slot has only one key, so a scheduler or a timer may run together with this program.
  *${warning}${note}
  * The store is a file and must outlive the process. hsgate rejects recipes that trade on a platform that deletes the
  * disk with the process, such as Deno Deploy. Runs that take longer than a tick continue while the process lives.

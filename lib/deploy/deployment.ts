@@ -1,5 +1,5 @@
 /**
- * Contains what all kinds of deployment share: options, result, command lines and notes.
+ * Contains the parts that all kinds of deployment share: options, result, command lines and notes.
  *
  * @module
  */
@@ -18,19 +18,19 @@ export interface DeployOptions {
   denoFlags: readonly string[];
   /** Path of `hsgate.ts`. */
   program: string;
-  /** Working folder: contains the settings, and recipes write their files there. */
+  /** Working folder, which contains the settings and the files that recipes write. */
   dir: string;
   /** Path of the store, or the URL of a database, without its password. */
   store: string;
-  /** Settings file; each command names it, so it needs no trust. Absent if there is none. */
+  /** Settings file, if there is one. Each command names this file, so the file needs no trust. */
   config?: string;
   /** Returns the path of a recipe's file on the target machine. */
   fileOf(recipe: CompiledRecipe): string;
   /** Trading days of the exchanges. */
   calendars: Calendars;
-  /** Epoch milliseconds; session times are read around it. */
+  /** The current time, epoch milliseconds. Session times come from the days around it. */
   now: number;
-  /** Folder of Deno's cache, if it is not the default one. */
+  /** Folder of Deno's cache, if it is not the default folder. */
   denoDir?: string;
   /** Why the store may not outlive the process; the files contain it as a warning. */
   storeRisk?: string;
@@ -45,7 +45,7 @@ export interface DeployFile {
 /** Description of one recipe of a deployment, for people. */
 export interface DeployRow {
   recipe: string;
-  /** Its start times, in the notation of the target system. */
+  /** The recipe's start times, in the notation of the target system. */
   lines: string[];
   /** What the recipe itself checks after its start. */
   inside: string;
@@ -60,8 +60,8 @@ export interface Deployment {
 }
 
 /**
- * Rejects values that would end the line, the comment or the setting in which they are written: the rest of the value
- * would then run as a command.
+ * Rejects values that would end the line, the comment or the setting that contains them. The rest of such a value would
+ * run as a command.
  *
  * @throws {TypeError} If a value is rejected; the message names it.
  */
@@ -101,7 +101,7 @@ export function recipeFirings(
 /** Returns the command line that runs the latest slot of a recipe. */
 export function runWords(recipe: CompiledRecipe, options: DeployOptions): string[] {
   const { store } = options;
-  // Waits for another run as long as a start is not late.
+  // Waits for another run until this start would count as late.
   const wait = String(Math.max(60, Math.ceil(recipe.misfire.graceMs / 1000)));
   return [
     ...denoWords(options),
@@ -130,7 +130,7 @@ export function scheduleWords(recipes: readonly CompiledRecipe[], options: Deplo
 
 const configWords = ({ config }: DeployOptions): string[] => config === undefined ? [] : ["--config", config];
 
-/** Returns the first words of each command line. */
+/** Returns the words with which each command line begins. */
 function denoWords({ deno, denoFlags, program }: DeployOptions): string[] {
   return [deno, "run", ...denoFlags, program];
 }
@@ -139,7 +139,7 @@ function denoWords({ deno, denoFlags, program }: DeployOptions): string[] {
  * Returns the command that downloads the packages of the program, so that the first start needs no access to the
  * registry.
  *
- * @param denoDir Folder of Deno's cache. @default the default one
+ * @param denoDir Folder of Deno's cache. @default Deno's own default folder
  */
 export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?: string): string {
   const config = denoFlags.indexOf("--config");
@@ -148,7 +148,7 @@ export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?:
   return shellLine(denoDir === undefined ? words : ["env", `DENO_DIR=${denoDir}`, ...words]);
 }
 
-/** Comment after that command. */
+/** Comment after the command of {@linkcode fetchLine}. */
 export const fetchNote = "   # once: downloads the packages, so that no start waits for them";
 
 /** Returns what a recipe checks after its start, because no other system can. */
@@ -192,7 +192,7 @@ export function secretVariables({ secrets = {}, secretNames = [] }: CompiledReci
   });
 }
 
-/** Returns the manual step for the secrets of recipes, or nothing. */
+/** Returns the manual step for the secrets of recipes; an empty list if they have none. */
 export function secretsLeft(recipes: readonly CompiledRecipe[], file: string): string[] {
   const names = [...new Set(recipes.flatMap(secretVariables))];
   return names.length === 0 ? [] : [`secrets of recipes, as NAME=value in ${file}: ${names.join(", ")}`];
@@ -203,7 +203,7 @@ export const needTrust = (recipes: readonly CompiledRecipe[]): CompiledRecipe[] 
   recipes.filter((recipe) => powersOf(recipe).some(({ needsTrust }) => needsTrust));
 
 /**
- * Returns the command that trusts the recipes, or nothing.
+ * Returns the command that trusts the recipes; an empty list if none needs trust.
  *
  * @param as Words before the command, such as `sudo -u hsgate`.
  */
@@ -221,11 +221,11 @@ export function trustLeft(
 /** Returns whether the store is a database. */
 export const hasDatabase = ({ store }: Pick<DeployOptions, "store">): boolean => isPostgresUrl(store);
 
-/** Returns the folder for logs and files: that of the store, or the working folder if the store is a database. */
+/** Returns the folder for logs and files: the store's folder, or the working folder if the store is a database. */
 export const dataFolder = (options: Pick<DeployOptions, "store" | "dir">): string =>
   hasDatabase(options) ? options.dir : folderOf(options.store);
 
-/** Returns the manual step for the password of a database, or nothing. */
+/** Returns the manual step for the password of a database; an empty list if the store is a file. */
 export const databaseLeft = (options: DeployOptions, file: string): string[] =>
   hasDatabase(options) ? [`the password of the database, as HSGATE_STORE_PASSWORD=value in ${file}`] : [];
 

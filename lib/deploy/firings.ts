@@ -1,6 +1,7 @@
 /**
- * Computes the times at which another system must start a recipe. They are a superset of its slots, because a crontab or
- * timer cannot express holidays, half-days or the first session of a month. The started recipe checks its slots.
+ * Computes the times at which another system must start a recipe. These are more times than the recipe has slots, because
+ * a crontab or timer cannot express holidays, half-days or the first session of a month. The started recipe checks its
+ * slots.
  *
  * @module
  */
@@ -10,7 +11,7 @@ import { sessionTimeOf } from "../recipes/written_times.ts";
 import { slotsBetween } from "../runner/schedule/slots.ts";
 import { range, readCronFields, sorted } from "./cron_fields.ts";
 
-/** Times of day in a time zone, on some days: each listed hour combined with each listed minute. */
+/** Times of day in a time zone, on some days. A firing starts the recipe at each listed minute of each listed hour. */
 export interface Firing {
   zone: string;
   /** ISO weekdays, Monday 1 to Sunday 7. */
@@ -87,7 +88,7 @@ function cronFirings(calendars: Calendars, schedule: CronSchedule & { id: string
   const { days, daysOfMonth, ...rest } = readCronFields(schedule.cron);
   const base = { zone, second: 0, ...rest };
   const usual: Firing[] = [];
-  // As in every cron, a day of the month together with a weekday means: on either of them.
+  // As in every cron, a day of the month and a weekday together mean: on days that match either of them.
   if (daysOfMonth !== undefined) usual.push({ ...base, days: everyDay, daysOfMonth });
   if (days !== undefined || daysOfMonth === undefined) usual.push({ ...base, days: days ?? everyDay });
   return [
@@ -96,7 +97,7 @@ function cronFirings(calendars: Calendars, schedule: CronSchedule & { id: string
   ];
 }
 
-/** Returns the first instants after clock changes that skip a fixed time, because its slot moves there. */
+/** Returns the first instants after clock changes that skip a fixed time, because the skipped slot moves there. */
 function movedFirings(calendars: Calendars, schedule: CronSchedule & { id: string }, now: number): Firing[] {
   const { timezone: zone } = schedule;
   const moved: Firing[] = [];
@@ -172,7 +173,7 @@ function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b);
 }
 
-/** Returns the times in whole minutes, for systems without seconds: a time between two minutes moves to the later one. */
+/** Returns a firing in whole minutes, for systems without seconds. A time between two minutes moves to the later minute. */
 export function inWholeMinutes(firing: Firing): Firing {
   if (firing.second === 0) return firing;
   const [hour = 0] = firing.hours;

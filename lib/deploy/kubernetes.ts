@@ -91,7 +91,7 @@ ${
 # HSGATE_STORE_PASSWORD there. A pod does not start without the URL. Make the database reachable over TLS.
 `
       : `# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
-# on a network file system, an emptyDir or the container's own layer: it is how a second start detects the first.
+# on a network file system, an emptyDir or the container's own layer: a second start detects the first one by the store.
 `
   }${
     as === "scheduler" && isPostgresUrl(store)
@@ -110,7 +110,7 @@ ${
 `
   }`;
 
-/** Whether a step of a recipe writes files that people want to keep. */
+/** Returns whether a step of a recipe writes files that people want to keep. */
 const writesFiles = (recipes: readonly CompiledRecipe[]): boolean =>
   recipes.some((recipe) => powersOf(recipe).some(({ kind }) => kind === "folder"));
 
@@ -129,7 +129,7 @@ spec:
       storage: 1Gi
 `;
 
-/** Keeps one scheduler while nodes are emptied. */
+/** Manifest that keeps one scheduler running while nodes are emptied. */
 const disruptions = `apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
@@ -362,8 +362,8 @@ volumes:
 }
 
 /**
- * Returns a word of a command, or the value of a variable. Kubernetes would replace `$(NAME)` in it, also with a value of
- * the Secret, and writes `$` for `$$`.
+ * Returns a text for a command or a variable in a manifest. Doubles each `$`, because Kubernetes would replace `$(NAME)`
+ * even with a value of the Secret.
  */
 const literal = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
 

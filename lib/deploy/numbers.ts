@@ -32,7 +32,7 @@ export function spell(values: readonly number[], { all, through, stepped, of }: 
   ).join(",");
 }
 
-/** Returns the ranges without gaps of a sorted set. */
+/** Returns the ranges of neighbouring numbers in a sorted set. */
 export function runsOf(values: readonly number[]): [first: number, last: number][] {
   const runs: [number, number][] = [];
   for (const value of values) {

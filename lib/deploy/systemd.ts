@@ -35,7 +35,7 @@ export interface SystemdOptions extends DeployOptions {
   runAs: string;
 }
 
-/** Longer than the 25 s that the runner waits for a write in progress. */
+/** Seconds until systemd kills a stopped service: longer than the 25 s that the runner waits for a write. */
 const STOP_SEC = 30;
 /** Extra time for the start of the program and the wait for the account. */
 const SPARE_SEC = 120;
@@ -141,7 +141,7 @@ function serviceOf(recipe: CompiledRecipe, options: SystemdOptions): string {
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterOf(recipe)) / 1000) +
     SPARE_SEC;
   const note = recipe.class === "write"
-    ? "\n# It trades. Its store must be durable: it is how a second start detects the first."
+    ? "\n# It trades. Its store must be durable, because a second start detects the first start by the store."
     : "";
   return `# Runs the latest slot of "${recipe.name}" once, even if another system starts it too.${note}
 [Unit]
@@ -156,7 +156,7 @@ TimeoutStartSec=${limitSec}
 ${common(options)}`;
 }
 
-/** Returns the dependency on the network; user units cannot use that target. */
+/** Returns the dependency on the network; empty for user units, which cannot use that target. */
 const network = ({ forUser }: SystemdOptions): string =>
   forUser ? "" : "Wants=network-online.target\nAfter=network-online.target\n";
 
@@ -236,7 +236,7 @@ CapabilityBoundingSet=
   }`;
 }
 
-/** Folder of Deno's cache for system services; a user has one already. */
+/** Folder of Deno's cache for system services; user units use the user's cache. */
 const CACHE = "/var/cache/hsgate";
 const cache = (forUser: boolean): string =>
   forUser ? "# Deno uses your own cache." : `CacheDirectory=hsgate\nEnvironment=DENO_DIR=${CACHE}`;

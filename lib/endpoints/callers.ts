@@ -1,7 +1,7 @@
 /**
- * Which requests an HTTP port answers. A web page can make a browser send requests to this machine: directly, or
- * through a name of its own that resolves to this machine (DNS rebinding). Such a request carries a host name or an
- * origin that is not the port's own, so the port refuses it. Programs other than browsers send neither.
+ * Decides which requests an HTTP port answers. A web page can make a browser send requests to this machine, directly or
+ * through a host name of the page's owner that resolves to this machine (DNS rebinding). Such a request has a foreign
+ * `Host` or `Origin` header, so the port rejects it. Other programs send the port's own `Host` and no `Origin`.
  *
  * @module
  */
@@ -12,12 +12,12 @@ import { HttpProblem, type HttpRequest } from "./http_input.ts";
 export interface OwnNames {
   /** Address that the port listens on. */
   hostname: string;
-  /** Further names, such as that of a service in a container network. @default none */
+  /** Further names, such as the name of a service in a container network. @default none */
   names?: readonly string[];
 }
 
 /**
- * Refuses a request whose `Host` is not a name of this port, or which a page of another origin sends.
+ * Rejects a request whose `Host` is not a name of this port, and a request from a web page of another origin.
  *
  * @throws {HttpProblem} 400 without a usable `Host`, 403 for a foreign one and for a foreign origin.
  */
@@ -38,7 +38,7 @@ export function demandOwnCaller({ headers }: Pick<HttpRequest, "headers">, own: 
   }
 }
 
-/** A host in lower case, without its port; undefined when the text is not a host. */
+/** Returns the host of an origin in lower case, without its port; `undefined` if the text contains no host. */
 function nameOf(origin: string): string | undefined {
   const url = URL.parse(origin);
   return url === null || url.pathname !== "/" || url.username !== "" ? undefined : bare(url.hostname);
@@ -46,7 +46,10 @@ function nameOf(origin: string): string | undefined {
 
 const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, "").toLowerCase();
 
-/** Whether a name belongs to a port. No page can own a bare address, so an open port accepts every address. */
+/**
+ * Returns whether a name belongs to a port. A port that listens on every address also accepts every bare IP address,
+ * because DNS rebinding needs a host name.
+ */
 function isOwnName(name: string, { hostname, names = [] }: OwnNames): boolean {
   if ([hostname, ...names].some((own) => own.toLowerCase() === name)) return true;
   if (isLoopback(name)) return isLoopback(hostname) || isEveryAddress(hostname);

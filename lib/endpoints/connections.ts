@@ -1,5 +1,5 @@
 /**
- * TCP connections of a server: accept, write, close.
+ * Accepts, writes to and closes the TCP connections of a server.
  *
  * @module
  */
@@ -10,10 +10,10 @@ export async function* acceptAll(listener: Deno.TcpListener): AsyncGenerator<Den
     let conn: Deno.TcpConn | undefined;
     try {
       conn = await listener.accept();
-      // Answers and pushes are small and awaited: they must not wait to be joined.
+      // Sends small answers and pushes at once, without waiting to join them with later bytes.
       conn.setNoDelay(true);
     } catch (error) {
-      if (conn !== undefined) closeQuietly(conn); // it broke before it was used
+      if (conn !== undefined) closeQuietly(conn); // the connection broke before it was used
       else if (isClosed(error)) return;
       else if (!isGone(error)) throw error;
       continue;
@@ -22,7 +22,7 @@ export async function* acceptAll(listener: Deno.TcpListener): AsyncGenerator<Den
   }
 }
 
-/** Writes all bytes: one call may take fewer than it was given. */
+/** Writes all bytes; a single `write` may write only a part of them. */
 export async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await conn.write(bytes.subarray(at));
 }
@@ -39,7 +39,7 @@ export function closeQuietly(conn: Deno.Conn): void {
 const isClosed = (error: unknown) =>
   error instanceof Deno.errors.BadResource || error instanceof Deno.errors.Interrupted;
 
-/** Returns whether the other side went away, or we closed the connection ourselves. */
+/** Returns whether an error means that the connection is closed, by the other side or by this process. */
 export function isGone(error: unknown): boolean {
   return isClosed(error) || error instanceof Deno.errors.BrokenPipe ||
     error instanceof Deno.errors.ConnectionReset || error instanceof Deno.errors.ConnectionAborted ||
@@ -57,7 +57,7 @@ export class Tasks {
     this.#running.add(done);
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when all tasks have ended. */
   async ended(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }

@@ -9,7 +9,7 @@ import { systemMachine, wait } from "../time.ts";
 
 /** Number of bytes that are written together when several frames wait. */
 const BATCH = 64 * 1024;
-/** Between two pieces of a frame that is to arrive in several reads. */
+/** Pause between two pieces of a frame, so that the frame arrives in several reads. */
 const PAUSE_MS = 2;
 
 interface Waiting {
@@ -18,7 +18,7 @@ interface Waiting {
   pieceLength?: number;
 }
 
-/** Queues frames for a connection. When its reader is too slow, the connection is closed: the server does not wait. */
+/** Queues frames for a connection. Closes the connection if its reader is too slow. */
 export class FrameWriter {
   readonly #conn: Deno.TcpConn;
   readonly #limit: number;
@@ -26,10 +26,10 @@ export class FrameWriter {
   #queued = 0;
   #ending = false;
   #wake: (() => void) | undefined;
-  /** Resolves when the connection is closed and nothing is written any more. */
+  /** Resolves when the connection is closed and the last write has ended. */
   readonly done: Promise<void>;
 
-  /** @param limit Bytes that may wait for the reader. */
+  /** @param limit Maximum number of bytes that wait for the reader. */
   constructor(conn: Deno.TcpConn, limit: number) {
     this.#conn = conn;
     this.#limit = limit;
@@ -47,18 +47,18 @@ export class FrameWriter {
     return true;
   }
 
-  /** Queues a frame of any length, which is then written in pieces of this size. */
+  /** Queues a frame of any length, to be written in pieces of this size. */
   sendPieces(bytes: Uint8Array, pieceLength: number): void {
     if (!this.#ending) this.#add({ bytes, pieceLength });
   }
 
-  /** Closes once everything that waits is written. */
+  /** Closes the connection when all queued frames are written. */
   end(): void {
     this.#ending = true;
     this.#wake?.();
   }
 
-  /** Closes immediately. */
+  /** Closes the connection immediately; drops queued frames. */
   close(): void {
     this.#ending = true;
     this.#queue.length = 0;

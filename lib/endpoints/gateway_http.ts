@@ -1,5 +1,6 @@
 /**
- * The HTTP interface of the gateway: the path of each operation, and the envelope of each answer (API document 2.1).
+ * Defines the HTTP interface of the gateway: the path of each operation, and the envelope of each answer (API document
+ * 2.1).
  *
  * @module
  */
@@ -7,7 +8,7 @@ import type { HttpAnswer } from "./http_server.ts";
 import { gatewayOperations, operations } from "../operations/mod.ts";
 import { type AnyOperation, gatewayPath } from "../operations/operation.ts";
 
-/** The path accepts the bare name and two longer ones (API document 4). */
+/** Endings of an operation's path: the gateway accepts the bare name and two longer names (API document 4). */
 const suffixes = ["", "Request", "RequestMsgType"];
 
 /** Every path, with its operation. */
@@ -18,15 +19,15 @@ export const routes: ReadonlyMap<string, AnyOperation> = new Map(
 );
 
 /**
- * Special cases of an operation that have their own name. A request is one of them if it contains the case's
- * `constants`.
+ * Variants of operations, by the name of the operation. A request is for a variant if it contains the `constants` of that
+ * variant.
  */
 const variants = Map.groupBy(
   [...operations.values()].filter(({ variantOf }) => variantOf !== undefined),
   ({ variantOf }) => variantOf!,
 );
 
-/** Returns the operation of a request: the special case whose constants it contains, otherwise the operation of its path. */
+/** Returns the operation of a request: the variant whose constants it contains, otherwise the operation of its path. */
 export function pickOperation(route: AnyOperation, wire: unknown): AnyOperation {
   return (variants.get(route.name) ?? []).find(({ constants = {} }) =>
     Object.entries(constants).every(([name, value]) => sameJson(memberOf(wire, name), value))
@@ -48,7 +49,7 @@ export function okAnswer(data: unknown): HttpAnswer {
   return answer(200, { ok: true, err: "", data: data ?? null });
 }
 
-/** Returns an answer that refuses a request. */
+/** Returns an answer that rejects a request: `{ok, err, data}`. */
 export function problemAnswer(status: number, err: string): HttpAnswer {
   return answer(status, { ok: false, err, data: null });
 }

@@ -18,7 +18,7 @@ export interface HttpRequest {
   readonly headers: ReadonlyMap<string, string>;
   /** Body, empty when there is none. */
   readonly body: Uint8Array<ArrayBuffer>;
-  /** The connection stays open for a next request. */
+  /** Whether the connection stays open for another request. */
   readonly keepAlive: boolean;
 }
 
@@ -47,7 +47,7 @@ interface HttpInputOptions {
   demand: (head: Pick<HttpRequest, "headers">) => void;
 }
 
-/** The bytes of a connection that were read and not yet used. */
+/** Reads requests from one connection; keeps bytes of the next request that have already arrived. */
 export class HttpInput {
   readonly #conn: Deno.TcpConn;
   readonly #bodyLimit: number;
@@ -63,7 +63,7 @@ export class HttpInput {
   }
 
   /**
-   * Reads the next request; returns nothing when the client has closed the connection between two requests.
+   * Reads the next request. Returns `undefined` if the client has closed the connection after the previous request.
    *
    * @throws {HttpProblem} When the bytes are not a request that this server understands, or when `demand` throws it.
    */
@@ -122,7 +122,7 @@ export class HttpInput {
     if (encoding !== undefined && encoding !== "chunked") {
       throw new HttpProblem(400, `transfer-encoding "${encoding}" is not supported; use chunked`);
     }
-    // A proxy and this server could read different bodies, so reject the request.
+    // Rejects the request, because a proxy and this server could read different bodies.
     if (encoding !== undefined && length !== undefined) {
       throw new HttpProblem(400, "both content-length and transfer-encoding are given; send one");
     }
@@ -229,7 +229,7 @@ function readHeaders(lines: readonly string[]): Map<string, string> {
     if (name === "content-length" && headers.has(name) && headers.get(name) !== value) {
       throw new HttpProblem(400, "two different content-length headers");
     }
-    // A proxy and this server could use different ones of two values, so reject the request.
+    // Rejects the request, because a proxy and this server could use different values.
     if ((name === "host" || name === "origin") && headers.has(name)) {
       throw new HttpProblem(400, `two ${name} headers`);
     }

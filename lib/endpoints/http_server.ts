@@ -1,5 +1,5 @@
 /**
- * A small HTTP/1.1 server on raw connections. The simulator uses it to cut an answer at any byte.
+ * Implements a small HTTP/1.1 server on raw connections, so that the simulator can cut an answer at any byte.
  *
  * @module
  */
@@ -15,9 +15,9 @@ export interface HttpAnswer {
   contentType?: string;
   /** Further headers. */
   headers?: Readonly<Record<string, string>>;
-  /** Send the body in chunks, without stating its length first. */
+  /** Whether to send the body in chunks, without its length in the head. */
   chunked?: boolean;
-  /** Number of bytes of the whole answer, head included, to send before closing the connection. */
+  /** Number of bytes of the whole answer, head included, after which the connection is closed. */
   cutAfter?: number;
 }
 
@@ -37,7 +37,7 @@ interface HttpServerOptions extends OwnNames {
 }
 
 const CHUNK = 64 * 1024;
-/** Bytes that the server reads and drops after a refusal, so that the client receives the refusal. */
+/** Maximum number of bytes that the server reads and drops after a rejection, so that the client receives its answer. */
 const MAX_LINGER = 16 * 1024 * 1024;
 const encoder = new TextEncoder();
 
@@ -63,7 +63,7 @@ export class HttpServer {
   readonly #connections = new Set<Deno.Conn>();
   readonly #tasks = new Tasks();
 
-  /** Opens the port. @throws {Deno.errors.AddrInUse} When another program uses it. */
+  /** Opens the port. @throws {Deno.errors.AddrInUse} When another program uses the port. */
   constructor(options: HttpServerOptions, handler: HttpHandler) {
     this.#options = options;
     this.#handler = handler;
@@ -76,7 +76,7 @@ export class HttpServer {
     return this.#listener.addr.port;
   }
 
-  /** Closes the port and every connection; resolves when nothing runs any more. */
+  /** Closes the port and every connection; resolves when all tasks have ended. */
   async close(): Promise<void> {
     this.#listener.close();
     for (const conn of this.#connections) closeQuietly(conn);
@@ -115,7 +115,7 @@ export class HttpServer {
     return writeAnswer(conn, { ...answer, headers: { date, ...answer.headers } }, how);
   }
 
-  /** Answers a request that cannot be read, then reads on for a while: closing immediately would lose the answer. */
+  /** Answers a request that cannot be read. Reads more input before closing, because closing at once would lose the answer. */
   async #refuse(conn: Deno.TcpConn, problem: HttpProblem): Promise<void> {
     try {
       await this.#write(conn, this.#options.explain(problem), { keepAlive: false, withBody: true });
@@ -153,7 +153,7 @@ async function writeAnswer(
   }
 }
 
-/** Head and body in as few writes as possible. */
+/** Yields head and body in as few pieces as possible. */
 function* pieces(head: string, body: Uint8Array, chunked: boolean): Generator<Uint8Array> {
   const start = encoder.encode(head);
   if (!chunked) {

@@ -1,5 +1,5 @@
 /**
- * A TCP port that sends every push to every connected reader, unsigned and unencrypted (API document 6.1).
+ * Opens a TCP port that sends every push to every connected reader, unsigned and unencrypted (API document 6.1).
  *
  * @module
  */
@@ -25,13 +25,13 @@ export class PushServer {
   readonly #options: PushServerOptions;
   /** The connected readers, with the number of pushes sent to each. */
   readonly #readers = new Map<FrameWriter, number>();
-  /** Connections that close after the bytes that they were given. */
+  /** Connections that close when their queued bytes are written. */
   readonly #ending = new Set<FrameWriter>();
   readonly #tasks = new Tasks();
   #serial = 0;
   #cutOff = 0;
 
-  /** Opens the port. @throws {Deno.errors.AddrInUse} When another program uses it. */
+  /** Opens the port. @throws {Deno.errors.AddrInUse} When another program uses the port. */
   constructor(options: PushServerOptions) {
     this.#options = options;
     this.#listener = Deno.listen({ hostname: options.hostname, port: options.port });
@@ -48,7 +48,7 @@ export class PushServer {
     return this.#readers.size;
   }
 
-  /** How many pushes were sent to the readers that are connected, in all. */
+  /** Total number of pushes that were sent to the readers that are connected now. */
   get sent(): number {
     return this.#readers.values().reduce((sum, sent) => sum + sent, 0);
   }
@@ -61,7 +61,7 @@ export class PushServer {
   /**
    * Sends the body of a push to every reader.
    *
-   * @param cutAfter Send only this many bytes of the frame, then close every connection.
+   * @param cutAfter If given, sends only this many bytes of the frame and then closes every connection.
    */
   send(body: Uint8Array, cutAfter?: number): void {
     this.#serial += 1;
@@ -84,7 +84,7 @@ export class PushServer {
     this.#readers.clear();
   }
 
-  /** Closes the port and every connection; resolves when nothing runs any more. */
+  /** Closes the port and every connection; resolves when all tasks have ended. */
   async close(): Promise<void> {
     this.#listener.close();
     for (const reader of [...this.#readers.keys(), ...this.#ending]) reader.close();
@@ -106,7 +106,7 @@ export class PushServer {
   }
 }
 
-/** Drops what a reader sends. The end of its stream shows that it has left. */
+/** Drops what a reader sends. Closes the connection when the reader's stream ends. */
 async function discardInput(conn: Deno.TcpConn, reader: FrameWriter): Promise<void> {
   const dropped = new Uint8Array(1024);
   try {

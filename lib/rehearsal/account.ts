@@ -20,8 +20,9 @@ interface OwnerAction {
 }
 
 /**
- * Returns the owner's actions between two days. Half an hour after each Hong Kong open, the owner buys one lot on one day
- * and sells it on the next. Half an hour before each close, the owner places a buy order that is too low to be filled.
+ * Returns the owner's actions between two days. Half an hour after the open in Hong Kong, the owner buys one lot on one
+ * day and sells the lot on the next day. Half an hour before each close, the owner places a buy order with a price too
+ * low to fill.
  */
 export function ownerActionsBetween(calendars: Calendars, from: string, to: string): OwnerAction[] {
   return calendars.sessionsBetween("XHKG", from, to).flatMap((session: Session, index) => [
@@ -30,7 +31,7 @@ export function ownerActionsBetween(calendars: Calendars, from: string, to: stri
   ]);
 }
 
-/** Buys a lot above the market price, or sells one below it, so that the order fills. */
+/** Buys a lot above the market price, or sells a lot below the market price, so that the order fills. */
 function trade(broker: Broker, isPurchase: boolean): void {
   if (isPurchase) place(broker, "buy", "1.01");
   else place(broker, "sell", "0.99");

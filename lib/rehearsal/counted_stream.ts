@@ -1,6 +1,5 @@
 /**
- * A push stream of a rehearsal. It counts what arrived, so that virtual time passes only after every push has been handled,
- * however slow the machine is.
+ * Counts the pushes of a rehearsal, so that virtual time passes only after every push was handled, even on a slow machine.
  *
  * @module
  */
@@ -10,7 +9,7 @@ import type { Work } from "./turn.ts";
 
 /** A step's reader of a stream. */
 interface Reader {
-  /** How often the step had begun to wait when the reader got its last event; `undefined` if it waits for the next one. */
+  /** Number of the step's waits when the reader got its last event; `undefined` while the reader waits for an event. */
   since: number | undefined;
 }
 
@@ -19,7 +18,7 @@ export class CountedStream implements PushStream {
   readonly #stream: PushStream;
   readonly #work: Work;
   readonly #readers = new Set<Reader>();
-  /** Pushes of earlier connections. */
+  /** Number of pushes over earlier connections. */
   #earlier = 0;
 
   /** Wraps a stream of a step whose work is `work`. */
@@ -37,14 +36,14 @@ export class CountedStream implements PushStream {
   }
 
   /**
-   * Whether the step handles an event. A step that has begun to wait for virtual time since it got the event counts as
-   * waiting, because it might never ask for the next event otherwise.
+   * Whether the step is handling an event. If the step has begun to wait for virtual time since then, it does not count
+   * as handling: it may ask for the next event only after that wait.
    */
   get isHandling(): boolean {
     return this.#readers.values().some(({ since }) => since === this.#work.waits);
   }
 
-  /** Does not wait for the events that are being handled now. */
+  /** Treats the events that are being handled now as handled. */
   giveUp(): void {
     for (const reader of this.#readers) reader.since = undefined;
   }

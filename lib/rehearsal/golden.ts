@@ -1,5 +1,5 @@
 /**
- * Compares a report with a stored one.
+ * Compares a report with a stored report.
  *
  * @module
  */
@@ -8,8 +8,8 @@
 const AROUND = 2;
 
 /**
- * Returns the differences between two texts: missing lines with `-`, new lines with `+`, and some unchanged lines around
- * them with a blank. Returns no lines if the texts are the same.
+ * Returns the differences between two texts: missing lines begin with `-`, new lines with `+`, and some unchanged lines
+ * around them with a blank. Returns no lines if the texts are the same.
  */
 export function differences(kept: string, found: string): string[] {
   if (kept === found) return [];

@@ -10,7 +10,7 @@ import type { CallOptions, Transport } from "../transports/transport.ts";
 import { CountedStream } from "./counted_stream.ts";
 import type { Work } from "./turn.ts";
 
-/** How long a call waits for its answer. The same as in the gateway transport. */
+/** How long a call waits for its answer, the same time as in the gateway transport. */
 const TIMEOUT_MS = 10_000;
 
 /** Options of a {@linkcode Line}. */
@@ -27,7 +27,7 @@ interface LineOptions {
   onAnswer(): Promise<void>;
   /** Called for each new push stream. */
   onStream(stream: CountedStream): void;
-  /** Called for each call that was really sent. */
+  /** Called for each call that was sent to the gateway. */
   track(call: Promise<unknown>): void;
 }
 

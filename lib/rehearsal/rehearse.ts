@@ -64,7 +64,7 @@ const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 /** Interval between scheduler passes when no outage is near. Slots have their own timers. */
 const CALM_TICK_MS = 60 * MINUTE_MS;
-/** Time after an outage with a scheduler pass every minute, as in reality. */
+/** For this long after an outage, the scheduler makes a pass every minute, as in reality. */
 const WATCHFUL_MS = 15 * MINUTE_MS;
 
 /**
@@ -193,12 +193,12 @@ class Rehearsal implements AsyncDisposable {
     const { trueTime } = this.#machine;
     if (this.#isAsleep) this.#machine.sleep(Math.max(0, instant - trueTime));
     else this.#machine.moveTo(instant);
-    // With open push connections, the market is pushed about once a minute.
+    // With open push connections, the gateway pushes market data about once a minute.
     const isNewMinute = Math.floor(instant / MINUTE_MS) !== Math.floor(trueTime / MINUTE_MS);
     await this.#tellProgress();
     if (!isNewMinute || this.#broker.pushConnections === 0) return;
     this.#broker.round();
-    // The record must not depend on the speed of the machine.
+    // Otherwise the recording would depend on the speed of the machine.
     await this.#settle();
   }
 
@@ -346,7 +346,7 @@ class Rehearsal implements AsyncDisposable {
     }
   }
 
-  /** Makes the next call fail because the login is lost; if `isLasting`, every call that needs the login. */
+  /** Makes the next call fail because the login is lost. If `isLasting`, every call that needs the login fails. */
   #loseLogin(code: string, text: string, isLasting: boolean): () => void {
     const { faults } = this.#broker.core;
     if (!isLasting) return faults.arm({ kind: "expired-login", code, text });

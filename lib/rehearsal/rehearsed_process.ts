@@ -39,7 +39,7 @@ interface ProcessOptions {
   onEvent(event: SchedulerEvent): void;
 }
 
-/** Longest wait for push streams to notice a change. A broken stream reconnects after one or two seconds. */
+/** Longest wait until push streams notice that the gateway is on or off. Streams reconnect after one or two seconds. */
 const NOTICE_MS = 15_000;
 const LOOK_MS = 5;
 /** Longest wait for the pushes that the gateway sent. They usually take a millisecond. */
@@ -105,7 +105,7 @@ export class RehearsedProcess implements StepRunner {
     this.#process.kill();
   }
 
-  /** Kills the process during the current run, or during the next run if none is in progress. */
+  /** Kills the process during the current run; if no run is in progress, during the next run. */
   doom(): void {
     this.#isDoomed = true;
     if (this.#scheduler.running.length > 0) this.#die();
@@ -131,7 +131,7 @@ export class RehearsedProcess implements StepRunner {
 
   get #havePushesArrived(): boolean {
     const { pushConnections, pushesSent } = this.#options.broker;
-    // A connection works for the client before the gateway has accepted it and pushes to it.
+    // A client sees a connection as open before the gateway has accepted the connection and pushes to it.
     const connected = this.#streams.filter(({ state }) => state === "connected").length;
     const received = this.#streams.reduce((sum, { received }) => sum + received, 0);
     return connected <= pushConnections && received === pushesSent;
@@ -150,7 +150,7 @@ export class RehearsedProcess implements StepRunner {
     if (this.#streams.length > 0 && !this.#havePushesArrived) {
       throw new Error("Cannot rehearse: pushes did not arrive over loopback");
     }
-    // A step may wait for something that only virtual time brings.
+    // A step may still handle an event because it waits for virtual time.
     for (const stream of this.#streams) stream.giveUp();
   }
 
@@ -211,7 +211,7 @@ export class RehearsedProcess implements StepRunner {
     const client = createClient(line, {
       tradePassword: broker.tradePassword,
       retry: { waitMs: 1 },
-      // No virtual timer: the client's waits take real time, because its connection does too.
+      // No virtual timer: the client's waits take real time, because its connection uses real sockets.
       machine: {
         random: randomFrom(seed),
         now: () => machine.wallTime,

@@ -1,5 +1,5 @@
 /**
- * Writes the result of a rehearsal as text: compact, and identical on every machine.
+ * Writes the result of a rehearsal as compact text that is identical on every machine.
  *
  * @module
  */

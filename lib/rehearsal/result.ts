@@ -38,7 +38,7 @@ export interface RehearsalException {
   /** Day of the session, or of the slot in the schedule's zone. */
   day: string;
   state: string;
-  /** Why it was skipped or did not succeed. */
+  /** Why the slot was skipped or its run did not succeed. */
   reason?: string;
   /** The failed step and its error, without addresses of the simulator. */
   step?: string;
@@ -47,7 +47,7 @@ export interface RehearsalException {
   lateMs?: number;
   /** Set if the run caught up a missed slot. */
   madeUp?: true;
-  /** Number of attempts of the run, or of its step with the most attempts; absent if it is 1. */
+  /** Number of attempts of the run, or of its step with the most attempts; absent if there was only one. */
   attempts?: number;
 }
 

@@ -7,7 +7,7 @@ import { statfs } from "node:fs/promises";
 
 /** Folder in memory on Linux. A year of exports writes many small files, which takes twice as long on a disk. */
 const IN_MEMORY = "/dev/shm";
-/** Free memory required. A year of the ready recipes needs about 40 MB. */
+/** Free memory that the folder requires, bytes. A year of the ready recipes needs about 40 MB. */
 const ROOM_BYTES = 2 ** 30;
 
 /** Creates a folder that is removed on disposal: in memory if there is enough space, else in the temporary folder. */
@@ -23,6 +23,6 @@ async function inMemory(): Promise<string | undefined> {
     if (bavail * bsize < ROOM_BYTES) return undefined;
     return await Deno.makeTempDir({ dir: IN_MEMORY, prefix: "hsgate-test-" });
   } catch {
-    return undefined; // it does not exist, or we have no permission
+    return undefined; // the folder does not exist, or this process may not use it
   }
 }

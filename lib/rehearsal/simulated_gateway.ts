@@ -30,7 +30,7 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#core;
   }
 
-  /** The transport to the gateway. It stays the same while the gateway is off. */
+  /** The transport to the gateway. It is the same object even after the gateway was off. */
   get transport(): Transport {
     if (this.#transport === undefined) throw new TypeError("Cannot reach the gateway: it was never started");
     return this.#transport;
@@ -54,7 +54,7 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#open?.state().pushesSent ?? 0;
   }
 
-  /** Starts the gateway, at its previous address if it had one. No login is active. */
+  /** Starts the gateway, at its previous address if it had one. No login is active then. */
   async on(): Promise<void> {
     if (this.#open !== undefined) return;
     const ports = this.#info === undefined ? {} : {

@@ -1,6 +1,6 @@
 /**
- * Adapts recipes to a rehearsal: the same steps run against the simulator and in virtual time. Messages are recorded
- * instead of sent.
+ * Adapts recipes to a rehearsal: the same steps run with the simulator and in virtual time. The rehearsal records messages
+ * instead of sending them.
  *
  * @module
  */
@@ -47,7 +47,7 @@ export function simulatedRecipe(recipe: CompiledRecipe, runner: StepRunner): Com
   };
 }
 
-/** Returns whether a step sends a message. A custom step counts if it is used as a notice. */
+/** Returns whether a step sends a message. A custom step counts as such a step only in a notice. */
 function sends({ uses }: CompiledStep, isNotice: boolean): boolean {
   return uses === "notify" || (isNotice && uses.endsWith(".ts"));
 }

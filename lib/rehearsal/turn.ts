@@ -1,10 +1,10 @@
 /**
- * Lets only one step of a rehearsal work at a time, and detects when all steps only wait, so that virtual time may pass.
+ * Lets only one step of a rehearsal work at a time, and detects when all steps are waiting, so that virtual time may pass.
  *
- * Real work (calls over sockets, files, processes) takes real time, and more on a slow machine. This must not affect
- * virtual time. So a step takes the turn while it works, and ends its turn while it only waits for virtual time. Steps
- * of the same instant work one after another, in the order in which they began, however fast the sockets are. Virtual
- * time passes only while no step has the turn.
+ * Real work (calls over sockets, files, processes) takes real time, and more time on a slow machine. This must not affect
+ * virtual time. So a step takes the turn while it works, and ends its turn while it only waits for virtual time. Steps of
+ * the same instant work one after another, in the order in which they began. Virtual time passes only while no step has
+ * the turn.
  *
  * @module
  */
@@ -45,8 +45,8 @@ export class Turn {
 }
 
 /**
- * The work of one step. The step waits for virtual time while part of it sleeps and no call is in progress; otherwise
- * it works and needs the turn.
+ * The work of one step. The step counts as waiting while a part of it sleeps and none of its calls is in progress.
+ * Otherwise the step works and needs the turn.
  */
 export class Work {
   readonly #turn: Turn;
