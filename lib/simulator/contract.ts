@@ -1,6 +1,6 @@
 /**
- * Defines how the parts of the simulator work together: how an operation is answered, rejected and followed
- * by pushes.
+ * Defines the types with which the parts of the simulator work together: handlers of operations, rejections, and order
+ * pushes.
  *
  * @module
  */
@@ -20,7 +20,7 @@ type EntryOf<Name extends string> = Name extends `${infer F}.${infer K}`
   ? F extends keyof Catalogue ? K extends keyof Catalogue[F] ? Catalogue[F][K] : never : never
   : never;
 
-/** One handler per operation; parameters and results have our names. */
+/** One handler per operation; parameters and results have hsgate's names. */
 export type Handlers<Names extends OperationName> = {
   [Name in Names]: (params: Params<EntryOf<Name>>) => Result<EntryOf<Name>>;
 };
@@ -49,7 +49,7 @@ export function refusalOfCode(name: ResponseCode, detail: string): Refusal {
 export interface OrderPush {
   /** Whether the order is for a future, or for a stock or option. */
   kind: "stock" | "future";
-  /** Content of the push, with our names. */
+  /** Content of the push, with hsgate's names. */
   update: OrderUpdate;
   /** Time of the change, Unix milliseconds. */
   at: number;

@@ -34,7 +34,7 @@ export interface Simulator extends AsyncDisposable, Omit<Core, "seed"> {
   readonly info: SimulatorInfo;
   readonly gateway: SimulatedGateway;
   readonly platform: SimulatedPlatform;
-  /** Processes orders and pushes changes on both sides, as the timers do. */
+  /** Processes orders and pushes changes on both sides, like a tick of the timers. */
   round(): void;
   /** Closes all ports and every connection. */
   close(): Promise<void>;

@@ -21,7 +21,7 @@ conformance("a rejection keeps the broker's code and text word for word", async 
     () => client.quotes.bars({ security: TENCENT, start: "2025-08-14", interval: "day", limit: 5 }),
     RejectedError,
   );
-  const text = 'security "00700.HK" is not subscribed, KL answers for subscribed ones alone';
+  const text = 'security "00700.HK" is not subscribed, and KL answers only for subscribed securities';
   assertEquals([unknown.code, unknown.operation, unknown.transport], ["1016", "quotes.bars", way]);
   // The gateway puts the code at the start of its text; the socket has a field for each.
   assertEquals(unknown.text, way === "direct" ? text : `1016 invalid parameter: ${text}`);

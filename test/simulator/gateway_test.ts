@@ -57,7 +57,7 @@ Deno.test("gateway rejects other methods than POST, an unknown path and another 
   const { gatewayUrl } = gateway.info;
   const get = await fetch(`${gatewayUrl}/hq/BasicQot`);
   assertEquals([get.status, get.headers.get("allow")], [405, "POST"]);
-  assertEquals(await get.json(), { ok: false, err: "1010 the gateway takes POST alone", data: null });
+  assertEquals(await get.json(), { ok: false, err: "1010 the gateway accepts only POST", data: null });
   for (const path of ["/hq/TradeEntrust", "/trade/tradeentrust", "/", "/hq/BasicQotResponse"]) {
     const unknown = await post(gateway, path, "{}");
     assertEquals(unknown.status, 404, path);
@@ -71,7 +71,7 @@ Deno.test("gateway rejects other methods than POST, an unknown path and another 
 Deno.test("gateway rejects a body that is not JSON, not an object or too long", async () => {
   await using gateway = await start({ bodyLimit: 1000 });
   const broken = await post(gateway, "/hq/BasicQot", "{");
-  assertEquals([broken.status, (await broken.json()).err], [400, "1010 the body is no JSON"]);
+  assertEquals([broken.status, (await broken.json()).err], [400, "1010 the body is not JSON"]);
   const list = await post(gateway, "/hq/BasicQot", "[]");
   assertEquals(
     (await list.json()).err,

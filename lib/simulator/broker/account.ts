@@ -1,9 +1,8 @@
 /**
  * Computes funds, holdings, and how much can be bought and sold.
  *
- * The account is a cash account: no credit, no short sales. Both mainland markets share one cash balance in
- * renminbi. So the funds of either market show the whole balance, and the market value of the holdings in
- * both.
+ * The account is a cash account: no credit, no short sales. Both mainland markets share one cash balance in renminbi. So
+ * the funds of each mainland market show the whole balance, and the market value of the holdings in both markets.
  *
  * @module
  */
@@ -208,8 +207,8 @@ function holdingOf(state: State, market: Market, symbol: string): Holding {
 }
 
 /**
- * Returns the exchange rates. Swap rates have a margin of two per thousand between both directions; spot
- * rates have none.
+ * Returns the exchange rates. Swap rates have a margin of two per thousand between both directions; spot rates have no
+ * margin.
  */
 function ratesAt(state: State, spot: boolean): Record<string, Record<string, string>> {
   const { day } = state.today.hk;

@@ -156,7 +156,7 @@ export class AlgoDesk {
     if (action !== "suspend") order.nextAt = Math.max(order.nextAt, wholeSecond(this.#state.now) + 1000);
   }
 
-  /** Throws if there is no such order. */
+  /** Throws if the order does not exist. */
   require(id: string): void {
     this.#find(id);
   }
@@ -241,7 +241,7 @@ export class AlgoDesk {
   }
 
   /**
-   * Returns the limit price of a child. For a market order it is the current price, because some markets need
+   * Returns the limit price of a child. A child of a market order gets the current price, because some markets need
    * a limit.
    */
   #childPrice({ orderType, price, instrument: { symbol } }: Algo): Decimal {

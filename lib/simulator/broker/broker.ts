@@ -1,8 +1,7 @@
 /**
- * The broker's state and operations: one account with cash, holdings, a history, and orders that are
- * processed while the clock runs.
+ * Simulates the broker: one account with cash, holdings, a history, and orders that are processed while the clock runs.
  *
- * `history.ts` describes which lists agree with which; `sessions.ts` says when a day ends and is cleared. The
+ * `history.ts` describes how the lists agree with each other; `sessions.ts` says when a day ends and is cleared. The
  * endpoints handle logins and subscriptions themselves, and call the broker for every other operation.
  *
  * @example An account with ten days of history
@@ -123,9 +122,9 @@ export class Broker {
   }
 
   /**
-   * Executes one operation with decoded and validated parameters. Returns the result with our names.
+   * Executes one operation with decoded and validated parameters. Returns the result with hsgate's names.
    *
-   * @throws {Refusal} If the broker rejects it.
+   * @throws {Refusal} If the broker rejects the operation.
    */
   call(name: OperationName, params: unknown): unknown {
     this.settle();
@@ -201,8 +200,8 @@ const EXCHANGE_EVERY = 60;
 const EXCHANGED_USD = "10000";
 
 /**
- * Returns the currency exchanges, on days when both sides trade. The amount leaves one balance and enters the
- * other.
+ * Returns the currency exchanges, on days when both markets trade. Each exchange takes an amount from one balance and
+ * adds it to the other balance.
  */
 function exchangesOf(market: SimulatedMarket, hk: readonly BookDay[], us: readonly BookDay[]) {
   const american = new Set(us.map(({ date }) => date));

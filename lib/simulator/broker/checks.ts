@@ -34,7 +34,7 @@ export function refused(text: string): Refusal {
   return new Refusal(undefined, text);
 }
 
-/** Returns the instrument of an order. */
+/** Returns the instrument of an order. @throws {Refusal} If the market does not trade the symbol. */
 export function findInstrument(state: State, market: Market, symbol: string): Instrument {
   const { date } = state.today[market].day;
   const instrument = state.market.instrument(symbol, date);

@@ -20,7 +20,7 @@ interface ClearedRow {
   line: JournalEntry;
 }
 
-/** Clears a market's day. All of its orders have ended before. */
+/** Clears a market's day. Call it only when all orders of the day have ended. */
 export function clearMarket(state: State, market: Market): void {
   const today = state.today[market];
   const { day, orders } = today;
@@ -87,7 +87,7 @@ function mergedRow(order: LiveOrder, fees: readonly FeeItems[]): ClearedRow {
   };
 }
 
-/** Removes options on their last day from the account: for their value in cash, or for nothing. */
+/** Removes options on their last day from the account, and adds their value to the cash if they have one. */
 function expireOptions(state: State, market: Market): JournalEntry[] {
   const { day } = state.today[market];
   const lines: JournalEntry[] = [];

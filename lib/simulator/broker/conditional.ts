@@ -1,9 +1,9 @@
 /**
- * Manages conditional orders: they wait for a price and then send an ordinary order, or expire.
+ * Manages conditional orders: each waits for a price and then sends an ordinary order, or expires.
  *
- * They are accepted at any time and cost nothing until they trigger. Conditions are only checked while the
- * market trades. If the broker then rejects the order, the conditional order gets the status error, with the
- * broker's text.
+ * The broker accepts conditional orders at any time, and they cost nothing until they trigger. Conditions are checked
+ * only while the market trades. If the broker then rejects the ordinary order, the conditional order gets the status
+ * error, with the broker's text.
  *
  * @module
  */
@@ -43,15 +43,15 @@ interface Conditional {
   status: ConditionalOrderStatus;
   error?: Refusal;
   createdAt: number;
-  /** When it was triggered, deleted or expired. */
+  /** When the order was triggered, deleted or expired. */
   endedAt?: number;
   endsAt: number;
   /** Date of creation, local. */
   date: string;
-  /** Best price since it was placed, for trailing orders. */
+  /** Best price since the order was placed, for trailing orders. */
   best: bigint;
   scannedUntil: number;
-  /** When its condition became true. */
+  /** When the condition became true. */
   next?: number;
 }
 
@@ -254,7 +254,7 @@ export class ConditionalDesk {
   }
 }
 
-/** Returns the given terms without the undefined ones, so an amendment keeps those. */
+/** Returns the given terms without undefined members, so that an amendment does not change those. */
 function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHours }: ConditionalTerms) {
   const given = { quantity, price, validDays, triggerValue, trailBy, tradingHours };
   // The same members without the undefined ones.

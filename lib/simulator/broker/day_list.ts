@@ -1,9 +1,9 @@
 /**
  * Stores a long list of rows by day, and returns it page by page.
  *
- * The rows of the past are stored elsewhere in compact form and written when a page needs them. Days that are
- * cleared later are appended. A row's cursor is its position in the whole list, from 1. So the page after a
- * cursor is found without counting, and days are found by binary search.
+ * The rows of the generated past are stored elsewhere in compact form; `write` creates them when a page needs them. Days
+ * that are cleared later are appended. A row's cursor is its position in the whole list, from 1. So the list finds the
+ * page after a cursor without counting, and finds days by binary search.
  *
  * @module
  */
@@ -29,7 +29,7 @@ export class DayList<Row extends object> {
 
   /**
    * @param days Date and number of rows of each day that is stored elsewhere, in order.
-   * @param write Returns one of those rows; required if there are any.
+   * @param write Returns one of the rows that are stored elsewhere; required if there are such rows.
    */
   constructor(days: readonly { date: string; count: number }[] = [], write?: (index: number) => Row) {
     this.#dates = days.map(({ date }) => date);
@@ -48,7 +48,7 @@ export class DayList<Row extends object> {
     return this.#held + this.#added.length;
   }
 
-  /** Appends the rows of a day later than all others. */
+  /** Appends the rows of a day that is later than all days of the list. */
   append(date: string, rows: readonly Row[]): void {
     this.#dates.push(date);
     this.#starts.push(this.length);
@@ -62,7 +62,7 @@ export class DayList<Row extends object> {
     return row;
   }
 
-  /** Returns the positions of the rows of some days: the first, and the one after the last. */
+  /** Returns the positions of the rows of some days: of the first row, and after the last row. */
   range(from: string, to: string): { start: number; end: number } {
     return { start: this.#startOf(from, false), end: this.#startOf(to, true) };
   }

@@ -1,13 +1,13 @@
 /**
  * Processes events in order of time: fills, triggers, children, expiry and clearing.
  *
- * The time of each event depends only on the market and the orders. So it does not matter how often or when
- * the broker is queried.
+ * The time of each event depends only on the market and the orders. So the result does not depend on how often or when
+ * clients query the broker.
  *
  * An order that can be executed immediately is filled one second after it was accepted, at the last price. A
  * resting order is filled when the market trades at its limit. Larger quantities are filled in two to four
  * parts, two seconds apart, as long as the price allows. The simulated market has no trades outside its
- * regular hours, so an order for extended hours waits for the regular ones.
+ * regular hours, so an order for extended hours waits for the regular hours.
  *
  * @module
  */
@@ -46,8 +46,8 @@ export class Engine {
   }
 
   /**
-   * Processes all events up to an instant. If the clock went back, nothing changes. A listener that queries
-   * the broker during the processing sees the state at its event.
+   * Processes all events up to an instant. If the clock went back, nothing changes. A listener that queries the broker
+   * while an event is processed sees the state at that event.
    */
   settle(now: number): void {
     if (this.#isRunning) return;
@@ -160,13 +160,13 @@ function findFill(order: LiveOrder, tape: Tape, until: number): void {
   order.scannedUntil = at ?? horizon;
   if (at === undefined) return;
   const price = tape.price(symbol, at);
-  // The limit was traded within the second but not at its end: the order was already in the queue, so use its
-  // limit.
+  // If the market traded at the limit only within the second and not at its end, the order fills at its limit,
+  // because it was already in the queue.
   order.next = { at, price: takes(order, price) ? price : limit };
 }
 
 /**
- * Returns the limit of an order. For a purchase without a limit it is the price for which cash was frozen.
+ * Returns the limit of an order; for a purchase without a limit, the price for which cash was frozen.
  */
 function limitOf({ isSell, price, frozenPrice }: LiveOrder): bigint {
   if (price !== 0n) return price;

@@ -1,8 +1,8 @@
 /**
  * Manages futures: orders, fills, positions, funds and margin.
  *
- * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the
- * maintenance margin four fifths of the initial margin. There is no night session.
+ * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the maintenance
+ * margin is four fifths of the initial margin. There is no night session.
  *
  * @module
  */
@@ -161,7 +161,7 @@ export class FuturesDesk {
     this.#account.trade({ symbol: order.instrument.symbol, date, isSell: order.isSell, price, quantity });
   }
 
-  /** Moves the day into history. Orders that are valid for longer stay. */
+  /** Moves the day into history, except orders that are valid for longer. */
   clear(): void {
     const today = this.#state.today.futures;
     const { date, closeAt } = today.day;
@@ -190,7 +190,7 @@ export class FuturesDesk {
     return amountOf(this.#state.tape.price(symbol, this.#state.now), quantity, multiplier) / MARGIN_DIVISOR;
   }
 
-  /** Returns the margin for positions, and for open orders beyond those that close positions. */
+  /** Returns the margin for positions, and for the part of open orders that opens positions. */
   #initialMargin(except?: LiveOrder): bigint {
     let sum = 0n;
     for (const [symbol, { quantity }] of this.#account.positions) {

@@ -1,5 +1,5 @@
 /**
- * The futures account: cash, positions, and its generated history.
+ * Keeps the futures account: cash, positions, and a generated history.
  *
  * Cash is the deposits plus realised profit minus fees. A position's profit becomes cash when the position is
  * closed, or when it is settled at the last price of its last trading day. Fees are charged with each fill.
@@ -157,7 +157,7 @@ export function makeFuturesPast(
   });
 }
 
-/** Returns the nearest mini contract that does not expire within the next days. */
+/** Returns the nearest mini contract that does not expire within the next week. */
 function frontContract(date: string): string | undefined {
   const soon = new Date(Date.parse(`${date}T00:00:00Z`) + 7 * 86_400_000).toISOString().slice(0, 10);
   return futureContracts(date).find(({ product, lastTradingDay }) =>
@@ -165,7 +165,7 @@ function frontContract(date: string): string | undefined {
   )?.symbol;
 }
 
-/** Returns a price in index points. They are whole, but a mean price may have decimals. */
+/** Returns a price in index points. Prices are whole points, but a mean price may have decimals. */
 export function points(price: bigint): string {
   const text = writePrice(price, 0);
   return text.includes(".") ? divide(text, "1", 4, "half-up") : text;

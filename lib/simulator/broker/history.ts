@@ -1,5 +1,5 @@
 /**
- * The history lists of one market: orders, fills with their fees, and the fund journal.
+ * Provides the history lists of one market: orders, fills with their fees, and the fund journal.
  *
  * These rules hold to the cent, for any market and any range of days:
  *
@@ -16,8 +16,8 @@
  * - The holdings are the bought minus the sold quantities of all fill rows, including today's. An option that
  *   expires in the account has no fill; it has a journal line of type `option-expiry` or
  *   `option-auto-exercise`.
- * - Lines of a day: first those without a fill, then those of the fills, in the order of the fill rows. Times
- *   are local, `yyyy-MM-dd HH:mm:ss`. Two different rows may be identical except for their cursors.
+ * - The lines of a day begin with the lines without a fill. The lines of the fills follow in the order of the fill rows.
+ *   Times are local, `yyyy-MM-dd HH:mm:ss`. Two different rows may be identical except for their cursors.
  *
  * @module
  */
@@ -33,7 +33,7 @@ import { type Past, pastStatuses } from "./past.ts";
 import { fillRow, journalRow, type OrderFacts, orderRow } from "./rows.ts";
 import { clockText, orderNumber } from "./sessions.ts";
 
-/** Returns what the rows show about a symbol. */
+/** Returns the details of a symbol that rows need. */
 export type Describe = (symbol: string) => { name: string; multiplier: bigint; isOption: boolean };
 
 /** Returns a {@linkcode Describe} that caches its results. */

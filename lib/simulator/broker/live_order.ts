@@ -1,5 +1,5 @@
 /**
- * An order of the current trading day, and how lists and pushes show it.
+ * Defines an order of the current trading day, and returns its values for lists and pushes.
  *
  * @module
  */
@@ -37,27 +37,27 @@ export interface LiveOrder {
   instrument: Instrument;
   multiplier: bigint;
   isSell: boolean;
-  /** Futures keep theirs in {@linkcode LiveOrder.futures}. */
+  /** Type of the order; futures orders have their type in {@linkcode LiveOrder.futures}. */
   orderType: OrderType;
-  /** Limit; zero accepts any price up to the one for which cash was frozen. */
+  /** Limit; with zero, the order accepts any price, and a purchase any price up to `frozenPrice`. */
   price: bigint;
   /** Price for which a purchase freezes cash. */
   frozenPrice: bigint;
   quantity: bigint;
-  /** Day on which it was placed. */
+  /** Day on which the order was placed. */
   day: BookDay;
   placedAt: number;
-  /** Whether it also works in extended hours. */
+  /** Whether the order is also valid in extended hours. */
   extended: boolean;
   status: OrderStatus;
   remark?: string;
   venue?: Order["venue"];
   fills: LiveFill[];
-  /** Parts in which the rest will be filled. */
+  /** Quantities of the parts in which the rest will be filled. */
   slices: bigint[];
   /** Earliest instant of the next fill, on a whole second. */
   readyAt: number;
-  /** Until when the market was searched without finding the next fill. */
+  /** Instant up to which the market was searched for the next fill without success. */
   scannedUntil: number;
   /** The next fill, if it is known. */
   next?: { at: number; price: bigint };
@@ -69,7 +69,7 @@ const FIRST_FILL_MS = 1_000;
 /** Milliseconds between the fills of an order. */
 export const NEXT_FILL_MS = 2_000;
 
-/** Quantities of at most this many lots are filled in one fill, or of this many shares if a lot is one share. */
+/** An order of at most this many lots is filled at once; of this many shares, if a lot is one share. */
 const LOTS_AT_ONCE = 4n;
 const SHARES_AT_ONCE = 100n;
 

@@ -1,8 +1,8 @@
 /**
  * Generates the history of an account in one market from a seed: orders, fills, fees, cash movements.
  *
- * Cash never falls below zero, and nothing is sold that is not held. If cash does not cover a purchase, there
- * is a deposit earlier on that day. On the mainland only shares held at the start of the day are sold.
+ * Cash never falls below zero, and the account sells only what it holds. If cash does not cover a purchase, there is a
+ * deposit earlier on that day. On the mainland, the account sells only shares that it held at the start of the day.
  *
  * @module
  */
@@ -32,7 +32,7 @@ interface PastOptions {
 }
 
 /**
- * Lots of an order. With these numbers, the mean of two neighbouring prices always has a finite decimal form.
+ * Possible numbers of lots of an order. With these, the mean of two neighbouring prices has a finite decimal form.
  */
 const LOTS = [1, 2, 4, 5, 8, 10, 16, 20];
 const SHARES = [1, 5, 10, 20, 25, 40, 50, 80, 100, 200];
@@ -70,7 +70,7 @@ class PastMaker {
   readonly #options: PastOptions;
   readonly #past: Past;
   readonly #places = new Map<string, number>();
-  /** Quantities that may still be sold today, if the day's purchases may not. */
+  /** Quantities that may still be sold today, in a market where shares bought today may not be sold. */
   #sellable = new Map<string, bigint>();
   #held: string[] = [];
 
@@ -292,7 +292,7 @@ class PastMaker {
 /**
  * Changes the holding of a listing. A sale reduces the cost in proportion.
  *
- * @returns Whether nothing is left of the holding.
+ * @returns Whether the holding is now empty.
  */
 export function changeHolding(
   holdings: Map<string, Holding>,
@@ -318,7 +318,7 @@ function isMainland(market: string): boolean {
 }
 
 /**
- * Returns a limit that includes a mean price: the grid price above it for a purchase, below it for a sale.
+ * Returns a limit price for a mean price: the grid price above the mean for a purchase, and below it for a sale.
  */
 function snapUp(price: bigint, { isSell, price: { grid } }: Trade): bigint {
   const below = Number(price / 10_000n);

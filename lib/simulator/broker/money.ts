@@ -1,12 +1,12 @@
 /**
- * Exact arithmetic for the broker's books: amounts are whole cents, prices are whole hundred-millionths, both
- * `bigint`. Decimal texts are only parsed and written at the interfaces.
+ * Computes exactly with the broker's money: amounts are whole cents, prices are whole hundred-millionths, both `bigint`.
+ * Decimal texts are parsed and written only at the interfaces.
  *
  * @module
  */
 import { type Decimal, round } from "../../decimal.ts";
 
-/** Number of decimals of a price; the mean price of a merged fill needs more than the price grid has. */
+/** Number of decimals of a price. The mean price of a merged fill needs more decimals than the price grid. */
 const PRICE_PLACES = 8;
 
 /** One hundredth of a currency unit, in the units of price times quantity. */
@@ -37,7 +37,7 @@ export function readPrice(value: Decimal): bigint {
   return toWhole(value, PRICE_PLACES);
 }
 
-/** Returns a price as text with at least two decimals, or the given number. */
+/** Returns a price as text with at least `least` decimals. */
 export function writePrice(price: bigint, least = 2): Decimal {
   return writeWhole(price, PRICE_PLACES, least);
 }
@@ -54,8 +54,8 @@ export function amountOf(price: bigint, quantity: bigint, multiplier = 1n): bigi
 }
 
 /**
- * Returns the mean price for an amount. If its decimal form is infinite, it is rounded so finely that price
- * times quantity still gives the amount to the cent.
+ * Returns the mean price for an amount. A price with infinite decimals is rounded so finely that price times quantity
+ * still gives the amount to the cent.
  */
 export function meanPrice(cents: bigint, quantity: bigint, multiplier = 1n): bigint {
   return quantity === 0n ? 0n : divideHalfUp(cents * PRICE_UNITS_PER_CENT, quantity * multiplier);

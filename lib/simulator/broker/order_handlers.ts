@@ -23,7 +23,7 @@ type Names =
   | `conditionalOrders.${"today" | "history"}`
   | `algo.${"place" | "amend" | "cancel" | "cancelChild" | "act" | "list" | "children"}`;
 
-/** Returns the books for cancelling many orders: both northbound markets count as one. */
+/** Returns the books in which a request cancels many orders: both mainland markets count as one market. */
 function sameMarkets(market: Market): readonly Book[] {
   return market === "shanghai" || market === "shenzhen" ? ["shanghai", "shenzhen"] : [market];
 }
@@ -84,7 +84,7 @@ export function orderHandlers(
       if (
         price !== undefined && order.price !== 0n && /[1-9]/.test(price) && readPrice(price) !== order.price
       ) {
-        throw invalid(`the price of order "${orderId}" is another than "${price}"`);
+        throw invalid(`the price of order "${orderId}" is not "${price}"`);
       }
       cancelOrder(state, order);
       return { orderId };
@@ -168,7 +168,7 @@ export function orderHandlers(
 
 /** Returns the position after a cursor, which is the position of the last row of the previous page. */
 function startAfter(cursor = "0"): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw invalid(`"${cursor}" is no cursor of this list`);
+  if (!/^\d{1,15}$/.test(cursor)) throw invalid(`"${cursor}" is not a cursor of this list`);
   return Number(cursor);
 }
 

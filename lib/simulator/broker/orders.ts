@@ -41,11 +41,11 @@ export interface OrderTerms {
 
 const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
 
-/** Factor by which an unpriced purchase may exceed the last price. */
+/** Factor by which a purchase without a limit price may exceed the last price. */
 const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
 
 /**
- * Places an order and returns it. Above the single-order maximum it is split, and the first part is returned.
+ * Places an order and returns it. An order above the single-order maximum is split; then returns the first part.
  */
 export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const { market, symbol, side, orderType, extended = false } = terms;
@@ -164,7 +164,7 @@ export function addRejected(state: State, terms: OrderTerms, reason: Refusal): L
   }, "rejected");
 }
 
-/** Returns an open order of today. */
+/** Returns an open order of today. @throws {Refusal} If there is no such order, or it has ended. */
 export function findOpen(state: State, id: string, isOf: (book: Book) => boolean): LiveOrder {
   const order = state.byId.get(id);
   if (order === undefined || !isOf(order.book)) throw invalid(`unknown order number "${id}"`);
@@ -220,7 +220,7 @@ export function amendOrder(
   }
 }
 
-/** Fills the next part of an order at the price already found for it. */
+/** Fills the next part of an order at the price in `order.next`. */
 export function fillOrder(state: State, order: LiveOrder): LiveFill {
   const { next } = order;
   if (next === undefined) throw new RangeError(`Cannot fill order "${order.id}": no fill was found`);

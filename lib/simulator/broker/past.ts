@@ -1,6 +1,6 @@
 /**
- * Stores the history of an account in one market in compact form: one or two numbers per member instead of a
- * record per row. So a million fills fit in memory and load quickly. `history.ts` writes the rows.
+ * Stores the history of an account in one market in compact form: numbers in arrays instead of a record per row. So a
+ * million fills fit in memory and load quickly. `history.ts` writes the rows.
  *
  * @module
  */
@@ -32,7 +32,7 @@ export interface Holding {
 export class Past {
   readonly market: Market;
   readonly days: readonly BookDay[];
-  /** Symbols; the rows contain their index. */
+  /** Symbols; the rows contain an index into this list. */
   readonly symbols: string[] = [];
   readonly movements: Movement[] = [];
   readonly holdings = new Map<string, Holding>();
@@ -61,7 +61,7 @@ export class Past {
   /** Index in {@linkcode pastStatuses}. */
   readonly orderStatus: Uint8Array;
   readonly orderDay: Int32Array;
-  /** Position within its day, from 1. */
+  /** Position of the order within its day, from 1. */
   readonly orderPlace: Int32Array;
   readonly orderFirstFill: Int32Array;
   readonly orderFillCount: Uint8Array;

@@ -30,7 +30,7 @@ export function toPrice(units: number): bigint {
   return BigInt(units) * PRICES_PER_UNIT;
 }
 
-/** Returns the bar of a date. Before the market's first day, mirrors the days after it. */
+/** Returns the bar of a date. A date before the market's first day gets the bar of a mirrored day after it. */
 function barOf(market: SimulatedMarket, symbol: string, date: string) {
   const found = market.dayBar(symbol, date);
   if (found !== undefined || date >= FIRST_DATE) return found;
@@ -53,12 +53,11 @@ export function pricesOn(simulated: SimulatedMarket, market: Market, date: strin
 }
 
 /**
- * Returns a random price of the day on the grid; if possible, the next higher grid price is within the day
- * too.
+ * Returns a random price of the day on the grid, in whole units.
  */
 export function drawPrice({ low, high, close, grid }: DayPrice, next: Stream): number {
   const tick = grid.tick(high);
-  // A day that crosses a band of the grid would need two tick sizes; its close is always on the grid.
+  // If the day's prices cross a band of the grid, there are two tick sizes. Its close is always on the grid.
   if (grid.tick(low) !== tick || low % tick !== 0) return close;
   return low + Math.floor(next() * ((high - low) / tick + 1)) * tick;
 }

@@ -50,7 +50,7 @@ interface Security {
   symbol: string;
 }
 
-/** Returns a view of the market in which some doubles are decimal texts, as the answer needs them. */
+/** Returns a view of the market with some doubles converted to decimal texts, because the answer contains texts. */
 function withTexts<View extends object, Name extends keyof View>(
   view: View,
   ...names: Name[]

@@ -1,5 +1,5 @@
 /**
- * Writes the rows of the lists, and the texts for their codes.
+ * Creates the rows of the lists, including the texts for their codes.
  *
  * @module
  */
@@ -42,7 +42,7 @@ export interface OrderFacts {
   venue?: Order["venue"];
 }
 
-/** Values that only a fill row has. */
+/** Values that a fill row has in addition to those of its order. */
 interface FillFacts {
   price: bigint;
   quantity: bigint;

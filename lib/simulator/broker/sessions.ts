@@ -20,7 +20,7 @@ export type AccountCurrency = "HKD" | "USD" | "CNY";
 /** All books, in the order in which their events are processed. */
 export const books: readonly Book[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
 
-/** All markets, in the same order. */
+/** All markets, in the order in which their events are processed. */
 export const markets: readonly Market[] = ["hk", "us", "shanghai", "shenzhen"];
 
 const MINUTE_MS = 60_000;
@@ -32,7 +32,7 @@ interface BookRules {
   currency: AccountCurrency;
   /** Minutes before the open from which all kinds of orders are accepted. */
   leadMinutes: number;
-  /** Hours from the close to clearing, in New York from the end of the extended hours. */
+  /** Hours from the close to clearing. */
   clearingHours: number;
   /** First digit of order numbers. */
   digit: number;
@@ -61,7 +61,7 @@ export interface BookDay {
   segments: readonly { from: number; to: number }[];
 }
 
-/** Days that were built already, by the calendars that they come from. */
+/** Cached days, by the calendars that they come from. */
 const known = new WeakMap<Calendars, Map<string, BookDay>>();
 
 function makeDay(calendars: Calendars, book: Book, session: Session): BookDay {
@@ -89,7 +89,7 @@ function build(book: Book, session: Session): BookDay {
   return { date: session.date, openAt, closeAt, clearingAt, offset, segments };
 }
 
-/** Returns the first day of a book that is not cleared at an instant. */
+/** Returns the first day of a book that is not yet cleared at an instant. */
 export function dayAt(calendars: Calendars, book: Book, at: number): BookDay {
   const { mic } = bookRules[book];
   for (let day = at - 2 * DAY_MS;; day += DAY_MS) {

@@ -1,5 +1,5 @@
 /**
- * The broker's current state: days, cash, holdings, today's orders and fills, and history.
+ * Keeps the broker's current state: days, cash, holdings, today's orders and fills, and history.
  *
  * @module
  */
@@ -72,9 +72,9 @@ export class State {
   readonly mostLots: Readonly<Record<Book, number>>;
   readonly today: Readonly<Record<Book, Today>>;
   readonly byId = new Map<string, LiveOrder>();
-  /** Cached fees for a number of fills, because every query of cash needs them. */
+  /** Cached fees of each order for a number of fills, because every query of cash needs the fees. */
   readonly #fees = new WeakMap<LiveOrder, { fills: number; cents: bigint }>();
-  /** Cached cost that open purchases reserve for their rest. */
+  /** Cached cost that each open purchase reserves for its unfilled rest. */
   readonly #costs = new WeakMap<LiveOrder, { left: bigint; price: bigint; cents: bigint }>();
   readonly #listeners = new Set<(push: OrderPush) => void>();
   /** The instant that is being processed. */
@@ -134,7 +134,7 @@ export class State {
     return cents;
   }
 
-  /** Returns the fees of an order's fills of today. Hong Kong's are charged on one merged row. */
+  /** Returns the fees of an order's fills of today. In Hong Kong, fees are charged on one merged row. */
   charges(order: LiveOrder) {
     const { book, instrument: { symbol }, isSell, day, multiplier } = order;
     if (book === "futures") return [];
@@ -175,7 +175,7 @@ export class State {
   heldBy(order: LiveOrder): { order: bigint; fees: bigint } {
     if (order.book === "futures") return { order: 0n, fees: 0n };
     if (order.isSell || !isOpen(order)) return { order: 0n, fees: this.feesSoFar(order) };
-    // The rest is priced like a separate order, which never costs less than its share of the fees.
+    // The unfilled rest is priced like a separate order, whose fees are never lower than the rest's share of all fees.
     const left = leftOf(order);
     let cost = this.#costs.get(order);
     if (cost?.left !== left || cost.price !== order.frozenPrice) {

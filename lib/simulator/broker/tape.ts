@@ -1,8 +1,8 @@
 /**
  * Searches the market between two instants for the first second in which a condition holds.
  *
- * Instants are whole seconds, and each period is first checked as a whole. So the result does not depend on
- * how often the market is searched.
+ * Instants are whole seconds, and the search checks a period as a whole before it checks its parts. So the result does
+ * not depend on how often the market is searched.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export interface Range {
 }
 
 const SECOND_MS = 1_000;
-/** Maximum number of periods to remember; many orders of one listing need the same ones. */
+/** Maximum number of cached periods; many orders of one listing need the same periods. */
 const MOST_KEPT = 20_000;
 
 /** The market's prices in the units of the books. */
@@ -52,8 +52,8 @@ export class Tape {
   /**
    * Returns the first whole second after one instant and up to another in which a condition holds.
    *
-   * @param holds Called with periods in order of time. If it returns `true`, it is called with the parts
-   *   of that period. It may remember what it saw in periods for which it returned `false`.
+   * @param holds Called with periods in order of time. If it returns `true`, the search calls it with the parts of that
+   *   period. It may remember data of periods for which it returned `false`.
    */
   find(symbol: string, after: number, until: number, holds: (range: Range) => boolean): number | undefined {
     if (until <= after) return undefined;

@@ -23,10 +23,10 @@ interface CallsOptions {
   barsNeedSubscription: boolean;
 }
 
-/** Operations that an endpoint handles itself. It also handles bars, because they need a subscription. */
+/** Operations that an endpoint handles itself, including bars, because they need a subscription. */
 type OwnNames = Exclude<EndpointName, `platform.${string}`> | "quotes.bars";
 
-/** Accepts calls in the broker's format and returns results with our names. */
+/** Accepts calls in the broker's format and returns results with hsgate's names. */
 export class Calls {
   readonly #options: CallsOptions;
   readonly #own: ReadonlyMap<string, (params: unknown) => unknown>;
@@ -44,16 +44,16 @@ export class Calls {
    * @throws {Refusal} If the login is missing or a parameter is wrong.
    */
   read(operation: AnyOperation, wire: unknown): unknown {
-    // The query whether the login is valid is allowed without a login: its answer says so.
+    // This operation asks whether the login is valid, so it is allowed without a login.
     const asksItself = operation.name === ("account.keepLogin" satisfies OperationName);
     if (operation.needs === "trade-login" && !asksItself) this.#options.login.demand();
     return decodeParams(operation, wire);
   }
 
   /**
-   * Executes a call and returns the result with our names.
+   * Executes a call and returns the result with hsgate's names.
    *
-   * @throws {Refusal} If the broker rejects it.
+   * @throws {Refusal} If the broker rejects the call.
    */
   answer(operation: AnyOperation, params: unknown): unknown {
     const { broker } = this.#options;
@@ -94,7 +94,7 @@ export class Calls {
         if (barsNeedSubscription && !subscriptions.has(params.security)) {
           throw refusalOfCode(
             "invalid-parameter",
-            `security "${params.security.symbol}" is not subscribed, KL answers for subscribed ones alone`,
+            `security "${params.security.symbol}" is not subscribed, and KL answers only for subscribed securities`,
           );
         }
         // The broker returns the catalogue's result type for each operation.
@@ -126,7 +126,7 @@ function decode(operation: AnyOperation, wire: unknown): unknown {
       throw invalid(describe(error, operation.request.fields ?? {}));
     }
     if (error instanceof InexactNumber) {
-      throw invalid("an amount or a price is text, write its number as text");
+      throw invalid("an amount or a price was given as a number; write it as text");
     }
     throw error;
   }

@@ -1,5 +1,5 @@
 /**
- * The parts that all endpoints of a simulated broker share: the broker, its clock, and the armed faults.
+ * Contains the parts that all endpoints of a simulated broker share: the broker, its clock, and the armed faults.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export function makeCore({ seed, clock: inner, days, fillsPerDay, calendars }: C
   return { seed, clock, broker, faults: new Faults() };
 }
 
-/** Returns a host name as in a URL. */
+/** Returns a host name in the form of a URL, with brackets around an IPv6 address. */
 export function hostOf(hostname: string): string {
   return hostname.includes(":") ? `[${hostname}]` : hostname;
 }

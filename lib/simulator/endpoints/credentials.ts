@@ -9,7 +9,7 @@ import { createDecipheriv, createHash } from "node:crypto";
 interface SimulatedCredentials {
   /** The plain trade password. */
   tradePassword: string;
-  /** Key that encrypts it, Base64 of 16 bytes. */
+  /** Key that encrypts the password, Base64 of 16 bytes. */
   tradePasswordKey: string;
 }
 
@@ -45,8 +45,8 @@ export function platformCredentials(seed: number): PlatformCredentials {
 }
 
 /**
- * Returns a function that decrypts trade passwords (Base64 of AES-ECB with PKCS#7). It returns `undefined`
- * for a text that it cannot decrypt.
+ * Returns a function that decrypts trade passwords (Base64 of AES-ECB with PKCS#7). That function returns `undefined` for
+ * a text that it cannot decrypt.
  *
  * @throws {TypeError} If the key is not Base64 of 16, 24 or 32 bytes.
  */

@@ -1,8 +1,8 @@
 /**
  * Injects faults between a client and the broker's endpoints. Each fault is armed separately and counted.
  *
- * A fault strikes the next calls or pushes that match it, `times` in all; then it is used up. Each kind
- * counts how often it struck, so a test can distinguish "survived the fault" from "the fault never struck".
+ * A fault strikes the next matching calls or pushes, `times` in all; then it is used up. The strikes of each kind are
+ * counted, so that a test can distinguish "survived the fault" from "the fault never struck".
  *
  * @module
  */
@@ -71,7 +71,7 @@ export type FaultPush = "order" | "quote" | "tick" | "brokers" | "book";
 /** A fault to arm. */
 export interface Fault {
   kind: FaultKind;
-  /** Strikes only this operation, by our name or the broker's. */
+  /** Strikes only this operation, by hsgate's name or the broker's. */
   operation?: string;
   /** Strikes only this kind of push. */
   push?: FaultPush;
@@ -120,7 +120,7 @@ const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value)
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 const isFlag = (value: unknown) => typeof value === "boolean";
 
-/** Returns whether each member is valid, with a description of its valid values. */
+/** For each member of a fault: a function that returns whether a value is valid, and a description of valid values. */
 const members: Record<keyof Fault, [accepts: (value: unknown) => boolean, expected: string]> = {
   kind: [
     (value) =>
@@ -179,7 +179,7 @@ export class Faults {
     return this.#struck.get(kind) ?? 0;
   }
 
-  /** How often each kind struck, without those that never did. */
+  /** How often each kind struck; omits kinds that never struck. */
   get counts(): Partial<Record<FaultKind, number>> {
     return Object.fromEntries(this.#struck);
   }

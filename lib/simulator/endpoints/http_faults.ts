@@ -83,7 +83,7 @@ export function refusalOf({ code, text }: Fault, [usualCode, usualText]: [string
   return new Refusal(code ?? usualCode, text ?? usualText);
 }
 
-/** Adds a member with padding to an envelope, so only its size is wrong. */
+/** Adds a member with padding to an envelope, so that only the size of the answer is wrong. */
 function pad(answer: HttpAnswer, { bytes = HUGE_BYTES, chunked = false }: Fault): HttpAnswer {
   const start = answer.body.subarray(0, -1);
   const [before, after] = [encoder.encode(',"padding":"'), encoder.encode('"}')];

@@ -1,6 +1,6 @@
 /**
- * Breaks the paging rules on request. By these rules the cursor of the last row leads to the next page, and a
- * short page is the last one.
+ * Applies faults that break the rules of paging. By these rules the cursor of the last row leads to the next page, and a
+ * short page is the last page.
  *
  * @module
  */
@@ -67,8 +67,8 @@ export function spoilPage(faults: Faults, call: PagedCall): unknown {
 }
 
 /**
- * Returns the page of a list with rows added at its start, so each row moves back. Cursors are positions in
- * the list.
+ * Returns the page of a list to which faults have added rows at the start, so that each row moves back. Cursors are
+ * positions in the list.
  */
 function withInserted(faults: Faults, call: PagedCall, params: PageParams): unknown {
   const { operation, result, answer } = call;

@@ -15,7 +15,7 @@ interface PushOutlet {
   /** Sends the body of a push as a whole frame. */
   send(push: FaultPush, body: Uint8Array): void;
   /**
-   * Sends only part of the frame, then closes the stream. With `forget` the subscriptions are removed too.
+   * Sends only a part of the frame, then closes the stream. With `forget`, also removes the subscriptions.
    */
   cut(body: Uint8Array, fault: { bytes: number; forget: boolean }): void;
 }
@@ -25,11 +25,11 @@ interface Held {
   push: FaultPush;
   body: Uint8Array;
   armed: ArmedFault;
-  /** Whether a round of the timer has passed since. */
+  /** Whether a round of the timer has passed since the push was held back. */
   isOld: boolean;
 }
 
-/** Sends the pushes of one stream in order, unless a fault changes it. */
+/** Sends the pushes of one stream in order, unless a fault changes the order. */
 export class PushLane {
   readonly #faults: Faults;
   readonly #outlet: PushOutlet;
@@ -69,7 +69,7 @@ export class PushLane {
     }
   }
 
-  /** Sends a held push that no other push has followed for a round. Its fault stays armed. */
+  /** Sends a held push if no other push has followed for a round. The fault that held it stays armed. */
   flushHeld(): void {
     if (this.#held?.isOld) {
       const { push, body } = this.#held;
@@ -79,7 +79,7 @@ export class PushLane {
   }
 }
 
-/** The data of each push event, with our names. */
+/** The data of each push event, with hsgate's names. */
 export type PushData = { [E in PushEvent as E["type"]]: E["data"] };
 
 type Plain = Record<string, unknown>;
@@ -113,7 +113,7 @@ export class PushBodies {
   order({ kind, update }: OrderPush): Uint8Array {
     // `encode` returns an object for a record; its type does not show that.
     const plain = { fundAccount: FUND_ACCOUNT, ...pushes.order.payload.encode(update) as Plain };
-    // The time of a push is when it is sent; the update contains the time of the change.
+    // A push contains the time at which it is sent; the update contains the time of the change.
     return this.#body(orderNotify[kind], { message: pushes.order.message, plain, at: this.#clock.now() });
   }
 

@@ -49,9 +49,9 @@ export class Subscriptions {
   }
 
   /**
-   * Adds subscriptions. An existing one is pushed again immediately.
+   * Adds subscriptions. A subscription that exists already is pushed again immediately.
    *
-   * @throws {Refusal} If there would be more than 200 securities. Nothing is changed then.
+   * @throws {Refusal} If there would be more than 200 securities. Then no subscription is added.
    */
   add(topic: PushTopic, securities: readonly Security[]): void {
     const all = new Set([...this.#entries.values()].map(({ security }) => keyOf("", security)));
@@ -73,7 +73,7 @@ export class Subscriptions {
   }
 
   /**
-   * Removes all subscriptions, as a gateway does that lost its connection: clients have to subscribe again.
+   * Removes all subscriptions, like a gateway that has lost its connection. Clients have to subscribe again.
    */
   clear(): void {
     this.#entries.clear();

@@ -29,15 +29,15 @@ export class TradeLogin {
     this.#options = options;
   }
 
-  /** Whether it is logged in, never logged in, or expired. */
+  /** State of the login: logged in, not logged in, or expired. */
   get state(): TradeLoginState {
     if (this.#until === undefined) return "out";
     return this.#options.clock.now() < this.#until ? "in" : "expired";
   }
 
   /**
-   * Logs in with the encrypted password. Returns `false` for a wrong password: the document defines the answer
-   * `success: true` for a right one, and no text for a wrong one.
+   * Logs in with the encrypted password. Returns `false` for a wrong password, for which the API document defines no
+   * error text.
    *
    * @throws {Refusal} If the password cannot be decrypted.
    */
@@ -54,7 +54,7 @@ export class TradeLogin {
     this.#until = undefined;
   }
 
-  /** Makes the login expire now; no effect without a login. */
+  /** Makes the login expire now; has no effect without a login. */
   expire(): void {
     if (this.#until !== undefined) this.#until = -Infinity;
   }

@@ -1,13 +1,13 @@
 /**
- * The simulated broker behind the ports of the real gateway: HTTP with JSON, and a TCP push stream.
+ * Opens the ports of a gateway for the simulated broker: HTTP with JSON, and a TCP push stream.
  *
  * Decisions for points that the API document leaves open:
  * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
- * - A wrong trade password is answered with `success: false`, one that cannot be decrypted with 1003.
- * - KL is rejected for a security without a subscription, because the document says that it returns no data
- *   then.
- * - Subscriptions belong to the gateway, not to a push connection: they outlive it, unless a fault cuts the
- *   stream.
+ * - A wrong trade password is answered with `success: false`, and a password that cannot be decrypted with 1003.
+ * - KL is rejected for a security without a subscription, because the document says that KL returns no data for such a
+ *   security.
+ * - Subscriptions belong to the gateway, not to a push connection. They remain after the connection ends, unless a fault
+ *   cuts the stream.
  * - A subscription is pushed immediately, and then whenever the market has changed since the last check.
  * - The push serial counts over all connections.
  *
@@ -49,9 +49,9 @@ export interface GatewayPortOptions {
   tradePasswordKey?: string;
   /** How long a trade login is valid without a trade call, in simulated milliseconds. @default 3 hours */
   loginLifeMs?: number;
-  /** Real milliseconds between two checks of the market; 0 for none except `round()`. @default 1000 */
+  /** Real milliseconds between two checks of the market; with 0, only `round()` checks it. @default 1000 */
   pushIntervalMs?: number;
-  /** Bytes that may wait for a slow reader of the push stream before it is disconnected. @default 4 MiB */
+  /** Maximum number of bytes that wait for a slow push reader; beyond it, the reader is disconnected. @default 4 MiB */
   pushBufferLimit?: number;
   /** Longest body of a request, in bytes. @default 1 MiB */
   bodyLimit?: number;
@@ -74,7 +74,7 @@ interface GatewayState {
   /** Number of subscriptions. */
   subscriptions: number;
   pushConnections: number;
-  /** Number of pushes sent over these connections, in all. */
+  /** Total number of pushes sent over these connections. */
   pushesSent: number;
   /** Number of push readers that were disconnected because they were too slow. */
   pushConnectionsCutOff: number;
@@ -102,7 +102,7 @@ export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed"> {
   readonly info: GatewayInfo;
   /** Returns its current state. */
   state(): GatewayState;
-  /** Processes orders and pushes changes, as the timer does. */
+  /** Processes orders and pushes changes, like a tick of the timer. */
   round(): void;
   /** Closes both ports and every connection. */
   close(): Promise<void>;

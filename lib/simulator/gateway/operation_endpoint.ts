@@ -49,7 +49,7 @@ export class OperationEndpoint {
     const route = routes.get(request.path);
     if (route === undefined) return problemAnswer(404, "1009 no such operation");
     if (request.method !== "POST") {
-      return { ...problemAnswer(405, "1010 the gateway takes POST alone"), headers: { allow: "POST" } };
+      return { ...problemAnswer(405, "1010 the gateway accepts only POST"), headers: { allow: "POST" } };
     }
     if (mediaTypeOf(request) !== "application/json") {
       return problemAnswer(415, "1010 the content type must be application/json");
@@ -85,7 +85,7 @@ function readBody(bytes: Uint8Array): unknown {
   try {
     body = JSON.parse(decoder.decode(bytes));
   } catch {
-    throw new Answered(problemAnswer(400, "1010 the body is no JSON"));
+    throw new Answered(problemAnswer(400, "1010 the body is not JSON"));
   }
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw refusalOfCode("illegal-request", "the body must be an object with timeout_sec and params");

@@ -1,5 +1,5 @@
 /**
- * The push port of the simulated gateway, with the faults that strike its pushes.
+ * Opens the push port of the simulated gateway, and applies the faults that strike its pushes.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { PushLane } from "../endpoints/pushes.ts";
 
 interface PushEndpointOptions extends Omit<PushServerOptions, "onConnect"> {
   faults: Faults;
-  /** Called when a fault has closed the connections and the subscriptions are forgotten with them. */
+  /** Called when a fault has closed the connections and must remove the subscriptions too. */
   onForget: () => void;
 }
 
@@ -20,7 +20,7 @@ export class PushEndpoint {
   readonly #lane: PushLane;
   readonly #stopListening: () => void;
 
-  /** Opens the port. @throws {Deno.errors.AddrInUse} When another program uses it. */
+  /** Opens the port. @throws {Deno.errors.AddrInUse} When another program uses the port. */
   constructor(options: PushEndpointOptions) {
     this.#options = options;
     this.#server = new PushServer({ ...options, onConnect: () => this.#cutNow() });
@@ -44,7 +44,7 @@ export class PushEndpoint {
     return this.#server.connections;
   }
 
-  /** How many pushes were sent to the readers that are connected, in all. */
+  /** Total number of pushes that were sent to the readers that are connected now. */
   get sent(): number {
     return this.#server.sent;
   }
@@ -60,12 +60,12 @@ export class PushEndpoint {
     if (this.connections > 0) this.#lane.send(push, body);
   }
 
-  /** Sends a push that waited a round for another push to follow it. Its fault stays armed. */
+  /** Sends a held push if no other push has followed for a round. The fault that held it stays armed. */
   flushHeld(): void {
     this.#lane.flushHeld();
   }
 
-  /** Closes the port and every connection; resolves when nothing runs any more. */
+  /** Closes the port and every connection; resolves when all tasks have ended. */
   async close(): Promise<void> {
     this.#stopListening();
     await this.#server.close();

@@ -1,5 +1,6 @@
 /**
- * Treats stocks, futures and options alike: day bars, price paths within the days, and a price grid.
+ * Provides the prices of stocks, futures and options in the same form: day bars, price paths within the days, and a price
+ * grid.
  *
  * @module
  */
@@ -22,12 +23,12 @@ import type { Instrument } from "./views.ts";
 export interface Asset {
   symbol: string;
   timeline: Timeline;
-  /** Index of the last day on which it trades; Infinity if there is none. */
+  /** Index of the last day on which the asset trades; Infinity if there is no last day. */
   lastIndex: number;
-  /** Minimum number of decimals of its prices. */
+  /** Minimum number of decimals of the asset's prices. */
   places: number;
   /**
-   * Number of tradable shares or open contracts, an assumption; the base of turnover rate and open interest.
+   * Assumed number of tradable shares or open contracts, from which turnover rate and open interest are computed.
    */
   outstanding: number;
   describe(date: string): Instrument;
@@ -231,7 +232,7 @@ export class Assets {
   }
 }
 
-/** Returns the close before a day; for the very first day its open, because nothing earlier is known. */
+/** Returns the close before a day; for the first day the open of that day, because no earlier price is known. */
 export function referenceClose(asset: Asset, index: number): number {
   return index <= 0 ? asset.bar(0).open : asset.bar(Math.min(index - 1, asset.lastIndex)).close;
 }

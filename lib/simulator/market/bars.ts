@@ -1,5 +1,5 @@
 /**
- * Makes bars of every interval, from minutes to years.
+ * Computes bars of every interval, from minutes to years.
  *
  * Bars of several minutes count trading minutes from the open, so a bar may span the lunch break: the third
  * 60-minute bar of Hong Kong covers 11:30 to 12:00 and 13:00 to 13:30.
@@ -23,18 +23,18 @@ export type MinuteInterval = "1m" | "3m" | "5m" | "15m" | "30m" | "60m" | "120m"
 /** Parameters of {@linkcode makeBars}. */
 export interface BarQuery {
   interval: DayInterval | MinuteInterval;
-  /** The current instant, epoch milliseconds. The running bar is shown, but nothing later. */
+  /** The current instant, epoch milliseconds. The result ends with the bar of this instant. */
   at: number;
   /** Where the query starts, `yyyy-MM-dd`. @default the day of `at` */
   start?: string;
   /** Whether to return older or newer bars than the start; both include it. @default "older" */
   direction?: "older" | "newer";
   /**
-   * Number of bars for intervals of days and longer, number of days for minute bars. @default 100, or the
-   * most days
+   * Number of bars for intervals of days and longer; number of days for minute bars. @default 100 bars, or the maximum
+   * number of days
    */
   limit?: number;
-  /** Accepted but without effect, because the stored bars seem to be adjusted already. @default "none" */
+  /** Has no effect, because the stored bars seem to be adjusted already. @default "none" */
   adjustment?: "none" | "forward" | "backward";
 }
 

@@ -1,8 +1,8 @@
 /**
  * Computes prices and sensitivities of options with the Black–Scholes formula, without dividends.
  *
- * The numbers are doubles, because these are model values of a market and not an account's money. Early
- * exercise is not valued separately; for calls without dividends that makes no difference.
+ * The numbers are doubles, because they are model values of a market and not an account's money. The formula ignores
+ * early exercise; for calls without dividends, early exercise has no value.
  *
  * @module
  */
@@ -54,9 +54,8 @@ const polynomial = (factors: readonly number[], x: number) =>
   factors.reduce((sum, factor) => sum * x + factor, 0);
 
 /**
- * Returns the normal distribution in double precision (Hart's fraction as given by West, 2005). With a
- * coarser formula the option's price could fall by a step while the stock rises, and ticks could lie outside
- * their bar.
+ * Returns the normal distribution in double precision (Hart's fraction as given by West, 2005). With a coarser formula,
+ * an option's price could fall by a step while the stock rises, and ticks could be outside their bar.
  */
 export function normalCdf(x: number): number {
   const size = Math.abs(x);

@@ -1,5 +1,5 @@
 /**
- * Makes the order book and the broker queue around the last price.
+ * Computes the order book and the broker queue around the last price.
  *
  * The last price is the best bid or the best ask, and further levels follow the grid. Sizes change every
  * three seconds while the market trades, and not at all outside trading.

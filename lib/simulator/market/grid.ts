@@ -23,7 +23,7 @@ export function toDecimal(units: number, places = 2): Decimal {
   return `${units < 0 ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** Converts whole units to a double, as market data has it on the wire. */
+/** Converts whole units to a double, the number format of market data on the wire. */
 export function toDouble(units: number): number {
   return Number(toDecimal(units));
 }

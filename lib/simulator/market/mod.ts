@@ -1,12 +1,11 @@
 /**
- * The simulated market: every price, bar, book and chain follows from a seed and an instant.
+ * Simulates the market: every price, bar, book and chain follows from a seed and an instant.
  *
- * It has no clock and no randomness of its own. All views are made from the same path. So at one instant the
- * quote's last price, the last tick, the end of the time line and the close of the running minute bar are
- * equal.
+ * The market has no clock and no randomness of its own. All views come from the same price path. So at one instant the
+ * quote's last price, the last tick, the end of the time line and the close of the running minute bar are equal.
  *
  * - Before a day's open (from the order input hours on) the quote shows the previous close and no volume.
- * - After the close it shows the day's bar until the next day starts.
+ * - After the close the quote shows the day's bar until the next day starts.
  * - After the last stored bar, 2025-08-15, a generated continuation runs on the real trading days.
  * - After the end of the calendar, the market stays at its last close.
  *
@@ -55,7 +54,7 @@ interface SimulatedMarketOptions {
   calendars?: Calendars;
 }
 
-/** Which options of an expiry to return; absent members mean both. */
+/** Which options of an expiry to return; an absent member selects both kinds. */
 interface OptionFilter {
   inOut?: "in-the-money" | "out-of-the-money";
   type?: "call" | "put";
@@ -292,8 +291,8 @@ export class SimulatedMarket {
 }
 
 /**
- * Returns whether northbound trading is open. It needs Hong Kong open too, and ends with it if weather closes
- * the city.
+ * Returns whether northbound trading is open. Northbound trading needs Hong Kong to be open, and ends early if weather
+ * closes Hong Kong.
  */
 function isLinkOpen(calendars: Calendars, link: Mic, day: TradingDay, at: number): boolean {
   const session = calendars.sessionOn(link, day.date);

@@ -1,9 +1,9 @@
 /**
- * Defines which options exist, and what they are worth on a day.
+ * Defines which options exist, and the inputs of their prices on a day.
  *
  * Expiries are the next eight Fridays, the third Fridays of six months and of January in two years. If a
  * Friday is a holiday, the expiry is the Thursday before. Within a day, time to expiry and volatility are
- * constant. So an option's price only follows the stock's price, and its day bar follows from the stock's.
+ * constant. So an option's price depends only on the stock's price, and its day bar follows from the stock's day bar.
  *
  * @module
  */
@@ -43,7 +43,7 @@ function expiryOfFriday(calendars: Calendars, friday: number): string {
 
 const fridayOnOrAfter = (day: number) => day + ((5 - new Date(day).getUTCDay() + 7) % 7) * DAY_MS;
 
-/** Returns the third Friday of a month counted from a date's own month. */
+/** Returns the third Friday of the month that is `monthsAhead` months after a date. */
 function thirdFriday(date: string, monthsAhead: number): number {
   const start = new Date(epoch(date));
   return fridayOnOrAfter(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + monthsAhead, 1)) +

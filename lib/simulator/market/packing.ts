@@ -2,16 +2,16 @@
  * Packs daily bars in a compact form: one list of dates per exchange, one text of small whole numbers per
  * symbol.
  *
- * A row is `open high low close volume`. Prices are whole thousandths, because the source has three decimals.
- * The close and the open are differences from the previous close, the high is the difference above the
- * greater of open and close, the low the difference below the lesser. Rows are separated by semicolons. The
- * result is about half the size of the table.
+ * A row is `open high low close volume`. Prices are whole thousandths, because the source has three decimals. The close
+ * and the open are differences from the previous close. The high is the difference from the greater of open and close,
+ * and the low is the difference from the lesser. Rows are separated by semicolons. The result is about half the size of
+ * the table.
  *
  * @module
  */
 import { round } from "../../decimal.ts";
 
-/** Decimals of the whole price units used throughout the simulated market; stocks under a dollar need four. */
+/** Decimals of the whole price units in the simulated market; stocks under a dollar need four. */
 export const PRICE_DECIMALS = 4;
 
 /** Units in one packed thousandth. */

@@ -24,7 +24,7 @@ export interface Tick {
   side: 0 | 1 | 2;
 }
 
-/** The minutes of one day; index 0 is the first minute of trading. */
+/** The price path of one day, by minutes; index 0 is the first minute of trading. */
 export interface DayPath {
   day: TradingDay;
   open: Int32Array;
@@ -34,7 +34,8 @@ export interface DayPath {
   /** Shares or contracts, as doubles because a day may exceed 32 bits. */
   volume: Float64Array;
   /**
-   * Returns the ticks of a minute, oldest first. The first is at its start, the last has its close as price.
+   * Returns the ticks of a minute, oldest first. The first tick is at the start of the minute, and the price of the last
+   * tick is the close of the minute.
    */
   ticks(minute: number): Tick[];
 }
@@ -44,7 +45,7 @@ export const LEAST_PER_MINUTE = 10;
 
 const MINUTE_MS = 60_000;
 
-/** Splits a day's volume over its minutes, with more at the open and at the close. */
+/** Splits a day's volume over its minutes; minutes near the open and the close get more. */
 function splitOverDay(volume: number, minutes: number, next: Stream): Float64Array {
   const weights = Array.from({ length: minutes }, (_, minute) => {
     const place = 2 * minute / Math.max(1, minutes - 1) - 1;
@@ -128,8 +129,8 @@ export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, key: number)
 }
 
 /**
- * Generates the ticks of a minute: its open first, its high and low in either order, its close last, others
- * between.
+ * Generates the ticks of a minute: the open first, then the high and the low in either order, and the close last, with
+ * other prices between them.
  */
 function makeTicks(path: DayPath, minute: number, grid: Grid, next: Stream): Tick[] {
   const [open, high, low, close] = [path.open, path.high, path.low, path.close].map((row) =>
@@ -166,9 +167,9 @@ function sideOf(before: number | undefined, price: number, next: Stream): 0 | 1 
 }
 
 /**
- * Returns the path of an instrument whose price follows another: a future its index, an option its stock.
+ * Returns the path of an instrument whose price follows another path: a future follows its index, an option its stock.
  *
- * @param price Only rises, or only falls, with the base price; its result is on the follower's grid.
+ * @param price Returns the follower's price, on its grid. It must only rise, or only fall, with the base price.
  */
 export function followPath(
   base: DayPath,

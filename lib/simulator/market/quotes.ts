@@ -1,5 +1,5 @@
 /**
- * Makes quotes, ticks and the time line of a day from one state.
+ * Computes quotes, ticks and the time line of a day from one state.
  *
  * The turnover rate uses 250 days of average volume as the number of tradable shares, because the real
  * numbers are not available.

@@ -1,5 +1,5 @@
 /**
- * Repeatable random numbers: the same seed and the same names give the same numbers, in any order of the
+ * Generates repeatable random numbers: the same seed and the same names give the same numbers, in any order of the
  * calls.
  *
  * @module
@@ -8,7 +8,7 @@
 /** Returns random numbers, at least 0 and below 1. */
 export type Stream = () => number;
 
-/** Mixes whole numbers into one of 32 bits (the finalizer of MurmurHash3 over a running state). */
+/** Mixes whole numbers into one whole number of 32 bits (the finalizer of MurmurHash3 over a running state). */
 export function mix(...parts: number[]): number {
   let state = 0x9e3779b9;
   for (const part of parts) {
@@ -29,8 +29,8 @@ export function hashText(text: string): number {
 }
 
 /**
- * Returns a bell-shaped random number with mean 0 and spread 1, never beyond 3.5: the sum of four uniform
- * ones.
+ * Returns a bell-shaped random number with mean 0 and spread 1, never beyond 3.5. It is a sum of four uniform random
+ * numbers.
  */
 export function bell(next: Stream): number {
   return (next() + next() + next() + next() - 2) * Math.sqrt(3);
@@ -47,7 +47,9 @@ export function split(total: number, count: number, least: number, next: Stream)
  */
 export function splitByWeights(total: number, weights: readonly number[], least: number): number[] {
   const free = total - least * weights.length;
-  if (free < 0) throw new RangeError(`Cannot part ${total} into ${weights.length} parts of ${least} or more`);
+  if (free < 0) {
+    throw new RangeError(`Cannot split ${total} into ${weights.length} parts of ${least} or more`);
+  }
   const sum = weights.reduce((all, weight) => all + weight, 0);
   const parts = weights.map((weight) => least + Math.floor(free * weight / sum));
   const last = parts.length - 1;

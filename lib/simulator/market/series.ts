@@ -1,5 +1,5 @@
 /**
- * The day bars of a stock or index: real ones as far as the data goes, generated ones beyond.
+ * Provides the day bars of a stock or index: real bars for the days of the stored data, and generated bars after them.
  *
  * Stocks:
  * - 2024-08-16 to 2025-08-15: the stored bars, with each price moved to the grid of its date. They seem to be
@@ -7,14 +7,14 @@
  * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
  *   without a bar: the close stays, the rest is generated.
  * - After 2025-08-15: a random walk over the real trading days, with the spread of the last 60 real days and
- *   a slight pull back to the last real close, so long runs stay plausible. All stocks share part of each
+ *   a slight pull back to the last real close, so that prices stay plausible for years. All stocks share a part of each
  *   day's move.
  *
  * The Hong Kong indices behind the futures follow the simulated stocks. An index takes a fixed share of the
- * mean daily move of its basket, from a level near that of 2024-08-16. It is not the published index, which
- * has more and slower members and weights; the share brings it near the published level a year later. It
- * moves in the same direction as the stocks, which is what tests of futures need. Levels are whole units of
- * 0.0001 points, on hundredths of a point.
+ * mean daily move of its basket, from a level near the level of 2024-08-16. The published index differs: it has more
+ * members, which move more slowly. The share brings the simulated index near the published level a year later. It moves
+ * in the same direction as the stocks, because tests of futures need that. Levels are whole units of 0.0001 points, on
+ * hundredths of a point.
  *
  * @module
  */
@@ -135,7 +135,7 @@ interface IndexRule {
   start: number;
   /** Share of the basket's move that the index makes. */
   share: number;
-  /** Returns whether a Hong Kong stock is part of it. */
+  /** Returns whether a Hong Kong stock is part of the index. */
   holds: (symbol: string) => boolean;
 }
 

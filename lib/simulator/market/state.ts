@@ -1,5 +1,5 @@
 /**
- * Computes an asset's state at an instant. All views are made from it, so they agree.
+ * Computes an asset's state at an instant. All views are computed from this state, so they agree.
  *
  * @module
  */
@@ -16,7 +16,7 @@ interface FullDay {
 /** An asset at an instant. */
 export interface AssetState {
   asset: Asset;
-  /** The day quotes show. */
+  /** The day that quotes show. */
   day: TradingDay;
   /** The last minute that has begun, counted from 0; -1 before the open. */
   minute: number;
@@ -56,7 +56,7 @@ export class Days {
     return addTicks(totals[minute - 1], ticksUntil(path, minute, at));
   }
 
-  /** Returns the state of an asset; before the first day its state at the first open. */
+  /** Returns the state of an asset at an instant; before the first day, the state at the first open. */
   state(asset: Asset, at: number): AssetState {
     const index = Math.max(0, Math.min(asset.timeline.indexAt(at), asset.lastIndex));
     const day = asset.timeline.day(index);

@@ -1,14 +1,14 @@
 /**
  * Lists the trading days of one market, and the minutes of continuous trading in each.
  *
- * The days run from the first stored bar to the end of the calendar. Auctions and the night session of
- * futures are left out: a stock day in Hong Kong has 330 minutes, 09:30 to 12:00 and 13:00 to 16:00.
+ * The days run from the first stored bar to the end of the calendar. Auctions and the night session of futures do not
+ * count: a stock day in Hong Kong has 330 minutes, 09:30 to 12:00 and 13:00 to 16:00.
  *
  * @module
  */
 import type { Calendars, Mic, Session } from "../../calendars/mod.ts";
 
-/** The first day of the market: that of the first stored bar. */
+/** The first day of the market, which is the day of the first stored bar. */
 export const FIRST_DATE = "2024-08-16";
 
 const MINUTE_MS = 60_000;
@@ -92,7 +92,7 @@ export class Timeline {
     this.#byDate = new Map(this.days.map((day) => [day.date, day]));
   }
 
-  /** Returns a day by its index. @throws {RangeError} If there is none. */
+  /** Returns a day by its index. @throws {RangeError} If the index is outside the calendar. */
   day(index: number): TradingDay {
     const day = this.days[index];
     if (day === undefined) throw new RangeError(`Cannot find trading day ${index}: outside the calendar`);
@@ -166,7 +166,7 @@ export function localTime(day: TradingDay, at: number): string {
   return localIso(day, at).slice(0, 19).replace("T", " ");
 }
 
-/** Timelines that were built already, by the calendars that they come from. */
+/** Cached timelines, by the calendars that they come from. */
 const timelines = new WeakMap<Calendars, Map<TimelineName, Timeline>>();
 
 /** Returns the days of a market; built once for the same calendars. */

@@ -1,7 +1,7 @@
 /**
- * Defines the views of the simulated market. Members have the names of the operation catalogue for those of
- * the API document 2.3, so an endpoint only adds the security. Prices are doubles as on that wire, made from
- * decimal texts; volumes and epoch milliseconds are whole numbers as text.
+ * Defines the views of the simulated market. Their members have the names of the operation catalogue, so an endpoint only
+ * adds the security (API document 2.3). Prices are doubles as on the wire, computed from decimal texts; volumes and epoch
+ * milliseconds are whole numbers as text.
  *
  * @module
  */
@@ -99,7 +99,7 @@ export interface QuoteView {
   priceStep: number;
   /** Shares or contracts today. */
   volume: string;
-  /** The same volume again, as the wire has it twice. */
+  /** The same volume again, because the wire has two members for it. */
   volumeText: string;
   /** In the instrument's currency. */
   turnover: number;
@@ -107,7 +107,7 @@ export interface QuoteView {
   turnoverRate: number;
   /** High minus low, percent of the previous close. */
   amplitude: number;
-  /** Always 0, because its values are not published. */
+  /** Always 0, because the values of this member are not published. */
   securityStatus: number;
   lotSize: number;
   /** Local time of the last trade, `yyyyMMddHHmmss`; empty before the first day. */

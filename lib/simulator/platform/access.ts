@@ -1,5 +1,5 @@
 /**
- * Checks who may use the platform: addresses, devices, the login itself.
+ * Checks who may use the platform: IP addresses, devices, logins and tokens.
  *
  * @module
  */
@@ -18,9 +18,9 @@ import type { PlatformCredentials } from "../endpoints/credentials.ts";
 interface AccessOptions extends PlatformCredentials {
   /** The platform's private key; passwords are encrypted with its public half. */
   privateKey: PrivateKey;
-  /** Addresses that may call; all of them if left out. */
+  /** IP addresses that may call; without it, all addresses may. */
   allowedIps?: readonly string[] | undefined;
-  /** Bound device numbers. If left out, devices are not checked, as in the test environment. */
+  /** Bound device numbers. Without it, devices are not checked, as in the test environment. */
   boundDevices?: readonly string[] | undefined;
 }
 
@@ -106,7 +106,7 @@ export class Tokens {
     return this.#newest === undefined ? "none" : this.#stateOf(this.#newest);
   }
 
-  /** Issues a new token. It displaces an older valid token; an expired one stays expired. */
+  /** Issues a new token, which displaces an older valid token. An expired token stays expired. */
   issue(): string {
     const { seed, lifeMs, clock } = this.#options;
     for (const entry of this.#entries.values()) {
@@ -140,7 +140,7 @@ export class Tokens {
     if (this.#newest !== undefined) this.#newest.until = -Infinity;
   }
 
-  /** Ends the newest token as a login elsewhere does. */
+  /** Displaces the newest token, like a login from another device. */
   displace(): void {
     if (this.#newest !== undefined) this.#newest.displaced = true;
   }

@@ -17,7 +17,7 @@ import { FrameWriter } from "../../endpoints/frame_writer.ts";
 interface FrameSenderOptions {
   keys: SealingOptions;
   faults: Faults;
-  /** Bytes that may wait for a slow reader before it is disconnected. */
+  /** Maximum number of bytes that wait for a slow reader; beyond it, the reader is disconnected. */
   bufferLimit: number;
 }
 
@@ -45,7 +45,7 @@ export class FrameSender implements Disposable {
     this.#writer = new FrameWriter(conn, options.bufferLimit);
   }
 
-  /** Resolves when the connection is closed and nothing is written any more. */
+  /** Resolves when the connection is closed and the last write has ended. */
   get done(): Promise<void> {
     return this.#writer.done;
   }
@@ -86,7 +86,7 @@ export class FrameSender implements Disposable {
     this.end();
   }
 
-  /** Sends an answer that is too long; only its length is wrong. */
+  /** Sends an answer that is valid except for its huge length. */
   hugeAnswer(serial: number, bytes: number = HUGE_BYTES): void {
     if (this.#muted) return;
     const header = encodeHeader({ type: "response", serial, bodyLength: bytes });
@@ -116,7 +116,7 @@ export class FrameSender implements Disposable {
     this.#write(encodeFrame({ type: "heartbeat" }));
   }
 
-  /** Closes once everything that waits is written. */
+  /** Closes the connection when all queued frames are written. */
   end(): void {
     this.#flush();
     this.#writer.end();

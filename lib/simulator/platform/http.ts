@@ -67,7 +67,7 @@ export class PlatformHttp {
     const operation = routes.get(request.path);
     if (operation === undefined) return answerOf(404, "1009", "no such operation");
     if (request.method !== "POST") {
-      return { ...answerOf(405, "1010", "the platform takes POST alone"), headers: { allow: "POST" } };
+      return { ...answerOf(405, "1010", "the platform accepts only POST"), headers: { allow: "POST" } };
     }
     if (request.body.length > 0 && mediaTypeOf(request) !== FORM) {
       return answerOf(415, "1010", `the content type must be ${FORM}`);

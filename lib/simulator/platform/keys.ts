@@ -10,9 +10,9 @@ import { KEY_BITS, type KeyPair, publicKeyOf } from "../../wire/keys.ts";
 
 /** Both pairs of keys. */
 interface SimulatedKeys {
-  /** The developer's: signs requests, and decrypts the token and the session key. */
+  /** The developer's pair: signs requests, and decrypts the token and the session key. */
   readonly developer: KeyPair;
-  /** The platform's: signs answers and pushes, and decrypts passwords and the first request. */
+  /** The platform's pair: signs answers and pushes, and decrypts passwords and the first request. */
   readonly platform: KeyPair;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The simulated broker behind the platform's endpoints: HTTP for login and addresses, a trade socket, a
- * market socket.
+ * Opens the platform's endpoints for the simulated broker: HTTP for login and addresses, a trade socket, and a market
+ * socket.
  *
  * Decisions for points that the API document leaves open:
  * - A newer login displaces the token of an older one (1013); an expired or unknown token gets 1014.
@@ -10,12 +10,11 @@
  * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
  * - InitConnect is enough to get order changes, as 6.2 says; TradeUnsubscribe stops them. A change that an
  *   order causes immediately may arrive before the answer to that order.
- * - Rejections about the session (token, login, signature, cipher, overload) are system exceptions, number
- *   999; those about the call have the call's own number. A rejection that only has a text gets the code
- *   1008.
+ * - Rejections about the session (token, login, signature, cipher, overload) are system exceptions with the type number
+ *   999. Rejections about the call have the call's own type number. A rejection with only a text gets the code 1008.
  * - Request ids and serials are not checked; an answer repeats both. Pushes count their own serials.
  * - A request that cannot be read gets request id "0"; after bytes that are not frames, the connection ends.
- * - Quotes are available only on the market socket, everything else on the trade socket; the other one
+ * - Quotes are available only on the market socket, and all other operations only on the trade socket. The wrong socket
  *   answers 1009.
  *
  * @module
@@ -66,19 +65,19 @@ export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   tokenLifeMs?: number;
   /** How long a trade login is valid without a trade call, in simulated milliseconds. @default 3 hours */
   loginLifeMs?: number;
-  /** Seconds between heartbeats, sent to clients. @default 30 */
+  /** Seconds between heartbeats, which the platform tells its clients. @default 30 */
   heartbeatIntervalSec?: number;
   /** Real milliseconds without a frame after which a connection is closed. @default three heartbeat intervals */
   silenceLimitMs?: number;
   /** Padding of bodies. @default "pkcs7" */
   padding?: Padding;
-  /** Addresses that may call; all of them if left out. */
+  /** IP addresses that may call; without it, all addresses may. */
   allowedIps?: readonly string[];
-  /** Bound device numbers. If left out, devices are not checked, as in the test environment. */
+  /** Bound device numbers. Without it, devices are not checked, as in the test environment. */
   boundDevices?: readonly string[];
-  /** Real milliseconds between two checks of the market; 0 for none except `round()`. @default 1000 */
+  /** Real milliseconds between two checks of the market; with 0, only `round()` checks it. @default 1000 */
   pushIntervalMs?: number;
-  /** Bytes that may wait for a slow reader before it is disconnected. @default 4 MiB */
+  /** Maximum number of bytes that wait for a slow reader; beyond it, the reader is disconnected. @default 4 MiB */
   pushBufferLimit?: number;
   /** Longest body of a request, in bytes. @default 1 MiB */
   bodyLimit?: number;
@@ -140,7 +139,7 @@ export interface SimulatedPlatform extends AsyncDisposable, Omit<Core, "seed"> {
   readonly info: PlatformInfo;
   /** Returns its current state. */
   state(): PlatformState;
-  /** Processes orders and pushes changes, as the timer does. */
+  /** Processes orders and pushes changes, like a tick of the timer. */
   round(): void;
   /** Closes all ports and every connection. */
   close(): Promise<void>;

@@ -32,12 +32,12 @@ interface Asked {
   readonly isSystem: boolean;
 }
 
-/** Codes of rejections that are about the session instead of the call; these are system exceptions. */
+/** Codes of rejections that concern the session and not the call; these are system exceptions. */
 const systemCodes: ReadonlySet<string> = new Set(
   ["112", "1001", "1002", "1003", "1004", "1010", "1011", "1012", "1013", "1014"],
 );
 
-/** Rejections of unreadable requests, by fault; faults that are not listed are about encryption. */
+/** Rejections of unreadable requests, by fault; faults that are not listed concern encryption. */
 const unread: Partial<Record<BodyFault, [code: string, text: string]>> = {
   "signature-missing": ["1002", "signature error"],
   "signature-bad": ["1002", "signature error"],

@@ -44,12 +44,12 @@ export interface SessionOptions {
   bodies: PushBodies;
   envelopes: Envelopes;
   keys: SealingOptions;
-  /** Sent to the client. */
+  /** Seconds between heartbeats, which the session tells the client. */
   heartbeatIntervalSec: number;
   tradePassword: string;
   loginLifeMs: number;
   barsNeedSubscription: boolean;
-  /** Bytes that may wait for a slow reader before it is disconnected. */
+  /** Maximum number of bytes that wait for a slow reader; beyond it, the reader is disconnected. */
   bufferLimit: number;
   /** Returns the key for a session. */
   makeSessionKey: () => Uint8Array<ArrayBuffer>;
@@ -63,7 +63,7 @@ export interface SessionOptions {
 /** The error that a fault simulates. */
 const unreadable = wireError("cipher-segment", "Cannot decrypt: a fault says so");
 
-/** Listens to the opening of sessions. */
+/** Callbacks for the opening of sessions. */
 interface SessionListener {
   /** Called when InitConnect succeeds, before its answer. */
   opening(session: Session): void;
@@ -160,7 +160,7 @@ export class Session implements Disposable {
     await this.#tasks.ended();
   }
 
-  /** Handles a frame. Its answer is sent later. */
+  /** Handles a frame; sends the answer later. */
   take(frame: Frame): void {
     if (frame.type === "heartbeat") return this.#beat();
     const { serial } = frame;
@@ -175,7 +175,7 @@ export class Session implements Disposable {
     this.#tasks.add(this.#answer(request, serial));
   }
 
-  /** Reports that the bytes are not frames, and closes, because nothing after them is readable. */
+  /** Rejects bytes that are not frames, and closes the connection, because later bytes cannot be read either. */
   refuseStream(): void {
     this.#refusals.sendIllegal(0);
     this.#sender.end();
@@ -198,7 +198,7 @@ export class Session implements Disposable {
     this.#lane.flushHeld();
   }
 
-  /** Closes immediately. */
+  /** Closes the connection immediately. */
   close(): void {
     this.#sender.close();
   }

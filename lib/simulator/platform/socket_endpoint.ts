@@ -55,7 +55,7 @@ export class SocketEndpoint {
     return this.#sessions.size;
   }
 
-  /** Number of connections that were closed because they were silent. */
+  /** Number of connections that were closed because no frame arrived for too long. */
   get silenced(): number {
     return this.#silenced;
   }

@@ -33,10 +33,10 @@ const byNumber: ReadonlyMap<number, SocketOperation> = new Map(
 export const openConnection = carried.find(({ name }) => name === "platform.openConnection")!;
 
 /**
- * Returns the operation of a request number. The trade server does not handle quotes, and the market server
- * nothing else.
+ * Returns the operation of a request's type number. The trade server does not handle quotes, and the market server
+ * handles only quotes.
  *
- * @throws {Refusal} 1009 if there is none.
+ * @throws {Refusal} 1009 if the server does not handle the number.
  */
 export function operationOf(number: number, kind: SocketKind): SocketOperation {
   const operation = byNumber.get(number);
@@ -56,8 +56,8 @@ export const errorNumber: number = Number(ResponseType.encode("Error"));
 /**
  * Decodes a request's payload, with the wire's names.
  *
- * @throws {Refusal} 1010 if it is not the operation's message.
- * @throws {ProtocolError} If it is damaged.
+ * @throws {Refusal} 1010 if the payload is not the operation's message.
+ * @throws {ProtocolError} If the payload is damaged.
  */
 export function readPayload(
   messages: Messages,
