@@ -119,7 +119,7 @@ Deno.test("an empty list with a payload is accepted", async () => {
 });
 
 Deno.test("an answer with another operation's type number is rejected, whatever its id", async () => {
-  let type = 17; // of a cancellation, with the very payload of an order
+  let type = 17; // the type number of a cancellation, with the payload of an order
   await using farEnd = await directFarEnd({
     onCall: (call) =>
       call.send(call.answer({
@@ -133,7 +133,7 @@ Deno.test("an answer with another operation's type number is rejected, whatever 
   const write = await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
   const read = await assertRejects(() => maxBuy(client), ProtocolError);
   assertEquals([write.code, read.code], ["unexpected-type", "unexpected-type"]);
-  for (type = 1; type <= 4; type++) { // the types that any operation may be answered with
+  for (type = 1; type <= 4; type++) { // the type numbers of generic answers
     assertEquals(await client.orders.place(ORDER), { orderId: "A1" });
     assertEquals(await maxBuy(client), { quantity: "700" });
   }
@@ -143,7 +143,7 @@ Deno.test("every operation on the socket has a type number for its answers", () 
   for (const operation of operations.values()) {
     if (!("gap" in operation.socket)) assert(responseNumber(operation) >= 0, operation.name);
   }
-  // Some numbers of futures differ between requests and answers.
+  // Some futures operations have different type numbers for requests and answers.
   assertEquals([32, 42], [requestNumber(futures.place), responseNumber(futures.place)]);
   assertEquals(responseNumber(futures.maxQuantity), 39);
 });

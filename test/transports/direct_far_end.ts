@@ -17,27 +17,30 @@ export const PUSHED_AT = 1_763_625_599_000;
 const SESSION_KEY = new Uint8Array(16).fill(7);
 const [developer, platform, stranger] = [generateKeyPair(), generateKeyPair(), generateKeyPair()];
 
-/** A message of an answer, by the wire's names. */
+/** The payload of an answer: message name and members, with their wire names. */
 export type Told = [name: string, members: Record<string, unknown>];
 
-/** What a test may change of an answer. */
+/** Members of an answer that a test may change. */
 export type Answer = Partial<Omit<Response, "payload">> & { told?: Told };
 
-/** One request, and the connection that it came on. */
+/** One request and its connection. */
 export interface FarCall {
   kind: "trade" | "quote";
   request: Request;
-  /** Makes the frame of an answer: code 0000, the id of the request, the number of the request. */
+  /** Returns the frame of an answer, by default with code 0000 and the id and type number of the request. */
   answer(answer?: Answer): Uint8Array;
-  /** Makes any frame, signed by the platform: serial 0 is in clear for a push, and under RSA for an answer. */
+  /**
+   * Returns any frame, signed by the platform. With serial 0, a push is not encrypted, and an answer is encrypted
+   * with RSA.
+   */
   frame(frame: PlainFrame): Uint8Array;
-  /** Makes the body of an order push. */
+  /** Returns the body of an order push. */
   orderPush(orderId: string): Uint8Array;
-  /** Sends frames in one go. */
+  /** Sends frames in one write. */
   send(...frames: Uint8Array[]): Promise<void>;
 }
 
-/** What the far end does. */
+/** Options of the platform. */
 export interface FarEndOptions {
   /** Answers a request other than the first one and the trade login. */
   onCall(call: FarCall): void | Promise<void>;
@@ -47,25 +50,25 @@ export interface FarEndOptions {
   afterInit?: Uint8Array;
   /** Text of the answer to the first request. */
   initText?: string;
-  /** Sent in place of the answer to the first request; `undefined` for the proper answer. */
+  /** Returns bytes to send instead of the answer to the first request; `undefined` for the normal answer. */
   insteadOfInit?(developer: PublicKey): Uint8Array | undefined;
-  /** The platform signs with a key of its own that the client does not know. */
+  /** Sign with a key that the client does not know. */
   signsStrangely?: boolean;
-  /** Tokens are encrypted for somebody else. */
+  /** Encrypt tokens with another developer's key. */
   encryptsStrangely?: boolean;
 }
 
-/** A far end that runs. */
+/** A running platform. */
 export interface DirectFarEnd extends AsyncDisposable {
-  /** What a client needs to reach it. */
+  /** Options for a client to connect to it. */
   options: DirectOptions;
-  /** Paths that were asked over HTTP. */
+  /** Paths that were requested over HTTP. */
   posted: string[];
-  /** First requests, by connection. */
+  /** Connections in the order of their first requests. */
   opened: ("trade" | "quote")[];
 }
 
-/** Starts a far end on free ports. */
+/** Starts a platform on free ports. */
 export async function directFarEnd(options: FarEndOptions): Promise<DirectFarEnd> {
   const envelopes = await loadEnvelopes();
   const listeners = { trade: listen(), quote: listen() };
@@ -130,7 +133,7 @@ async function serve(
   { options, envelopes, opened }: Shared,
 ): Promise<void> {
   const { privateKey } = options.signsStrangely ? stranger : platform;
-  // Frames of the client are opened with the platform's own key, whatever it signs with.
+  // Decrypt the client's frames with the platform's own key, even if it signs with another one.
   using reading = new Sealing({ privateKey: platform.privateKey, publicKey: developer.publicKey });
   using writing = new Sealing({ privateKey, publicKey: developer.publicKey });
   const decoder = new FrameDecoder();

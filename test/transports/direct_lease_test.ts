@@ -97,7 +97,7 @@ Deno.test({
       await make();
       assertEquals(await leaseHolder(temp.path, "trade-1"), unknown);
     }
-    // The control: a plain file names the holder.
+    // Control: a regular file names the holder.
     await Deno.remove(path);
     await Deno.writeTextFile(path, text, { mode: 0o600 });
     assertEquals(await leaseHolder(temp.path, "trade-1"), lease.holder);
@@ -129,7 +129,7 @@ setInterval(() => {}, 1000);`,
   child.kill("SIGKILL");
   await child.status;
   await reader.cancel();
-  // Its note is still there, and counts for nothing.
+  // The description of the killed process still exists, but is ignored.
   assertEquals(JSON.parse(await Deno.readTextFile(`${temp.path}/trade-1.json`)).program, "victim");
   assertEquals(await leaseHolder(temp.path, "trade-1"), undefined);
   await using heir = await takeLease(options);
@@ -172,11 +172,11 @@ Deno.test("a second client of the account is stopped before it takes the connect
     assert(error.message.includes('this process ("the bot") has had it since'), error.message);
     assertEquals(error.code, "lease-held");
     assertEquals(platform.state().tradeConnections, 1);
-    await first.account.funds({ market: "hk" }); // not even its token was touched
+    await first.account.funds({ market: "hk" }); // its token is still valid
   }
   await using third = await connectDirect(platform.info, shared);
   await third.account.funds({ market: "hk" });
-  // Nothing that could name the account lies in the folder.
+  // No file in the folder identifies the account.
   for await (const { name } of Deno.readDir(temp.path)) {
     const text = await Deno.readTextFile(`${temp.path}/${name}`);
     assert(!`${name} ${text}`.includes(platform.info.mobile));

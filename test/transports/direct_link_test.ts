@@ -21,14 +21,14 @@ const ORDER = {
   orderType: "enhanced-limit",
 } as const;
 const once = { retry: { attempts: 1 } };
-/** Waits for an event that shows only in a counter; the test runner shows which test waits. */
+/** Waits for an event that shows only in a counter. */
 const reached = async (isReached: () => boolean) => {
   while (!isReached()) await wait(5);
 };
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const funds = (client: DirectClient) => client.account.funds({ market: "hk" });
 
-/** Order numbers at the broker, seen by a client of its own that trusts nothing of the one under test. */
+/** Resolves to the order numbers at the broker, read by a separate client. */
 async function ordersAt(platform: SimulatedPlatform): Promise<string[]> {
   await using client = await connectDirect(platform.info);
   return (await client.orders.today({ market: "hk" }).toArray()).map(({ orderId }) => String(orderId));
@@ -101,7 +101,7 @@ Deno.test("a write whose answer is lost has an unknown outcome and is not repeat
       platform.faults.arm({ kind, operation: "orders.place" });
       await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
       assertEquals(platform.faults.struck(kind), 1, kind);
-      // The control: a read under the same fault is tried again, and gets its answer.
+      // Control: a read with the same fault is retried and gets its answer.
       platform.faults.arm({ kind, operation: "account.funds" });
       assertEquals((await funds(client)).accountStatus, "0", kind);
       assertEquals(platform.faults.struck(kind), 2, kind);
@@ -163,7 +163,7 @@ Deno.test("a request cut after any number of bytes is never placed twice", async
   await using proxy = startDirectProxy(platform.info);
   {
     await using client = await connectDirect(proxy.info, { reconnect: { minMs: 1, maxMs: 2 } });
-    await client.orders.place(ORDER); // the control: uncut, it is placed
+    await client.orders.place(ORDER); // control: without a cut, the order is placed
     const { length = 0 } = proxy.sent.at(-1) ?? {};
     assert(length > 300, `a request of ${length} bytes`);
     const cuts = [0, 1, 150, 151, 152, length - 1];
@@ -217,7 +217,7 @@ Deno.test("an abort ends a call: a write that was already sent has an unknown ou
   await reached(() => platform.faults.struck("delay") === 2);
   read.abort(gone);
   assertEquals(await assertRejects(() => reading, Error), gone);
-  // Given up before anything is sent: nothing is.
+  // Aborted before anything is sent: the order is not placed.
   assertEquals(
     await assertRejects(() => client.orders.place(ORDER, { signal: AbortSignal.abort(gone) }), Error),
     gone,
@@ -281,7 +281,7 @@ Deno.test("a write is not sent on an idle link that is half open", async () => {
     assert(performance.now() - began < 5000, "long before the call's own limit");
   }
   {
-    // The control: without the probe it goes into the void, and nobody knows.
+    // Control: without the check, the write is lost and its outcome is unknown.
     proxy.frozen = false;
     await using client = await connectDirect(proxy.info, { probe: false });
     await funds(client);
@@ -293,7 +293,7 @@ Deno.test("a write is not sent on an idle link that is half open", async () => {
   await using client = await connectDirect(proxy.info, { probe: { ...probe, waitMs: 30_000 } });
   await funds(client);
   await wait(30);
-  await client.orders.place(ORDER); // a link that lives answers the probe
+  await client.orders.place(ORDER); // a working link answers the check
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
 });
 
@@ -309,7 +309,7 @@ Deno.test("an answer without a matching call is reported as a fault, and fails t
   platform.faults.arm({ kind: "unreadable-request", operation: "account.funds" });
   assertEquals((await assertRejects(() => funds(client), RejectedError)).code, "1003");
   assertEquals(faults(), 2);
-  // Of two calls it could be either one: both wait on, one for its answer, the other in vain.
+  // With two waiting calls, the answer could belong to either, so both continue to wait. Only one gets its answer.
   platform.faults.arm({ kind: "delay", ms: 50, operation: "account.holdings" });
   platform.faults.arm({ kind: "unreadable-request", operation: "account.funds" });
   const [holdings, lost] = await Promise.allSettled([
@@ -328,7 +328,7 @@ Deno.test("a session that the platform has lost is opened again, and the write w
   const error = await assertRejects(() => client.orders.place(ORDER), TransportError);
   assertEquals(error.code, "1004");
   platform.faults.arm({ kind: "second-init", operation: "account.funds" });
-  assertEquals((await funds(client)).accountStatus, "0"); // a read is tried again
+  assertEquals((await funds(client)).accountStatus, "0"); // a read is retried
   assertEquals(await client.orders.today({ market: "hk" }).toArray(), []);
 });
 

@@ -13,7 +13,7 @@ import type { PublicKey } from "../../lib/wire/keys.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall, type FarEndOptions } from "./direct_far_end.ts";
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Waits until something holds, for at most five seconds. */
+/** Waits until a condition is true, for at most five seconds. */
 async function soon(holds: () => boolean): Promise<void> {
   for (let left = 500; left > 0 && !holds(); left--) await wait(10);
 }
@@ -22,7 +22,7 @@ const maxBuy = (client: DirectClient) =>
   client.account.maxBuy({ market: "hk", symbol: "00700.HK", price: "500" });
 const quote = (client: DirectClient) =>
   client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
-/** Answers both of the above. */
+/** Answers both reads above. */
 const answerReads = (call: FarCall) =>
   call.send(call.answer({
     told: call.kind === "trade"
@@ -47,7 +47,7 @@ Deno.test("a market connection that is closed at every heartbeat is reopened eac
   assertEquals(farEnd.posted.filter((path) => path === "/hs/v2/login").length, 1);
 });
 
-/** Timers of the runtime that can be counted. */
+/** Returns timers of the runtime that can be counted. */
 function countedTimers(): Pick<Machine, "setTimer"> & { running: Set<unknown> } {
   const running = new Set<unknown>();
   return {
@@ -73,7 +73,7 @@ Deno.test("Heartbeat does nothing after it is disposed", async () => {
   const machine = { monotonic: () => steady, ...timers };
   const heartbeat = new Heartbeat(machine, { send: () => sent++, dead() {} }, { idleMs: 10, waitMs: 20 });
   heartbeat.start(1000);
-  assertEquals(timers.running.size, 2); // the control: a beat and a tick
+  assertEquals(timers.running.size, 2); // control: a heartbeat and a tick
   heartbeat[Symbol.dispose]();
   assertEquals(timers.running.size, 0);
   heartbeat.start(1000);
@@ -94,7 +94,10 @@ Deno.test("close() leaves no timer of a link that broke with the answer to its f
   assertEquals(timers.running.size, 0);
 });
 
-/** Counts the listeners of all signals while something runs; gives the most that any signal is left with. */
+/**
+ * Counts the listeners of all signals during a function. Resolves to the largest number that one signal has
+ * afterwards.
+ */
 async function listenersLeft(run: () => Promise<void>): Promise<number> {
   const counts = new Map<EventTarget, number>();
   const { addEventListener: add, removeEventListener: remove } = EventTarget.prototype;
@@ -112,7 +115,7 @@ async function listenersLeft(run: () => Promise<void>): Promise<number> {
   try {
     await run();
   } finally {
-    // What was put before the inherited ones.
+    // Remove the counting functions, so that the inherited ones are used again.
     Reflect.deleteProperty(AbortSignal.prototype, "addEventListener");
     Reflect.deleteProperty(AbortSignal.prototype, "removeEventListener");
   }
@@ -124,7 +127,7 @@ Deno.test("reopening a connection many times leaves no listeners behind", async 
   await using client = await connectTo(farEnd, { heartbeatMs: 10 });
   let opened = 0;
   const left = await listenersLeft(async () => {
-    // A hang-up may come before the answer; the connections are what counts here.
+    // The connection may close before the answer. Only the connections matter here.
     await quote(client).catch((error) => assert(error instanceof TransportError));
     await soon(() => farEnd.opened.length >= 8);
     opened = farEnd.opened.length;
@@ -133,7 +136,7 @@ Deno.test("reopening a connection many times leaves no listeners behind", async 
   assert(left <= 2, `${left} listeners left`);
 });
 
-/** First answers that anybody on the network can send: they know both public keys, and no private one. */
+/** First answers that anyone on the network can send, with both public keys but no private key. */
 const forged: Record<string, (developer: PublicKey) => Uint8Array> = {
   "no valid padding": () => firstAnswer(filled(128, 1)),
   "valid padding, wrong signature": (key) => firstAnswer(encryptSegments(filled(40, 5), key)),
@@ -146,7 +149,7 @@ const filled = (length: number, value: number) => new Uint8Array(length).fill(va
 const firstAnswer = (body: Uint8Array, signature = filled(128, 9)) =>
   encodeFrame({ type: "response", serial: 0, signature }, body);
 
-/** Runs until the connection is stopped, and returns everything that a caller and the network see. */
+/** Runs until the connection is stopped. Resolves to everything that a caller and the network see. */
 async function seenWith(insteadOfInit: FarEndOptions["insteadOfInit"], calls: number) {
   await using farEnd = await directFarEnd({ onCall: answerReads, ...insteadOfInit && { insteadOfInit } });
   await using client = await connect({ direct: farEnd.options, retry: { attempts: 1 } });
@@ -172,7 +175,7 @@ Deno.test("every unreadable first answer causes the same error and the same retr
   const seen = await seenWith(first![1], 8);
   for (const [name, forge] of others) assertEquals(await seenWith(forge, 8), seen, name);
   assertEquals(seen.errors.slice(0, 4).map((text) => text.split(":")[0]), Array(4).fill("first-answer"));
-  // The fifth in a row: a key must be wrong, so no further connection is made.
+  // After the fifth consecutive answer, a key must be wrong, so no further connection is made.
   assertEquals(seen.errors.slice(4).map((text) => text.split(":")[0]), Array(4).fill("platform-key"));
   assert(seen.errors[4]!.includes("check the platform key and the developer key"), seen.errors[4]);
   assertEquals([seen.opened, seen.logins, seen.phase], [5, 1, "stopped"]);
@@ -234,7 +237,7 @@ Deno.test("a wrong key ends in a clear error after one login and at most five co
     await using client = await connect({ direct: farEnd.options, retry: { attempts: 5, waitMs: 5 } });
     assertEquals((await assertRejects(() => maxBuy(client), ProtocolError)).code, code);
     assertEquals((await assertRejects(() => maxBuy(client), ProtocolError)).code, code);
-    // Of an order it is certain that nothing was sent.
+    // The error of an order says that nothing was sent.
     assertEquals((await assertRejects(() => client.orders.place(order), TransportError)).code, code);
     await wait(60); // longer than any pause between attempts
     assertEquals(farEnd.posted.filter((path) => path === "/hs/v2/login").length, 1);

@@ -21,7 +21,7 @@ const ORDER = {
   orderType: "enhanced-limit",
 } as const;
 
-/** Reads until an event fits, and returns all that were read. */
+/** Reads until an event matches. Resolves to all events read. */
 async function until(events: AsyncIterator<TransportEvent>, fits: (event: TransportEvent) => boolean) {
   const seen: TransportEvent[] = [];
   while (true) {
@@ -35,7 +35,7 @@ async function until(events: AsyncIterator<TransportEvent>, fits: (event: Transp
 const isConnected = (event: TransportEvent) => event.type === "connection" && event.state === "connected";
 const ofType = (type: TransportEvent["type"]) => (event: TransportEvent) => event.type === type;
 
-/** Waits until the platform has as many subscriptions. */
+/** Waits until the platform has this number of subscriptions. */
 async function subscribed(state: () => { subscriptions: number }, count: number): Promise<void> {
   await waitUntil("the subscriptions", () => state().subscriptions === count);
 }
@@ -116,7 +116,7 @@ Deno.test("a push stream cut at any byte of a push loses no order without a gap"
     await until(events, isConnected);
     await client.account.funds({ market: "hk" });
     platform.faults.arm({ kind: "cut-push", push: "order", bytes });
-    // Its own answer may be lost with the connection.
+    // The answer to the order may be lost with the connection.
     const placing = client.orders.place(ORDER).catch((error) => error);
     const seen = await until(events, isConnected);
     assert(seen.some(ofType("gap")), `${bytes} bytes: ${Deno.inspect(seen)}`);
@@ -133,7 +133,7 @@ Deno.test("after a new session, logins, subscriptions and pushes are restored", 
   const events = client.watch({ securities: [TENCENT] });
   await until(events, isConnected);
   await subscribed(platform.state, 1);
-  proxy.passBytes = 0; // the trade connection breaks at the next thing that is sent
+  proxy.passBytes = 0; // the trade connection breaks at the next frame
   await client.account.funds({ market: "hk" }).catch(() => {});
   proxy.passBytes = Infinity;
   await until(events, isConnected);
@@ -208,7 +208,7 @@ Deno.test("watch() marks an old order push that arrives before any answer, and s
     gap.reason.endsWith("behind this machine's clock, and no answer has contained the broker's time"),
     gap.reason,
   );
-  // The answer has told the broker's time, so the second push is no old one.
+  // The answer contains the broker's time, so the second push does not count as old.
   await client.orders.subscribe();
   const [second] = (await until(events, ofType("order"))).slice(-1);
   assert(second?.type === "order");

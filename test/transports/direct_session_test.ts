@@ -19,7 +19,7 @@ const ORDER = {
   orderType: "enhanced-limit",
 } as const;
 
-/** Notes events until the client is closed. */
+/** Records events until the client is closed. */
 function eventsOf(client: DirectClient): DirectEvent[] {
   const seen: DirectEvent[] = [];
   const events = client.transport.events();
@@ -30,7 +30,7 @@ function eventsOf(client: DirectClient): DirectEvent[] {
 }
 
 const loginsOf = (posted: string[]) => posted.filter((path) => path === "/hs/v2/login").length;
-/** Waits until something holds, for at most five seconds. */
+/** Waits until a condition is true, for at most five seconds. */
 async function soon(holds: () => boolean): Promise<void> {
   for (let left = 500; left > 0 && !holds(); left--) await wait(10);
 }
@@ -114,7 +114,7 @@ Deno.test("after a login takeover, the client does not log in again", async () =
   await using first = await connectDirect(proxy.info);
   await first.account.funds({ market: "hk" });
   await first.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
-  // Another program logs in, which displaces the first.
+  // Another program logs in and takes over the login of the first.
   await using second = await connectDirect(platform.info);
   await second.account.funds({ market: "hk" });
   for (let index = 0; index < 3; index++) {
@@ -126,8 +126,8 @@ Deno.test("after a login takeover, the client does not log in again", async () =
   assertEquals(loginsOf(proxy.posted), 1);
   assertEquals(first.transport.state("trade").phase, "stopped");
   assertEquals(first.transport.state("quote").phase, "stopped");
-  await second.account.funds({ market: "hk" }); // the control: the winner was left alone
-  // A person may take it back.
+  await second.account.funds({ market: "hk" }); // control: the second login is still valid
+  // A person may take the login back.
   assertEquals(await first.account.login(), { success: true });
   await first.account.funds({ market: "hk" });
   assertEquals(loginsOf(proxy.posted), 2);
@@ -138,8 +138,8 @@ Deno.test("a trade connection that another program has taken over is not reopene
   await using first = await connectDirect(platform.info, { heartbeatMs: 200 });
   await first.account.funds({ market: "hk" });
   const watched = first.watch();
-  // Pushes find out by the heartbeat, which the platform answers by closing the older connection; a new one would
-  // displace the newer program in turn, and meets the token of the newer program first.
+  // The first program notices the takeover at its heartbeat, because the platform then closes the older connection.
+  // It must not reconnect, because that would take the login from the newer program.
   await using second = await connectDirect(platform.info);
   await second.account.funds({ market: "hk" });
   await assertRejects(async () => {
@@ -156,7 +156,7 @@ Deno.test("a connection that is closed at every heartbeat counts as taken over, 
   const seen = eventsOf(client);
   await client.account.funds({ market: "hk" });
   await wait(500);
-  assertEquals(client.transport.state("trade").phase, "ready"); // the control: heartbeats that are answered
+  assertEquals(client.transport.state("trade").phase, "ready"); // control: heartbeats are answered
   proxy.hangsUp = true;
   await soon(() => client.transport.state("trade").phase === "stopped");
   const { phase, error } = client.transport.state("trade");
@@ -185,7 +185,7 @@ Deno.test("the age of a token is measured with a clock that never jumps", async 
   await call();
   wall -= 20 * hour;
   steady += 2 * hour;
-  await call(); // each call gives the token three more hours
+  await call(); // each call extends the token by three hours
   steady += 2 * hour;
   await call();
   assertEquals(loginsOf(proxy.posted), 1);
@@ -203,10 +203,10 @@ Deno.test("a newer login of our own does not count as a takeover", async () => {
   });
   await client.account.funds({ market: "hk" });
   platform.faults.arm({ kind: "delay", ms: 80, when: "request", operation: "account.holdings" });
-  const early = client.account.holdings({ market: "hk" }); // goes out with the first token
+  const early = client.account.holdings({ market: "hk" }); // sent with the first token
   await wait(20);
   steady += 3 * 3_600_000;
-  await client.account.exchangeRates(); // logs in again, which displaces the first token
+  await client.account.exchangeRates(); // logs in again, which invalidates the first token
   assert((await early).length > 0);
   assertEquals(platform.faults.struck("delay"), 1);
   await client.account.funds({ market: "hk" });
@@ -273,7 +273,7 @@ Deno.test("100 simultaneous callers share one login and one connection", async (
   const gone = new Error("no longer wanted");
   impatient.abort(gone);
   assertEquals(await assertRejects(() => given, Error), gone);
-  assertEquals((await Promise.all(calls)).length, 100); // whoever gives up takes the login from nobody
+  assertEquals((await Promise.all(calls)).length, 100); // an aborted call does not affect the login of the others
   assertEquals(proxy.posted, ["/hs/v2/login", "/hs/config/queryServer"]);
   const requests = proxy.sent.filter(({ type }) => type === "request");
   assertEquals(requests.length, 102); // InitConnect, one trade login, 100 calls
@@ -339,7 +339,7 @@ Deno.test("a login that is rejected for now is retried after growing waits, both
       steady += 1000;
     }
     await call();
-    // The control: a refusal that names the password is final, whatever time passes.
+    // Control: a rejection because of the password is final, even after a long time.
     await using wrong = await connectDirect(platform.info, {
       machine: { monotonic: () => steady },
       heartbeatMs: 60_000,

@@ -9,7 +9,7 @@ import { directFarEnd, type FarCall } from "./direct_far_end.ts";
 const MAX_BUY = 19;
 const answerOf = (call: FarCall) => call.answer({ told: ["CommonIntResponse", { data: 700 }] });
 
-/** Watches orders while one read is made; resolves to the orders that came and the codes of the faults. */
+/** Watches orders during one read. Resolves to the received orders and the codes of the faults. */
 async function seenWhile(frames: (call: FarCall) => Uint8Array[]) {
   await using far = await directFarEnd({
     onCall: async (call) => {
@@ -75,7 +75,7 @@ Deno.test("an RSA frame after the first answer, and a request, are rejected befo
 
 Deno.test("a first answer of more than 16 segments is rejected like every unreadable first answer", async () => {
   const maxBuy = { market: "hk", symbol: "00700.HK", price: "500" } as const;
-  // A segment holds 117 bytes: with the members of the answer these texts fill 16 segments, and 17.
+  // A segment contains 117 bytes. With the other members of the answer, these texts fill 16 and 17 segments.
   for (const [initText, isTaken] of [["x".repeat(1740), true], ["x".repeat(1860), false]] as const) {
     await using far = await directFarEnd({ initText, onCall: (call) => call.send(answerOf(call)) });
     await using client = await connect({ direct: far.options, retry: { attempts: 1 } });
@@ -112,7 +112,7 @@ Deno.test("a connection that keeps breaking is reopened only a limited number of
   const limit = new HourlyLimit(3);
   const MINUTE = 60_000;
   assertEquals([0, 1, 2].map((minute) => limit.wait(minute * MINUTE, 500)), [500, 500, 500]);
-  // The first of the three was due half a second after the start; the fourth is not before an hour later.
+  // The first of the three attempts was half a second after the start, so the fourth is at least an hour later.
   assertEquals(limit.wait(3 * MINUTE, 500), 57 * MINUTE + 500);
   assertEquals(limit.wait(200 * MINUTE, 500), 500);
   assertThrows(() => new HourlyLimit(0), RangeError, "perHour");

@@ -15,7 +15,7 @@ import { connectDirect, directOptions, startQuietPlatform } from "../support/dir
 const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
 const TENCENT = { type: "hk-stock", symbol: "00700.HK" } as const;
 
-/** Operations of the gateway that the socket has no message for, from the list of what is not published. */
+/** Operations of the gateway without a socket message, from the list of unpublished definitions. */
 const gatewayAlone = [
   "account.marginTerms",
   "algo.act",
@@ -32,14 +32,14 @@ const gatewayAlone = [
   "quotes.overnightSymbols",
 ];
 
-/** One page or one answer, whatever the operation gives. */
+/** Resolves to one page of a paged operation, or to the answer of any other. */
 function call(client: Client, name: string, params: Record<string, unknown>): Promise<unknown> {
   const operation = operations.get(name);
   assert(operation !== undefined, name);
   return client.call<unknown, unknown>(operation, params);
 }
 
-/** Members that the socket has no field number for; the gateway names them in JSON. */
+/** Returns an answer without the members that have no field number on the socket. */
 function withoutGaps(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutGaps);
   if (typeof value !== "object" || value === null) return value;
@@ -108,7 +108,7 @@ Deno.test("call() rejects an operation without a socket message before it sends 
   assertEquals([error.operation, error.transport], ["orders.cancelAll", "direct"]);
   await assertRejects(() => client.platform.openConnection({ deviceId: "x" }), UnmappedError, "itself");
   assertEquals(platform.state().token, "none");
-  await client.account.funds({ market: "hk" }); // the control: what it has a message for is sent
+  await client.account.funds({ market: "hk" }); // control: an operation with a message is sent
   assertEquals(platform.state().token, "valid");
 });
 
@@ -171,7 +171,7 @@ Deno.test("errors of the platform contain no password, phone number or token", a
   }
 });
 
-/** An address at which nobody listens. */
+/** Resolves to an address on which no program listens. */
 async function closedUrl(): Promise<string> {
   const platform = await startQuietPlatform();
   await platform.close();
@@ -183,7 +183,7 @@ Deno.test("a rejected platform login is not retried automatically", async () => 
   await using client = await connectDirect(platform.info, { password: "wrong" });
   const refuse = () => assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
   const first = await refuse();
-  // The very same error: the platform was not asked a second time, and no account gets locked.
+  // The same error object: no second login was sent, so the account is not locked.
   assert(await refuse() === first);
   assertEquals(client.transport.state("trade").phase, "stopped");
 });
@@ -205,7 +205,7 @@ Deno.test("direct() rejects a platform without TLS, and one with an untrusted ce
     const url = `https://localhost:${server.addr.port}`;
     await using stranger = await connect({ direct: { ...options, url }, retry: { attempts: 1 } });
     await assertRejects(() => stranger.account.exchangeRates(), TransportError);
-    // The control: the same server is taken once its certificate is trusted.
+    // Control: the same server is accepted if its certificate is trusted.
     await using trusting = await connect({ direct: { ...options, url, caCerts: [certificate] } });
     const refusal = await assertRejects(() => trusting.account.exchangeRates(), RejectedError);
     assertEquals(refusal.code, "1008");

@@ -12,11 +12,11 @@ import { readUntil, waitUntil } from "../support/waits.ts";
 /** A running child. */
 export interface FaultChild extends AsyncDisposable {
   info: SimulatorInfo;
-  /** Stops it as a whole: its sockets stay open, and nothing in it runs. Resolves when that is so. */
+  /** Stops the whole process. Its sockets remain open, but none of its code runs. Resolves when it has stopped. */
   stop(): Promise<void>;
-  /** Lets it run on. */
+  /** Lets the process continue. */
   goOn(): void;
-  /** Asks it for its state. */
+  /** Resolves to the state of the simulator. */
   state(): Promise<{ platform: { silenced: number; callsTaken: number }; callsTaken: number }>;
 }
 
@@ -31,7 +31,7 @@ export async function startFaultChild(platform: PlatformPortOptions = {}): Promi
   const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   text = await readUntil("\n", reader, (text) => text.includes("\n"), { text: text });
-  // Its own line of JSON, written below.
+  // The line of JSON that this file prints as a script.
   const info = JSON.parse(text) as SimulatorInfo;
   return {
     info,

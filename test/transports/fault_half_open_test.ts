@@ -12,7 +12,7 @@ import { startFaultChild } from "./fault_child.ts";
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const once = { retry: { attempts: 1 } };
 
-/** Lets nothing in this process run. */
+/** Blocks the event loop of this process. */
 function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
 }
@@ -39,10 +39,11 @@ Deno.test("a stopped gateway: a read times out, a write has an unknown outcome a
     OutcomeUnknownError,
   );
   assertEquals([read.code, write.code], ["timeout", "timeout"]);
-  // The limits of the calls, which are far shorter than the usual one.
+  // The timeouts of these calls, which are far shorter than the default.
   for (const { message } of [read, write]) assertStringIncludes(message, "150 ms");
   child.goOn();
-  // The kernel had taken the request; once the gateway goes on, it does what it was told, and the list says so.
+  // The kernel has accepted the request. When the gateway continues, it executes the order, and the list shows the
+  // order.
   const rows = () => client.orders.today({ market: "hk" }).toArray();
   await eventually(async () => (await rows()).length > 0 ? true : undefined);
   await wait(100);
@@ -79,7 +80,7 @@ Deno.test("a stopped platform: the check rejects a write before it is sent, and 
   }, once);
   await client.account.funds({ market: "hk" });
   await child.stop();
-  await wait(60); // longer than a link is trusted with a write
+  await wait(60); // longer than the time after which a write is preceded by a check
   const write = await assertRejects(() => client.orders.place(ORDER), TransportError);
   assertEquals([write.code, write.operation], ["dead-link", "orders.place"]);
   child.goOn();
@@ -87,7 +88,7 @@ Deno.test("a stopped platform: the check rejects a write before it is sent, and 
   assertEquals(funds.accountStatus, "0");
   await wait(100);
   assertEquals(await client.orders.today({ market: "hk" }).toArray(), []);
-  // The control: the same write on the new link is one order.
+  // Control: the same write on the new link creates one order.
   await client.orders.place(ORDER);
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
 });
@@ -122,7 +123,7 @@ Deno.test("an event loop blocked for three intervals keeps the link if the platf
 });
 
 Deno.test("after an event loop blocked for longer than the platform waits, a new link works", async () => {
-  // Long enough for the new login on a busy machine, which is a silence too.
+  // Long enough for the new login on a busy machine, during which the client is silent too.
   await using child = await startFaultChild({ silenceLimitMs: 5000 });
   await using client = await connectDirect(child.info, { heartbeatMs: 100, keepLoginMs: false });
   const events = client.watch();
@@ -139,7 +140,7 @@ Deno.test("after an event loop blocked for longer than the platform waits, a new
   const { platform } = await child.state();
   assert(platform.silenced >= 1, "the platform had given the link up");
   assert(phases.includes("lost") && phases.at(-1) === "ready", phases.join(", "));
-  // First request, trade login and calls: everything works again, and the order stands once.
+  // First request, trade login and calls work again, and the order exists once.
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
   await client.orders.place({ ...ORDER, price: "551.00" });
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 2);
@@ -152,7 +153,7 @@ Deno.test("a blocked event loop loses no push of the gateway, because pushes wai
   await using client = await connect({ gateway: { url, push, tradePasswordKey }, tradePassword });
   const events = client.watch({ securities: [TENCENT] });
   await until(events, ({ type }) => type === "quote");
-  // Sent, but its answer and its push wait until the loop turns again.
+  // The order is sent, but its answer and its push wait until the event loop runs again.
   const placed = client.orders.place(ORDER);
   block(350);
   const seen = await until(events, ({ type }) => type === "order");

@@ -8,7 +8,9 @@ import { createClient } from "../../lib/client/client.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { openHouse, ORDER } from "../conformance/house.ts";
 
-/** Passes so many bytes of the client, then hangs up on both sides; answers pass unless the request was cut. */
+/**
+ * Starts a proxy that forwards `passBytes` bytes of the client and then closes both connections. It forwards answers.
+ */
 function startCutter(address: { hostname: string; port: number }) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const state = { port: listener.addr.port, passBytes: Infinity, withAnswer: true, connections: 0, seen: 0 };
@@ -35,7 +37,7 @@ function startCutter(address: { hostname: string; port: number }) {
       left -= passed.length;
       for (let at = 0; at < passed.length;) at += await server.write(passed.subarray(at));
     }
-    // What was passed is let through to the end: a half of a request is what the gateway has to deal with.
+    // Let the gateway receive all forwarded bytes, so that it has to handle half a request.
     await server.closeWrite().catch(() => {});
     await answers;
     for (const conn of [client, server]) conn.close();
@@ -58,7 +60,7 @@ Deno.test("a request cut after any number of bytes creates no order, and is sent
   await using client = createClient(gateway({ url, tradePasswordKey }), { tradePassword });
   await client.account.login();
   await client.orders.place(ORDER);
-  // The length of a request, seen once whole.
+  // Measure the length of a whole request.
   const before = cutter.seen;
   await client.orders.place(ORDER);
   const length = cutter.seen - before;
@@ -77,7 +79,7 @@ Deno.test("a request cut after any number of bytes creates no order, and is sent
     length - 1,
     "each was sent once, on a connection of its own",
   );
-  // The control: with its last byte the order stands, and the caller cannot know that any better.
+  // Control: with the last byte, the order is placed, but the caller still gets an unknown outcome.
   cutter.passBytes = length;
   const error = await client.orders.place(ORDER).catch((thrown: unknown) => thrown);
   assert(error instanceof OutcomeUnknownError);

@@ -52,15 +52,15 @@ interface Restart {
   core: Core;
   clock: ManualClock;
   client: Client;
-  /** Subscriptions at the far end that runs now. */
+  /** Returns the number of subscriptions at the running server. */
   subscriptions: () => number;
-  /** Closes the far end. */
+  /** Closes the server. */
   goDown: () => Promise<void>;
-  /** Starts a new one at the same address. */
+  /** Starts a new server at the same address. */
   comeBack: () => Promise<void>;
 }
 
-/** What must hold whatever is restarted. */
+/** Checks what must be true after a restart of either server. */
 async function surviveRestart({ core, clock, client, subscriptions, goDown, comeBack }: Restart) {
   const events = client.watch({ securities: [TENCENT] });
   await until(events, ({ type }) => type === "quote");
@@ -70,7 +70,7 @@ async function surviveRestart({ core, clock, client, subscriptions, goDown, come
 
   const logins = countLogins(core);
   await goDown();
-  // It fills while nobody is there to push it.
+  // The order fills while the server is down, so there is no push.
   clock.advance(60_000);
   core.broker.settle();
   await comeBack();
@@ -125,7 +125,7 @@ Deno.test("a restarted platform: a new token and session, one trade login, and t
       goDown: () => platform.close(),
       comeBack: async () => void (platform = await openPlatformAgain(core, platform)),
     });
-    // A key was agreed on once more, which serial 0 alone can do: all others are under the key of the session.
+    // A new session key was agreed on, which requires a new first request.
     assertEquals(phases.filter((phase) => phase === "ready").length >= 2, true, phases.join(", "));
     assert(phases.lastIndexOf("platform-login") > phases.indexOf("lost"), phases.join(", "));
   } finally {
@@ -144,7 +144,7 @@ Deno.test("a write that is the first call after a restart fails over the gateway
     gateway = await openGatewayAgain(core, gateway);
     await assertRejects(() => client.orders.place(ORDER), LoginExpiredError);
     assertEquals(await client.orders.today({ market: "hk" }).toArray(), []);
-    await client.orders.place(ORDER); // the control: the read has made the login
+    await client.orders.place(ORDER); // control: the read has logged in
     assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
   } finally {
     await gateway.close();

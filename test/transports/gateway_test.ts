@@ -30,7 +30,7 @@ const order = {
   orderType: "limit",
 } as const;
 
-/** Runs a test with a client at a far end; the retries are immediate, so that tests do not wait. */
+/** Runs a test with a client of a server. Retries are immediate, so that tests do not wait. */
 async function withClient(
   react: (request: Arrived, index: number) => Reaction | Promise<Reaction>,
   test: (client: Client, arrived: Arrived[]) => Promise<void>,
@@ -121,7 +121,7 @@ Deno.test("a write whose answer is lost is sent once and has an unknown outcome;
       assertEquals([code, arrived.length], [code, 1]);
     });
   }
-  // The control: the same far end makes a read try again, so the count above means something.
+  // Control: with the same server, a read is retried. So the count above is meaningful.
   for (
     const [code, reaction, tries] of [["connection-lost", "hang-up", 3], ["1011", refused("1011 busy"), 3], [
       "not-json",
@@ -142,11 +142,11 @@ Deno.test("a write on a reused connection is sent once, although fetch would sen
     index < answers ? ok({ enableBalance: "5" }) : "hang-up";
   await withClient(reactAfter(2), async (client, arrived) => {
     await client.account.funds({ market: "hk" });
-    await client.account.funds({ market: "hk" }); // leaves a connection in the pool
+    await client.account.funds({ market: "hk" }); // puts a connection into the pool
     await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
     assertEquals(arrived.length, 3);
   });
-  // The control: the runtime repeats such a request by itself, which is why writes do not go through it.
+  // Control: `fetch` repeats such a request, which is why writes do not use it.
   await using end = farEnd(reactAfter(1));
   const post = () =>
     fetch(`${end.url}/trade/TradeEntrust`, { method: "POST", body: "{}" }).then((answer) => answer.text());
@@ -298,7 +298,7 @@ Deno.test("a small gzip answer that is huge unpacked is not unpacked beyond the 
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     await request.text();
     asked.push(request.headers.get("accept-encoding"));
-    // The first call goes over our own connection, which never unpacks anything.
+    // The first call uses our own connection, which never unpacks anything.
     return asked.length === 1
       ? new Response(answer)
       : new Response(packed, { headers: { "content-encoding": "gzip" } });
@@ -315,7 +315,7 @@ Deno.test("readText() counts unpacked bytes, whatever length a compressed answer
   assertEquals(await readText(new Response("x".repeat(100), { headers }), 100), "x".repeat(100));
 });
 
-/** How an answer of many bytes is sent: its body is made of pieces, by its length, its chunks or the end. */
+/** Heads of a large answer: its body ends by its length, by its chunks or with the connection. */
 const largeHeads = {
   "with a length": (size: number) => `content-length: ${size}\r\n\r\n`,
   "in chunks": () => "transfer-encoding: chunked\r\n\r\n",
@@ -342,7 +342,7 @@ for (const [how, headOf] of Object.entries(largeHeads)) {
             sent += piece.length;
           }
         } catch {
-          // The client has hung up, as it should.
+          // The client has closed the connection, as expected.
         }
         connection.close();
       }

@@ -112,7 +112,7 @@ Deno.test("memory() handles rejections and invalid answers like the gateway tran
     shape: [{ ok: true, err: "", data: { data: 7 } }, ProtocolError],
   };
   for (const [name, [answer, kind]] of Object.entries(answers)) {
-    // The endpoint answers what no type allows, as a far end may.
+    // The endpoint returns a value that its type does not allow, as a real server may.
     await using client = clientOf(() => answer as string);
     const thrown = await client.orders.today({ market: "hk" }).toArray().catch((error: unknown) => error);
     assert(thrown instanceof kind, `${name}: ${thrown}`);
@@ -147,12 +147,12 @@ Deno.test("memory() has pushes if a source is given, and otherwise throws an err
   const after = await until(events, isConnected);
   const gap = after.find(({ type }) => type === "gap");
   assert(gap?.type === "gap" && gap.reason.includes("somebody pulled the plug"));
-  // A body that is no push breaks the line like a damaged frame.
+  // A body that is not a push breaks the line like a damaged frame.
   lines[1]!.push(new Uint8Array([255, 255, 255]));
   const again = await until(events, isConnected);
   assert(again.some((event) => event.type === "connection" && event.error instanceof ProtocolError));
   assertEquals([lines.length, stopped], [3, 2]);
-  lines[0]!.push(new Uint8Array(0)); // a line that has ended is not listened to
+  lines[0]!.push(new Uint8Array(0)); // pushes on a line that has ended are ignored
   await events.return?.();
   await client.close();
   assertEquals(stopped, 3);

@@ -30,7 +30,7 @@ const ORDER = {
 const ID = { market: "hk", symbol: "00700.HK", orderId: "7" } as const;
 const retry = { attempts: 1 };
 
-/** How a write and a read end at a far end that answers everything alike, and how many requests came. */
+/** Resolves to the errors of a write and a read at a server with one answer for all, and to the number of requests. */
 async function endsAt(reaction: Reaction): Promise<[write: BrokerError, read: BrokerError, writes: number]> {
   await using end = farEnd(() => reaction);
   await using client = await connect({ gateway: { url: end.url }, retry });
@@ -94,7 +94,7 @@ Deno.test("an error next to ok: true leaves a write's outcome unknown and fails 
     assertEquals([write.code, read.code, writes], ["ok-with-error", "ok-with-error", 1]);
     for (const { message } of [write, read]) assertStringIncludes(message, text);
   }
-  // The controls: no error, and words that servers write when there is none.
+  // Controls: no error, and words that servers send if there is none.
   for (const err of ["", " ", null, undefined, false, 0, "0", "0000", "OK", "success", "成功", {}]) {
     await using broker = farEnd(() => end(err, { data: "7", assetBalance: "1.00" }));
     await using client = await connect({ gateway: { url: broker.url }, retry });
@@ -124,7 +124,7 @@ Deno.test("each listed code rejects a write or leaves its outcome unknown as in 
       await using client = createClient(memory(() => ({ ok: false, err, data: null })), { retry });
       ends.push([`memory ${err}`, await assertRejects(() => client.orders.place(ORDER), BrokerError)]);
     }
-    // A socket that is not initialised is replaced, so that the call was not delivered.
+    // If the socket is not initialized, the call was not delivered, and the connection is replaced.
     if (name !== "not-initialized") {
       for (const type of [undefined, 999]) {
         await using end = await directFarEnd({
@@ -149,7 +149,7 @@ Deno.test("an unlisted code leaves a write's outcome unknown on the socket, as a
     await using end = await directFarEnd({ onCall: (call) => call.send(call.answer({ type, code, text })) });
     await using client = await connect({ direct: end.options, retry });
     await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
-    // The control: a read is told that the broker said no.
+    // Control: a read throws the broker's rejection.
     await assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
   }
 });
@@ -163,7 +163,7 @@ Deno.test("a listed code with another text than its own does not reject a write,
       assertEquals([err, writes], [err, 1]);
     }
   }
-  // The control: the documented texts, short and long.
+  // Control: the documented texts, short and long.
   for (
     const err of [
       "1014 login timeout",
@@ -197,7 +197,7 @@ Deno.test("an HTTP status does not reject a write; a known code in its body does
     }
     const known = json('{"ok":false,"err":"1016 invalid parameter","data":null}', status);
     const [write] = await endsAt(known);
-    // Whoever answers with these has stopped waiting: the order may have been taken all the same.
+    // A server that answers with these statuses has stopped waiting, so the order may have been placed.
     const isOpen = /^(408|425|429|499)/.test(status);
     assertEquals([status, write.name], [status, isOpen ? "OutcomeUnknownError" : "RejectedError"]);
   }
@@ -220,7 +220,7 @@ Deno.test("a rejection with an order number contradicts itself, and leaves a wri
   });
   await using client = await connect({ direct: end.options, retry });
   await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
-  // The control: what is there but empty is no result.
+  // Control: an empty value is not a result.
   for (const data of ["{}", '{"data":""}', '{"data":null}', "[]", '{"success":false}']) {
     const [write] = await endsAt(json(`{"ok":false,"err":"1016 invalid parameter","data":${data}}`));
     assert(write instanceof RejectedError, data);
@@ -248,7 +248,7 @@ Deno.test("every write of the catalogue names the reads that show its outcome; n
       for (const list of lists) assertEquals([list, operations.get(list)?.effect], [list, "read"]);
       if (when !== undefined) assert(Object.hasOwn(operation.request.fields ?? {}, when.param));
     }
-    // A password is in no list; everything else is.
+    // No list shows a password. Lists show the outcome of every other write.
     assertEquals([operation.name, operation.provenBy.length > 0], [
       operation.name,
       operation.name !== "futures.resetPassword",
@@ -290,14 +290,14 @@ Deno.test("a write whose answer is lost names the lists in which it would appear
       assert(!error.message.includes(other), `${name}: ${error.message}`);
     }
   }
-  // The control: what the catalogue does not know may be in any of them.
+  // Control: the outcome of an unknown operation may be in any of the lists.
   const raw = await assertRejects(() => client.raw("trade", "TradeSomethingNew"), OutcomeUnknownError);
   for (const list of ["orders.today", "conditionalOrders.today", "algo.list", "futures.ordersToday"]) {
     assertStringIncludes(raw.message, list);
   }
 });
 
-/** Lists that prove some write, without those named and what answers for them on a later day. */
+/** Returns the lists that show the outcome of a write, without the given lists and their history. */
 function listsBut(lists: string[]): AnyOperation[] {
   const later = lists.map((name) => operations.get(name)?.instead);
   const proving = new Set(
@@ -328,7 +328,7 @@ Deno.test("a batch cancel leaves unresolved what its answer does not mention", a
     OutcomeUnknownError,
     "the outcome of 3;",
   );
-  // An id that is in both lists is as open as one that is in none.
+  // An id that is in both lists is as unknown as an id in neither.
   const both = {
     successEntrustId: ["1", "2"],
     failCancelEntrust: [{ failEntrustId: "2", remark: "filled" }, { failEntrustId: "3" }],
@@ -341,12 +341,12 @@ Deno.test("a batch cancel leaves unresolved what its answer does not mention", a
     OutcomeUnknownError,
     "the outcome of 2;",
   );
-  // The control: each is mentioned, as cancelled or as failed.
+  // Control: each id is mentioned, as cancelled or as failed.
   const answer = await cancel({ successEntrustId: ["1", "3"], failCancelEntrust: failed });
   assertEquals(answer, { cancelled: ["1", "3"], failed: [{ orderId: "2", remark: "filled" }] });
 });
 
-/** A list or an object within another, so many times. */
+/** Returns JSON of lists or objects nested in each other. */
 const nested = (levels: number, [open, close] = ["[", "]"]) => open.repeat(levels) + close.repeat(levels);
 
 Deno.test("an unreadable answer leaves a write's outcome unknown, whatever error occurs, and fails a read", async () => {
@@ -370,7 +370,7 @@ Deno.test("an unreadable answer leaves a write's outcome unknown, whatever error
     for (const keepWire of [undefined, "members", "digits"] as const) {
       const options = keepWire === undefined ? {} : { keepWire };
       const write = await assertRejects(() => client.orders.place(ORDER, options), BrokerError);
-      // An empty list is no result, however deep it is: the code decides.
+      // An empty list at any depth is not a result, so the code decides.
       assertEquals(write.name, isReadable && !body.includes(":1}") ? "RejectedError" : "OutcomeUnknownError");
       const read = await assertRejects(() => client.account.funds({ market: "hk" }, options), BrokerError);
       assertEquals(read.name, isReadable ? "RejectedError" : "ProtocolError");
@@ -384,7 +384,7 @@ Deno.test("an unreadable answer leaves a write's outcome unknown, whatever error
     await assertRejects(() => client.orders.place(ORDER, { keepWire }), OutcomeUnknownError, "levels");
     await assertRejects(() => client.account.funds({ market: "hk" }, { keepWire }), ProtocolError, "levels");
   }
-  // The control: members that nobody asked to keep do no harm.
+  // Control: members are not kept unless requested, so deep nesting does no harm.
   assertEquals(await client.orders.place(ORDER), { orderId: "77" });
 });
 
@@ -405,11 +405,11 @@ Deno.test("an answer without the order, or with another one, leaves a write's ou
   ];
   for (const cancel of cancels) {
     await assertRejects(() => write(cancel, "999"), OutcomeUnknownError, "the outcome of 7");
-    // The control: the order that was meant.
+    // Control: the answer names the requested order.
     assertEquals(await write(cancel, "7"), { orderId: "7" });
     assertEquals(await write(cancel, 7), { orderId: "7" });
   }
-  // The control: numbers of orders as brokers write them; an amended order may have a new one.
+  // Control: typical order numbers; an amended order may have a new number.
   for (const id of ["8842", "A-17", "20250818/000012", "SIM.7"]) {
     assertEquals(await write(place, id), { orderId: id });
   }

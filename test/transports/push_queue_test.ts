@@ -60,7 +60,7 @@ Deno.test("PushQueue delivers every value again when few events wait, and none o
   const queue = new PushQueue({ conflateAbove: 3 });
   for (const event of [quote("X", 1), quote("A", 2), quote("B", 3), quote("A", 4)]) queue.push(event);
   for (let read = 0; read < 2; read++) await queue.next();
-  // Two wait now, B and the mark: the next values are added, and the one after them replaces the newest.
+  // Two events wait now: B and the mark. The next values are added, and the value after them replaces the newest.
   for (const event of [quote("B", 5), quote("B", 6)]) queue.push(event);
   assertEquals(await rest(queue), [quote("B", 3), { type: "conflated", count: 2 }, quote("B", 6)]);
 });
@@ -141,7 +141,7 @@ Deno.test("PushQueue never shows an older value after a newer one, and loses no 
     given[event.type]++;
     if (event.type === "quote") last.set(event.data.security!.symbol, at);
     queue.push(event);
-    // A reader that is quick and slow by turns, so that the queue hovers about both bounds.
+    // A reader that is alternately fast and slow, so that the queue length varies around both limits.
     if (at % 5 === 0) crowd = 2 + Math.floor(random() * 6);
     const reads = Math.floor(random() * 4);
     for (let read = 0; read < reads && queue.stats.queued > crowd; read++) look((await queue.next()).value);

@@ -19,11 +19,11 @@ import { quoteFrames, startSender } from "../bench/push_frames.ts";
 import { vectors } from "../wire/vectors.ts";
 import { waitUntil, within } from "../support/waits.ts";
 
-/** When pushes of the tests are sent, Unix milliseconds. */
+/** Time of the pushes, Unix milliseconds. */
 const NOW = 1_763_625_599_000;
 const quick = { minMs: 5, maxMs: 20 };
 
-/** A clock that counts its readings, so that no two instants are equal. */
+/** Returns a clock that rises with each reading, so that no two instants are equal. */
 function counter(): () => number {
   let now = 1000;
   return () => now++;
@@ -41,7 +41,7 @@ function open(port: number, options: Partial<PushStreamOptions> = {}): PushStrea
   });
 }
 
-/** Reads until an event fits, and returns all that were read. */
+/** Reads until an event matches. Resolves to all events read. */
 async function until(events: AsyncIterator<TransportEvent>, fits: (event: TransportEvent) => boolean) {
   const seen: TransportEvent[] = [];
   while (true) {
@@ -56,7 +56,7 @@ const isState = (state: ConnectionEvent["state"]) => (event: TransportEvent) =>
   event.type === "connection" && event.state === state;
 const isOrder = (orderId: string) => (event: TransportEvent) =>
   event.type === "order" && event.data.orderId === orderId;
-/** States, order numbers and volumes, in the order in which they came. */
+/** Returns the states, order numbers and volumes of events, in order. */
 const brief = (seen: TransportEvent[]) =>
   seen.map((event) =>
     event.type === "connection"
@@ -229,7 +229,7 @@ Deno.test("events() reports unknown and unreadable pushes, and continues", async
   const far = await farEnd.next();
   await far.send(
     pushFrame(777, "NewNotify", new Uint8Array([1])),
-    // The number of an order with the payload of a quote: neither is believed.
+    // The type number of an order with the payload of a quote: the push is neither.
     push(1, "BasicQotNotify", {}),
     pushFrame(1, "TradeStockDeliverNotify", new Uint8Array([0x0a, 0x7f])),
     push(1, "TradeStockDeliverNotify", { fundAccount: "88001", entrustNo: "5" }),
@@ -307,7 +307,7 @@ Deno.test("PushGuard recognizes an order push after 16384 later ones, and forget
   assertEquals([isRepeated(0), isRepeated(16_385)], [false, true]);
 });
 
-/** A push of an order with members of its own. */
+/** Returns an order push with the given members. */
 const orderOf = (members: Record<string, string>, at = NOW) =>
   push(1, "TradeStockDeliverNotify", {
     stockCode: "00700.HK",
@@ -361,7 +361,7 @@ Deno.test("events() without configured accounts marks each order push once two a
     await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => 0 });
     const events = stream.events();
     const far = await farEnd.next();
-    // Futures have an account of their own, which makes nothing uncertain.
+    // Futures have a separate account, which does not count as a second account.
     const future = { stockCode: "HSI2509", fundAccount: "77001", entrustNo: "f" };
     await far.send(push(2, "TradeStockDeliverNotify", future, NOW));
     await far.send(
@@ -434,7 +434,7 @@ Deno.test("events() does not learn an account from an unreadable push", async ()
   assertEquals(brief(await until(events, isOrder("1"))), ["connected", "unknown", "1"]);
 });
 
-/** Bytes behind a push's body that no definition lists: field 15 with a 1. */
+/** Bytes after the body of a push that no definition lists: field 15 with the value 1. */
 const UNLISTED = new Uint8Array([0x78, 1]);
 
 Deno.test("events() yields a push once, however its envelope is written", async () => {
@@ -468,7 +468,7 @@ Deno.test("events() yields two pushes that differ in the id, the type or the mes
     { ...first, payload: { name: "Other", bytes } },
     { ...first, payload: undefined },
   ];
-  // A push of a message that nobody knows must not stand for the one that follows.
+  // A push with an unknown message must not count as a repeat of the next push.
   for (const notify of [...others, first, ...others, first]) {
     await far.send(encodeFrame({ type: "push" }, encodeNotify(notify)));
   }
@@ -546,7 +546,7 @@ Deno.test("events() marks every push with a wrong time until an answer contains 
   const reason =
     "the time of a push is 1440 minutes behind this machine's clock, and no answer has contained the broker's time";
   assertEquals(reasons, [reason, reason]);
-  // This machine's clock is an hour fast: the answer counts, and not what was supposed before it.
+  // This machine's clock is an hour ahead. The time in the answer counts, not the assumption before it.
   told = -3_600_000;
   await far.send(orderOf({ entrustNo: "4" }, NOW - 3_600_000), orderOf({ entrustNo: "5" }));
   const later = await until(events, isOrder("5"));
@@ -608,7 +608,7 @@ Deno.test("events() reports start and end of a gap after the subscriptions are r
   now = 3_000;
   first.hangUp();
   const second = await farEnd.next();
-  // Orders come by themselves, so they are there before the subscriptions are.
+  // Orders need no subscription, so they arrive before the subscriptions are restored.
   await second.send(orderPush("2"));
   const lost = await until(events, isOrder("2"));
   assertEquals(brief(lost), ["lost", "reconnecting", "2"]);
@@ -906,7 +906,7 @@ Deno.test("a stopped reader keeps every order and the newest quotes, with consta
   const sending = sendRounds(far, ROUNDS);
   while (stream.stats.frames < ROUNDS * 201) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    // Quotes: the first 500, and one of each security behind them. The orders and the two marks come on top.
+    // The first 500 quotes and one quote of each security after them, plus the orders and the two marks.
     const { queued, queuedOrders } = stream.stats.readers[0]!;
     looks++;
     assert(queued - queuedOrders <= 702, `${queued} wait`);
@@ -958,7 +958,7 @@ Deno.test("timers and other work run during a flood of quotes", async () => {
   const sender = await startSender(await quoteFrames(60_000));
   await using stream = open(sender.port);
   let turns = 0;
-  // A timer that begins itself anew gets its turn as soon as there is one, however slow the machine is.
+  // A timer that restarts itself runs in each turn of the event loop, even on a slow machine.
   let timer = setTimeout(function turn() {
     turns++;
     timer = setTimeout(turn, 0);
@@ -972,7 +972,7 @@ Deno.test("timers and other work run during a flood of quotes", async () => {
   clearTimeout(limit);
   sender.stop();
   assert(stream.stats.frames >= 50_000, `${stream.stats.frames} frames`);
-  // Some 80; one or two when reading never lets go.
+  // About 80; only one or two if reading never yields.
   assert(turns >= 10, `${turns} turns`);
 });
 

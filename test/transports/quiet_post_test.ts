@@ -3,13 +3,13 @@ import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
 
 const TRACER = Symbol.for("opentelemetry.js.api.1");
 
-/** Until disposed of, the runtime counts as one that traces, so that no `fetch` may see an address. */
+/** Simulates a runtime with tracing until disposed, so that no `fetch` may get an address. */
 function tracing(): Disposable {
   Reflect.set(globalThis, TRACER, { trace: {} });
   return { [Symbol.dispose]: () => void Reflect.deleteProperty(globalThis, TRACER) };
 }
 
-/** Answers one request with a text and resolves to what it was sent. Then it hangs up, or leaves the connection open. */
+/** Answers one request with a text and resolves to the request. Then closes the connection or leaves it open. */
 function answering(answer: string, { hangsUp = true, onRequest = () => {} } = {}) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const sent = (async () => {

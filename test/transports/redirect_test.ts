@@ -10,7 +10,7 @@ import { KEY, PASSWORD } from "../cli/support.ts";
 
 const STATUSES = [301, 302, 303, 307, 308];
 
-/** A server that sends everybody to another one, and that other one. */
+/** Starts a server that redirects every request to a second server, and the second server. */
 function redirecting(status: number) {
   const arrived: string[] = [];
   const asked: string[] = [];
@@ -40,7 +40,7 @@ Deno.test("no client follows a redirect of any status", async () => {
     await using server = redirecting(status);
     const { url, asked, arrived } = server;
     let count = 0;
-    /** Waits for a call, which must have reached the first server and no other one. */
+    /** Waits for a call, which must have reached only the first server. */
     const ended = async (what: string, call: () => Promise<unknown>) => {
       await call().catch(() => {});
       assert(asked.length > count, `${what} ${status}: nothing was asked`);
@@ -68,7 +68,7 @@ Deno.test("no client follows a redirect of any status", async () => {
         () => platform.post(context, "/login", { password: PASSWORD }),
       );
     }
-    // Doctor needs one setting for this question.
+    // This check of doctor needs only one setting.
     const settings = { authUrl: url } as Settings;
     await ended("doctor", async () => {
       for await (const finding of httpFindings(settings, Date.now, { timeoutMs: 60_000, signal })) {
