@@ -1,4 +1,4 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { makePrivate, PRIVATE_FILE, replaceFile } from "../lib/private_files.ts";
 import { temporaryFolder } from "./runner/support.ts";
 
@@ -35,5 +35,33 @@ Deno.test({
       assertEquals(Deno.statSync(path).mode! & 0o777, left);
     }
     assertEquals(Deno.readTextFileSync(path), "kept");
+  },
+});
+
+Deno.test({
+  name: "makePrivate() refuses a file that others can read and whose mode this user may not change",
+  ignore: Deno.build.os !== "linux" || Deno.uid() !== 0,
+  async fn() {
+    using folder = temporaryFolder();
+    const path = `${folder.path}/file`;
+    Deno.writeTextFileSync(path, "kept", { mode: 0o644 });
+    Deno.chownSync(path, 4711, 4711);
+    const code = `import { makePrivate } from ${
+      JSON.stringify(import.meta.resolve("../lib/private_files.ts"))
+    };
+makePrivate(${JSON.stringify(path)});`;
+    // Without this capability, root may not change the files of other users either.
+    const { success, stderr } = await new Deno.Command("setpriv", {
+      args: ["--bounding-set=-fowner", "--inh-caps=-fowner", Deno.execPath(), "eval", "--no-lock", code],
+      env: { NO_COLOR: "1" },
+    }).output();
+    const err = new TextDecoder().decode(stderr);
+    assertEquals(success, false, err);
+    assertStringIncludes(
+      err,
+      `TypeError: Cannot write "${path}": other users have access to it, and this user may not change that; let its ` +
+        `owner run: chmod go-rwx ${path}`,
+    );
+    assertEquals(Deno.statSync(path).mode! & 0o777, 0o644);
   },
 });

@@ -104,3 +104,78 @@ export default defineStep({
   assertEquals(err.match(/too short/g)?.length, 2, err);
   assert(!/\b135\b|q7x/.test(err), err);
 });
+
+Deno.test({
+  name: "no secret is in the process list, and no secret of hsgate is in the environment of a step's process",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    await using gateway = await simulate({ tradePassword: PASSWORD });
+    const heard: string[] = [];
+    /** Returns the command line of every process. */
+    const processes = () =>
+      [...Deno.readDirSync("/proc")].filter(({ name }) => /^\d+$/.test(name)).map(({ name }) => {
+        try {
+          return Deno.readTextFileSync(`/proc/${name}/cmdline`).replaceAll("\0", " ");
+        } catch {
+          return ""; // it has ended
+        }
+      }).join("\n");
+    await using server = Deno.serve(
+      { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+      async (request) => {
+        heard.push(`${await request.text()}\n${processes()}`);
+        return new Response();
+      },
+    );
+    const url = `http://127.0.0.1:${server.addr.port}/`;
+    const secrets = ["word-by-environment", "word-by-file", "word-by-command"];
+    const list = "for each in /proc/[0-9]*; do tr '\\0' ' ' <$each/cmdline; echo; done 2>/dev/null";
+    await using dir = await folder({ "word": secrets[1]!, "word2": secrets[2]! });
+    const write = (name: string, text: string) =>
+      Deno.writeTextFile(`${dir.path}/${name}`, text, { mode: 0o600 });
+    // The processes are listed while the command of a secret runs, while a step runs, and while a message is sent.
+    await write("get.sh", `{ ${list}; } >"$1/listed"\ncat "$1/word2"\n`);
+    await write(
+      "look_step.ts",
+      `import { defineStep } from "hsgate/recipes";
+export default defineStep({ effect: "read", permissions: { net: ["127.0.0.1:${server.addr.port}"], run: ["sh"] }, async run() {
+  const script = "cat /proc/self/environ /proc/$PPID/environ";
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", script] }).output();
+  await fetch("${url}", { method: "POST", body: "look " + new TextDecoder().decode(stdout) });
+  return {};
+} });
+`,
+    );
+    await write(
+      "r.yaml",
+      `name: r
+secrets:
+  a: { env: WORD }
+  b: { file: ${dir.path}/word }
+  c: { command: [sh, ${dir.path}/get.sh, ${dir.path}] }
+steps:
+  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${secret:a} \${secret:b} \${secret:c}" } }
+  - { id: look, uses: ./look_step.ts }
+`,
+    );
+    await Promise.all(["word", "word2"].map((name) => Deno.chmod(`${dir.path}/${name}`, 0o600)));
+    await trustAll(`${dir.path}/r.yaml`);
+    const { code, err } = await spawned(["run", `${dir.path}/r.yaml`, "--out", `${dir.path}/out`], {
+      env: { ...envOf(gateway), HSGATE_TRADE_PASSWORD: PASSWORD, WORD: secrets[0]! },
+    });
+    assertEquals([code, heard.length], [0, 2], err);
+    const [told = "", looked = ""] = heard;
+    const listed = await Deno.readTextFile(`${dir.path}/listed`);
+    // The control: the message has the secrets, and the lists have hsgate, its commands and its steps.
+    assertStringIncludes(told.split("\n")[0]!, secrets.join(" "));
+    for (const text of [told, looked, listed]) assertStringIncludes(text, `hsgate.ts run ${dir.path}/r.yaml`);
+    assertStringIncludes(listed, `sh ${dir.path}/get.sh`);
+    assertStringIncludes(looked, "HSGATE_STEP=");
+    assertStringIncludes(looked, "/main.ts");
+    const all = [told.slice(told.indexOf("\n")), looked, listed].join("\n");
+    const { HSGATE_TRADE_PASSWORD_KEY = "" } = envOf(gateway);
+    for (const secret of [...secrets, PASSWORD, HSGATE_TRADE_PASSWORD_KEY]) {
+      assert(!all.includes(secret), secret);
+    }
+  },
+});

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Calendars } from "../../lib/calendars/mod.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { type Outage, rehearse, reportLines } from "../../lib/rehearsal/mod.ts";
+import { type Outage, rehearse, type RehearseOptions, reportLines } from "../../lib/rehearsal/mod.ts";
 import { RecipeError } from "../../lib/recipes/mod.ts";
 import { amiss, compiled, FUNDS, rehearsed, sectionOf } from "./support.ts";
 import { temporaryFolder } from "../runner/support.ts";
@@ -55,6 +56,43 @@ steps:
     "  nightly (main) 02:30 does not exist: it runs at 2025-03-09T07:00:00Z",
   ]);
   assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[3, 3]]);
+});
+
+Deno.test("rehearse() uses overridden days, for schedules and for steps", async () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/close.yaml`;
+  // In the built-in calendar, every day of this week is a full session.
+  Deno.writeTextFileSync(
+    path,
+    `name: close
+schedule: { cron: "50 15 * * 1-5", timezone: Asia/Hong_Kong }
+steps:
+  - { id: wait, uses: wait-for, with: { session: { calendar: XHKG, moment: close } } }
+`,
+  );
+  const calendars = new Calendars({
+    overrides: [{
+      mic: "XHKG",
+      date: "2025-03-05",
+      hours: "closed",
+      because: "a black rainstorm",
+      setAt: "2025-03-04T00:00:00Z",
+    }],
+  });
+  const days = { from: "2025-03-03", to: "2025-03-07" };
+  const outcomes = async (more: Partial<RehearseOptions>) => {
+    const recipes = [...await compiled(FUNDS), path];
+    const result = await rehearse({ recipes, ...days, ...more });
+    return [
+      result.recipes.map(({ recipe, ok, failed, reasons }) => [recipe, ok, failed, reasons]),
+      amiss(result),
+    ];
+  };
+  assertEquals(await outcomes({}), [[["close", 5, 0, {}], ["funds", 5, 0, {}]], []]);
+  assertEquals(await outcomes({ calendars }), [[["close", 4, 1, {}], ["funds", 4, 0, { holiday: 1 }]], [
+    '2025-03-05 Wed  failed at "wait" (Cannot wait for close of XHKG: 2025-03-05 is closed): close',
+    "2025-03-05 Wed  skipped, holiday: funds",
+  ]]);
 });
 
 /** What became of `funds`, every ten minutes while Hong Kong trades in the afternoon of 5 March 2025. */

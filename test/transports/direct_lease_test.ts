@@ -97,6 +97,12 @@ Deno.test({
       await make();
       assertEquals(await leaseHolder(temp.path, "trade-1"), unknown);
     }
+    // A file of this user in a folder where others could replace it.
+    await Deno.remove(path);
+    await Deno.writeTextFile(path, text, { mode: 0o600 });
+    await Deno.chmod(temp.path, 0o777);
+    assertEquals(await leaseHolder(temp.path, "trade-1"), unknown);
+    await Deno.chmod(temp.path, 0o700);
     // Control: a regular file names the holder.
     await Deno.remove(path);
     await Deno.writeTextFile(path, text, { mode: 0o600 });
