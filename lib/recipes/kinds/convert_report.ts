@@ -19,10 +19,12 @@ import { stepKind } from "./kind.ts";
 const FORM = /\.(jsonl|csv|json|md)$/;
 
 const params = z.strictObject({
-  from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json").optional(),
+  from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json").optional()
+    .meta({ description: "File with the rows, relative to the folder of the run" }),
   rows: z.array(z.record(z.string(), z.unknown())).optional()
     .meta({ description: "Rows instead of a file, such as the output of an earlier step" }),
-  to: z.string().regex(FORM, "a file that ends in .jsonl, .csv, .json or .md"),
+  to: z.string().regex(FORM, "a file that ends in .jsonl, .csv, .json or .md")
+    .meta({ description: "File to write; its ending chooses the format" }),
   columns: z.array(z.string().min(1)).min(1).optional().meta({
     description: "Columns to write, in this order",
   }),

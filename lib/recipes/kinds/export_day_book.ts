@@ -31,11 +31,14 @@ const params = z.strictObject({
   accounts: z.array(z.enum(["securities", "futures"])).min(1).default(["securities", "futures"])
     .meta({ description: "Accounts to export; without a futures account: [securities]" }),
   sessions: z.int().min(1).max(MOST_SESSIONS, `a whole number from 1 to ${MOST_SESSIONS}`).optional()
-    .meta({ description: "Number of last trading days that have begun; or use from and to" }),
-  from: day.optional(),
-  to: day.optional(),
+    .meta({
+      description: "Number of last trading days that have begun; or use from and to",
+    }),
+  from: day.optional().meta({ description: "First trading day" }),
+  to: day.optional().meta({ description: "Last trading day" }),
   out: folder.default("out/day-books"),
-  formats: z.array(z.enum(["csv", "jsonl"])).min(1).default(["csv", "jsonl"]),
+  formats: z.array(z.enum(["csv", "jsonl"])).min(1).default(["csv", "jsonl"])
+    .meta({ description: "Formats of the files" }),
   wire: z.boolean().default(false).meta({
     description: "Also write the rows as the broker sent them",
   }),

@@ -26,19 +26,25 @@ const params = z.strictObject({
       "Receives a JSON object: text, recipe, runKey, slot, session, outcome, data; use ${secret:name} if the address contains a token",
   }),
   chat: z.strictObject({
-    url: address,
-    style: z.enum(["slack", "discord", "lark", "dingtalk", "wecom"]).default("slack"),
+    url: address.meta({ description: "Webhook address of the chat, as ${secret:name}" }),
+    style: z.enum(["slack", "discord", "lark", "dingtalk", "wecom"]).default("slack")
+      .meta({ description: "Kind of chat" }),
   }).optional().meta({ description: "Webhook of a chat; its address only as ${secret:name}" }),
   mail: z.strictObject({
-    to: z.union([mailAddress, z.array(mailAddress).min(1)]),
-    from: mailAddress,
-    subject: z.string().optional(),
-    host: z.string().min(1),
-    port: z.int().min(1).max(65535).default(587),
-    tls: z.enum(["required", "implicit", "none"]).default("required"),
-    user: z.string().optional(),
-    password: z.string().optional().meta({ description: "Only as ${secret:name}" }),
-  }).optional(),
+    to: z.union([mailAddress, z.array(mailAddress).min(1)]).meta({
+      description: "Addresses of the receivers",
+    }),
+    from: mailAddress.meta({ description: "Address of the sender" }),
+    subject: z.string().optional().meta({
+      description: "Subject of the mail; the first line of the text by default",
+    }),
+    host: z.string().min(1).meta({ description: "Mail server" }),
+    port: z.int().min(1).max(65535).default(587).meta({ description: "Port of the mail server" }),
+    tls: z.enum(["required", "implicit", "none"]).default("required")
+      .meta({ description: "TLS: after STARTTLS (required), from the start (implicit), or none" }),
+    user: z.string().optional().meta({ description: "User name at the mail server" }),
+    password: z.string().optional().meta({ description: "Password at the mail server, as ${secret:name}" }),
+  }).optional().meta({ description: "Mail" }),
   data: z.unknown().optional().meta({ description: "Additional data for the webhook" }),
 });
 type Params = z.infer<typeof params>;

@@ -21,22 +21,23 @@ const params = z.strictObject({
   futures: z.boolean().optional().meta({
     description: "Write the funds and positions of the futures account",
   }),
-  quotes: securities.optional(),
+  quotes: securities.optional().meta({ description: "Write the quotes of these securities" }),
   optionChain: z.strictObject({
-    underlying: z.string().min(1),
+    underlying: z.string().min(1).meta({ description: "Code of the US stock" }),
     expiries: z.int().min(1).max(60).default(4).meta({
       description: "Number of expiries, the nearest first",
     }),
   }).optional().meta({ description: "Write the codes of the options on a US stock" }),
   bars: z.strictObject({
-    securities,
+    securities: securities.meta({ description: "Securities whose bars to archive" }),
     // A code table is never empty.
-    intervals: z.array(z.enum(BarInterval.names as [BarInterval, ...BarInterval[]])).min(1).default(["day"]),
+    intervals: z.array(z.enum(BarInterval.names as [BarInterval, ...BarInterval[]])).min(1).default(["day"])
+      .meta({ description: "Lengths of the bars" }),
     from: day.meta({ description: "First day of a new archive" }),
     to: day.optional().meta({ description: "Last day; the day of the run by default" }),
   }).optional().meta({ description: "Archive bars; each run adds the bars since the last stored day" }),
   out: folder.default("out/snapshots"),
-  format: z.enum(["jsonl", "csv"]).default("jsonl"),
+  format: z.enum(["jsonl", "csv"]).default("jsonl").meta({ description: "Format of the files" }),
   exactCsv,
 });
 type Params = z.infer<typeof params>;

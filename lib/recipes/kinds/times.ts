@@ -13,8 +13,9 @@ import { calendar } from "../recipe_schema.ts";
 
 /** A session time on the day of the run. */
 export const sessionMoment = z.strictObject({
-  calendar,
-  moment: z.string().refine((text) => readSessionTime(text) !== undefined, 'a moment such as "close+5m"'),
+  calendar: calendar.meta({ description: "Exchange" }),
+  moment: z.string().refine((text) => readSessionTime(text) !== undefined, 'a moment such as "close+5m"')
+    .meta({ description: "Time of the exchange's session, such as close+5m" }),
 });
 
 /**

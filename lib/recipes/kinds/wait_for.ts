@@ -22,16 +22,23 @@ const often = {
 };
 
 const params = z.strictObject({
-  feesCleared: z.strictObject({ markets, day: day.optional() }).optional()
-    .meta({
-      description:
-        "Wait until every fill of a day has its fees (a day without fills counts too); the session's day by default",
-    }),
-  orderDone: z.strictObject({ market, orderId: z.string().min(1) }).optional()
+  feesCleared: z.strictObject({
+    markets: markets.meta({ description: "Markets of the fills" }),
+    day: day.optional().meta({ description: "Day of the fills; the day of the run's session by default" }),
+  }).optional()
+    .meta({ description: "Wait until every fill of a day has its fees, or the day has no fills" }),
+  orderDone: z.strictObject({
+    market: market.meta({ description: "Market of the order" }),
+    orderId: z.string().min(1).meta({ description: "Order id of the broker" }),
+  }).optional()
     .meta({ description: "Wait until an order of today is filled, cancelled or rejected" }),
-  price: z.strictObject({ security, atLeast: decimalText.optional(), atMost: decimalText.optional() })
+  price: z.strictObject({
+    security,
+    atLeast: decimalText.optional().meta({ description: "The wait ends at this price or above" }),
+    atMost: decimalText.optional().meta({ description: "The wait ends at this price or below" }),
+  })
     .optional()
-    .meta({ description: "Wait until the last price has reached a bound" }),
+    .meta({ description: "Wait until the last price has risen to atLeast, or has fallen to atMost" }),
   session: sessionMoment.optional().meta({ description: "Wait until a session time of this run" }),
   ...often,
 });

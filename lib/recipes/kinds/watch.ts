@@ -22,11 +22,12 @@ import { tradedMs } from "./trading_hours.ts";
 import { instantOf, pause, sessionMoment } from "./times.ts";
 
 const params = z.strictObject({
-  securities: z.array(security).max(200).default([]),
+  securities: z.array(security).max(200).default([]).meta({ description: "Securities to subscribe to" }),
   // A code table is never empty.
-  topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"]),
+  topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"])
+    .meta({ description: "What to record of each security" }),
   orders: z.boolean().default(true).meta({ description: "Also record changes of orders" }),
-  for: someTime.optional().meta({ description: "Duration; or use until" }),
+  for: someTime.optional().meta({ description: "How long the step records; give either this or until" }),
   until: sessionMoment.optional().meta({ description: "Session time of this run at which the step ends" }),
   out: folder.default("out/pushes"),
 });
