@@ -1,3 +1,4 @@
+/** Tests that steps read and write only inside the folder of their run. */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { confined, isInside, safeName } from "../../lib/confined_paths.ts";

@@ -1,4 +1,4 @@
-/** One engine: what runs without a store and dry runs share with runs under a store. */
+/** Tests of the engine in runs without a store and in dry runs; they use the same engine as runs under a store. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { BrokerError } from "../../lib/errors.ts";
@@ -29,7 +29,7 @@ const ORDER = {
 /** What runs without a store need; nothing is called. */
 const context = { client: {} as never, now: () => FRIDAY_MORNING };
 
-Deno.test("runRecipe() skips what needs a step with a problem, and runs the rest", async () => {
+Deno.test("runRecipe() skips steps that need a step with a problem, and runs the other steps", async () => {
   const result = await runRecipe(
     recipe({
       steps: [
@@ -48,7 +48,7 @@ Deno.test("runRecipe() skips what needs a step with a problem, and runs the rest
   ]);
 });
 
-Deno.test("runRecipe() ends a step that takes too long and does not listen", async () => {
+Deno.test("runRecipe() ends a step that takes too long and ignores its signal", async () => {
   const never = Promise.withResolvers<never>();
   const events: string[] = [];
   const error = await assertRejects(
@@ -91,7 +91,7 @@ Deno.test("runRecipe() ends with the reason of its signal, within a step and bet
   assertEquals(began, ["a"]);
 });
 
-Deno.test("runRecipe() takes the secrets that it read out of outputs, and keeps them out of files", async () => {
+Deno.test("runRecipe() removes secrets from outputs, and rejects files that contain them", async () => {
   using folder = temporaryFolder();
   const file = `${folder.path}/a.csv`;
   const secret = () => Promise.resolve("open-sesame");
@@ -144,7 +144,7 @@ Deno.test("a dry run sends no write, not even one that a plan or a reading step 
   assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before);
 });
 
-Deno.test("the engine begins no write step a second time, and reuses what an earlier start did", async () => {
+Deno.test("the engine never begins a write step twice, and reuses outputs of an earlier start", async () => {
   const began: string[] = [];
   const events: StepEvent[] = [];
   const run = (id: string) => () => Promise.resolve(void began.push(id));

@@ -1,3 +1,4 @@
+/** Tests of the built-in steps. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { BrokerError, DisplacedError, InvalidParamsError } from "../../lib/errors.ts";

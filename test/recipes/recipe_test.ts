@@ -96,7 +96,7 @@ Deno.test("compileRecipe() checks cron patterns, zones, and that several schedul
   ]);
 });
 
-Deno.test("compileRecipe() reports the mistakes of each schedule, also next to one of an invalid form", async () => {
+Deno.test("compileRecipe() reports the mistakes of each schedule, even next to a schedule of an invalid form", async () => {
   const text = `name: x
 schedule:
   - { id: a, cron: "61 25 * * *", timezone: Asia/HongKong }
@@ -550,7 +550,7 @@ Deno.test("checkRecipes() checks the recipes of a folder together, and rejects c
   ]);
 });
 
-Deno.test("checkRecipes() lists the next ten slots over all schedules, and those at a clock change", async () => {
+Deno.test("checkRecipes() lists the next ten slots over all schedules, and slots at a clock change", async () => {
   const text = "name: x\nschedule:\n  - { id: a, every: 2h }\n  - { id: b, every: 3h }\n" + read;
   const hour = 3_600_000;
   const { files: [report] } = await checkRecipes([{ path: "x.yaml", text }], {

@@ -243,7 +243,7 @@ Deno.test("a check finds expressions of the wrong type for their place, and cond
   }
 });
 
-Deno.test("a check finds wrong names in the texts of notices, which run after the run", async () => {
+Deno.test("a check finds wrong names in the texts of notices, which are sent after the run", async () => {
   const notice = (text: string) =>
     withStep(
       "uses: futures.funds",

@@ -1,3 +1,4 @@
+/** Tests of the virtual machine, its timers, and the turns of steps. */
 import { assertEquals } from "@std/assert";
 import { Turn, Work } from "../../lib/rehearsal/turn.ts";
 import { Script } from "../../lib/rehearsal/script.ts";
@@ -6,7 +7,7 @@ import { VirtualMachine } from "../../lib/rehearsal/virtual_machine.ts";
 
 const nextTurn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-Deno.test("Timers go off in order of time, and those of one instant in the order in which they were set", () => {
+Deno.test("Timers fire in order of time, and timers of one instant in the order in which they were set", () => {
   const timers = new Timers();
   const rung: string[] = [];
   const set = (at: number, name: string) => timers.set(at, () => rung.push(name));
@@ -23,7 +24,7 @@ Deno.test("Timers go off in order of time, and those of one instant in the order
   assertEquals([timers.next, timers.take(29)], [30, undefined]);
 });
 
-Deno.test("VirtualMachine keeps true time, wall clock and steady clock apart", () => {
+Deno.test("VirtualMachine has separate true time, wall clock and steady clock", () => {
   const machine = new VirtualMachine(1_000_000, 1);
   const process = machine.startProcess();
   const rung: number[] = [];
@@ -38,7 +39,7 @@ Deno.test("VirtualMachine keeps true time, wall clock and steady clock apart", (
   assertEquals([machine.ring(), rung], [true, [1000]]);
 });
 
-Deno.test("VirtualMachine rings no alarm of a process that was killed, and those of the next", () => {
+Deno.test("VirtualMachine fires no timer of a killed process, and fires the timers of the next process", () => {
   const machine = new VirtualMachine(0, 1);
   const [first, second] = [machine.startProcess(), machine.startProcess()];
   const rung: string[] = [];
@@ -60,7 +61,7 @@ Deno.test("VirtualMachine draws the same numbers from the same seed", () => {
   assertEquals(draw(7)[0] === draw(8)[0], false);
 });
 
-Deno.test("Turn belongs to one step at a time, in the order of the requests", async () => {
+Deno.test("Turn is given to one step at a time, in the order of the requests", async () => {
   const turn = new Turn();
   const order: string[] = [];
   // The first takes longest; the others must not overtake each other.
@@ -121,7 +122,7 @@ Deno.test("Work that throws ends its turn", async () => {
   assertEquals([failed, turn.isFree], ["no", true]);
 });
 
-Deno.test("Script plays cues in order of time, those of one instant as they were added", () => {
+Deno.test("Script returns events in order of time, and events of one instant in the order of adding", () => {
   const played: string[] = [];
   const cue = (at: number, name: string) => ({ at, do: () => void played.push(name) });
   const script = new Script([cue(20, "b"), cue(10, "a")]);

@@ -1,3 +1,4 @@
+/** Tests of the comparison of two reports. */
 import { assertEquals } from "@std/assert";
 import { differences } from "../../lib/rehearsal/golden.ts";
 
@@ -7,7 +8,7 @@ Deno.test("differences() is empty for the same text", () => {
   assertEquals(differences(lines("abc"), lines("abc")), []);
 });
 
-Deno.test("differences() marks what is gone and what is new, with two lines around it", () => {
+Deno.test("differences() marks missing and new lines, with two lines around them", () => {
   assertEquals(differences(lines("abcdefgh"), lines("abcdXfgh")), [
     "  c",
     "  d",
@@ -21,7 +22,7 @@ Deno.test("differences() marks what is gone and what is new, with two lines arou
   assertEquals(differences(lines("abc"), lines("bc")), ["- a", "  b", "  c"]);
 });
 
-Deno.test("differences() keeps what is between two differences when it is short", () => {
+Deno.test("differences() shows the unchanged lines between two differences if they are few", () => {
   assertEquals(differences(lines("1abcde2zyxwvu3"), lines("4abcde5zyxwvu6")), [
     "- 1",
     "+ 4",
@@ -42,6 +43,6 @@ Deno.test("differences() keeps what is between two differences when it is short"
   ]);
 });
 
-Deno.test("differences() of a text with nothing in common are all of both", () => {
+Deno.test("differences() shows all lines of two texts with nothing in common", () => {
   assertEquals(differences("a\nb", "c"), ["- a", "- b", "+ c"]);
 });

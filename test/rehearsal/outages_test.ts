@@ -11,7 +11,7 @@ function problemsOf(text: string): string[] {
   return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
 }
 
-Deno.test("readOutages() reads each kind with its times, soonest first", () => {
+Deno.test("readOutages() reads each kind of outage with its times, earliest first", () => {
   const script = `
 # A comment.
 - { at: 2025-03-05T09:00+08:00, for: 3h, what: scheduler-down }
@@ -33,7 +33,7 @@ Deno.test("readOutages() reads each kind with its times, soonest first", () => {
   assertEquals(readOutages("# nothing goes wrong\n", "outages.yaml", options), []);
 });
 
-Deno.test("readOutages() tells everything that is wrong with its place and what is meant", () => {
+Deno.test("readOutages() reports every mistake with its place and what was expected", () => {
   assertEquals(
     problemsOf(`
 - { at: 2025-03-05T09:00, for: 3h, what: scheduler-down }
@@ -73,7 +73,7 @@ Deno.test("readOutages() tells everything that is wrong with its place and what 
   );
 });
 
-Deno.test("readOutages() refuses two of a kind at one time, and broken YAML", () => {
+Deno.test("readOutages() rejects overlapping outages of one kind, and broken YAML", () => {
   assertEquals(
     problemsOf(`
 - { at: 2025-03-05T09:00+08:00, for: 3h, what: scheduler-down }
@@ -86,7 +86,7 @@ Deno.test("readOutages() refuses two of a kind at one time, and broken YAML", ()
   assertEquals(problemsOf("at: 2025"), ["1:1: expected a list"]);
 });
 
-Deno.test("planOutages() refuses the same in a program", () => {
+Deno.test("planOutages() rejects the same mistakes in a list of outages", () => {
   const error = assertThrows(
     () => planOutages([{ at: "2025-03-05T09:00+08:00", what: "busy" }], options),
     RecipeError,

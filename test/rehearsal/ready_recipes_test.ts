@@ -1,6 +1,6 @@
 /**
- * The ready recipes over the whole of 2025, with everything going wrong that can: what becomes of each slot is kept
- * in `ready_2025.txt`. After a change that is meant to show there:
+ * Tests the ready recipes over the whole year 2025, with every kind of outage. `ready_2025.txt` contains the expected
+ * outcome of each slot. After a change that must change the outcomes, update the file:
  *
  *     deno task hsgate test --from 2025-01-01 --to 2025-12-31 --outages test/rehearsal/outages_2025.yaml \
  *       --golden test/rehearsal/ready_2025.txt --update-golden
@@ -15,14 +15,14 @@ const RECIPES = new URL("../../recipes/", import.meta.url);
 const GOLDEN = new URL("ready_2025.txt", import.meta.url);
 const SCRIPT = new URL("outages_2025.yaml", import.meta.url);
 
-Deno.test("rehearse() of the ready recipes over 2025 comes to the report that is kept", async () => {
+Deno.test("rehearse() of the ready recipes over 2025 gives the stored report", async () => {
   const outages = { text: await Deno.readTextFile(SCRIPT), fileName: "outages_2025.yaml" };
   const result = await rehearse({ recipes: RECIPES, from: "2025-01-01", to: "2025-12-31", outages });
   const kept = (await Deno.readTextFile(GOLDEN)).replaceAll("\r\n", "\n");
   assertEquals(differences(kept, `${reportLines(result).join("\n")}\n`), []);
 });
 
-Deno.test("rehearse() is told apart from the report of a recipe whose schedule was edited", async () => {
+Deno.test("rehearse() of a recipe with an edited schedule gives a different report", async () => {
   const folder = await Deno.makeTempDir();
   const text = await Deno.readTextFile(new URL("cancel_at_close.yaml", RECIPES));
   const days = { from: "2025-12-22", to: "2025-12-26" };
@@ -55,7 +55,7 @@ Deno.test("rehearse() is told apart from the report of a recipe whose schedule w
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("hsgate test prints the same in every time zone of the host", async () => {
+Deno.test("hsgate test prints the same report in every time zone of the machine", async () => {
   const words = ["test", "recipes", "--from", "2025-03-05", "--to", "2025-03-12"];
   const outs = await Promise.all(
     ["UTC", "America/New_York", "Pacific/Auckland"].map((TZ) => spawned(words, { env: { TZ } })),

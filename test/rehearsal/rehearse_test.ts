@@ -12,7 +12,7 @@ const outage = (at: string, what: Outage["what"], more: Partial<Outage> = {}): O
   ...more,
 });
 
-Deno.test("rehearse() tells each slot of a week with a half-day and holidays", async () => {
+Deno.test("rehearse() reports each slot of a week with a half-day and holidays", async () => {
   const result = await rehearsed(FUNDS, ["2025-12-22", "2025-12-28"]);
   assertEquals(result.recipes, [{
     recipe: "funds",
@@ -40,7 +40,7 @@ Deno.test("rehearse() tells each slot of a week with a half-day and holidays", a
   ]);
 });
 
-Deno.test("rehearse() shows slots that meet a change of the clocks", async () => {
+Deno.test("rehearse() shows slots at a clock change", async () => {
   const result = await rehearsed(
     `
 name: nightly
@@ -105,13 +105,13 @@ steps:
 `;
 const afternoon = (...outages: Outage[]) => rehearsed(WATCH, ["2025-03-05", "2025-03-05"], { outages });
 
-Deno.test("rehearse() runs every slot of a day on which nothing goes wrong", async () => {
+Deno.test("rehearse() runs every slot of a day without outages", async () => {
   const result = await afternoon();
   // 13:00 to 16:00, both ends among them.
   assertEquals([result.recipes[0]!.slots, result.recipes[0]!.ok, result.exceptions], [19, 19, []]);
 });
 
-Deno.test("rehearse() begins runs that jitter moves in their moment, and skips none of them for their deadline", async () => {
+Deno.test("rehearse() begins runs with jitter on time, and skips none of them for a deadline", async () => {
   const deadline = `
 name: tight
 schedule: { every: 5m, while: XHKG.open..XHKG.close, jitter: 2m }
@@ -141,13 +141,13 @@ steps:
   await Deno.remove(store);
 });
 
-Deno.test("rehearse() takes the scheduler down and starts it anew on its store", async () => {
+Deno.test("rehearse() stops the scheduler and starts it again on its store", async () => {
   const result = await afternoon(outage("03-05T13:55", "scheduler-down", { for: "1h" }));
   // 14:00 to 14:50 were missed; the grace is two minutes.
   assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x6"]);
 });
 
-Deno.test("rehearse() kills the process in the middle of a run, which is taken over", async () => {
+Deno.test("rehearse() kills the process during a run, and the next process takes the run over", async () => {
   const result = await afternoon(outage("03-05T13:55", "kill", { for: "1m" }));
   assertEquals(amiss(result), ["2025-03-05 Wed  succeeded at attempt 2: watch"]);
   assertEquals(sectionOf(result, "scheduler events"), [
@@ -155,7 +155,7 @@ Deno.test("rehearse() kills the process in the middle of a run, which is taken o
   ]);
 });
 
-Deno.test("rehearse() never does a write again whose process died", async () => {
+Deno.test("rehearse() never repeats a write whose process died", async () => {
   const write = `
 name: cancel
 schedule: { calendar: XHKG, at: close-15m }
@@ -169,7 +169,7 @@ steps:
   assertEquals(amiss(result), ["2025-03-05 Wed  waiting recovery: cancel"]);
 });
 
-Deno.test("rehearse() lets the gateway go away, be slow and be busy, and come back", async () => {
+Deno.test("rehearse() makes the gateway unreachable, slow and busy, and then normal again", async () => {
   const result = await afternoon(
     outage("03-05T13:05", "gateway-down", { for: "10m" }),
     outage("03-05T13:35", "gateway-slow", { for: "10m", by: "9s" }),
@@ -183,7 +183,7 @@ Deno.test("rehearse() lets the gateway go away, be slow and be busy, and come ba
   ]);
 });
 
-Deno.test("rehearse() ends the login: once it is made anew, and for a while it cannot be", async () => {
+Deno.test("rehearse() ends the login: one login is renewed, and for a while every new login fails", async () => {
   const once = await afternoon(outage("03-05T13:55", "login-expired"));
   assertEquals([once.recipes[0]!.ok, amiss(once)], [19, []]);
   const lasting = await afternoon(outage("03-05T13:55", "login-expired", { for: "10m" }));
@@ -192,7 +192,7 @@ Deno.test("rehearse() ends the login: once it is made anew, and for a while it c
   ]);
 });
 
-Deno.test("rehearse() sets the wall clock, which the scheduler notices and which repeats nothing", async () => {
+Deno.test("rehearse() sets the wall clock: the scheduler reports the jump and repeats nothing", async () => {
   const result = await afternoon(outage("03-05T14:05", "clock-jump", { by: "-30m", for: "1h" }));
   assertEquals(sectionOf(result, "scheduler events"), [
     "2025-03-05T06:05:00Z  the clock was set back by 30m",
@@ -204,7 +204,7 @@ Deno.test("rehearse() sets the wall clock, which the scheduler notices and which
   assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[19, 16]]);
 });
 
-Deno.test("rehearse() lets the machine sleep, and wakes it late", async () => {
+Deno.test("rehearse() lets the machine sleep past slots", async () => {
   const result = await afternoon(outage("03-05T14:05", "machine-asleep", { for: "1h" }));
   assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x6"]);
   assertEquals(sectionOf(result, "scheduler events"), [
@@ -220,7 +220,7 @@ Deno.test("rehearse() lets a person pause and resume", async () => {
   assertEquals(amiss(result), ["2025-03-05 Wed  skipped, paused: watch x4"]);
 });
 
-Deno.test("rehearse() lets waits pass in virtual time, beside other recipes", async () => {
+Deno.test("rehearse() lets waits pass in virtual time while other recipes run", async () => {
   const waits = `
 name: waits
 schedule: { calendar: XHKG, at: open }
@@ -247,7 +247,7 @@ steps:
   await Deno.remove(path, { recursive: true });
 });
 
-Deno.test("rehearse() records the same pushes of a stretch of the session on a fast and on a busy machine", async () => {
+Deno.test("rehearse() records the same pushes of a part of the session on a fast and on a busy machine", async () => {
   const records = `
 name: records
 schedule: { calendar: XHKG, at: open+10m }
@@ -274,7 +274,7 @@ steps:
   }
 });
 
-Deno.test("rehearse() lets a watch notice that the gateway was away", async () => {
+Deno.test("rehearse() lets a watch notice that the gateway was down", async () => {
   const records = `
 name: records
 schedule: { calendar: XHKG, at: open+10m }
@@ -290,7 +290,7 @@ steps:
   ]);
 });
 
-Deno.test("rehearse() takes no account of how long a step really takes", async () => {
+Deno.test("rehearse() does not depend on how long a step really takes", async () => {
   const recipes = await compiled(FUNDS, WATCH);
   const slowly = (ms: number) =>
     recipes.map((recipe) => ({
@@ -312,7 +312,7 @@ Deno.test("rehearse() takes no account of how long a step really takes", async (
   assertEquals(texts[0], texts[1]);
 });
 
-Deno.test("rehearse() writes down what would have been sent, and sends nothing", async () => {
+Deno.test("rehearse() records the messages of a real run, and sends nothing", async () => {
   const calls: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, ({ url }) => {
     calls.push(url);
@@ -345,7 +345,7 @@ notify:
   ]);
 });
 
-Deno.test("rehearse() connects to the simulator whatever a recipe names", async () => {
+Deno.test("rehearse() connects to the simulator, whatever connection a recipe names", async () => {
   const elsewhere = FUNDS.replace(
     "steps:",
     'connect: { gateway: "http://192.0.2.1:11111" }\nsteps:',
@@ -354,7 +354,7 @@ Deno.test("rehearse() connects to the simulator whatever a recipe names", async 
   assertEquals(result.recipes.map(({ ok }) => ok), [1]);
 });
 
-Deno.test("rehearse() lets the account trade, so that exports have rows whose fees clear", async () => {
+Deno.test("rehearse() makes the account trade, so that exports have rows whose fees are cleared", async () => {
   const out = await Deno.makeTempDir();
   const eod = `
 name: eod
@@ -369,7 +369,7 @@ steps:
   await Deno.remove(out, { recursive: true });
 });
 
-Deno.test("rehearse() refuses days that make no sense, and a script for recipes that are not there", async () => {
+Deno.test("rehearse() rejects invalid days, and a script for recipes that do not exist", async () => {
   await assertRejects(
     () => rehearsed(FUNDS, ["2025-03-05", "2025-03-04"]),
     RangeError,

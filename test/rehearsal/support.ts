@@ -1,5 +1,5 @@
 /**
- * What the tests of rehearsals share.
+ * Shared parts of the rehearsal tests.
  *
  * @module
  */

@@ -1,3 +1,4 @@
+/** Tests of manual runs and reruns, also after their process died. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";

@@ -1,3 +1,4 @@
+/** Tests of claims and fences: a process that lost its run writes nothing more. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { testBoth } from "./both_stores.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -38,7 +39,7 @@ async function claimed(store: Store, runKey: string, now: number): Promise<Claim
 }
 
 testBoth(
-  "under a claim whose run was taken over nothing is written, though the same process has it again",
+  "a claim writes nothing after its run was taken over, even if the same process has claimed the run again",
   async () => {
     const ways: Record<string, (store: Store, claim: Claim, now: number) => Promise<unknown>> = {
       claimedTransaction: async (store, claim, now) =>
@@ -85,7 +86,7 @@ testBoth(
   },
 );
 
-testBoth("a write step that was begun before is never done again, whatever its row says", async () => {
+testBoth("a write step that was begun once never runs again, whatever its row says", async () => {
   const states = { begun: "unknown", unknown: "unknown", failed: "failed", ok: "ok", none: "ok" } as const;
   for (const [stored, state] of Object.entries(states)) {
     await using store = await openStore();

@@ -1,4 +1,4 @@
-/** A run that writes, with the connection to its store harmed at each message. */
+/** Tests a run that writes, while the connection to its store is cut or damaged at each message. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { PostgresStore } from "../../lib/store/postgres.ts";

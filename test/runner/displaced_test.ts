@@ -1,3 +1,4 @@
+/** Tests of logins that another device took over, and of warnings at the end of runs. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { DisplacedError, TransportError } from "../../lib/errors.ts";

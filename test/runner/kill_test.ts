@@ -1,3 +1,4 @@
+/** Tests that killed schedulers lose no slot and begin no write twice. */
 import { assertEquals } from "@std/assert";
 import { assertNothingLost, kill, lines } from "./nothing_lost.ts";
 import { spawnScheduler, writeEnd } from "./scheduler_child.ts";
@@ -5,7 +6,7 @@ import { temporaryFolder } from "./support.ts";
 import { threeMachines } from "./three_machines.ts";
 import { postgres } from "../support/stores.ts";
 
-/** Each of the first readings of the clock, then further and further apart. */
+/** Readings of the clock at which the process is killed: each of the first readings, then at growing distances. */
 const POINTS = [...Array.from({ length: 40 }, (_, i) => i + 1), 45, 52, 60, 70, 82, 95, 110, 130, 160, 200];
 
 Deno.test("Scheduler loses nothing and begins no write twice when it is killed at each of many points", async () => {

@@ -1,3 +1,4 @@
+/** Tests of stores that another process keeps locked. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/store/sqlite.ts";

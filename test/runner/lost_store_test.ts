@@ -1,4 +1,4 @@
-/** A store that cannot be reached, a server that is restarted, full or has no connection left, and a clock that is wrong. */
+/** Tests of a store that cannot be reached, of a server that is restarted or exhausted, and of a wrong clock. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { openPostgres } from "../../lib/store/postgres.ts";

@@ -1,3 +1,4 @@
+/** Tests of recipes whose files are missing, moved or back. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals } from "@std/assert";
 import type { Store } from "../../lib/store/store.ts";

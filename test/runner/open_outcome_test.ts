@@ -106,7 +106,7 @@ Deno.test(
   },
 );
 
-testBoth("the control: a step that hears of each write is ok, and frees the account", async () => {
+testBoth("a step that gets an answer to each write succeeds and releases the account", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const began: string[] = [];
   await using b = await benchFor(broker, async (context) => {
@@ -232,7 +232,7 @@ testBoth(
   },
 );
 
-testBoth("a step of one's own that catches a lost answer and sends the order again sends one", async () => {
+testBoth("a custom step that catches a lost answer and orders again sends only one order", async () => {
   for (
     const again of [
       'await call("orders.place", ORDER);',
@@ -271,7 +271,7 @@ testBoth("a step of one's own that catches a lost answer and sends the order aga
   assertEquals([refused.run, refused.sent], [`${KEY} ok live`, 1]);
 });
 
-Deno.test("no client method makes a second write while the first is unknown, but cancellations work", async () => {
+Deno.test("no client method sends a second write while the first has an unknown outcome, but cancellations work", async () => {
   const places: ((client: Client) => Promise<unknown>)[] = [
     (client) => client.orders.place(ORDER),
     (client) => client.call(orderOperations.place, ORDER),

@@ -1,3 +1,4 @@
+/** Tests of how the end of a run follows from its steps. */
 import { assertEquals } from "@std/assert";
 import { Halt, type HaltKind } from "../../lib/recipes/step_end.ts";
 import { type StepState } from "../../lib/recipes/engine.ts";

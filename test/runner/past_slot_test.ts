@@ -153,55 +153,58 @@ testBoth(
   },
 );
 
-testBoth("rerun() refuses to read as of now for a past day, unless the run keeps what it read", async () => {
-  const read: string[] = [];
-  let fails = true;
-  const eod = recipe({
-    steps: [
-      reading(read),
-      step({ id: "table", run: () => fails ? Promise.reject(new Error("disk")) : Promise.resolve(null) }),
-    ],
-  });
-  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
-  await b.scheduler.start();
-  await b.machine.pass(2 * MINUTE);
-  await b.scheduler.stop();
-  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 failed step live"]);
-  b.machine.jump(2 * DAY);
-  fails = false;
-  const again = async (fromStart: boolean) =>
-    await rerun(b.store, {
-      calendars: builtInCalendars,
-      runKey: "eod/s1/2025-12-22",
-      fromStart,
-      now: b.machine.now(),
-      recipe: eod,
+testBoth(
+  "rerun() rejects a read of present data for a past day, unless the run keeps the earlier output",
+  async () => {
+    const read: string[] = [];
+    let fails = true;
+    const eod = recipe({
+      steps: [
+        reading(read),
+        step({ id: "table", run: () => fails ? Promise.reject(new Error("disk")) : Promise.resolve(null) }),
+      ],
     });
-  await assertRejects(
-    async () => await again(true),
-    TypeError,
-    `Cannot run "eod/s1/2025-12-22" again: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
-  );
-  const fresh = { ...eod, steps: [{ ...eod.steps[0]!, fresh: true }, eod.steps[1]!] };
-  await assertRejects(
-    async () =>
+    await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+    await b.scheduler.start();
+    await b.machine.pass(2 * MINUTE);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 failed step live"]);
+    b.machine.jump(2 * DAY);
+    fails = false;
+    const again = async (fromStart: boolean) =>
       await rerun(b.store, {
         calendars: builtInCalendars,
         runKey: "eod/s1/2025-12-22",
-        fromStart: false,
+        fromStart,
         now: b.machine.now(),
-        recipe: fresh,
-      }),
-    TypeError,
-    refusal("2025-12-22"),
-  );
-  assertEquals(await again(false), true);
-  await b.another("p2").drain();
-  assertEquals([await runsOf(b.store), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
-  // A successful run would read the data again, so it stays as it is.
-  await assertRejects(async () => await again(false), TypeError, refusal("2025-12-22"));
-  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
-});
+        recipe: eod,
+      });
+    await assertRejects(
+      async () => await again(true),
+      TypeError,
+      `Cannot run "eod/s1/2025-12-22" again: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
+    );
+    const fresh = { ...eod, steps: [{ ...eod.steps[0]!, fresh: true }, eod.steps[1]!] };
+    await assertRejects(
+      async () =>
+        await rerun(b.store, {
+          calendars: builtInCalendars,
+          runKey: "eod/s1/2025-12-22",
+          fromStart: false,
+          now: b.machine.now(),
+          recipe: fresh,
+        }),
+      TypeError,
+      refusal("2025-12-22"),
+    );
+    assertEquals(await again(false), true);
+    await b.another("p2").drain();
+    assertEquals([await runsOf(b.store), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
+    // A successful run would read the data again, so it stays as it is.
+    await assertRejects(async () => await again(false), TypeError, refusal("2025-12-22"));
+    assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
+  },
+);
 
 testBoth("approveRun() and resumeRecipe() do not run past slots that read present data", async () => {
   const eod = recipe({ misfire: { graceMs: MINUTE, action: "ask", max: 1 }, steps: [reading([])] });

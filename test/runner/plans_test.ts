@@ -1,3 +1,4 @@
+/** Tests that the cost of statements does not grow with the history. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";

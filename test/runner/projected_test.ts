@@ -1,3 +1,4 @@
+/** Tests of days that the calendar only projects, does not cover, or that a person overrode. */
 import { assertEquals } from "@std/assert";
 import { builtInCalendars, Calendars } from "../../lib/calendars/mod.ts";
 import { planRun } from "../../lib/runner/schedule/plan_run.ts";

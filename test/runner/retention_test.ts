@@ -1,3 +1,4 @@
+/** Tests of removing old runs, logs and events from a store. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { countWrite } from "../../lib/store/last_writes.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
@@ -93,7 +94,7 @@ async function pruneAll(
 }
 
 testBoth(
-  "a Pruner removes old runs with all that belongs to them, and keeps the newest of each recipe",
+  "a Pruner removes old runs with all their rows, and keeps the newest runs of each recipe",
   async () => {
     await using store = await openStore();
     for (let n = 0; n < 30; n++) await addOld(store, `old/${n + 10}`, { days: 500 + n });
@@ -113,7 +114,7 @@ testBoth(
   },
 );
 
-testBoth("a Pruner never removes what is unresolved, waits, goes on or is referred to", async () => {
+testBoth("a Pruner never removes runs that are unresolved, waiting, running or referred to", async () => {
   await using store = await openStore();
   // Enough newer ones that nothing stays for being among the newest.
   for (let n = 0; n < 10; n++) await addOld(store, `r/new${n}`, { days: n + 1 });
@@ -144,7 +145,7 @@ testBoth("a Pruner never removes what is unresolved, waits, goes on or is referr
   }
 });
 
-testBoth("a Pruner deletes lines of logs that are older than 90 days, and no others", async () => {
+testBoth("a Pruner deletes only log lines that are older than 90 days", async () => {
   await using store = await openStore();
   await addOld(store, "r/1", { days: 100 });
   const log = new RunLog(store, "r/1");
@@ -156,7 +157,7 @@ testBoth("a Pruner deletes lines of logs that are older than 90 days, and no oth
 });
 
 testBoth(
-  "a Pruner removes the oldest runs beyond the most of a recipe, and none of the last 30 days",
+  "a Pruner removes the oldest runs beyond a recipe's limit, but no run of the last 30 days",
   async () => {
     await using store = await openStore();
     for (let n = 0; n < 60; n++) await addOld(store, `many/${n + 10}`, { days: n + 10 });
@@ -180,7 +181,7 @@ testBoth(
   },
 );
 
-testBoth("a Pruner keeps so many lines of logs, and all those of runs that are unresolved", async () => {
+testBoth("a Pruner keeps a limited number of log lines, and all lines of unresolved runs", async () => {
   await using store = await openStore();
   await addOld(store, "r/1", { days: 5 });
   await addOld(store, "w/1", { days: 200, state: "unknown", kind: "write" });
@@ -202,7 +203,7 @@ testBoth("a Pruner keeps so many lines of logs, and all those of runs that are u
   assertEquals((await logOf(store, "w/1")).length, 1);
 });
 
-testBoth("a Pruner removes old events of the scheduler, but not the last that explains a slot", async () => {
+testBoth("a Pruner removes old scheduler events, but keeps the last event that explains a slot", async () => {
   await using store = await openStore();
   const about = { recipe: "r", schedule: "s1" };
   for (const days of [900, 800, 700]) {
@@ -229,7 +230,7 @@ testBoth("a Pruner removes old events of the scheduler, but not the last that ex
   );
 });
 
-testBoth("a Pruner keeps a run with a notice that is still to be sent", async () => {
+testBoth("a Pruner keeps a run with an unsent notice", async () => {
   await using store = await openStore();
   for (let n = 0; n < 12; n++) await addOld(store, `r/${n}`, { days: 500 + n });
   await store.run("update outbox set sent_at = null where run_key = 'r/11'");
@@ -267,7 +268,7 @@ testBoth(
   },
 );
 
-Deno.test("a file gives its space back when most of it is removed", async () => {
+Deno.test("a store's file shrinks when most of its rows are removed", async () => {
   using folder = temporaryFolder();
   await using store = await openSqlite(`${folder.path}/hsgate.db`);
   const history = await History.begin(store, 10 * MINUTE);
@@ -320,27 +321,30 @@ testBoth(
   },
 );
 
-testBoth("run --if-new removes a batch of old runs, as no scheduler may do so", async (kind) => {
-  const text = 'name: r\nschedule: { cron: "* * * * *", timezone: Asia/Hong_Kong }\nconnect: simulator\n' +
-    "steps: [{ id: a, uses: account.funds, with: { market: hk } }]\n";
-  await using dir = await folder({ "r.yaml": text });
-  const file = `${dir.path}/r.yaml`;
-  await using place = await kind.place();
-  {
-    await using store = await place.open();
-    for (let n = 0; n < 80; n++) await addOld(store, `old/${n}`, { days: 500 + n, now: MORNING });
-  }
-  const run = (words: string[]) =>
-    cli(["run", file, "--store", place.where, ...words], { files: { [file]: text } });
-  const left = async () => {
-    await using store = await place.open();
-    return (await keys(store)).filter((key) => key.startsWith("old/")).length;
-  };
-  const byHand = await run(["--manual"]);
-  assertEquals([byHand.code, await left()], [0, 80], byHand.err);
-  const started = await run(["--if-new"]);
-  assertEquals([started.code, await left()], [0, 30], started.err);
-});
+testBoth(
+  "run --if-new removes a batch of old runs, because there may be no scheduler that does",
+  async (kind) => {
+    const text = 'name: r\nschedule: { cron: "* * * * *", timezone: Asia/Hong_Kong }\nconnect: simulator\n' +
+      "steps: [{ id: a, uses: account.funds, with: { market: hk } }]\n";
+    await using dir = await folder({ "r.yaml": text });
+    const file = `${dir.path}/r.yaml`;
+    await using place = await kind.place();
+    {
+      await using store = await place.open();
+      for (let n = 0; n < 80; n++) await addOld(store, `old/${n}`, { days: 500 + n, now: MORNING });
+    }
+    const run = (words: string[]) =>
+      cli(["run", file, "--store", place.where, ...words], { files: { [file]: text } });
+    const left = async () => {
+      await using store = await place.open();
+      return (await keys(store)).filter((key) => key.startsWith("old/")).length;
+    };
+    const byHand = await run(["--manual"]);
+    assertEquals([byHand.code, await left()], [0, 80], byHand.err);
+    const started = await run(["--if-new"]);
+    assertEquals([started.code, await left()], [0, 30], started.err);
+  },
+);
 
 testBoth(
   "store prune only counts with --dry-run, removes without it, and uses --keep and the settings",

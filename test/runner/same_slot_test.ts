@@ -1,3 +1,4 @@
+/** Tests of instants that several schedules name: each instant runs once. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Store } from "../../lib/store/store.ts";
@@ -108,7 +109,7 @@ testBoth("an edit that moves the slot of a finished session to a later time leav
   assertEquals((await eventsOf(b.store, "key_taken")).length, 1);
 });
 
-Deno.test("one pass runs an instant once, and also when the first schedule's key belongs to an earlier slot", async () => {
+Deno.test("one pass runs an instant once, even if the first schedule's key belongs to an earlier slot", async () => {
   const early = recipe({ schedules: [afterClose("a", 10)] });
   const late = recipe({ schedules: [afterClose("a", 30), afterClose("b", 30), afterClose("c", 30)] });
   await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });

@@ -273,37 +273,40 @@ testBoth(
   },
 );
 
-testBoth("F24: two schedulers share an account: one holds it, a stale hold is reclaimed", async () => {
-  let [inside, most] = [0, 0];
-  const slow = (name: string) =>
-    recipe({
-      name,
-      needsAccount: true,
-      steps: [step({
-        async run() {
-          most = Math.max(most, ++inside);
-          for (let turn = 0; turn < 5; turn++) await Promise.resolve();
-          inside--;
-        },
-      })],
-    });
-  await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [slow("a"), slow("b"), slow("c")] });
-  // A process that lost its power had the account until a minute after the slot.
-  await b.store.run(
-    "insert into lease (name, holder, fence, until) values ('account:default', 'gone x', 7, ?)",
-    at("2025-12-22T08:46:00Z"),
-  );
-  const second = b.another("p2");
-  await b.scheduler.start();
-  await second.start();
-  await b.machine.pass(45 * MINUTE + 30_000);
-  assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["due", "due", "due"]);
-  await b.machine.pass(2 * MINUTE);
-  await Promise.all([b.scheduler.stop(), second.stop()]);
-  assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["ok", "ok", "ok"]);
-  assertEquals(most, 1);
-  assertEquals((await b.store.get<{ fence: number }>("select fence from lease"))!.fence, 10);
-});
+testBoth(
+  "F24: of two schedulers with one account only one uses it, and an expired lease is taken over",
+  async () => {
+    let [inside, most] = [0, 0];
+    const slow = (name: string) =>
+      recipe({
+        name,
+        needsAccount: true,
+        steps: [step({
+          async run() {
+            most = Math.max(most, ++inside);
+            for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+            inside--;
+          },
+        })],
+      });
+    await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [slow("a"), slow("b"), slow("c")] });
+    // A process that lost its power had the account until a minute after the slot.
+    await b.store.run(
+      "insert into lease (name, holder, fence, until) values ('account:default', 'gone x', 7, ?)",
+      at("2025-12-22T08:46:00Z"),
+    );
+    const second = b.another("p2");
+    await b.scheduler.start();
+    await second.start();
+    await b.machine.pass(45 * MINUTE + 30_000);
+    assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["due", "due", "due"]);
+    await b.machine.pass(2 * MINUTE);
+    await Promise.all([b.scheduler.stop(), second.stop()]);
+    assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["ok", "ok", "ok"]);
+    assertEquals(most, 1);
+    assertEquals((await b.store.get<{ fence: number }>("select fence from lease"))!.fence, 10);
+  },
+);
 
 testBoth(
   "Scheduler.stop() aborts reads and makes the run due again; the next process keeps its finished steps",
@@ -455,7 +458,7 @@ testBoth(
   },
 );
 
-testBoth("Scheduler runs an instant that two schedules name for the first of them", async () => {
+testBoth("Scheduler runs an instant that two schedules name once, for the first schedule", async () => {
   const twice = recipe({ schedules: [close45, { ...close45, id: "s2", days: "last-session-of-week" }] });
   await using b = await bench({ start: "2025-12-11T00:00Z", recipes: [twice] });
   await b.scheduler.start();

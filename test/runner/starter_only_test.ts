@@ -1,3 +1,4 @@
+/** Tests of runs that only the process that started them may run. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { rerun } from "../../lib/runner/schedule/backfill.ts";

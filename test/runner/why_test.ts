@@ -193,7 +193,7 @@ testBoth("why() reports a process that died during a read or a write, and what t
   );
 });
 
-testBoth("why() counts the runs of a busy day and describes the first that did not succeed", async () => {
+testBoth("why() counts the runs of a busy day and describes the first run that did not succeed", async () => {
   const beat = recipe({
     schedules: [every(HOUR)],
     steps: [

@@ -1,3 +1,4 @@
+/** Tests of the conditions under which a recipe may write. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { approveRun, pauseRecipe, refuseRun, resumeRecipe } from "../../lib/runner/claims/decisions.ts";

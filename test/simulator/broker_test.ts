@@ -103,7 +103,7 @@ Deno.test("Broker answers every operation of the gateway except logins and subsc
   assertEquals(refusal(() => broker.call("account.login", {})).code, "1016");
 });
 
-Deno.test("orders.place is accepted, then filled in parts, and pushes each change after it was made", () => {
+Deno.test("orders.place is accepted, then filled in parts, and each change is pushed after it happened", () => {
   const desk = open(MORNING);
   const price = desk.price("00700.HK");
   const seen: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * A whole session as a client of another make has it: the vendor's way on the wire, no code of the toolkit, and the
- * simulator in a process of its own, reached by nothing but its line of JSON.
+ * Tests a whole session of a foreign client. The client uses the vendor's way on the wire and no code of the toolkit. The
+ * simulator runs in its own process, and the client knows only the line of JSON that the process prints.
  */
 import { assert, assertEquals } from "@std/assert";
 import type { SimulatorInfo } from "../../lib/simulator/mod.ts";

@@ -1,4 +1,4 @@
-/** The simulated gateway over real sockets, against shapes written out from the API document. */
+/** Tests the simulated gateway over real sockets, against answers written out from the API document. */
 import config from "../../deno.json" with { type: "json" };
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { ManualClock } from "../../lib/time.ts";

@@ -138,7 +138,7 @@ Deno.test("minute bars add up to the day bar on every kind of day", pure, () => 
   }
 });
 
-Deno.test("bars() of longer intervals contain those of shorter ones", pure, () => {
+Deno.test("bars() of longer intervals contain the bars of shorter intervals", pure, () => {
   const at = hk("2025-08-15T20:00:00");
   const minutes = market.bars("00700.HK", { interval: "1m", at, limit: 1 });
   const lengths = ([3, 5, 15, 30, 60, 120] as const).map((cycle) => {
@@ -165,7 +165,7 @@ Deno.test("bars() of longer intervals contain those of shorter ones", pure, () =
   assertEquals(market.bars("00700.HK", { interval: "year", at }).length, 2);
 });
 
-Deno.test("bars() are older or newer than the start, and never later than the instant", pure, () => {
+Deno.test("bars() returns bars older or newer than the start, and none later than the instant", pure, () => {
   const at = hk("2025-08-15T10:00:20");
   const dates = (start: string, direction: "older" | "newer", limit: number) =>
     market.bars("00700.HK", { interval: "day", at, start, direction, limit }).map(({ date }) => date);
@@ -236,7 +236,7 @@ Deno.test("quote() shows the previous close before the open and the day's bar af
   assertEquals(market.lastPrice("AAPL", Date.parse("2020-01-01T00:00:00Z")), "223.43"); // before all bars
 });
 
-Deno.test("every tick lies on the grid and inside its day", pure, () => {
+Deno.test("every tick is on the price grid and within its day", pure, () => {
   for (const [symbol, date] of [["00939.HK", "2026-08-04"], ["01810.HK", "2025-08-04"]] as const) {
     const day = market.dayBar(symbol, date)!; // both dates trade
     const grid = gridOf("hk", date);
@@ -301,7 +301,7 @@ Deno.test("orderBook() has ten levels on the grid around the last price", pure, 
   assertEquals(deep.bids[0]?.venue, "ARCA");
 });
 
-Deno.test("brokers() queue in Hong Kong only, levels marked", pure, () => {
+Deno.test("brokers() returns a queue with marked levels, only in Hong Kong", pure, () => {
   const { asks, bids } = market.brokers("00700.HK", hk("2025-08-15T10:00:00"));
   assertEquals(bids[0]?.kind, "broker");
   assertEquals(asks.filter(({ kind }) => kind === "level").map(({ broker }) => broker), ["2", "3", "4", "5"]);
@@ -369,7 +369,7 @@ Deno.test("optionExpiries() are Fridays, or the Thursday before a holiday", pure
   assertEquals(market.optionExpiries("00700.HK", at), []);
 });
 
-Deno.test("optionCodes() separate strikes by the stock's price", pure, () => {
+Deno.test("optionCodes() separates strikes by the stock's price", pure, () => {
   const at = ny("2025-08-15T15:59:59"); // the stock stands near 230.8
   const calls = market.optionCodes("AAPL", "2025-09-19", { inOut: "in-the-money", type: "call" }, at);
   const out = market.optionCodes("AAPL", "2025-09-19", { inOut: "out-of-the-money", type: "call" }, at);

@@ -1,7 +1,7 @@
 /**
- * Every operation that a socket carries, over the socket and over the gateway's HTTP in front of the same account:
- * both must say the same. The bytes are written by the toolkit's messages here; `foreign_client_test.ts` and
- * `platform_test.ts` check them without it.
+ * Tests that every operation of the sockets gives the same answer over the socket and over the gateway's HTTP, for the
+ * same account. The toolkit encodes the bytes here; `foreign_client_test.ts` and `platform_test.ts` check the bytes
+ * without the toolkit.
  */
 import { assert, assertEquals } from "@std/assert";
 import { ManualClock } from "../../lib/time.ts";

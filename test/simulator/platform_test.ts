@@ -555,7 +555,7 @@ Deno.test("platform sockets reject numbers and payloads that belong elsewhere", 
   assertEquals(gist(damaged), [999, "1010", "illegal request", ""]);
 });
 
-Deno.test("platform pushes order changes after InitConnect alone, until TradeUnsubscribe", async () => {
+Deno.test("platform pushes order changes after InitConnect without a subscription, until TradeUnsubscribe", async () => {
   await using simulator = await startSimulator({
     seed: 7,
     days: 5,

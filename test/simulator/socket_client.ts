@@ -1,6 +1,6 @@
 /**
  * A client for the tests of the simulated platform, written by hand from the API document and from what the vendor's
- * own client does: header, protobuf, ciphers and signatures out of `node:crypto` alone. It shares no code with the
+ * own client does: header, protobuf, and ciphers and signatures from `node:crypto`. It shares no code with the
  * toolkit.
  *
  * @module

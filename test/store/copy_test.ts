@@ -1,3 +1,4 @@
+/** Tests of copying a store to another store of either kind. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { insertRun } from "../../lib/runner/queries/runs.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";

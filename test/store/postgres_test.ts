@@ -172,7 +172,7 @@ function errorResponse(code: string, message: string): Uint8Array {
   return bytes;
 }
 
-Deno.test("openPostgres() reports why a server refuses, without the password", async () => {
+Deno.test("openPostgres() reports why a server rejects the connection, without the password", async () => {
   const cases: [code: string, message: string, expected: string][] = [
     ["53300", "sorry, too many clients already", "full"],
     ["53100", "could not extend file: No space left on device", "full"],

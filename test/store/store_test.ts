@@ -15,7 +15,7 @@ async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
   return (await assertRejects(() => work, StoreError)).code;
 }
 
-testBoth("Store gives back the values that it was given, and numbers as numbers", async (place) => {
+testBoth("Store returns the values that were stored, and numbers as numbers", async (place) => {
   await using store = await place.open();
   assertEquals(await add(store, "it's ?", Number.MAX_SAFE_INTEGER), 1);
   const row = await store.get<object>("select name, holder, until from lease where name = ?", "it's ?");
@@ -48,7 +48,7 @@ testBoth("Store compares keys byte by byte, whatever the language", async (place
   assertEquals((await store.all("select name from lease where name > 'a' and name < 'b'")).length, 2);
 });
 
-testBoth("Store.transaction() keeps everything or nothing, and nested ones are part of it", async (place) => {
+testBoth("Store.transaction() saves everything or nothing, including nested transactions", async (place) => {
   await using store = await place.open();
   await assertRejects(
     () =>
@@ -70,7 +70,7 @@ testBoth("Store.transaction() keeps everything or nothing, and nested ones are p
 });
 
 testBoth(
-  "Store.transaction() keeps nothing when one of its statements failed and was passed over",
+  "Store.transaction() saves nothing if a statement failed, even if its error was caught",
   async (place) => {
     await using store = await place.open();
     await add(store, "a");
@@ -91,7 +91,7 @@ testBoth(
   },
 );
 
-testBoth("Store refuses a statement that comes after its transaction", async (place) => {
+testBoth("Store rejects a statement that comes after the end of its transaction", async (place) => {
   await using store = await place.open();
   const { promise, resolve } = Promise.withResolvers<void>();
   let late: Promise<unknown> | undefined;
@@ -103,7 +103,7 @@ testBoth("Store refuses a statement that comes after its transaction", async (pl
   assertEquals(await names(store), []);
 });
 
-testBoth("Store lets nobody into a transaction of another call", async (place) => {
+testBoth("Store keeps statements of other calls out of a transaction", async (place) => {
   await using store = await place.open();
   const { promise, resolve } = Promise.withResolvers<void>();
   const first = store.transaction(async () => {
@@ -121,7 +121,7 @@ testBoth("Store lets nobody into a transaction of another call", async (place) =
 });
 
 testBoth(
-  "Store.transaction() of two stores come one after the other, and so do single writes",
+  "Store runs the transactions of two open stores one after the other, and single writes too",
   async (place) => {
     await using one = await place.open();
     await using other = await place.open();
@@ -141,7 +141,7 @@ testBoth(
   },
 );
 
-testBoth("Store says that it is busy when another one keeps it locked", async (place, { name }) => {
+testBoth("Store throws a busy error when another process keeps it locked", async (place, { name }) => {
   await using one = await place.open();
   await using other = await place.open({ waitMs: 200 });
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -161,7 +161,7 @@ testBoth("Store says that it is busy when another one keeps it locked", async (p
   assertEquals(await names(one), ["a", "b"]);
 });
 
-testBoth("Stores that open a new database at once make its tables once", async (place) => {
+testBoth("Stores that open a new database at the same time create its tables once", async (place) => {
   const stores = await Promise.all(Array.from({ length: 4 }, () => place.open()));
   const ids = await Promise.all(stores.map((each) => each.get<{ id: string }>("select id from store")));
   assertEquals(new Set(ids.map((each) => each?.id)).size, 1);
@@ -170,7 +170,7 @@ testBoth("Stores that open a new database at once make its tables once", async (
   assertEquals((await store.all("select version from migration")).length, migrations.length);
 });
 
-testBoth("Store refuses a database of a newer version", async (place) => {
+testBoth("Store rejects a database of a newer version", async (place) => {
   {
     await using store = await place.open();
     await store.run("insert into migration (version) values (99)");
@@ -181,7 +181,7 @@ testBoth("Store refuses a database of a newer version", async (place) => {
 });
 
 testBoth(
-  "Store keeps the rules of its tables: a write step begins once, and a line of a log belongs to a run",
+  "Store enforces the rules of its tables: a write step begins once, and a log line belongs to a run",
   async (place) => {
     await using store = await place.open();
     await store.run(
