@@ -19,7 +19,7 @@ import { report, rounded } from "./harness.ts";
 const option = (name: string, fallback: number) =>
   Number(Deno.args.find((each) => each.startsWith(`--${name}=`))?.slice(name.length + 3) ?? fallback);
 const YEARS = option("years", 10);
-/** Minutes between two runs, and how many times smaller the limits are. */
+/** Minutes between two runs. The limits are divided by the same number. */
 const EVERY = option("every", 10);
 const WEEK = Math.floor(7 * 24 * 60 / EVERY);
 const keep = {
@@ -27,7 +27,7 @@ const keep = {
   recipeRuns: defaultRetention.recipeRuns / EVERY,
   logLines: defaultRetention.logLines / EVERY,
 };
-/** What the documentation says: 3 kB for each run that is kept. */
+/** The documentation states 3 kB for each run that is kept. */
 const MOST_BYTES = keep.recipeRuns * 3_000;
 
 async function measure(kind: string, store: Store, afterWeek = () => Promise.resolve()): Promise<void> {
@@ -73,7 +73,7 @@ try {
 const url = await findPostgres();
 if (url !== undefined) {
   await using schema = temporarySchema(url);
-  // Its time is the history's, not the database's.
+  // The store uses the simulated time, not the time of the database.
   await withStores(() => openPostgres(schema.url), async () => {
     await using store = await openStore();
     await measure("postgres", store, () => vacuum(store, url));

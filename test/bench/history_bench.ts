@@ -17,7 +17,7 @@ import { inTurns, report, rounded } from "./harness.ts";
 
 const START = Date.parse("2025-12-22T01:00:00Z");
 const MINUTE = 60_000;
-/** Recipes, one of which has most of the history. */
+/** Number of recipes. One of them has half of the runs. */
 const RECIPES = 394;
 /** Runs of the filled store. */
 const RUNS = Number(
@@ -41,7 +41,7 @@ const recipes = Array.from({ length: RECIPES }, (_, index): CompiledRecipe => ({
 /** Ten years of runs in one transaction: one step, two events, and a notice for every tenth. */
 async function fill(store: Store): Promise<void> {
   const states = "case when i % 20 = 0 then 'failed' when i % 5 = 0 then 'skipped' else 'ok' end";
-  // Half of all belong to the first recipe.
+  // Half of all runs belong to the first recipe.
   const name = `'recipe-' || case when i % 2 = 0 then 0 else i % ${RECIPES} end`;
   const slot = `${START} - i * ${Math.floor(10 * 365 * 24 * 60 * MINUTE / RUNS)}`;
   const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${RUNS})`;
@@ -69,7 +69,7 @@ async function fill(store: Store): Promise<void> {
   });
 }
 
-/** A store with a scheduler; every tick finds the same. */
+/** A store with a scheduler. Every tick does the same work. */
 class Bench {
   readonly store: Store;
   readonly #scheduler: Scheduler;
@@ -78,7 +78,7 @@ class Bench {
     const bench = new Bench(await openSqlite(path));
     if (isFilled) await fill(bench.store);
     if (due) {
-      // Held back by a run of the same recipe that goes on in another process, so that they stay due.
+      // Another process seems to run the same recipe, so the due runs stay due.
       await bench.store.transaction(async () => {
         for (const { name } of recipes) await bench.#addDue(name);
       });

@@ -6,10 +6,13 @@
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
 
-/** Puts the body of a push into its frame. */
+/** Returns the frame of a push body. */
 export type FrameMaker = (body: Uint8Array, index: number) => Uint8Array<ArrayBuffer>;
 
-/** So many frames are sent again and again without any being dropped as a repeat: no stream remembers more pushes. */
+/**
+ * Number of different frames, which the sender repeats. A stream remembers fewer pushes, so it drops none as a
+ * repeat.
+ */
 export const DISTINCT = 40_000;
 
 /**

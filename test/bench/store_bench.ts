@@ -32,24 +32,24 @@ const MANY = Number(Deno.args.find((each) => each.startsWith("--schedules="))?.s
 /** A kind of store. */
 type Kind = "sqlite" | "postgres";
 
-/** The most that a ratio may be. SQLite has no network, so what this program itself does weighs more. */
+/** Highest ratio allowed. SQLite has no network, so the toolkit's own work is a larger part. */
 const targets: Readonly<Record<Kind, number>> = { sqlite: 2.5, postgres: 1.5 };
 
-/** What a store asks its driver for. */
+/** One statement that a store gives to its driver. */
 type Asked = { sql: string; values: readonly SqlValue[]; wanted: Wanted };
 
-/** A store that keeps what it asks its driver for, and a bare driver on a database of its own with the same rows. */
+/** A store that records its statements, and a bare driver on a second database with the same rows. */
 interface Pair extends AsyncDisposable {
   store: Store;
-  /** What the store has asked for since this list was emptied. */
+  /** Statements of the store since this list was emptied. */
   asked: unknown[];
-  /** Executes it with the bare driver. */
+  /** Executes recorded statements with the bare driver. */
   replay(asked: readonly unknown[]): Promise<void>;
-  /** Executes one statement of its own with the bare driver. */
+  /** Executes one statement with the bare driver. */
   bare(sql: string, values: readonly SqlValue[]): unknown;
 }
 
-/** The members of a store that its driver is behind. */
+/** Members of a store that pass statements to its driver. */
 interface Driver {
   execute(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown;
   begin(): unknown;
@@ -111,7 +111,7 @@ async function postgresPair(url: string): Promise<Pair> {
   const [ours, bareSchema] = [temporarySchema(url), temporarySchema(url)];
   await (await openPostgres(bareSchema.url))[Symbol.asyncDispose](); // makes the tables
   const asked: unknown[] = [];
-  // The store's own client is the only one that asks meanwhile.
+  // Only the store's own client runs queries meanwhile.
   const { query } = pg.Client.prototype;
   pg.Client.prototype.query = function (...args: unknown[]) {
     if (this !== bare) asked.push(args[0]);
@@ -122,7 +122,7 @@ async function postgresPair(url: string): Promise<Pair> {
   await bare.connect();
   await bare.query(`set search_path = ${bareSchema.schema}; set synchronous_commit = on`);
   const store = await openPostgres(ours.url);
-  // The benchmark has its own time.
+  // The benchmark sets the time, so the store does not use its database's.
   store.now = () => undefined;
   const names = new Map<string, string>();
   return {
@@ -170,7 +170,7 @@ class Rounds {
   readonly #ours: Taken[] = [];
   #statements = 0;
 
-  /** Lets the store work, then the bare driver the same. */
+  /** Measures the store's work, then the bare driver with the same statements. */
   async add({ asked, replay }: Pair, work: () => Promise<unknown>): Promise<void> {
     asked.length = 0;
     const ours = await time(work);
@@ -237,7 +237,10 @@ function recipe(name: string, schedules: readonly CompiledSchedule[]): CompiledR
   };
 }
 
-/** Half of them in the hour after the close, by their own minute; half at a minute of New York. */
+/**
+ * Returns a schedule: for even numbers a minute of the hour after the Hong Kong close, for odd numbers a minute of
+ * New York.
+ */
 function scheduleOf(index: number): CompiledSchedule {
   const [minute, hour] = [(index >> 1) % 60, (index >> 1) % 24];
   return index % 2 === 0
@@ -379,7 +382,7 @@ async function passByRows(pair: Pair, at: number, { added, skipped }: Written): 
     ]);
   }
   for (const row of added) {
-    // Another key: the pass itself has been replayed already.
+    // The replayed pass has written this key already, so the row needs another one.
     await pair.bare(`insert into run (${columns}) values (${row.map(() => "?").join(", ")})`, [
       `${row[0]}/again`,
       ...row.slice(1),
@@ -420,7 +423,8 @@ async function measurePasses(pair: Pair, kind: Kind): Promise<void> {
     await into.add(pair, () => scheduler.tick());
   };
   await pass(first, START);
-  // Between 15:00 and 16:00 Hong Kong trades and no recipe has a slot; New York has its own at two o'clock at night.
+  // From 15:00 to 16:00, no schedule of Hong Kong has a slot. In New York it is two o'clock, with slots at even
+  // minutes only.
   for (let minute = 1; minute < 100; minute++) {
     const isIdle = minute < 60 && minute % 2 === 1;
     await pass(minute < 60 ? (isIdle ? idle : new Rounds()) : busy, START + minute * MINUTE);
@@ -435,7 +439,7 @@ async function measurePasses(pair: Pair, kind: Kind): Promise<void> {
     const floor = await time(() => pair.replay(asked));
     const rows = writtenBy(asked);
     const bare = await time(() => passByRows(pair, now, rows));
-    // The first night also lists what the day before left.
+    // The first morning also lists what the day before left, so it is not counted.
     if (morning === 1) continue;
     night.push(ours, floor, asked.length);
     byRows.push(ours, bare);

@@ -35,7 +35,7 @@ server.useSessionKey(sessionKey);
 const envelopes = await loadEnvelopes();
 const { messages } = envelopes;
 
-/** Measures batches alternately and prints the microseconds of one. */
+/** Measures batches alternately, and prints the microseconds of one piece of work. */
 async function compare(
   name: string,
   ways: { floor: () => unknown; ours: () => unknown },
@@ -70,7 +70,7 @@ const order = {
   orderType: "enhanced-limit",
 } as const;
 
-/** Validates, encodes, signs, encrypts and frames. */
+/** Returns the frame of a request, after validation, encoding, signature and encryption. */
 function buildRequest(): Uint8Array {
   const issues: Issue[] = [];
   orders.place.request.check(order, [], issues);

@@ -152,7 +152,7 @@ Deno.test("runs, why and rerun report a manual run whose process died, and rerun
     );
   }
   const at = (ms: number) => ({ env: w.env, now: () => MORNING + ms });
-  // Its lease is not renewed.
+  // Nothing renews its lease.
   const alive = await cli(["rerun", key, ...w.where, ...w.files], at(-90_000));
   assertEquals([alive.code, alive.out], [2, ""]);
   assertStringIncludes(alive.err, "a live process has been running it since 2025-08-15T02:28:00Z");
@@ -183,7 +183,7 @@ Deno.test("runs, why and rerun report a manual run whose process died, and rerun
   assertEquals([code, out], [0, `${key}  ok\n`]);
 });
 
-/** A store with a run of this morning in the given state, as a scheduler would have left it. */
+/** Creates a store with a run of this morning in the given state, with the rows that a scheduler writes. */
 async function prepare(path: string, state: string, step?: string): Promise<void> {
   await using store = await openSqlite(path);
   await store.run(
@@ -225,7 +225,7 @@ Deno.test("resolve records the outcome that a person found; runs show says what 
   const again = await cli(["resolve", key, "ok", "--because", "x", ...store]);
   assertEquals(again.code, 2);
   assertStringIncludes(again.err, 'it is "ok", so it has no unresolved write');
-  // The recipe is not in the folder, so the store answers.
+  // The recipe is not in the folder, so `why` uses only the store.
   const why = await cli(["why", "cancel", "2025-08-15", ...w.where]);
   assertEquals(
     why.out,

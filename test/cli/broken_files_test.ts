@@ -79,7 +79,7 @@ export default defineStep({ effect: "read", run: () => new Promise((done) => set
 Deno.test("report() rewrites messages of the system and SQLite into hsgate's form, and prints the stack of an internal error", () => {
   const linesOf = (error: unknown) => {
     const lines: string[] = [];
-    // No other member of the host is used.
+    // `report()` uses no other member of the host.
     report(
       error,
       undefined,

@@ -33,7 +33,7 @@ async function started(
   return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
 }
 
-/** Returns what each system would start, from its generated files. */
+/** Returns the command that each system would start, read from its generated files. */
 async function starters(dir: string, store: string) {
   const here = ["--dir", dir, "--store", store];
   const recipe = `${dir}/beat.yaml`;
@@ -135,7 +135,7 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
         { cwd },
       ),
   };
-  // Each of them can run it by itself.
+  // Each system alone runs the slot.
   for (const [name, start] of Object.entries(ways)) {
     const { code, text } = await start();
     assertEquals([code, await latestOf(file)], [0, ["ok", 1]], `${name}: ${text}`);
@@ -143,11 +143,11 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
     await using store = await openSqlite(file);
     await seen(store, `${cwd}/beat.yaml`);
   }
-  // And all of them together run it only once.
+  // All systems together run the slot only once.
   const startAll = () => Promise.all(Object.values(ways).map((start) => start()));
   const first = await startAll();
   assertEquals(first.map(({ code }) => code), [0, 0, 0, 0, 0], first.map(({ text }) => text).join("\n"));
-  // A line that fires without a new slot prints nothing either.
+  // A line that starts without a new slot prints nothing.
   const again = await startAll();
   assertEquals(again.map(({ code }) => code), [0, 0, 0, 0, 0], again.map(({ text }) => text).join("\n"));
   assertEquals(again[0]!.text, "", "cron would send a mail");
@@ -316,7 +316,7 @@ Deno.test("deploy with a database shows its URL, but never its password", async 
       const out = `${dir.path}/${to}-${named}`;
       const words = ["deploy", `${dir.path}/beat.yaml`, "--to", to, "--dir", dir.path, "--out", out];
       const world = named === "setting" && to !== "kubernetes" ? { env: { HSGATE_STORE: url } } : {};
-      // A flag takes no password.
+      // No flag accepts an address with a password.
       const more = "env" in world ? [] : ["--store", shown];
       const { code, out: text, err } = await cli([...words, ...more], world);
       assertEquals([code, err], [0, ""], to);

@@ -292,7 +292,7 @@ Deno.test("doctor warns of a clock that differs from the platform's by more than
   const env = { ...at.env, HSGATE_AUTH_URL: proxy.info.authUrl };
   const right = await doctor(env, { now: Date.now });
   assertEquals([right.code, statesOf(right).clock], [0, "ok"]);
-  // The platform's time is as old as its answer when the answer is read, so a slow machine adds to the difference.
+  // A slow machine reads the platform's answer late, and that delay adds to the difference of the clocks.
   const secondsOf = async (offMs: number, text: RegExp) => {
     const began = Date.now();
     const found = await doctor(env, { now: () => Date.now() + offMs });

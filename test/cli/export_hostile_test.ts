@@ -124,7 +124,7 @@ for (const password of PASSWORDS) {
         assertEquals(names(), [".day-book.lock"], `nothing of the day stays: ${words}`);
       }
     }
-    // A day that was exported before stays as it was, and the refused reading does not stand beside it.
+    // A day that was exported before does not change, and the export keeps no files of the rejected reading.
     exported.broker.script = honest;
     assertEquals((await again()).code, 0);
     const before = readTree(`${exported.out}/${DAY}`);

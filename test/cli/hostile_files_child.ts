@@ -15,7 +15,7 @@ import { cli } from "./support.ts";
 
 const [how, ...paths] = Deno.args;
 
-/** Arguments that fit the command as far as one can know. */
+/** Returns the smallest number of arguments that the command accepts. */
 const plainArgs = ({ args: [least] }: Command): string[] => Array.from({ length: least }, () => "x");
 
 function* namedLines(command: Command): Generator<string[]> {
@@ -34,7 +34,7 @@ function* namedLines(command: Command): Generator<string[]> {
 }
 
 async function run(words: readonly string[]): Promise<void> {
-  // The last of these lines is the one that waits.
+  // If the process blocks, the last of these lines names the command line that waits.
   console.error(words.join(" "));
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(new InterruptedError("interrupted")), 100);

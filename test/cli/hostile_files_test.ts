@@ -7,9 +7,9 @@ import config from "../../deno.json" with { type: "json" };
 import { folder, spawned, trustEnv } from "./support.ts";
 
 const root = new URL("../../", import.meta.url).pathname;
-/** Far more than any reader takes; the file needs no room on the disk. */
+/** Far above the limit of every reader. The file is sparse, so it uses no disk space. */
 const HUGE = 3 * 1024 ** 3;
-/** A child that takes longer waits for a file. */
+/** A child process that takes longer is blocked by a file. */
 const LIMIT_MS = 120_000;
 
 const kinds: Record<string, (path: string) => Promise<Disposable | void>> = {

@@ -74,7 +74,7 @@ for (const target of ["missing", "precious"]) {
         using at = place();
         const link = `${at.found}/${name}`;
         Deno.symlinkSync(`${at.outside}/${target}`, link);
-        // Both are right, an error or a file in the folder; only the outside matters.
+        // An error and a file in the folder are both correct. Only the outside folder may not change.
         const result = await Promise.try(() => make(at.found, link)).catch((error: unknown) => error);
         const names = [...Deno.readDirSync(at.outside)].map((entry) => entry.name);
         assertEquals(names, ["precious"], `${name}: ${Deno.inspect(result)}`);

@@ -158,7 +158,7 @@ Deno.test("readOwned() returns nothing for a missing file, and follows the link 
   assertEquals(await readOwned(`${dir.path}/link`), { text: "secret\n", mode: 0o100440 });
 });
 
-/** A command that takes longer counts as one that never ends. */
+/** A command that takes longer counts as blocked. */
 const PATIENCE_MS = 60_000;
 
 /** Runs a command in a folder, and kills it if it waits for too long. */

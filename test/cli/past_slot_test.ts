@@ -127,7 +127,7 @@ Deno.test("check warns if a slot may be caught up after its day, and says what t
     (await warned(daily, "watch, with: { for: 1h }"))[0] ?? "",
     'step "s" reads pushes as of now',
   );
-  // Noon of the next session, under the key of the session before.
+  // The slot is at noon of the next session, but its key has the date of the session before.
   assertStringIncludes(
     (await warned("schedule: { calendar: XHKG, at: close+20h }\nmisfire: skip"))[0] ?? "",
     "which hsgate rejects for the slot Fri 2025-08-15 12:00",

@@ -87,7 +87,7 @@ Deno.test("export-day-book records every file in the store with its hash, and un
 
 Deno.test("export-day-book fails if rows of its files contain a secret, names the files, and keeps none of the day", async () => {
   await using dir = await folder({});
-  // Each row key begins like this, and nothing else in the files does.
+  // The password is the beginning of every row key of the journal, and no other text in the files contains it.
   const { code, out, err } = await runBook(dir.path, "2025-08-13", {
     HSGATE_TRADE_PASSWORD: "hk/2025-08-13/fund_j",
   });

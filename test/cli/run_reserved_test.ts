@@ -67,7 +67,7 @@ Deno.test("schedule sends no order of a manual run that waits for the account, a
       files: { [file]: buy },
       now,
     });
-  // It waits until its limit: no process sends the order, and the output says so.
+  // The run waits until its limit. No process sends the order, and the output says why.
   const refused = await byHand("3");
   assertEquals([refused.code, await sent()], [4, [0, 0]], refused.out);
   assertStringIncludes(
@@ -140,7 +140,7 @@ Deno.test("run reports the state of a run that another process has, and never sa
     assertEquals(ended, code, out);
     assertStringIncludes(out, words);
   }
-  // Another recipe of the account waits for the same decision, for as long as it may.
+  // Another recipe of the account waits for the same decision until its own limit.
   await set("state = 'unknown', reason = 'write', holder = null, lease_until = null");
   const other = `${dir.path}/other.yaml`;
   const held = await cli(["run", other, "--store", path, "--wait", "0"], {

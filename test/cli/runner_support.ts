@@ -7,7 +7,7 @@ import { trustAll } from "./support.ts";
 
 export { cli, envOf, MORNING, simulate, spawned, start, trustAll } from "./support.ts";
 
-/** A temporary folder with files. Its recipes are trusted. */
+/** Creates a temporary folder with files, and trusts its recipes. */
 export async function folder(
   files: Readonly<Record<string, string>>,
 ): Promise<{ path: string } & AsyncDisposable> {

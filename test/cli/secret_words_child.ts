@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- the lines of the simulator go to the console, and are caught there
 /**
  * Runs every command line with an address that contains a secret in every place, and prints the lines that show it.
- * A process of its own, because it works in a folder of its own.
+ * It is a separate process, so that it runs in a folder of its own.
  *
  * @module
  */
@@ -58,7 +58,7 @@ function* linesOf(command: Command, address: string): Generator<string[]> {
   yield [...name, address, "--help"];
 }
 
-/** Flags of the simulator, which reads its own. */
+/** Flags of the simulator. `sim` parses them itself, so the table of commands lacks them. */
 const simFlags = ["http-port", "hostname", "names", "clock", "seed", "allowed-ips", "info", "unknown"];
 
 /** Runs a command line, and stops it if it would run for ever. */
@@ -87,7 +87,7 @@ const variables = [
 let lines = 0;
 for (const address of addresses) {
   for (const command of commands) {
-    // The simulator and the demo would start.
+    // `sim` gets each of its own flags, with free ports.
     if (command.name === "sim") {
       for (const flag of simFlags) {
         await run(["sim", "--http-port", "0", "--push-port", "-1", `--${flag}=${address}`]);

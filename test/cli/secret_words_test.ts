@@ -130,7 +130,7 @@ Deno.test("withoutCredentials() hides what can be a secret in addresses and conn
     "postgres://u@h/db?host=/run/a&sslkey=b.pem&schema=c http://h/?monkey=",
   ];
   for (const text of kept) assertEquals(withoutCredentials(text), text);
-  // A search that begins again at each part would not end within this test's time.
+  // A search that restarts at each part would take longer than this test may.
   for (
     const part of [
       "a:/u:",

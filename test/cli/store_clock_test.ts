@@ -46,7 +46,7 @@ Deno.test({
     await command("refuse", "beat/3", "--because", "a test");
     await command("pause", "beat", "--recipes", dir.path);
     await command("resume", "beat", "--recipes", dir.path);
-    // The lease of the other process has not expired: its run is nobody else's.
+    // The lease of the other process has not expired, so its run did not change.
     const other = await store.get("select state, holder from run where run_key = 'beat/1'");
     assertEquals(other, { state: "running", holder: "other" });
     const latest = await store.all<{ what: string; at: number | null }>(
@@ -54,7 +54,7 @@ Deno.test({
         union all select 'end of ' || run_key, finished_at from run where finished_at is not null`,
     );
     assert(latest.length >= 7, JSON.stringify(latest));
-    // Far from an hour, however slow the machine is.
+    // Far less than an hour, even on a slow machine.
     const wrong = latest.filter(({ at }) => at === null || Math.abs(at - now) > HOUR / 2);
     assertEquals(wrong, []);
   },

@@ -56,7 +56,7 @@ const strace = await hasProgram("strace");
 const orders = "steps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 const slot = "schedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: latest, grace: 2h }\n";
 
-/** What a hostile recipe tries, and what the user must be told about it. */
+/** Attempts of a hostile recipe, and what `trust` must print about each. */
 const attacks: Readonly<
   Record<string, { text: (url: string) => string; files?: Record<string, string>; told: string }>
 > = {
@@ -180,7 +180,7 @@ Deno.test("a recipe without trust replaces no file that no step wrote, and repla
       assertEquals(Deno.readTextFileSync(`${w.path}/${at}`), `cell\r\n${cell}\r\n`);
     }
   }
-  // A report that its reader changed is the reader's.
+  // A step does not replace a report that the user has changed.
   Deno.writeTextFileSync(`${w.path}/new.csv`, "my notes");
   const { err } = await report("new.csv", "d");
   assertStringIncludes(err, 'Cannot replace "new.csv": it is not as a step wrote it');
@@ -790,7 +790,7 @@ export default { text };
     // A running program checks for a newer version after half a second, at most once a day: the trace may miss it.
     assertStringIncludes(started, '"DENO_NO_UPDATE_CHECK=1"');
     assert(!launcher.includes("DENO_NO_UPDATE_CHECK"), "the test does not set it");
-    // What the runtime itself reads on the machine, and its own cache.
+    // Files that the runtime itself reads, and its cache.
     const ofRuntime = [
       "/proc",
       "/sys",
@@ -844,7 +844,7 @@ export default defineStep({
   assertStringIncludes(err, "so the trusted version runs");
   assertEquals(Deno.readTextFileSync(`${w.path}/said`), "first\nfirst\n");
 
-  // A record without the copies, or with other copies, is no reason to run the file.
+  // A record without the copies, or with other copies, does not make the file trusted.
   const trust = new TrustFile(trustEnv.HSGATE_TRUST_FILE);
   const real = await Deno.realPath(path);
   const evil = new TextEncoder().encode(own("evil")).toBase64();

@@ -154,7 +154,7 @@ Deno.test("only a text about a wrong password or a locked account counts as a pa
       "account locked",
       "密碼錯誤次數過多，帳戶已鎖定",
       "the password has expired",
-      // Trying this one again would lock the account.
+      // The text allows another try, but a wrong password can lock the account.
       "wrong password, 2 tries left, try again later",
     ]
   ) assertEquals([text, isAboutPassword(text)], [text, true]);
@@ -218,7 +218,7 @@ Deno.test("a temporarily rejected login is retried automatically, after waits th
       const error = await assertRejects(funds, LoginRefusedError, text);
       assertEquals([text, error.reason], [text, "passing"]);
       assertEquals([error.retryInMs, logins(end)], [loginWaitMs(count), count]);
-      // Until then, neither reads nor writes are sent.
+      // Before the wait is over, the client sends neither a login nor an order.
       now += loginWaitMs(count) - 1;
       const early = await assertRejects(funds, LoginRefusedError, "in 1 s at the earliest");
       assertEquals([early.reason, logins(end)], ["passing", count]);

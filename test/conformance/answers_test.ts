@@ -199,7 +199,7 @@ async function rest(comparison: Comparison, { simulator }: House, clients: Clien
     direct: { tradeServer: info.tradeServer, quoteServer: info.hqServer },
   });
   assertEquals(await each("platform.claimLevel2", { token }), { direct: {} });
-  // This other login of the account took the transport's login over: a person must log in again.
+  // Another login of the account displaced the transport's login, so a person must log in again.
   await assertRejects(() => clients.direct.account.login(), DisplacedError);
   assertEquals(await clients.direct.account.login(), { success: true });
 }

@@ -18,7 +18,10 @@ export type Harm =
   | "stall"
   /** It closes the database's side; the client's side stays open and silent. */
   | "half-close"
-  /** As "stall", and the database does not notice when the client gives up, as when a network is split. */
+  /**
+   * As "stall". When the client closes its side, the proxy leaves the database's side open, as when a network is
+   * split.
+   */
   | "partition";
 
 /** A running proxy. */
@@ -61,12 +64,12 @@ export class DatabaseProxy implements AsyncDisposable {
     this.#plan = undefined;
   }
 
-  /** Takes no further connection: the database looks gone. */
+  /** Closes every new connection at once, as if the database were gone. */
   refuse(): void {
     this.#isRefusing = true;
   }
 
-  /** Ends all connections and takes no further one. */
+  /** Closes all connections, and every new connection at once. */
   goDown(): void {
     this.refuse();
     for (const each of this.#connections) close(each);
@@ -156,7 +159,7 @@ async function write(to: Deno.Conn, bytes: Uint8Array): Promise<void> {
   try {
     for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
   } catch {
-    // The other side is gone; its reader will notice.
+    // This side is closed. The loop that reads from it will end.
   }
 }
 
@@ -180,7 +183,7 @@ export function proxyFor(url: string): { proxy: DatabaseProxy; url: string } {
   return { proxy, url: through.href };
 }
 
-/** A new schema with a proxy in front of its database. */
+/** Creates a schema, and a proxy in front of its database. */
 export async function behindProxy(database: string, options: PostgresOptions = {}): Promise<
   & { proxy: DatabaseProxy; direct: PostgresStore; url: string; open(): Promise<PostgresStore> }
   & AsyncDisposable

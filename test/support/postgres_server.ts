@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Returns the folder with the programs of a server; nothing where there is none. */
+/** Returns the folder with the programs of a server, or `undefined` if there is none. */
 function findPrograms(): string | undefined {
   const folders = ["/usr/local/bin", "/usr/bin", "/usr/local/pgsql/bin"];
   for (const parent of ["/usr/lib/postgresql", "/opt/homebrew/opt"]) {
@@ -47,19 +47,22 @@ export interface PostgresServer extends AsyncDisposable {
   url: string;
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Fills the disk that its data is on; nothing where no file system may be mounted. */
+  /** Fills the disk of the data; `undefined` if the process may not mount a file system. */
   fill: (() => void) | undefined;
-  /** Frees the disk again. */
+  /** Removes the file that filled the disk. */
   free(): void;
 }
 
-/** Starts a server on a disk of 96 MB, if one may be mounted; returns why it cannot. */
+/**
+ * Starts a server, on a disk of 128 MB if the process may mount one. Resolves to a text with the reason if it cannot
+ * start.
+ */
 export async function startServer(): Promise<PostgresServer | string> {
   const programs = findPrograms();
   if (programs === undefined) {
     return "not tried: no programs of a PostgreSQL server (initdb, pg_ctl, postgres)";
   }
-  // A server refuses to run as root.
+  // PostgreSQL does not run as root.
   const isRoot = Deno.uid() === 0;
   const as = async (program: string, args: string[]) =>
     isRoot
@@ -80,7 +83,7 @@ export async function startServer(): Promise<PostgresServer | string> {
   const stop = async () => void await as("pg_ctl", ["stop", "-m", "immediate", "-D", data]);
   const remove = async () => {
     await stop();
-    // Lazily: a process of the server may still end in the folder.
+    // `-l`, because a process of the server may still be using the folder.
     if (isMounted) await run("umount", ["-l", folder]);
     await Deno.remove(folder, { recursive: true });
   };

@@ -20,7 +20,7 @@ export interface PushFarEnd extends AsyncDisposable {
 export interface FarConnection {
   /** Sends all bytes. */
   send(...chunks: Uint8Array[]): Promise<void>;
-  /** Hangs up. */
+  /** Closes the connection. */
   hangUp(): void;
 }
 

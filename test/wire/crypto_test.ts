@@ -27,12 +27,12 @@ const sessionKey = bytesOf(wireKeys.aesKeyBase64);
 const anySeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!;
 const randomBytes = (random: () => number, length: number): Uint8Array =>
   Uint8Array.from({ length }, () => random() * 256);
-/** Bytes as node-forge takes and gives them: one character each. */
+/** Returns bytes in the form that node-forge uses: one character for each byte. */
 const binary = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
 const unbinary = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"));
 const codeOf = (work: () => unknown): string | undefined => assertThrows(work, ProtocolError).code;
 
-/** The developer's key in PKCS#1, made by the other library. */
+/** The developer's key as node-forge reads it. */
 const forgePrivate = forge.pki.privateKeyFromAsn1(
   forge.asn1.fromDer(forge.util.decode64(wireKeys.developerKeyPkcs8Base64)),
 );
@@ -55,7 +55,7 @@ Deno.test("readPrivateKey() reads PKCS#8 and PKCS#1, in PEM with any label or in
       pkcs1Private,
       armour("PRIVATE KEY", pkcs8),
       armour("RSA PRIVATE KEY", pkcs1Private),
-      // As the vendor's client wraps it.
+      // The form that the vendor's client uses.
       `-----BEGIN RSA PRIVATE KEY-----\n${pkcs8}\n-----END RSA PRIVATE KEY-----`,
       ` ${pkcs8.replace(/.{76}/g, "$&\r\n")}\n`,
       `Key of today\n${armour("PRIVATE KEY", pkcs8)}`,
@@ -249,7 +249,7 @@ Deno.test("decryptSegments() throws the same typed error for a truncated, damage
   assertEquals(codeOf(() => decryptSegments(endless, developer)), "cipher-segment");
   assertEquals(decryptSegments(endless.subarray(0, 64 * 128), developer).length, 117 * 64);
   assertEquals(codeOf(() => decryptSegments(endless.subarray(0, 17 * 128), developer, 16)), "cipher-segment");
-  // Whichever segment is damaged, the error says the same.
+  // The error has the same message whichever segment is damaged.
   const messages = [0, 200].map((at) => {
     const damaged = encrypted.slice();
     damaged[at]! ^= 1;
@@ -291,7 +291,7 @@ Deno.test("SessionCipher creates and reads the same AES bodies as the vendor and
     const padded = cipher.decrypt(encrypted);
     assertEquals(new Uint8Array(padded.subarray(0, readings(padded)[0])), plain);
     const other = forge.cipher.createCipher("AES-ECB", binary(sessionKey));
-    // ECB takes no vector; the types of the library ask for an object all the same.
+    // ECB has no initialisation vector, but the types of node-forge require an object.
     other.start({});
     other.update(forge.util.createBuffer(binary(plain)));
     assert(other.finish());
@@ -375,12 +375,12 @@ Deno.test("readings() returns at most two lengths, including the right one, for 
 });
 
 Deno.test("readings() returns both lengths if the last byte is ambiguous", () => {
-  // One byte of PKCS#7 after fifteen, or mod_len 1 after a whole block less fifteen.
+  // The last byte 1 means one byte of padding under PKCS#7, and fifteen bytes under mod_len.
   const last1 = new Uint8Array(32).fill(0x77);
   last1[31] = 1;
   assertEquals(readings(last1), [31, 17]);
   assertEquals(readings(pad(new Uint8Array(8))), [8]);
-  // Sixteen zeros: an exact multiple under mod_len, and nothing under PKCS#7.
+  // Sixteen zeros are a whole block of padding under mod_len, and no padding under PKCS#7.
   assertEquals(readings(pad(new Uint8Array(16).fill(7), "mod_len")), [16]);
 });
 
@@ -403,7 +403,8 @@ Deno.test("likelyReading() returns the right length of random bodies for every l
   const random = randomFrom(seed);
   for (const padding of PADDINGS) {
     for (let length = 0; length < 1024; length++) {
-      // Endings that look like a padding of the other kind are what the form cannot tell: one in 2^112 here.
+      // A random body ends like the padding of another kind only once in 2^112, and then the form cannot show the
+      // right length.
       const plain = randomBytes(random, length);
       assertEquals(likelyReading(pad(plain, padding)), length, `${padding}, ${length} bytes, seed ${seed}`);
     }

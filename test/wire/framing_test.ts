@@ -5,7 +5,7 @@ import { encodeHeader } from "../../lib/wire/header.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { joined, vectors } from "./vectors.ts";
 
-/** A frame as a copy, for comparison after its views have died. */
+/** Returns a copy of a frame. The decoder's own views are only valid until the next frame. */
 const copy = ({ type, serial, body }: Frame) => ({ type, serial, body: new Uint8Array(body) });
 
 const kinds: Record<string, string> = {
@@ -45,8 +45,8 @@ Deno.test("FrameDecoder finds the 83 vendor frames in reads of one byte", () => 
 });
 
 Deno.test("FrameDecoder finds the same frames when the stream is cut at any byte", () => {
-  // Every offset of every frame, header and body: the stream before the cut is whole frames, so one frame and
-  // its neighbour show all there is to see.
+  // Each frame is cut at every offset, with only the next frame behind it. Frames before the cut frame change
+  // nothing.
   vectors.forEach(({ frame }, index) => {
     const next = vectors[(index + 1) % vectors.length]!.frame;
     const bytes = new Uint8Array(frame.length + next.length);
@@ -58,7 +58,7 @@ Deno.test("FrameDecoder finds the same frames when the stream is cut at any byte
       const found = [...feed(decoder, [bytes.subarray(0, cut)])];
       if (cut < frame.length) assertEquals(found.length, 0);
       found.push(...feed(decoder, [bytes.subarray(cut)]));
-      // Byte by byte first: the thorough comparison would take minutes over all cuts.
+      // A plain comparison first, because `assertEquals` would take minutes for all cuts.
       const same = found.length === 2 &&
         found.every(({ type, serial, body }, which) =>
           type === both[which]!.type && serial === both[which]!.serial &&
@@ -201,7 +201,7 @@ Deno.test("FrameDecoder skips garbage if configured, and reports how much", () =
     resynchronise: true,
     onPassedOver: (bytes, fault) => passed.push([bytes, fault.code]),
   });
-  // "HS" alone does not make a header: type 257 follows it here.
+  // A header needs more than "HS": here type 257 follows, which does not exist.
   const garbage = new Uint8Array([1, 2, 0x48, 0x48, 0x53, 1, 1, 0x48, 9, 9]);
   const stream = new Uint8Array(joined.length + 2 * garbage.length);
   const half = vectors[0]!.frame.length;

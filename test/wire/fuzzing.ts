@@ -1,6 +1,6 @@
 /**
- * Runs damaged frames through decoder, decryption and protobuf. They may cause only typed errors, and no unverified
- * body may be returned.
+ * Runs damaged frames through the frame decoder, the decryption and the protobuf reader. Each damage may cause only a
+ * typed error, and `Sealing` may not return an unverified body.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { Sealing } from "../../lib/wire/sealing.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { bytesOf, vectors, wireKeys } from "./vectors.ts";
 
-/** Every fault; the type makes sure that none is missing. */
+/** All faults of the wire. The type requires an entry for each. */
 export const wireFaults: Readonly<Record<WireFault, true>> = {
   "frame-flag": true,
   "frame-type": true,
@@ -39,30 +39,30 @@ export const wireFaults: Readonly<Record<WireFault, true>> = {
   "answer-unasked": true,
 };
 
-/** What to run. */
+/** Options of a run. */
 export interface FuzzOptions {
   seed: number;
-  /** How many damaged frames. */
+  /** Number of damaged frames. */
   frames: number;
-  /** Told a hundred times how many frames are done. */
+  /** Called about a hundred times, with the number of frames that are done. */
   onProgress?: (done: number) => void;
 }
 
-/** What came of it. */
+/** Result of a run. */
 export interface FuzzReport {
   seed: number;
   frames: number;
-  /** Frames that the decoder gave out, damaged or not. */
+  /** Number of frames that the decoder returned, damaged or not. */
   decoded: number;
-  /** Bodies that the strict side took: all of them as the vendor signed them. */
+  /** Number of frames that the strict side accepted. Each body was empty or exactly as the vendor signed it. */
   verified: number;
-  /** Messages that the protobuf reader took on the side that allows unsigned bodies. */
+  /** Number of messages that the protobuf reader decoded, from the side that allows unsigned bodies. */
   read: number;
-  /** Refusals by code. */
+  /** Number of typed errors by code. */
   refused: Record<string, number>;
   /** Longest time that one frame took, in milliseconds. */
   slowestMs: number;
-  /** By how much the smallest memory of the last third exceeds that of the second, in bytes. */
+  /** Growth of the memory in bytes: the smallest value of the last third of the run, less that of the second third. */
   growth: number;
 }
 
@@ -70,7 +70,7 @@ const MAX_BODY_LENGTH = 64 * 1024;
 const known = new Set(vectors.map(({ plainBody }) => textOf(plainBody)));
 const messageNames = [...new Set(vectors.flatMap(({ message }) => message === null ? [] : [message]))];
 
-/** Bytes as a text, to be found in a set. */
+/** Returns bytes as a text, which a set can compare. */
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
 }
@@ -78,8 +78,8 @@ function textOf(bytes: Uint8Array): string {
 /**
  * Runs damaged frames through everything that reads them.
  *
- * @throws {Error} When one leads to anything but a typed error, or something unverified comes through. The
- *   message names seed and frame, so that it can be run again.
+ * @throws {Error} If a frame causes anything but a typed error, or if `Sealing` returns an unverified body. The
+ * message names the seed and the frame, so that a developer can repeat the run.
  */
 export async function fuzz({ seed, frames, onProgress }: FuzzOptions): Promise<FuzzReport> {
   using fuzzer = new Fuzzer(seed, await loadEnvelopes());
@@ -92,7 +92,7 @@ export async function fuzz({ seed, frames, onProgress }: FuzzOptions): Promise<F
     onProgress?.(index + 1);
   }
   const third = Math.floor(memory.length / 3);
-  // The smallest value is what is left after a collection.
+  // The smallest value is the memory after a garbage collection.
   const least = (from: number, to: number) => Math.min(...memory.slice(from, to));
   const growth = least(-third, memory.length) - least(third, memory.length - third);
   return { seed, frames, growth, ...fuzzer.counts };
@@ -115,7 +115,8 @@ class Fuzzer implements Disposable {
   }
 
   run(index: number): void {
-    // A length that was damaged swallows what follows it; a new stream now and then keeps the frames coming.
+    // After a damaged length, the decoder takes the next frames for part of a body. A new decoder now and then ends
+    // that.
     if (index % 200 === 0) this.#decoder = this.#newDecoder();
     const bytes = this.#damagedFrame();
     const start = performance.now();
@@ -139,7 +140,10 @@ class Fuzzer implements Disposable {
     this.#cipher[Symbol.dispose]();
   }
 
-  /** Whole, in two pieces, or behind a piece that was lost. */
+  /**
+   * Decodes the bytes in one or two pieces. One time in five, also decodes them with a second decoder that is strict
+   * and has a small buffer.
+   */
   #decode(bytes: Uint8Array): void {
     const cut = this.#random() < 0.5 ? bytes.length : this.#below(bytes.length + 1);
     for (const chunk of [bytes.subarray(0, cut), bytes.subarray(cut)]) {
@@ -172,7 +176,7 @@ class Fuzzer implements Disposable {
     if (payload === undefined) return;
     const other = messageNames[this.#below(messageNames.length)]!;
     this.#refusing(() => JSON.stringify(messages.decode(payload.name, payload.bytes)));
-    // The bytes of one message under the name of another.
+    // Decodes the bytes of one message under the name of another.
     this.#refusing(() => JSON.stringify(messages.decode(other, payload.bytes)));
     this.counts.read++;
   }
@@ -194,7 +198,7 @@ class Fuzzer implements Disposable {
     if (at !== bytes.length) throw new Error(`lines end at ${at} of ${bytes.length}`);
   }
 
-  /** Counts a typed refusal; everything else is what is looked for. */
+  /** Counts a typed error. Any other error is a bug, so it is thrown again. */
   #refusing(work: () => unknown): void {
     try {
       work();
@@ -212,7 +216,7 @@ class Fuzzer implements Disposable {
     if (choice < 0.35) return this.#damaged(frame);
     if (choice < 0.4) return this.#header(frame);
     if (choice < 0.43) return Uint8Array.from({ length: this.#below(400) }, () => this.#below(256));
-    // Unsigned bodies come through on the side that allows them, so their damage reaches the protobuf reader.
+    // The side that allows unsigned bodies returns these, so their damage reaches the protobuf reader.
     const type = kind === "notify" ? "push" : kind as FrameType; // the file's word for a push
     const body = this.#damaged(plainBody);
     if (encryption === "none") return encodeFrame({ type, serial }, body);
@@ -225,14 +229,17 @@ class Fuzzer implements Disposable {
     return encodeFrame({ type, serial }, this.#random() < 0.9 ? encrypted : this.#damaged(encrypted));
   }
 
-  /** Whole blocks with an ending that may be no padding at all. */
+  /** Returns the body in whole blocks, with an ending that may not be a padding. */
   #wholeBlocks(body: Uint8Array): Uint8Array {
     const blocks = pad(body);
     for (let at = body.length; at < blocks.length; at++) blocks[at] = this.#below(20);
     return blocks;
   }
 
-  /** One to four changes: bits, bytes, pieces lost, doubled, zeroed, or cut off. */
+  /**
+   * Returns a copy with one to four changes: a changed bit or byte, or a piece that is lost, doubled, zeroed or cut
+   * off.
+   */
   #damaged(source: Uint8Array): Uint8Array {
     let bytes = source.slice();
     for (let changes = 1 + this.#below(4); changes > 0; changes--) {
@@ -249,7 +256,7 @@ class Fuzzer implements Disposable {
     return bytes;
   }
 
-  /** One field of the header, with values from the edges. */
+  /** Returns a copy in which one field of the header has an extreme value. */
   #header(frame: Uint8Array): Uint8Array {
     const bytes = frame.slice();
     const view = new DataView(bytes.buffer);

@@ -36,7 +36,7 @@ Deno.test("inspectFrames() shows header, envelope and payload of every frame of 
     );
     assertEquals([line.compressAlgorithm, line.reserved, line.cipher], [0, "1", encryption]);
     if (encryption === "rsa") {
-      // The first request is for the platform's eyes alone.
+      // The first request is encrypted for the platform, so the client's key cannot decrypt it.
       assertEquals([line.error, line.signature], ["cipher-segment", "unchecked"]);
       return;
     }
@@ -83,7 +83,7 @@ Deno.test("inspectFrames() does not decrypt or check parts for which it has no k
     const { encryption, kind } = vectors[index]!;
     assertEquals(line.signature, kind === "heartbeat" ? "none" : "unchecked");
     assertEquals(line.error, encryption === "none" ? undefined : "cipher-key");
-    // The gateway's pushes are plain: they need no key.
+    // The gateway's pushes are not encrypted, so no key is needed.
     if (kind === "notify" && encryption === "none") assert(line.payload !== undefined);
   });
   const states = inspect(joined, { messages, aesKey, platformKey }).map(({ signature }) => signature);
@@ -183,7 +183,7 @@ Deno.test("inspectFrames() continues after every kind of damage, with one line f
     ["a negative length", damaged(10, 0, 0, 0, 0x80), "frame-too-large"],
     ["a length beyond the end", damaged(10, 0, 0, 0x10, 0), "frame-short"],
     ["a length into the next frame", damaged(10, b.length - 151 + 7), "frame-short"],
-    // The next frame's bytes stand where the header would go on.
+    // The decoder reads the next frame's bytes as the rest of the header.
     ["a header that is cut", b.subarray(0, 100), "frame-compression"],
     ["a body that is cut", b.subarray(0, b.length - 9), "frame-short"],
     ["a body that is cut to blocks", b.subarray(0, b.length - 16), "frame-short"],
@@ -273,7 +273,7 @@ Deno.test("readCaptured() reads raw bytes, hex and Base64, with any spaces and l
       base64(bytes),
       base64(bytes).replace(/.{76}/g, "$&\n") + "\n",
       base64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, ""),
-      // One frame per line, each with padding of its own.
+      // One frame per line, each with its own Base64 padding.
       `${base64(vectors[0]!.frame)}\n${base64(vectors[1]!.frame)}\n`,
     ]
   ) assertEquals(text(form), { form: "base64", bytes });

@@ -34,7 +34,7 @@ function frameOf(bytes: Uint8Array): Frame {
   return frame;
 }
 
-// The file calls a push "notify", and the rest as we do.
+// The file of vectors calls a push "notify". All other names are the same.
 const typeOf = ({ kind }: Vector): FrameType => kind === "notify" ? "push" : kind as FrameType;
 const codeOf = (work: () => unknown): string | undefined => assertThrows(work, ProtocolError).code;
 const anySeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!;
@@ -74,7 +74,8 @@ Deno.test("Sealing creates every frame of the vendor again, byte for byte if the
     const [ours, theirs] = vector.kind === "request" ? [client, server] : [server, client];
     const frame = ours.seal({ type: typeOf(vector), serial: vector.serial, body: vector.plainBody });
     if (vector.encryption === "rsa") {
-      // Random filling differs each time: header but for the length, and what the other side reads.
+      // RSA fills each segment with random bytes. So the test compares the header without the length, and the body
+      // that the other side reads.
       assertEquals(frame.subarray(0, 10), vector.frame.subarray(0, 10));
       assertEquals(frame.subarray(14, 151), vector.frame.subarray(14, 151));
       assertEquals(new Uint8Array(theirs.open(frameOf(frame)).body), vector.plainBody);
@@ -125,7 +126,7 @@ Deno.test("Sealing reads every padding at every length up to 1023, because the s
   using client = sealing("client");
   using cipher = new SessionCipher(sessionKey);
   for (let length = 1; length < 1024; length++) {
-    // Small bytes on purpose: bodies that end like a padding are what the form cannot tell apart.
+    // Bytes below 17: many of these bodies end like a padding, so only the signature shows the right length.
     const body = Uint8Array.from({ length }, () => random() * 17);
     const signature = signBody(body, platform);
     for (const padding of ["pkcs7", "mod_len", "mod_len_over_pkcs7"] satisfies Padding[]) {
@@ -144,7 +145,8 @@ Deno.test("Sealing reads every padding at every length up to 1023, because the s
 
 Deno.test("Sealing reads bodies whose end looks like the other padding", () => {
   using client = sealing("client");
-  // Fourteen zeros before one byte of PKCS#7, and a mod_len ending that is whole PKCS#7.
+  // With its padding byte, the first body also ends like mod_len. With mod_len, the second body also ends like
+  // PKCS#7.
   const zeros = new Uint8Array(31);
   zeros[3] = 7;
   const ones = new Uint8Array(33).fill(1);
@@ -201,7 +203,7 @@ Deno.test("Sealing rejects unsigned frames unless allowed, and always rejects a 
     const opened = lax.open(frameOf(bytes));
     assertEquals([new Uint8Array(opened.body), opened.signature], [body, "none"]);
   }
-  // No body is no excuse.
+  // A frame without a body needs a signature too.
   assertEquals(codeOf(() => strict.open(frameOf(encodeFrame({ type: "push" })))), "signature-missing");
   const signatures = [
     signBody(body, developer),
@@ -230,7 +232,7 @@ Deno.test("Sealing reads unsigned bodies with mod_len padding by the form of the
   }
 });
 
-/** A client without a session key, and frames that go wrong each in its own way. */
+/** Faults of the wire, each with a function that causes it. */
 const faulty: [WireFault, () => unknown][] = (() => {
   const signature = signBody(new Uint8Array([8, 1]), platform);
   const open = (bytes: Uint8Array, side = sealing("client")) => {
@@ -287,7 +289,8 @@ Deno.test("every fault on the wire is a ProtocolError with its own code", async 
     "message-unknown",
     "message-field",
   ]);
-  // A frame that is cut short is only an error to those who have all there is.
+  // A decoder waits for the rest of a short frame. Only `inspectFrames()`, which has all bytes, reports
+  // "frame-short".
   assertEquals(Object.keys(wireFaults).filter((code) => !shown.has(code)), ["frame-short"]);
 });
 

@@ -42,20 +42,20 @@ export const joined: Uint8Array = new Uint8Array(Buffer.concat(vectors.map(({ fr
 /** The throw-away keys, in Base64. */
 export const wireKeys = wire.keys;
 
-/** Bodies and what AES with PKCS#7 makes of them. */
+/** Bodies, each with its AES encryption under PKCS#7 padding. */
 export const aesPairs = wire.aesPadding.map((each) => ({
   plain: bytesOf(each.plainBase64),
   encrypted: bytesOf(each.cipherBase64),
 }));
 
-/** Bodies, their segments of 100 bytes under the developer's public key, and the developer's signature. */
+/** Bodies, each with its RSA segments of 100 bytes for the developer's key and with the developer's signature. */
 export const rsaTriples = wire.rsaSegments.map((each) => ({
   plain: bytesOf(each.plainBase64),
   encrypted: bytesOf(each.cipherBase64),
   signature: bytesOf(each.signatureBase64),
 }));
 
-/** Takes the body out of a frame and decrypts it when it is AES: an independent reading of the bytes. */
+/** Returns the body of a frame, decrypted if it is AES. Uses no code of the toolkit. */
 export function openBody({ frame, encryption }: Vector): Uint8Array {
   const body = frame.subarray(HEADER_LENGTH);
   if (encryption !== "aes") return body;
