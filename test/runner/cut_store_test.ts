@@ -1,48 +1,29 @@
 /** Tests a run that writes, while the connection to its store is cut or damaged at each message. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import type { PostgresStore } from "../../lib/store/postgres.ts";
+import type { Store } from "../../lib/store/store.ts";
 import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { behindProxy, type Harm } from "../support/database_proxy.ts";
 import { postgres } from "../support/stores.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
-import { type Bench, bench, inTestTime, MINUTE, orders, step, track } from "./support.ts";
+import { brokerBench, countPlaced, ORDER } from "./broker_bench.ts";
+import { MINUTE, orders, step, track } from "./support.ts";
 
-const order = {
-  market: "hk",
-  symbol: "00700.HK",
-  quantity: "100",
-  price: "300",
-  side: "buy",
-  orderType: "enhanced-limit",
-} as const;
-
-const countOf = async ({ client }: Simulated) =>
-  (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
-
-/** A scheduler with one recipe that reads, and then places an order at ten on Friday. */
-async function benchWith(
-  store: PostgresStore,
-  { broker, recipe, holder, start }: {
-    broker: Simulated;
-    recipe: CompiledRecipe;
-    holder: string;
-    start: string;
-  },
-): Promise<Bench> {
-  return await bench({
-    start,
-    store: inTestTime(store),
-    holder,
+/** Returns a bench with an account for each recipe, so that none waits for what another one left. */
+const benchWith = (
+  broker: Simulated,
+  store: Store,
+  { recipe, ...given }: { recipe: CompiledRecipe; holder: string; start?: string },
+) =>
+  brokerBench(broker, {
+    store,
     recipes: [recipe],
-    // Each recipe has an account of its own, so that none waits for what another one left.
     accountOf: ({ name }) => name,
-    client: () => Promise.resolve(broker.client),
     onSchedulerEvent: () => {}, // a pass may fail
+    ...given,
   });
-}
 
 function buyer(name: string, began: string[]): CompiledRecipe {
   return orders([], {
@@ -55,7 +36,7 @@ function buyer(name: string, began: string[]): CompiledRecipe {
         needs: ["look"],
         async run({ client, stepKey }) {
           began.push(stepKey);
-          return await track((await client()).orders.place(order));
+          return await track((await client()).orders.place(ORDER));
         },
       }),
     ],
@@ -90,12 +71,7 @@ async function harmed(
   const what = `${name}: ${harm} at message ${at}`;
   let messages: number;
   {
-    await using b = await benchWith(await place.open(), {
-      broker,
-      recipe,
-      holder: `${name}-1`,
-      start: "2025-08-15T01:59:55Z",
-    });
+    await using b = await benchWith(broker, await place.open(), { recipe, holder: `${name}-1` });
     await b.scheduler.start();
     if (harm === undefined) proxy.count();
     else proxy.plan(at, harm);
@@ -109,8 +85,7 @@ async function harmed(
     (await direct.get<{ state: string }>("select state from run where recipe = ?", name))?.state;
   if (!["ok", "failed"].includes(await stateOf() ?? "")) {
     // Another process, without the fault.
-    await using b = await benchWith(await place.open(), {
-      broker,
+    await using b = await benchWith(broker, await place.open(), {
       recipe,
       holder: `${name}-2`,
       start: "2025-08-15T02:01:30Z",
@@ -131,7 +106,7 @@ async function harmed(
     `${what}: ended twice`,
   );
   assert(began.length <= 1, `${what}: begun twice`);
-  const now = await countOf(broker);
+  const now = await countPlaced(broker);
   const orders = now - before;
   assert(orders <= 1 && orders <= began.length, `${what}: ${orders} orders, ${began.length} begun`);
   if (state === "ok") assertEquals(orders, 1, what);
@@ -172,7 +147,7 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]
     async fn() {
       await using broker = await simulated({ at: FRIDAY_MORNING });
       await using place = await behindProxy(postgres!, { waitMs: 500, answerMs: 500 });
-      const clean = await harmed(place, { broker, before: await countOf(broker), name: "clean", at: 0 });
+      const clean = await harmed(place, { broker, before: await countPlaced(broker), name: "clean", at: 0 });
       assertEquals(clean.end, "ok, 1 orders");
       let { orders: before } = clean;
       const ends: Record<string, number> = {};
@@ -207,12 +182,7 @@ Deno.test({
         `before/${at}`,
         recipe.name,
       );
-      await using b = await benchWith(await place.open(), {
-        broker,
-        recipe,
-        holder: recipe.name,
-        start: "2025-08-15T01:59:55Z",
-      });
+      await using b = await benchWith(broker, await place.open(), { recipe, holder: recipe.name });
       await b.scheduler.start();
       proxy.plan(at, "cut");
       await b.machine.pass(5_500);

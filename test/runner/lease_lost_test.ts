@@ -5,23 +5,11 @@ import { openSqlite } from "../../lib/store/sqlite.ts";
 import { isPassing } from "../../lib/store/store_error.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import type { RunEvent } from "../../lib/runner/run/report.ts";
-import type { StepContext } from "../../lib/recipes/compiled.ts";
-import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
+import { brokerBench, countPlaced, KEY, ORDER, writer } from "./broker_bench.ts";
 import { spawnWriter } from "./lease_child.ts";
-import { type Bench, bench, HOUR, MINUTE, orders, runsOf, step, temporaryFolder } from "./support.ts";
-
-const order = {
-  market: "hk",
-  symbol: "00700.HK",
-  quantity: "100",
-  price: "300",
-  side: "buy",
-  orderType: "enhanced-limit",
-} as const;
-
-const countOf = async ({ client }: Simulated) =>
-  (await client.orders.today({ market: "hk" }).toArray()).length;
+import { type Bench, HOUR, MINUTE, orders, runsOf, step, temporaryFolder } from "./support.ts";
 
 const endOf = (events: readonly RunEvent[]) =>
   events.flatMap((event) => event.type === "run-ended" ? [`${event.state} ${event.reason}`] : []);
@@ -32,11 +20,6 @@ const warningsOf = (events: readonly RunEvent[]) =>
 async function runOne(b: Bench): Promise<void> {
   await b.scheduler.tick();
   await b.scheduler.drain();
-}
-
-/** A recipe with one step that places orders at ten on Friday; its window is open until ten to four. */
-function writer(run: (context: StepContext) => Promise<unknown>) {
-  return orders([], { steps: [step({ effect: "write", run })] });
 }
 
 /** The machine sleeps past the lease; another process notices, and a person resolves the write as failed. */
@@ -61,21 +44,19 @@ async function isLocked(path: string): Promise<boolean> {
 
 testBoth("a step that lost its lease during sleep sends no second order", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  const before = await countOf(broker);
+  const before = await countPlaced(broker);
   const refused: string[] = [];
   let signal: AbortSignal | undefined;
-  const b: Bench = await bench({
-    start: "2025-08-15T01:59:59Z",
-    client: () => Promise.resolve(broker.client),
+  const b: Bench = await brokerBench(broker, {
     recipes: [writer(async (context) => {
       signal = context.signal;
       const client = await context.client();
-      await client.orders.place(order);
+      await client.orders.place(ORDER);
       await loseLease(b);
       const note = (error: Error) => void refused.push(error.message);
       // However the step calls it, and even if the step continues after the first rejection.
-      await client.orders.place(order).catch(note);
-      await client.call(orderOperations.place, order).catch(note);
+      await client.orders.place(ORDER).catch(note);
+      await client.call(orderOperations.place, ORDER).catch(note);
       await client.raw("trade", "TradeEntrust", {}).catch(note);
     })],
   });
@@ -85,16 +66,16 @@ testBoth("a step that lost its lease during sleep sends no second order", async 
   await runOne(b);
   assertEquals(
     refused,
-    Array(3).fill('Cannot continue run "orders/s1/2025-08-15": this process lost its lease'),
+    Array(3).fill(`Cannot continue run "${KEY}": this process lost its lease`),
   );
-  assertEquals(await countOf(broker), before + 1);
+  assertEquals(await countPlaced(broker), before + 1);
   assertEquals((signal?.reason as Error).name, "LeaseLostError");
   assertEquals(endOf(b.events), ["lost write"]);
   assertEquals(warningsOf(b.events), [
     'lost the lease to another process; before that, step "one" had sent orders.place (done); ' +
     "look in orders.today, fills.today",
   ]);
-  assertEquals(await runsOf(b.store), ["orders/s1/2025-08-15 failed resolved live"]);
+  assertEquals(await runsOf(b.store), [`${KEY} failed resolved live`]);
   assertEquals(await verifyStore(b.store), []);
 });
 
@@ -102,24 +83,22 @@ testBoth(
   "a step keeps its run after an unnoticed sleep, but its window still applies",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    const before = await countOf(broker);
+    const before = await countPlaced(broker);
     const refused: string[] = [];
-    const b: Bench = await bench({
-      start: "2025-08-15T01:59:59Z",
-      client: () => Promise.resolve(broker.client),
+    const b: Bench = await brokerBench(broker, {
       recipes: [writer(async (context) => {
         const client = await context.client();
         b.machine.sleep(MINUTE);
-        await client.orders.place(order);
+        await client.orders.place(ORDER);
         b.machine.sleep(6 * HOUR); // 16:00, ten minutes after the window closed
-        await client.orders.place(order).catch((error) => void refused.push(error.message));
+        await client.orders.place(ORDER).catch((error) => void refused.push(error.message));
       })],
     });
     await using _ = b;
     await b.scheduler.tick();
-    b.machine.jump(1_000);
+    b.machine.jump(5_000);
     await runOne(b);
-    assertEquals(await countOf(broker), before + 1);
+    assertEquals(await countPlaced(broker), before + 1);
     assertEquals(refused, ["Cannot write now: its window closed at 2025-08-15T07:50:00Z"]);
     // An order that was kept back is no run that went well, though the step took it lightly.
     assertEquals(endOf(b.events), ["failed window"]);
@@ -128,12 +107,10 @@ testBoth(
 
 testBoth("a step that continues after its timeout sends nothing more", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  const before = await countOf(broker);
+  const before = await countPlaced(broker);
   const late = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<string>();
-  const b: Bench = await bench({
-    start: "2025-08-15T01:59:59Z",
-    client: () => Promise.resolve(broker.client),
+  const b: Bench = await brokerBench(broker, {
     recipes: [orders([], {
       steps: [step({
         effect: "write",
@@ -141,7 +118,7 @@ testBoth("a step that continues after its timeout sends nothing more", async () 
         async run(context) {
           const client = await context.client();
           await late.promise;
-          client.orders.place(order).then(
+          client.orders.place(ORDER).then(
             () => ended.resolve("sent"),
             (error) => ended.resolve(error.message),
           );
@@ -155,18 +132,18 @@ testBoth("a step that continues after its timeout sends nothing more", async () 
   assertEquals(endOf(b.events), ["unknown write"]);
   late.resolve();
   assertEquals(await ended.promise, "Cannot write now: the step is over");
-  assertEquals(await countOf(broker), before);
+  assertEquals(await countPlaced(broker), before);
   await b.scheduler.stop();
 });
 
 Deno.test("a custom step in a process that was suspended and resumed sends no second order", async () => {
   using folder = temporaryFolder();
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  const before = await countOf(broker);
+  const before = await countPlaced(broker);
   await Deno.writeTextFile(
     `${folder.path}/buy_step.ts`,
     `export default { effect: "write", permissions: { read: ["."] }, async run(_, { call, log }) {
-      const order = ${JSON.stringify(order)};
+      const order = ${JSON.stringify(ORDER)};
       await call("orders.place", order);
       log("info", "placed");
       const mayGoOn = () => Deno.stat("${folder.path}/go").then(() => true, () => false);
@@ -215,5 +192,5 @@ Deno.test("a custom step in a process that was suspended and resumed sends no se
   const events: RunEvent[] = text.trim().split("\n").map((line) => JSON.parse(line));
   assertEquals(endOf(events), ["lost write"]);
   assertStringIncludes(warningsOf(events)[0]!, 'before that, step "one" had sent orders.place (done)');
-  assertEquals(await countOf(broker), before + 1);
+  assertEquals(await countPlaced(broker), before + 1);
 });

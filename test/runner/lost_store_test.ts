@@ -3,7 +3,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
-import type { CompiledRecipe, StepContext } from "../../lib/recipes/compiled.ts";
+import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
@@ -15,42 +15,20 @@ import { hasServer, type PostgresServer, startServer } from "../support/postgres
 import { postgres } from "../support/stores.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
 import { systemMachine } from "../../lib/time.ts";
-import { bench, every, inTestTime, MINUTE, orders, recipe, runsOf, step, track } from "./support.ts";
+import { brokerBench, countPlaced, KEY, ORDER, writer } from "./broker_bench.ts";
+import { every, MINUTE, recipe, runsOf, step } from "./support.ts";
 
-const order = {
-  market: "hk",
-  symbol: "00700.HK",
-  quantity: "100",
-  price: "300",
-  side: "buy",
-  orderType: "enhanced-limit",
-} as const;
-const KEY = "orders/s1/2025-08-15";
-
-const countOf = async ({ client }: Simulated) =>
-  (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
-
-/** A recipe whose only step writes, at ten on Friday. */
-const writer = (run: (context: StepContext) => Promise<unknown>): CompiledRecipe =>
-  orders([], { steps: [step({ effect: "write", run: (context) => track(run(context)) })] });
-
-/** A scheduler that has seen the recipe before its slot. */
-async function benchOn(
-  store: Store,
-  broker: Simulated,
-  write: CompiledRecipe,
-  start = "2025-08-15T01:59:55Z",
-) {
+/** A scheduler that has seen the recipe before its slot, and the errors of its passes. */
+async function benchOn(store: Store, broker: Simulated, write: CompiledRecipe, start?: string) {
   const errors: unknown[] = [];
-  const b = await bench({
-    start,
-    store: inTestTime(store),
+  const b = await brokerBench(broker, {
+    store,
     recipes: [write],
-    client: () => Promise.resolve(broker.client),
+    ...start !== undefined && { start },
     onSchedulerEvent: (event) => void (event.type === "error" && errors.push(event.error)),
   });
   await b.scheduler.start();
-  return { ...b, errors, [Symbol.asyncDispose]: () => b[Symbol.asyncDispose]() };
+  return { ...b, errors };
 }
 
 const tell = (store: Store, write: CompiledRecipe) =>
@@ -67,16 +45,16 @@ Deno.test({
   async fn() {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     await using place = await behindProxy(postgres!, { settleMs: 500 }); // else the test is skipped
-    const before = await countOf(broker);
+    const before = await countPlaced(broker);
     const refused: string[] = [];
     let funds: unknown;
     const write = writer(async ({ client: connect }) => {
       const client = await connect();
-      await client.orders.place(order);
+      await client.orders.place(ORDER);
       place.proxy.goDown();
       funds = await client.account.funds({ market: "hk" });
-      await client.orders.place(order).catch((error) => void refused.push(error.message));
-      await client.orders.place(order).catch((error) => void refused.push(error.message));
+      await client.orders.place(ORDER).catch((error) => void refused.push(error.message));
+      await client.orders.place(ORDER).catch((error) => void refused.push(error.message));
     });
     {
       await using b = await benchOn(await place.open(), broker, write);
@@ -92,7 +70,7 @@ Deno.test({
         "Cannot write now: the store did not confirm that this process still holds the run's lease",
       ),
     );
-    assertEquals(await countOf(broker), before + 1);
+    assertEquals(await countPlaced(broker), before + 1);
     // Another process, which reaches the store.
     await using b = await benchOn(place.direct, broker, write, "2025-08-15T02:02:00Z");
     await b.machine.pass(MINUTE);
@@ -101,7 +79,7 @@ Deno.test({
     const told = await tell(place.direct, write);
     assertStringIncludes(told, "sent orders.place");
     assertStringIncludes(told, `hsgate resolve ${KEY}`);
-    assertEquals(await countOf(broker), before + 1);
+    assertEquals(await countPlaced(broker), before + 1);
   },
 });
 
@@ -132,11 +110,11 @@ testServer(
       await server.start();
     };
     for (const [index, when] of ["before the order", "after the order"].entries()) {
-      const before = await countOf(broker);
+      const before = await countPlaced(broker);
       const write = writer(async ({ client: connect }) => {
         const client = await connect();
         if (when === "before the order") await restart();
-        await client.orders.place(order);
+        await client.orders.place(ORDER);
         if (when === "after the order") await restart();
       });
       await using b = await benchOn(
@@ -147,7 +125,7 @@ testServer(
       await b.machine.pass(MINUTE);
       await b.scheduler.stop();
       assertEquals([when, await runsOf(b.store)], [when, [`${KEY} ok live`]]);
-      assertEquals(await countOf(broker), before + 1);
+      assertEquals(await countPlaced(broker), before + 1);
       assertEquals(await verifyStore(b.store), []);
       assertStringIncludes(await tell(b.store, write), "succeeded");
     }
@@ -158,12 +136,12 @@ testServer(
   "a server that is down at a slot: an error that says so, and the order once it is back",
   async (server) => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    const before = await countOf(broker);
-    const write = writer(async ({ client }) => await (await client()).orders.place(order));
+    const before = await countPlaced(broker);
+    const write = writer(async ({ client }) => await (await client()).orders.place(ORDER));
     await using b = await benchOn(await openPostgres(server.url), broker, write);
     await server.stop();
     await b.machine.pass(MINUTE);
-    assertEquals(await countOf(broker), before);
+    assertEquals(await countPlaced(broker), before);
     assert(b.errors.length > 0);
     for (const error of b.errors) {
       assert(
@@ -175,7 +153,7 @@ testServer(
     await b.machine.pass(MINUTE);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
-    assertEquals(await countOf(broker), before + 1);
+    assertEquals(await countPlaced(broker), before + 1);
   },
 );
 
@@ -185,8 +163,8 @@ testServer(
     // deno-lint-ignore no-console -- a test that could not be tried says so
     if (server.fill === undefined) return console.log("not tried: no right to mount a file system");
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    const before = await countOf(broker);
-    const write = writer(async ({ client }) => await (await client()).orders.place(order));
+    const before = await countPlaced(broker);
+    const write = writer(async ({ client }) => await (await client()).orders.place(ORDER));
     const store = await openPostgres(server.url);
     await using b = await benchOn(store, broker, write);
     server.fill();
@@ -199,7 +177,7 @@ testServer(
     assertStringIncludes(full.message, "free space on the server");
     assertEquals(full.code, "full");
     await b.machine.pass(MINUTE);
-    assertEquals(await countOf(broker), before, "no order while the row of its run cannot be kept");
+    assertEquals(await countPlaced(broker), before, "no order while the row of its run cannot be kept");
     assert(b.errors.length > 0);
     for (const error of b.errors) assert(error instanceof StoreError && error.code === "full", String(error));
     assert(
@@ -209,7 +187,7 @@ testServer(
     server.free();
     await b.machine.pass(2 * MINUTE);
     await b.scheduler.stop();
-    assertEquals(await countOf(broker), before + 1);
+    assertEquals(await countPlaced(broker), before + 1);
     assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
   },
 );

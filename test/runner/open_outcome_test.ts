@@ -18,18 +18,10 @@ import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_steps/own_ste
 import { runRecipe } from "../../lib/recipes/run_recipe.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
-import { bench, close45, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
+import { brokerBench, countPlaced, KEY, ORDER, writer } from "./broker_bench.ts";
+import { close45, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
-const ORDER = {
-  market: "hk",
-  symbol: "00700.HK",
-  quantity: "100",
-  price: "300",
-  side: "buy",
-  orderType: "enhanced-limit",
-} as const;
 const WIRE = encodeParams(orderOperations.place, ORDER);
-const KEY = "orders/s1/2025-08-15";
 
 type Run = (context: StepContext) => Promise<unknown>;
 
@@ -65,11 +57,7 @@ const silent: Record<string, Run> = {
 
 async function benchFor(broker: Simulated, run: Run, began: string[] = []) {
   const second = orders(began, { name: "second", schedules: [{ ...close45, at: { time: "10:02" } }] });
-  return await bench({
-    start: "2025-08-15T01:59:59Z",
-    client: () => Promise.resolve(broker.client),
-    recipes: [orders([], { steps: [step({ effect: "write", run })] }), second],
-  });
+  return await brokerBench(broker, { recipes: [writer(run), second] });
 }
 
 const loseAnswers = ({ simulator: { faults } }: Simulated) =>
@@ -189,7 +177,7 @@ ${body}
   );
   const file = new URL(`file://${folder.path}/own_step.ts`);
   const about = await describeOwnStep(file);
-  const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
+  const before = await countPlaced(broker);
   await using b = await benchFor(broker, (context) => runOwnStep(file, about, { params: {}, context }));
   await b.scheduler.tick();
   b.machine.jump(MINUTE);
@@ -282,7 +270,7 @@ Deno.test("no client method sends a second write while the first has an unknown 
   ];
   for (const [index, again] of places.entries()) {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
+    const before = await countPlaced(broker);
     const guard = new WriteGuard();
     const client = await guard.guard(broker.client);
     loseAnswers(broker);
@@ -290,7 +278,7 @@ Deno.test("no client method sends a second write while the first has an unknown 
     const refused = await assertRejects(() => again(client), BrokerError, "is unknown");
     assertEquals([index, refused.code], [index, "write-open"]);
     assertEquals(guard.sent.length, 1);
-    assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before + 1);
+    assertEquals(await countPlaced(broker), before + 1);
     guard.prove(lost, "ok");
     // Control: after the proof, the next write is sent.
     await again(client);
@@ -314,7 +302,7 @@ Deno.test("no client method sends a second write while the first has an unknown 
 
 testBoth("a step that does not declare a write cannot write, by itself or inside a run step", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
+  const before = await countPlaced(broker);
   const refusals: string[] = [];
   const sneaky = recipe({
     name: "sneaky",
@@ -330,11 +318,7 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
     })],
   });
   const outer = recipe({ name: "outer", schedules: [{ ...close45, at: { time: "10:00" } }] });
-  await using b = await bench({
-    start: "2025-08-15T01:59:59Z",
-    client: () => Promise.resolve(broker.client),
-    recipes: [outer, { ...sneaky, schedules: [] }],
-  });
+  await using b = await brokerBench(broker, { recipes: [outer, { ...sneaky, schedules: [] }] });
   const { store, machine, redactor } = b;
   const deps = {
     calendars: () => builtInCalendars,
@@ -365,7 +349,7 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
   await runRecipe(sneaky, { client: broker.client, now: () => broker.clock.now() });
   assertEquals(refusals.length, 4);
   for (const message of refusals) assertStringIncludes(message, 'its effect is "read"');
-  assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before);
+  assertEquals(await countPlaced(broker), before);
 });
 
 Deno.test("run without a store: a hidden lost answer is an error, unless the step proves the outcome", async () => {

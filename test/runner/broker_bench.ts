@@ -1,0 +1,44 @@
+/**
+ * Runs that place orders at a simulated broker at ten on Friday, for tests that harm their store, their lease or their
+ * answers.
+ *
+ * @module
+ */
+import type { CompiledRecipe, StepContext } from "../../lib/recipes/compiled.ts";
+import type { SchedulerOptions } from "../../lib/runner/schedule/scheduler.ts";
+import type { Simulated } from "../day_book/simulated.ts";
+import { type Bench, bench, inTestTime, orders, step, track } from "./support.ts";
+
+/** An order that stays open. */
+export const ORDER = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "300",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+
+/** Key of the run of {@linkcode writer}. */
+export const KEY = "orders/s1/2025-08-15";
+
+/** Returns how many orders the broker has. */
+export const countPlaced = async ({ client }: Simulated): Promise<number> =>
+  (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
+
+/** Returns a recipe whose only step writes, at ten on Friday; its window is open until ten to four. */
+export const writer = (run: (context: StepContext) => Promise<unknown>): CompiledRecipe =>
+  orders([], { steps: [step({ effect: "write", run: (context) => track(run(context)) })] });
+
+/** Returns a bench whose recipes use the broker; it begins before their slot. */
+export async function brokerBench(
+  { client }: Simulated,
+  { store, ...given }: { recipes: CompiledRecipe[]; start?: string } & Partial<SchedulerOptions>,
+): Promise<Bench> {
+  return await bench({
+    start: "2025-08-15T01:59:55Z",
+    client: () => Promise.resolve(client),
+    ...store !== undefined && { store: inTestTime(store) },
+    ...given,
+  });
+}
