@@ -140,17 +140,19 @@ export abstract class Store implements AsyncDisposable {
     return this.#context.getStore()?.hasEnded === false;
   }
 
-  async #statement(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
+  #statement(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown {
     const transaction = this.#context.getStore();
-    if (transaction === undefined) {
-      return await this.#inTurn(() => this.executeAlone(sql, values, wanted));
-    }
+    if (transaction === undefined) return this.#inTurn(() => this.executeAlone(sql, values, wanted));
     this.#check(transaction);
-    try {
-      return await this.execute(sql, values, wanted);
-    } catch (error) {
+    const fail = (error: unknown): never => {
       transaction.failure ??= { error };
       throw error;
+    };
+    try {
+      const result = this.execute(sql, values, wanted);
+      return result instanceof Promise ? result.catch(fail) : result;
+    } catch (error) {
+      return fail(error);
     }
   }
 
@@ -169,18 +171,18 @@ export abstract class Store implements AsyncDisposable {
     }
   }
 
-  /** Runs work when everything requested before has ended. */
-  async #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
+  /** Runs work when everything requested before has ended; immediately if nothing else is in progress. */
+  #inTurn<T>(work: () => T | Promise<T>): T | Promise<T> {
     const before = this.#last;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#last = promise;
-    if (before !== undefined) await before;
-    try {
-      return await work();
-    } finally {
-      if (this.#last === promise) this.#last = undefined;
-      resolve();
-    }
+    const result = before === undefined ? work() : before.then(work);
+    // SQLite has executed a single statement by now.
+    if (!(result instanceof Promise)) return result;
+    const ended = () => {
+      if (this.#last === last) this.#last = undefined;
+    };
+    const last: Promise<void> = result.then(ended, ended);
+    this.#last = last;
+    return result;
   }
 }
 

@@ -120,6 +120,24 @@ testBoth("Store keeps statements of other calls out of a transaction", async (pl
   assertEquals(await seen, ["c"]);
 });
 
+testBoth("Store lets nobody into a transaction that waited for another one", async (place) => {
+  await using store = await place.open();
+  const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const first = store.transaction(() => add(store, "a"));
+  const second = store.transaction(async () => {
+    await add(store, "b");
+    begun.resolve();
+    await end.promise;
+    throw new RangeError("stop");
+  }).catch(() => {});
+  await first;
+  await begun.promise;
+  const third = add(store, "c");
+  end.resolve();
+  await Promise.all([second, third]);
+  assertEquals(await names(store), ["a", "c"]);
+});
+
 testBoth(
   "Store runs the transactions of two open stores one after the other, and single writes too",
   async (place) => {
