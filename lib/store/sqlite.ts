@@ -206,12 +206,12 @@ export class SqliteStore extends Store {
     return wanted === "rows" ? statement.all(...bound) : Number(statement.run(...bound).changes);
   }
 
-  protected async executeAlone(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
-    return await this.#whenFree(() => this.execute(sql, values, wanted));
+  protected executeAlone(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown {
+    return this.#whenFree(() => this.execute(sql, values, wanted));
   }
 
-  protected async begin(): Promise<void> {
-    await this.#whenFree(() => this.#db.exec("begin immediate"));
+  protected begin(): void | Promise<void> {
+    return this.#whenFree(() => this.#db.exec("begin immediate"));
   }
 
   protected commit(): void {
@@ -243,27 +243,38 @@ export class SqliteStore extends Store {
   }
 
   /** Runs work as soon as no other process keeps the store locked. @throws {StoreError} `busy` */
-  async #whenFree<T>(work: () => T): Promise<T> {
+  #whenFree<T>(work: () => T): T | Promise<T> {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      return this.#retry(work, error);
+    }
+  }
+
+  /** Repeats work that found the store locked, until the longest wait is over. */
+  async #retry<T>(work: () => T, cause: unknown): Promise<T> {
     // If the whole wait is shorter than a turn, SQLite does all of the waiting.
     const turnMs = Math.min(TURN_MS, this.waitMs);
     for (let waitedMs = turnMs, isTold = false;; waitedMs += turnMs) {
+      if (waitedMs >= this.waitMs) {
+        throw new StoreError(
+          `Cannot use the store "${this.name}": another process has kept it locked for ${
+            waitedMs / 1000
+          } s; end that process, or try again later`,
+          { code: "busy", cause },
+        );
+      }
+      if (waitedMs >= TOLD_MS && !isTold) this.#onBusy(this.waitMs);
+      isTold = waitedMs >= TOLD_MS;
+      // Lets other work of this process continue between two tries.
+      await new Promise<void>((resolve) => setTimeout(resolve));
       try {
         return work();
       } catch (error) {
         if (!isBusy(error)) throw error;
-        if (waitedMs >= this.waitMs) {
-          throw new StoreError(
-            `Cannot use the store "${this.name}": another process has kept it locked for ${
-              waitedMs / 1000
-            } s; end that process, or try again later`,
-            { code: "busy", cause: error },
-          );
-        }
-        if (waitedMs >= TOLD_MS && !isTold) this.#onBusy(this.waitMs);
-        isTold = waitedMs >= TOLD_MS;
+        cause = error;
       }
-      // Lets other work of this process continue between two tries.
-      await new Promise<void>((resolve) => setTimeout(resolve));
     }
   }
 }
