@@ -180,7 +180,7 @@ export interface StepPermissions {
   read?: readonly string[];
   /** Files and folders, relative to the folder of the step's file. */
   write?: readonly string[];
-  /** Names of environment variables; the process gets only these, and those that Deno itself needs. */
+  /** Names of environment variables. The process gets only these variables, and the variables that Deno needs. */
   env?: readonly string[];
   /** Programs. */
   run?: readonly string[];

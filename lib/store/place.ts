@@ -1,6 +1,6 @@
 /**
- * Checks whether a store at a location survives the process. A store that does not survive cannot tell the next process
- * which orders were sent.
+ * Checks whether a store at a location survives the process. Without the store, the next process would not know which
+ * orders were sent.
  *
  * @module
  */

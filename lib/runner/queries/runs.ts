@@ -195,7 +195,7 @@ export async function findRuns(store: Store, runKeys: readonly string[]): Promis
   );
 }
 
-/** Skips runs that have not begun, and returns the keys of those that were still waiting. Call it within a transaction. */
+/** Skips runs that have not begun, and returns the keys of the skipped runs. Call it within a transaction. */
 export async function skipRuns(
   store: Store,
   runKeys: readonly string[],

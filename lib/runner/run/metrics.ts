@@ -1,5 +1,5 @@
 /**
- * Records metrics of runs with OpenTelemetry. The caller passes a meter, for example the one of Deno.
+ * Records metrics of runs with OpenTelemetry. The caller passes a meter, for example Deno's.
  *
  * @module
  */

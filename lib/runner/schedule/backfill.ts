@@ -276,7 +276,7 @@ export async function rerun(
     recipe?: CompiledRecipe;
   },
 ): Promise<boolean> {
-  // Its own transaction: the recovered runs stay recorded even if the rerun is refused.
+  // A separate transaction, so that the recovered runs stay recorded even if the rerun is rejected.
   await store.transaction(async () => await recoverExpired(store, now));
   return await store.transaction(async () => {
     const row = await findRun(store, runKey);

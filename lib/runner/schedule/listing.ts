@@ -119,7 +119,7 @@ async function planSlots(
   });
 }
 
-/** Writes rows of slots, and returns those that are new. A slot that two schedules of a recipe name runs once. */
+/** Writes rows of slots, and returns the new rows. If two schedules of a recipe name an instant, it runs once. */
 async function writeRuns(store: Store, runs: readonly NewRun[], now: number): Promise<NewRun[]> {
   await skipDuplicates(store, runs);
   const added = await insertRuns(store, runs, now);

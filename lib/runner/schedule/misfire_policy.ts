@@ -119,7 +119,7 @@ export async function applyMisfirePolicy(
   return { skipped, asked: toAsk.map(({ runKey }) => runKey), waiting };
 }
 
-/** Skips runs, with one statement for each reason. Returns those that were still waiting. */
+/** Skips runs, with one statement for each reason. Returns the runs that it skipped. */
 async function skipAll(store: Store, runs: readonly Skipped[], now: number): Promise<Skipped[]> {
   const skipped = new Set<string>();
   for (const [reason, group] of Map.groupBy(runs, ({ reason }) => reason)) {

@@ -13,7 +13,7 @@ import { calendarOf, dayOf } from "../../recipes/step_context.ts";
 import { type SlotColumns, slotOf } from "../queries/runs.ts";
 import { planRun } from "./plan_run.ts";
 
-/** A step that would be refused, and why. */
+/** A step that a run would reject because its slot is past, and why. */
 export interface PastRead {
   step: string;
   asOfNow: AsOfNow;
@@ -22,7 +22,7 @@ export interface PastRead {
 }
 
 /**
- * Returns the first step of a run that would certainly be refused. Steps with an `if` are not checked, because the
+ * Returns the first step that a run would certainly reject. Steps with an `if` are not checked, because the
  * condition is only known when the step begins.
  *
  * @param done Steps whose outputs the run keeps.
@@ -43,7 +43,7 @@ export function findPastRead(
   return undefined;
 }
 
-/** Returns which step of a run would be refused, why, and what to use instead; `undefined` if no step certainly would. */
+/** Returns which step a run would certainly reject, why, and what to use instead; `undefined` if there is no such step. */
 export function whyPastSlot(...about: Parameters<typeof findPastRead>): string | undefined {
   const found = findPastRead(...about);
   return found && `step "${found.step}" reads ${found.asOfNow.reads}; ${pastText(found.asOfNow, found.why)}`;
@@ -52,10 +52,10 @@ export function whyPastSlot(...about: Parameters<typeof findPastRead>): string |
 /** A schedule whose runs may begin after the day of their slot has ended. */
 export interface LateReads {
   scheduleId: string;
-  /** The first step that would be refused. */
+  /** The first step that a late run would reject. */
   step: string;
   asOfNow: AsOfNow;
-  /** A slot that is refused even on time: the next session has opened by then. */
+  /** A slot whose run rejects the step even on time, because the next session has opened by then. */
   never?: { slotAt: number; why: string };
 }
 
@@ -63,7 +63,7 @@ const DAY_MS = 86_400_000;
 /** Days that are checked: one of each weekday, and today's weekday once more. */
 const LOOKED_AT_DAYS = 8;
 
-/** Returns the schedules of a recipe that may refuse a step that reads as of now; this depends on the misfire policy. */
+/** Returns the schedules whose runs may begin too late for a step that reads as of now; depends on the misfire policy. */
 export function lateReadsOf(calendars: Calendars, recipe: CompiledRecipe, now: number): LateReads[] {
   return recipe.schedules.flatMap((schedule): LateReads[] => {
     const slots = daysOf(recipe, schedule, now).flatMap((span) =>

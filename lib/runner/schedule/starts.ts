@@ -150,7 +150,7 @@ export async function addLatestSlot(
 }
 
 /**
- * Returns the latest past slot if its run would be refused: it has not begun, its day is over, and the recipe reads data
+ * Returns the latest past slot if its run would fail: it has not begun, its day is over, and the recipe reads data
  * as of now. Returns `undefined` if it may run or needs no run.
  */
 export async function findPastSlot(

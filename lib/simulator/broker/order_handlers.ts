@@ -33,7 +33,7 @@ export function orderHandlers(
   state: State,
   { conditional, algo }: { conditional: ConditionalDesk; algo: AlgoDesk },
 ): Handlers<Names> {
-  /** Cancels orders one by one and returns those that could not be cancelled. */
+  /** Cancels orders one by one and returns the orders that could not be cancelled. */
   const cancelEach = (market: Market, ids: readonly string[]) => {
     const cancelled: string[] = [];
     const failed: { orderId: string; remark: string }[] = [];

@@ -65,7 +65,7 @@ export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   tokenLifeMs?: number;
   /** How long a trade login is valid without a trade call, in simulated milliseconds. @default 3 hours */
   loginLifeMs?: number;
-  /** Seconds between heartbeats, which the platform tells its clients. @default 30 */
+  /** Seconds between heartbeats; the platform sends this number to its clients. @default 30 */
   heartbeatIntervalSec?: number;
   /** Real milliseconds without a frame after which a connection is closed. @default three heartbeat intervals */
   silenceLimitMs?: number;

@@ -44,7 +44,7 @@ export interface SessionOptions {
   bodies: PushBodies;
   envelopes: Envelopes;
   keys: SealingOptions;
-  /** Seconds between heartbeats, which the session tells the client. */
+  /** Seconds between heartbeats; the session sends this number to the client. */
   heartbeatIntervalSec: number;
   tradePassword: string;
   loginLifeMs: number;
