@@ -1,7 +1,8 @@
 /**
  * Measures the size of a store after ten years of a recipe that runs every minute. One run is real, and the others
  * are its copies. After each simulated week, the benchmark prunes the store like a scheduler. By default it simulates
- * every tenth run, with a tenth of the limits. `--every=1` simulates every run and takes three minutes of processor time a year.
+ * every tenth run, with a tenth of the limits. `--every=1` simulates every run, which takes three minutes of processor
+ * time for each year.
  *
  * The floor is the store with as many runs as the limits allow, before anything was removed.
  *
