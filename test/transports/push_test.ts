@@ -307,6 +307,75 @@ Deno.test("PushGuard recognizes an order push after 16384 later ones, and forget
   assertEquals([isRepeated(0), isRepeated(16_385)], [false, true]);
 });
 
+Deno.test("PushGuard compares whole pushes, also if all of them have the same hash", () => {
+  let seed = 7;
+  const draw = (below: number) => ((seed = Math.imul(seed, 1_103_515_245) + 12_345 >>> 0) >>> 8) % below;
+  for (const shared of [true, false]) {
+    const guard = new PushGuard(() => NOW);
+    const seen = new Set<string>();
+    const buffer = new Uint8Array(300_000);
+    const counts = { repeated: 0, fresh: 0 };
+    for (let round = 0; round < 4000; round++) {
+      const length = [0, 1, 3, 4, 5, 17, 70_000][draw(round % 50 === 0 ? 7 : 6)]!;
+      const start = draw(9);
+      // Like a receive buffer, each push overwrites the bytes of the one before.
+      const bytes = buffer.subarray(start, start + length).fill(draw(3));
+      const payload = { name: ["A", "B"][draw(2)]!, bytes };
+      const push = {
+        type: draw(2),
+        id: String(draw(2)),
+        time: NOW + draw(3) * 2 ** 32,
+        ...draw(9) > 0 && { payload },
+      };
+      const key = JSON.stringify([
+        push.type,
+        push.id,
+        push.time,
+        push.payload?.name,
+        push.payload && [...bytes],
+      ]);
+      const hash = shared ? 5 : hashOf(push);
+      assertEquals([round, guard.isRepeated(push, hash)], [round, seen.has(key)]);
+      counts[seen.has(key) ? "repeated" : "fresh"]++;
+      if (!seen.has(key)) guard.remember(push, hash, draw(2) === 0);
+      seen.add(key);
+    }
+    assert(counts.repeated > 500 && counts.fresh > 300, JSON.stringify(counts));
+  }
+});
+
+Deno.test("PushGuard keeps the newest pushes and forgets the older ones, over many generations", () => {
+  const guard = new PushGuard(() => NOW);
+  const bytes = new Uint8Array(33);
+  const push = (index: number) => {
+    new DataView(bytes.buffer).setUint32(29, index);
+    return { type: 20003, id: "7", time: NOW, payload: { name: "BasicQotNotify", bytes } };
+  };
+  for (let index = 0; index < 100_000; index++) {
+    bytes.fill(0);
+    const notify = push(index);
+    assert(!guard.isRepeated(notify, hashOf(notify)), String(index));
+    guard.remember(notify, hashOf(notify), false);
+    for (const back of [0, 1, 5000, 16_383]) {
+      if (back > index || index % 997 !== 0) continue;
+      bytes.fill(0);
+      const earlier = push(index - back);
+      assert(guard.isRepeated(earlier, hashOf(earlier)), `${index} - ${back}`);
+    }
+    if (index < 33_000 || index % 997 !== 0) continue;
+    bytes.fill(0);
+    const forgotten = push(index - 33_000);
+    assert(!guard.isRepeated(forgotten, hashOf(forgotten)), `${index} - 33000`);
+  }
+});
+
+Deno.test("PushGuard ends its search among reused entries with one hash", () => {
+  const guard = new PushGuard(() => NOW);
+  const push = (index: number) => ({ type: 1, id: String(index), time: NOW });
+  for (let index = 0; index < 33_000; index++) guard.remember(push(index), 5, false);
+  assertEquals([0, 32_999, 33_000].map((index) => guard.isRepeated(push(index), 5)), [false, true, false]);
+});
+
 /** Returns an order push with the given members. */
 const orderOf = (members: Record<string, string>, at = NOW) =>
   push(1, "TradeStockDeliverNotify", {

@@ -165,76 +165,143 @@ export class PushGuard {
   }
 }
 
+const EMPTY = new Uint8Array(0);
 /** Bytes of a block of remembered payloads. */
 const BLOCK = 64 * 1024;
 
-/** A push, and an earlier one with the same hash. */
-type Known = Notify & { before: Known | undefined };
-
 /** Remembers pushes by their hash, in two generations. When the newer one is full, the older one is dropped. */
 class Memory {
-  #recent = new Map<number, Known>();
-  #older = new Map<number, Known>();
-  #count = 0;
-  /** The unused part of the newest block. */
-  #free = new Uint8Array(0);
+  #recent = new Generation();
+  #older = new Generation();
 
   has(notify: Notify, hash: number): boolean {
-    return isAmong(this.#recent.get(hash), notify) || isAmong(this.#older.get(hash), notify);
+    return this.#recent.has(notify, hash) || this.#older.has(notify, hash);
+  }
+
+  add(notify: Notify, hash: number): void {
+    if (this.#recent.count >= REMEMBERED) {
+      [this.#recent, this.#older] = [this.#older, this.#recent];
+      this.#recent.clear();
+    }
+    this.#recent.add(notify, hash);
+  }
+}
+
+/**
+ * A hash table of up to {@linkcode REMEMBERED} pushes. It consists of arrays that are used again, because an object for
+ * each push keeps the garbage collector busy for longer than reading the push takes.
+ */
+class Generation {
+  /** Number of pushes. */
+  count = 0;
+  /** By the lowest bits of a hash: the number of the newest push, counted from 1; 0 for none. */
+  #newest = new Int32Array(0);
+  /** By push: the number of an earlier push with the same lowest bits of the hash; 0 for none. */
+  #earlier = new Int32Array(0);
+  #hashes = new Uint32Array(0);
+  #types = new Float64Array(0);
+  #times = new Float64Array(0);
+  #ids: string[] = [];
+  #names: (string | undefined)[] = [];
+  /** By push: the block with its payload, and the payload's place there. */
+  #blocks: Uint8Array[] = [];
+  #starts = new Uint32Array(0);
+  #lengths = new Uint32Array(0);
+  /** Blocks of this table that are not in use. */
+  readonly #free: Uint8Array[] = [];
+  #block: Uint8Array = EMPTY;
+  #used = 0;
+
+  /** Returns whether a push is remembered. Different pushes can share a hash, and none replaces the other. */
+  has(notify: Notify, hash: number): boolean {
+    if (this.count === 0) return false;
+    for (let number = this.#newest[hash & (REMEMBERED - 1)]!; number !== 0;) {
+      const at = number - 1;
+      if (this.#hashes[at] === hash && this.#isSame(at, notify)) return true;
+      number = this.#earlier[at]!;
+    }
+    return false;
   }
 
   add({ type, id, time, payload }: Notify, hash: number): void {
-    if (this.#count >= REMEMBERED) {
-      this.#older = this.#recent;
-      this.#recent = new Map();
-      this.#count = 0;
-    }
-    this.#count++;
-    const kept = payload && { name: payload.name, bytes: this.#copy(payload.bytes) };
-    this.#recent.set(hash, { type, id, time, payload: kept, before: this.#recent.get(hash) });
+    if (this.#newest.length === 0) this.#allocate();
+    const at = this.count++;
+    const place = hash & (REMEMBERED - 1);
+    this.#earlier[at] = this.#newest[place]!;
+    this.#newest[place] = at + 1;
+    this.#hashes[at] = hash;
+    this.#types[at] = type;
+    this.#times[at] = time;
+    this.#ids[at] = id;
+    this.#names[at] = payload?.name;
+    this.#copy(at, payload?.bytes ?? EMPTY);
   }
 
-  /** Copies bytes into a block that many payloads share, because allocating a buffer for each payload is slow. */
-  #copy(bytes: Uint8Array): Uint8Array {
+  clear(): void {
+    this.#newest.fill(0);
+    // Blocks of one long payload are not used again.
+    this.#free.push(...new Set(this.#blocks.filter(({ length }) => length === BLOCK)));
+    this.#ids = [];
+    this.#names = [];
+    this.#blocks = [];
+    this.#block = EMPTY;
+    this.count = this.#used = 0;
+  }
+
+  #allocate(): void {
+    this.#newest = new Int32Array(REMEMBERED);
+    this.#earlier = new Int32Array(REMEMBERED);
+    this.#hashes = new Uint32Array(REMEMBERED);
+    this.#types = new Float64Array(REMEMBERED);
+    this.#times = new Float64Array(REMEMBERED);
+    this.#starts = new Uint32Array(REMEMBERED);
+    this.#lengths = new Uint32Array(REMEMBERED);
+  }
+
+  #copy(at: number, bytes: Uint8Array): void {
     const { length } = bytes;
-    if (this.#free.length < length) this.#free = new Uint8Array(Math.max(BLOCK, length));
-    const copy = this.#free.subarray(0, length);
-    copy.set(bytes);
-    this.#free = this.#free.subarray(length);
-    return copy;
+    if (this.#block.length - this.#used < length) {
+      this.#block = length > BLOCK ? new Uint8Array(length) : this.#free.pop() ?? new Uint8Array(BLOCK);
+      this.#used = 0;
+    }
+    this.#block.set(bytes, this.#used);
+    this.#blocks[at] = this.#block;
+    this.#starts[at] = this.#used;
+    this.#lengths[at] = length;
+    this.#used += length;
+  }
+
+  #isSame(at: number, { type, id, time, payload }: Notify): boolean {
+    if (this.#times[at] !== time || this.#types[at] !== type || this.#ids[at] !== id) return false;
+    if (this.#names[at] !== payload?.name) return false;
+    const bytes = payload?.bytes ?? EMPTY;
+    if (this.#lengths[at] !== bytes.length) return false;
+    const block = this.#blocks[at]!;
+    const start = this.#starts[at]!;
+    for (let index = 0; index < bytes.length; index++) {
+      if (block[start + index] !== bytes[index]) return false;
+    }
+    return true;
   }
 }
 
-/** Returns whether a push is in a list of remembered pushes with the same hash. */
-function isAmong(known: Known | undefined, notify: Notify): boolean {
-  for (; known !== undefined; known = known.before) if (isSame(known, notify)) return true;
-  return false;
-}
+/** The view of the buffer with the newest payload: pushes of one connection share a buffer. */
+let lastView: DataView = new DataView(EMPTY.buffer);
 
 /** Returns the 32-bit FNV-1a hash of a push, computed over four payload bytes at a time. */
 export function hashOf({ type, id, time, payload }: Notify): number {
   let hash = Math.imul(0x811c9dc5 ^ type, 0x01000193) ^ time;
   for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
   if (payload === undefined) return hash >>> 0;
-  const { bytes } = payload;
-  const { length } = bytes;
-  const whole = length & ~3;
-  for (let at = 0; at < whole; at += 4) {
-    hash ^= bytes[at]! | bytes[at + 1]! << 8 | bytes[at + 2]! << 16 | bytes[at + 3]! << 24;
-    hash = Math.imul(hash, 0x01000193);
+  const { buffer, byteOffset, length } = payload.bytes;
+  // A view reads four bytes at once.
+  const view = lastView.buffer === buffer ? lastView : lastView = new DataView(buffer);
+  const end = byteOffset + length;
+  const whole = end - (length & 3);
+  for (let at = byteOffset; at < whole; at += 4) {
+    hash = Math.imul(hash ^ view.getInt32(at, true), 0x01000193);
     hash ^= hash >>> 15;
   }
-  for (let at = whole; at < length; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193);
+  for (let at = whole; at < end; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193);
   return hash >>> 0;
-}
-
-function isSame(a: Notify, b: Notify): boolean {
-  if (a.time !== b.time || a.type !== b.type || a.id !== b.id || a.payload?.name !== b.payload?.name) {
-    return false;
-  }
-  const [left, right] = [a.payload?.bytes, b.payload?.bytes];
-  if (left === undefined || right === undefined) return left === right;
-  if (left.length !== right.length) return false;
-  for (let at = 0; at < left.length; at++) if (left[at] !== right[at]) return false;
-  return true;
 }
