@@ -20,28 +20,10 @@ export function isOpenToOthers(url: URL): boolean {
   return url.protocol === "http:" && !isLoopback(url.hostname);
 }
 
-const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((
-  name,
-) => [name, name.toLowerCase()]);
-
 /**
  * Returns whether a host means this machine, so that requests to it must never use a proxy. Includes `localhost.`,
  * which {@linkcode isLoopback} excludes because a name server may resolve it to another machine.
  */
 export function isWithoutProxy(hostname: string): boolean {
   return isLoopback(hostname) || hostname.toLowerCase() === "localhost.";
-}
-
-/**
- * Returns whether the host is this machine and `fetch` may still send the request through a proxy.
- *
- * The runtime uses `HTTP_PROXY` for loopback addresses too, even if the program has no permission to read that
- * variable. A proxy on another machine could then read the account and answer instead of the gateway.
- */
-export function mayBeProxied(hostname: string): boolean {
-  return isWithoutProxy(hostname) &&
-    proxyVariables.some((variable) =>
-      Deno.permissions.querySync({ name: "env", variable }).state !== "granted" ||
-      Deno.env.get(variable) !== undefined
-    );
 }

@@ -183,9 +183,10 @@ async function stepsOf(store: Store): Promise<Map<string, StepsOfRun>> {
   return found;
 }
 
-/** Removes ports and error numbers of the operating system from an error, because they differ between repetitions. */
+/** Removes ports and the operating system's reasons from an error, because they differ between repetitions. */
 function withoutMachine(error: string): string {
-  return error.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "the gateway").replaceAll(/ ?\(os error \d+\)/g, "");
+  return error.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "the gateway").replaceAll(/ ?\(os error \d+\)/g, "")
+    .replaceAll(/(no connection to the gateway) \([^)]*\)/g, "$1");
 }
 
 function exceptionOf(

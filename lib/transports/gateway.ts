@@ -4,17 +4,10 @@
  * @module
  */
 import type { AnyOperation } from "../operations/operation.ts";
-import { isLoopback, isOpenToOthers, mayBeProxied, PLAIN_HTTP_HINT } from "../loopback.ts";
+import { isLoopback, isOpenToOthers, PLAIN_HTTP_HINT } from "../loopback.ts";
 import { type Address, addressOf } from "./net/address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
-import {
-  NotConnectedError,
-  PLAIN_ANSWER,
-  type PostAnswer,
-  postOnce,
-  readText,
-  TooLargeError,
-} from "./net/post_once.ts";
+import { NotConnectedError, type PostAnswer, postRouted, postTo, TooLargeError } from "./net/post_once.ts";
 import { type CallContext, lost, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
@@ -95,23 +88,14 @@ class GatewayTransport implements Transport {
   readonly name = "gateway";
   readonly push: Address;
   readonly #base: string;
-  readonly #address: Address;
-  readonly #prefix: string;
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
   readonly #passwordKey: string | undefined;
-  /** Whether `fetch` may send reads for this machine through a proxy; unknown before the second read. */
-  #mayBeProxied: boolean | undefined;
   readonly #pushIdleMs: number;
-  /** Whether a read was sent. `fetch` takes about 9 ms to load, so the first read does not use it. */
-  #hasRead = false;
 
   constructor(options: GatewayOptions) {
     this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
-    const { hostname, port, pathname } = new URL(this.#base);
-    this.#address = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) };
-    this.#prefix = pathname === "/" ? "" : pathname;
-    this.push = addressOf(options.push ?? `${hostname}:11112`);
+    this.push = addressOf(options.push ?? `${new URL(this.#base).hostname}:11112`);
     if (!options.plainHttp) {
       if (isOpenToOthers(new URL(this.#base))) throw open("gateway", this.#base);
       if (!isLoopback(this.push.hostname)) throw open("gateway's push port", options.push!);
@@ -149,7 +133,7 @@ class GatewayTransport implements Transport {
     return openPushStream({ ...this.push, pushIdleMs: this.#pushIdleMs, ...hooks });
   }
 
-  /** Does nothing: the runtime closes its keep-alive connections by itself. */
+  /** Does nothing: each call closes its own connection. */
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();
   }
@@ -169,19 +153,10 @@ class GatewayTransport implements Transport {
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
     // The gateway should time out before this call does, so that its error can still arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
-    const isRead = context.operation.effect === "read";
-    const isPooled = isRead && this.#hasRead &&
-      !(this.#mayBeProxied ??= mayBeProxied(this.#address.hostname));
-    this.#hasRead ||= isRead;
+    const send = context.operation.effect === "read" ? postRouted : postTo;
     let answer: PostAnswer;
     try {
-      answer = isPooled ? await fetchText(this.#base + path, body, signal, maxBytes) : await postOnce({
-        ...this.#address,
-        path: this.#prefix + path,
-        body,
-        signal,
-        maxBytes,
-      });
+      answer = await send(new URL(this.#base + path), { body, signal, maxBytes });
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     }
@@ -198,7 +173,7 @@ class GatewayTransport implements Transport {
     timeoutMs: number,
   ): unknown {
     const { signal } = options;
-    const isSent = !(error instanceof NotConnectedError || isConnectError(error));
+    const isSent = !(error instanceof NotConnectedError);
     const isOurs = signal?.aborted || timeout.aborted;
     if (error instanceof TooLargeError && !isOurs) {
       return unreadable(context, error.message, "too-large", error);
@@ -213,25 +188,6 @@ class GatewayTransport implements Transport {
       ...timeout.aborted && { timeoutMs },
     });
   }
-}
-
-/** Returns whether `fetch` failed before it had a connection. */
-function isConnectError(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && cause.message.includes("client error (Connect)");
-}
-
-/** Sends a read with `fetch`, which uses the runtime's connection pool. */
-async function fetchText(
-  url: string,
-  body: string,
-  signal: AbortSignal,
-  maxBytes: number,
-): Promise<PostAnswer> {
-  const headers = { "content-type": "application/json", ...PLAIN_ANSWER };
-  const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-  const date = response.headers.get("date");
-  return { status: response.status, text: await readText(response, maxBytes), ...date !== null && { date } };
 }
 
 function lastPart(reason: string): string {

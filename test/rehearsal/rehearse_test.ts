@@ -179,7 +179,7 @@ Deno.test("rehearse() makes the gateway unreachable, slow and busy, and then nor
   assertEquals(amiss(result), [
     '2025-03-05 Wed  failed at "funds" (Cannot complete account.funds: 1011 busy, retry later): watch',
     '2025-03-05 Wed  failed at "funds" (Cannot complete account.funds: no answer within 10000 ms): watch',
-    '2025-03-05 Wed  failed at "funds" (Cannot send account.funds: no connection to the gateway (fetch failed)): watch',
+    '2025-03-05 Wed  failed at "funds" (Cannot send account.funds: no connection to the gateway): watch',
   ]);
 });
 

@@ -15,8 +15,11 @@ export interface Arrived {
   body: { timeout_sec: number; params: Record<string, unknown> };
 }
 
-/** How the server reacts to a request: bytes to send, or no answer. */
-export type Reaction = { send: string; close?: boolean } | "hang-up" | "silence";
+/**
+ * How the server reacts to a request: bytes to send, or no answer. With `twice`, it sends the bytes again after a pause
+ * in which a client may return the connection to a pool.
+ */
+export type Reaction = { send: string; close?: boolean; twice?: boolean } | "hang-up" | "silence";
 
 /** A running server, with its address and the requests that arrived. */
 export interface FarEnd extends AsyncDisposable {
@@ -75,6 +78,10 @@ export function farEnd(react: (request: Arrived, index: number) => Reaction | Pr
         if (reaction === "hang-up") break;
         if (reaction === "silence") continue;
         await writeAll(connection, new TextEncoder().encode(reaction.send));
+        if (reaction.twice) {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          await writeAll(connection, new TextEncoder().encode(reaction.send));
+        }
         if (reaction.close) break;
       }
     } catch (error) {

@@ -16,7 +16,7 @@
  * F03 reset after k bytes of the request
  * - memory: none: a call is one function call, which cannot be cut
  * - gateway: transports/fault_request_test.ts "a request cut after any number of bytes creates no order, and is sent once"
- * - gateway: transports/gateway_test.ts "a write on a reused connection is sent once, although fetch would send it again"
+ * - gateway: transports/gateway_test.ts "a write after reads is sent once, although fetch would send it again"
  * - direct: transports/direct_link_test.ts "a request cut after any number of bytes is never placed twice"
  *
  * F04 streams cut at every byte, single bytes, many frames at once

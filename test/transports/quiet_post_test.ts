@@ -1,5 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { postByFetch } from "../../lib/transports/net/post_once.ts";
 import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
+import { farEnd, json } from "../support/far_end.ts";
 
 const TRACER = Symbol.for("opentelemetry.js.api.1");
 
@@ -94,4 +96,13 @@ Deno.test("postQuietly() does not use the proxy of the environment for this mach
   const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
   assertEquals([out, asked], ["204\n", []], err);
   assertStringIncludes(await end.sent, "POST /hook?key=1 ");
+});
+
+Deno.test("postByFetch() never takes the second copy of an answer for the next one", async () => {
+  await using end = farEnd((_, index) => ({ ...json(String(index)), twice: true }));
+  const { signal } = new AbortController();
+  for (let index = 0; index < 20; index++) {
+    const { text } = await postByFetch(new URL(end.url), { body: "{}", signal, maxBytes: 100 });
+    assertEquals(text, String(index));
+  }
 });

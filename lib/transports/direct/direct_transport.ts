@@ -300,7 +300,6 @@ class Direct implements DirectTransport {
     );
     await Promise.all([this.#trade?.close(), this.#quote.close()]);
     await this.#releaseLease();
-    this.#http[Symbol.dispose]();
     this.#feed.end();
   }
 

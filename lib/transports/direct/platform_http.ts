@@ -6,10 +6,9 @@
  * @module
  */
 import { InvalidParamsError } from "../../errors.ts";
-import { mayBeProxied } from "../../loopback.ts";
 import { isTracing } from "../net/quiet_post.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
-import { NotConnectedError, PLAIN_ANSWER, type PostAnswer, postOnce, readText } from "../net/post_once.ts";
+import { NotConnectedError, type PostAnswer, postRouted } from "../net/post_once.ts";
 import { platformUrl } from "./options.ts";
 
 /** Options of {@linkcode PlatformHttp}. */
@@ -33,12 +32,11 @@ const HIDDEN = "[hidden]";
 const MOST_BYTES = 1024 * 1024;
 
 /** Sends requests to the platform. */
-export class PlatformHttp implements Disposable {
+export class PlatformHttp {
   readonly #base: string;
   readonly #asQuery: boolean;
   readonly #timeoutMs: number;
   readonly #caCerts: string[] | undefined;
-  readonly #client: Deno.HttpClient | undefined;
 
   /** @throws {InvalidParamsError} If parameters in addresses would be recorded in the runtime's traces. */
   constructor({ url, parameters = "form", caCerts, timeoutMs }: PlatformHttpOptions) {
@@ -47,7 +45,6 @@ export class PlatformHttp implements Disposable {
     this.#asQuery = parameters === "query";
     this.#timeoutMs = timeoutMs;
     this.#caCerts = caCerts;
-    this.#client = caCerts === undefined ? undefined : Deno.createHttpClient({ caCerts });
   }
 
   /**
@@ -79,10 +76,7 @@ export class PlatformHttp implements Disposable {
       if (timeout.aborted) throw unanswered(context, `no answer within ${timeoutMs} ms`, "timeout");
       const reason = hide(error instanceof Error ? error.message : String(error));
       // Do not keep the error itself, because the runtime writes the whole address into it.
-      const cause = error instanceof Error ? error.cause : undefined;
-      const isConnect = error instanceof NotConnectedError ||
-        cause instanceof Error && cause.message.includes("client error (Connect)");
-      throw isConnect
+      throw error instanceof NotConnectedError
         ? undelivered(context, `no connection to ${this.#base} (${reason})`, "not-connected")
         : unanswered(context, `the connection to ${this.#base} broke (${reason})`, "connection-lost");
     }
@@ -92,37 +86,13 @@ export class PlatformHttp implements Disposable {
 
   async #send(path: string, form: string, signal: AbortSignal): Promise<PostAnswer> {
     const url = new URL(`${this.#base}${path}${this.#asQuery ? `?${form}` : ""}`);
-    const body = this.#asQuery ? "" : form;
-    // A request to this machine must not pass a proxy, with or without TLS.
-    if (mayBeProxied(url.hostname)) {
-      const { port, pathname, search } = url;
-      const isTls = url.protocol === "https:";
-      return await postOnce({
-        hostname: url.hostname.replace(/^\[|\]$/g, ""),
-        port: Number(port || (isTls ? 443 : 80)),
-        isTls,
-        ...this.#caCerts !== undefined && { caCerts: this.#caCerts },
-        path: pathname + search,
-        body,
-        headers: { "content-type": FORM, accept: "application/json" },
-        signal,
-        maxBytes: MOST_BYTES,
-      });
-    }
-    const response = await fetch(url, {
-      method: "POST",
-      headers: { ...this.#asQuery ? {} : { "content-type": FORM }, ...PLAIN_ANSWER },
-      ...this.#asQuery ? {} : { body },
-      // Following a redirect would send the password to the address in it.
-      redirect: "manual",
+    return await postRouted(url, {
+      body: this.#asQuery ? "" : form,
+      headers: { "content-type": FORM, accept: "application/json", "accept-encoding": "identity" },
+      ...this.#caCerts !== undefined && { caCerts: this.#caCerts },
       signal,
-      ...this.#client !== undefined && { client: this.#client },
+      maxBytes: MOST_BYTES,
     });
-    return { status: response.status, text: await readText(response, MOST_BYTES) };
-  }
-
-  [Symbol.dispose](): void {
-    this.#client?.close();
   }
 }
 

@@ -1,17 +1,23 @@
 /**
  * Sends one HTTP POST on a new connection, exactly once.
  *
+ * An HTTP answer names no request. If a server sends an answer twice, the second copy on a connection that is used
+ * again would be taken for the answer of the next call. So no connection is used twice.
+ *
  * The runtime's `fetch` sends a request a second time if the pooled connection breaks before an answer
  * (denoland/deno#32566), in some versions even on a fresh connection (denoland/deno#35610). For a write, that could
- * place an order twice. So this file sends everything except reads over its own socket. The error shows the caller
- * whether any byte was sent.
+ * place an order twice. So `fetch` sends no write, and only requests that may have to pass a proxy. The error shows the
+ * caller whether any byte was sent.
  *
  * @module
  */
 
+import { isWithoutProxy } from "../../loopback.ts";
 import { orAborted } from "../../time.ts";
 
-const JSON_HEADERS = { "content-type": "application/json", accept: "application/json" };
+/** Asks for an uncompressed answer, because a small compressed answer can unpack to gigabytes. */
+const PLAIN_ANSWER = { "accept-encoding": "identity" };
+const JSON_HEADERS = { "content-type": "application/json", accept: "application/json", ...PLAIN_ANSWER };
 
 /** The request, and the limits for its answer. */
 interface PostRequest {
@@ -83,6 +89,58 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
   }
 }
 
+/** A request whose address is a URL. */
+type RoutedRequest = Omit<PostRequest, "hostname" | "port" | "path" | "isTls">;
+
+/**
+ * Sends a request that may be repeated or is answered twice without harm, so not a write. A request to another machine
+ * uses the proxy of the environment, if there is one; a request to this machine never does.
+ *
+ * @throws {NotConnectedError} If nothing was sent.
+ * @throws {TooLargeError} If the answer is larger than `maxBytes`.
+ * @throws {Error} For any other failure; the request may have arrived.
+ */
+export async function postRouted(url: URL, request: RoutedRequest): Promise<PostAnswer> {
+  return isWithoutProxy(url.hostname) ? await postTo(url, request) : await postByFetch(url, request);
+}
+
+/** Sends the request once, directly. The errors are those of {@linkcode postOnce}. */
+export async function postTo(url: URL, request: RoutedRequest): Promise<PostAnswer> {
+  const isTls = url.protocol === "https:";
+  return await postOnce({
+    ...request,
+    hostname: url.hostname.replace(/^\[|\]$/g, ""),
+    port: Number(url.port || (isTls ? 443 : 80)),
+    isTls,
+    path: url.pathname + url.search,
+  });
+}
+
+/** Sends the request with `fetch`, on a connection that no other request uses. */
+export async function postByFetch(url: URL, request: RoutedRequest): Promise<PostAnswer> {
+  const { body, caCerts, headers = JSON_HEADERS, signal, maxBytes, onlyStatus = false } = request;
+  using client = Deno.createHttpClient({
+    poolMaxIdlePerHost: 0,
+    ...caCerts !== undefined && { caCerts },
+  });
+  const method = "POST";
+  let response: Response;
+  try {
+    // Following a redirection would send secrets to the address in it.
+    response = await fetch(url, { method, headers, body, redirect: "manual", signal, client });
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (!(cause instanceof Error && cause.message.includes("client error (Connect)"))) throw error;
+    throw new NotConnectedError(cause.message, { cause });
+  }
+  if (onlyStatus) {
+    await response.body?.cancel();
+    return { status: response.status, text: "" };
+  }
+  const date = response.headers.get("date");
+  return { status: response.status, text: await readText(response, maxBytes), ...date !== null && { date } };
+}
+
 async function connect({ hostname, port, isTls, caCerts, signal }: PostRequest): Promise<Deno.Conn> {
   try {
     if (isTls) return await connectTls({ hostname, port, ...caCerts !== undefined && { caCerts } }, signal);
@@ -132,9 +190,6 @@ async function readAnswer(
   reader.end();
   return reader.answer();
 }
-
-/** Headers that ask for an uncompressed answer, because a small compressed answer can unpack to gigabytes. */
-export const PLAIN_ANSWER = { "accept-encoding": "identity" };
 
 /**
  * Reads the answer of a `fetch` as text.

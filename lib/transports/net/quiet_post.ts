@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { isOpenToOthers, mayBeProxied, PLAIN_HTTP_HINT } from "../../loopback.ts";
-import { postOnce } from "./post_once.ts";
+import { isOpenToOthers, PLAIN_HTTP_HINT } from "../../loopback.ts";
+import { postRouted, postTo } from "./post_once.ts";
 
 /** Headers and body of a post. */
 interface QuietPost {
@@ -38,8 +38,7 @@ export function refusalOf(url: string): string | undefined {
 /**
  * Posts without following redirects, and resolves to the HTTP status of the answer.
  *
- * With tracing on, each `fetch` records a span that contains the whole address. `fetch` may also send a request for
- * this machine through a proxy. In both cases this function opens its own connection instead.
+ * With tracing on, each `fetch` records a span that contains the whole address, so this function does not use it then.
  *
  * @throws {TypeError} When the address is plain HTTP to another machine and this is not allowed; nothing was sent.
  */
@@ -48,35 +47,17 @@ export async function postQuietly(url: string, post: QuietPost): Promise<number>
   const target = new URL(url);
   const refused = refusalOf(url);
   if (refused !== undefined) throw new TypeError(`Cannot post to ${target.host}: ${refused}`);
-  if (isTracing() || mayBeProxied(target.hostname)) return await postOverConnection(target, post);
+  const send = isTracing() ? postTo : postRouted;
   const { headers = {}, body = "", signal } = post;
-  const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-  await response.body?.cancel();
-  return response.status;
+  try {
+    return (await send(target, { headers, body, signal, maxBytes: MOST_BYTES, onlyStatus: true })).status;
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
 }
 
 /** Returns whether the runtime has registered a tracer. */
 export function isTracing(): boolean {
   const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
   return typeof registered === "object" && registered !== null && "trace" in registered;
-}
-
-async function postOverConnection(url: URL, { headers, body = "", signal }: QuietPost): Promise<number> {
-  const isTls = url.protocol === "https:";
-  try {
-    const { status } = await postOnce({
-      hostname: url.hostname.replace(/^\[|\]$/g, ""),
-      port: Number(url.port || (isTls ? 443 : 80)),
-      isTls,
-      path: url.pathname + url.search,
-      headers: headers ?? {},
-      body,
-      signal,
-      maxBytes: MOST_BYTES,
-      onlyStatus: true,
-    });
-    return status;
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
 }

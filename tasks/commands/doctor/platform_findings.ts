@@ -7,7 +7,7 @@
 import { missingForDirect } from "../../../lib/client/connect_options.ts";
 import { type LoadedSettings } from "../../../lib/client/load_settings.ts";
 import { type Settings, settingVariable } from "../../../lib/client/settings.ts";
-import { isWithoutProxy, mayBeProxied } from "../../../lib/loopback.ts";
+import { isWithoutProxy } from "../../../lib/loopback.ts";
 import { postOnce } from "../../../lib/transports/net/post_once.ts";
 import { describeHolder } from "../../../lib/transports/direct/lease.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
@@ -220,7 +220,7 @@ async function dateOf(
   signal: AbortSignal,
   { client, caCerts }: { client: Deno.HttpClient | undefined; caCerts: string | undefined },
 ): Promise<string | undefined> {
-  if (mayBeProxied(url.hostname)) {
+  if (isWithoutProxy(url.hostname)) {
     const { hostname, port, pathname: path } = url;
     const isTls = url.protocol === "https:";
     const to = {
