@@ -147,7 +147,9 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]
     async fn() {
       await using broker = await simulated({ at: FRIDAY_MORNING });
       await using place = await behindProxy(postgres!, { waitMs: 500, answerMs: 500 });
-      const clean = await harmed(place, { broker, before: await countPlaced(broker), name: "clean", at: 0 });
+      // The first run of a process loads code meanwhile, and ends after its messages were counted.
+      const first = await harmed(place, { broker, before: await countPlaced(broker), name: "first", at: 0 });
+      const clean = await harmed(place, { broker, before: first.orders, name: "clean", at: 0 });
       assertEquals(clean.end, "ok, 1 orders");
       let { orders: before } = clean;
       const ends: Record<string, number> = {};
