@@ -48,8 +48,8 @@ export interface FarEndOptions {
   hangsUp?(kind: "trade" | "quote"): boolean;
   /** Sent in one write with the answer to the first request. */
   afterInit?: Uint8Array;
-  /** Text of the answer to the first request. */
-  initText?: string;
+  /** Returns members of the answer to the first request of a connection. */
+  init?(): Answer;
   /** Returns bytes to send instead of the answer to the first request; `undefined` for the normal answer. */
   insteadOfInit?(developer: PublicKey): Uint8Array | undefined;
   /** Sign with a key that the client does not know. */
@@ -164,8 +164,7 @@ async function serve(
           opened.push(kind);
           const encryptedKey = Buffer.from(SESSION_KEY).toString("base64");
           const told: Told = ["InitConnectResp", { encryptedKey, heartbeatIntervalSec: 30 }];
-          const text = options.initText ?? "";
-          const proper = seal(request, { told, text });
+          const proper = seal(request, { told, ...options.init?.() });
           const first = options.insteadOfInit?.(developer.publicKey) ?? proper;
           await send(first, options.afterInit ?? new Uint8Array(0));
           reading.useSessionKey(SESSION_KEY);

@@ -42,7 +42,7 @@ export interface ChannelOptions {
 }
 
 /** Callbacks for all connections of a channel, one after another. */
-interface ChannelListener extends Pick<LinkHandlers, "onLife" | "onPush"> {
+interface ChannelListener extends Pick<LinkHandlers, "onLife" | "onPush" | "onRefusedPush"> {
   /** Called when a connection is ready. */
   onLink?(link: Link): void;
 }
@@ -182,6 +182,7 @@ export class Channel {
       onConnected: () => this.reportPhase("initializing"),
       onLife: () => this.#listener.onLife?.(),
       onPush: (body) => this.#listener.onPush?.(body),
+      onRefusedPush: () => this.#listener.onRefusedPush?.(),
       onFault: (error) => {
         feed.emit({ type: "fault", channel: name, at: machine.now(), error });
         if (error instanceof DisplacedError) this.#options.onDisplaced(error);
@@ -327,7 +328,7 @@ export function directSource(always: readonly Channel[], used: readonly Channel[
   };
 
   return {
-    async open({ onLife, onFrame, onPush }: PushHandlers, signal): Promise<PushLine> {
+    async open({ onLife, onFrame, onPush, onRefusedPush }: PushHandlers, signal): Promise<PushLine> {
       const { promise, resolve } = Promise.withResolvers<BrokerError>();
       const open = new Set<Link>();
       let brokenSince: number | undefined;
@@ -338,6 +339,7 @@ export function directSource(always: readonly Channel[], used: readonly Channel[
             onLife();
           },
           onPush,
+          onRefusedPush,
           onLink(link) {
             if (open.has(link)) return;
             open.add(link);

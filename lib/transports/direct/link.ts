@@ -15,6 +15,7 @@ import { Sealing, type SealingOptions } from "../../wire/sealing.ts";
 import type { Address } from "../net/address.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
 import { closeQuietly, openWithin, readFrames } from "../push/connection.ts";
+import { isKnownPush } from "../push/reader.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { type LinkCall, LinkCalls, type LinkRequest } from "./link_calls.ts";
 import type { Machine } from "../../time.ts";
@@ -29,6 +30,8 @@ export interface LinkHandlers {
   onLife?(): void;
   /** Called with each push; its body is only valid during the call. */
   onPush?(body: Uint8Array): void;
+  /** Called with each push that is rejected although the connection stays open. */
+  onRefusedPush?(): void;
   /** Called with an error that belongs to no call. */
   onFault?(error: BrokerError): void;
 }
@@ -114,9 +117,8 @@ export class Link {
   #isHungUp = false;
   /** Whether an encrypted push has arrived. */
   #hasSealedPush = false;
-  #refusedPushes = 0;
+  /** Takes the first answer; `undefined` once an RSA frame has arrived. */
   #onInit: ((response: Response) => void) | undefined;
-  #initId: string | undefined;
 
   constructor(connection: Deno.TcpConn, options: LinkOptions) {
     this.#connection = connection;
@@ -151,11 +153,6 @@ export class Link {
    */
   get isHungUp(): boolean {
     return this.#isHungUp;
-  }
-
-  /** Number of unencrypted pushes that were rejected because they came after encrypted ones. */
-  get refusedPushes(): number {
-    return this.#refusedPushes;
   }
 
   /** Number of calls in progress. */
@@ -201,12 +198,12 @@ export class Link {
     const { machine, deviceId, envelopes, connectTimeoutMs, token, peer } = this.#options;
     const context: CallContext = { operation: platform.openConnection, transport: "direct" };
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    this.#initId = machine.id();
-    this.#calls.issue(this.#initId);
+    const id = machine.id();
+    this.#calls.issue(id);
     this.#onInit = (response) => {
-      this.#onInit = undefined; // `#take` rejects a second answer under RSA without decrypting it
       // Set the key synchronously: the next frame needs it.
       try {
+        checkFirst(response, id, peer);
         const { key, heartbeatMs } = readInit(context, response, envelopes.messages);
         this.#sealing.useSessionKey(key);
         resolve(heartbeatMs ?? DEFAULT_HEARTBEAT_MS);
@@ -223,7 +220,7 @@ export class Link {
       const plain = platform.openConnection.request.encode({ deviceId }) as Record<string, unknown>;
       const body = envelopes.encodeRequest({
         type: requestNumber(platform.openConnection),
-        id: this.#initId,
+        id,
         time: machine.now(),
         payload: { name: "InitConnectReq", bytes: envelopes.messages.encode("InitConnectReq", plain) },
         token,
@@ -268,8 +265,18 @@ export class Link {
   #take(frame: Frame): void {
     if (frame.type === "heartbeat") return; // a heartbeat only shows that the link is alive; ignore its body
     const { serial } = frame.header;
+    if (frame.type === "request") {
+      return this.#fault(
+        new ProtocolError("Cannot accept a request: only the platform answers requests", { code: "request" }),
+      );
+    }
+    if (frame.type === "push") return this.#takePush(frame);
+    if (serial !== 0) {
+      return this.#answer(this.#options.envelopes.decodeResponse(this.#sealing.open(frame).body));
+    }
+    const onInit = this.#onInit;
     // Check this before decryption: RSA decryption is expensive, and only the first answer uses RSA.
-    if (frame.type === "response" && serial === 0 && this.#onInit === undefined) {
+    if (onInit === undefined) {
       return this.#fault(
         new ProtocolError(
           "Cannot accept an answer under RSA: only the first answer of a connection uses RSA",
@@ -279,8 +286,15 @@ export class Link {
         ),
       );
     }
-    if (frame.type === "push" && serial === 0 && this.#hasSealedPush) {
-      this.#refusedPushes++;
+    this.#onInit = undefined;
+    onInit(this.#openFirst(frame));
+  }
+
+  #takePush(frame: Frame): void {
+    const { onPush, onRefusedPush } = this.#options.handlers;
+    const isSealed = frame.header.serial !== 0;
+    if (!isSealed && this.#hasSealedPush) {
+      onRefusedPush?.();
       return this.#fault(
         new ProtocolError(
           "Cannot accept an unencrypted push: earlier pushes of this connection were encrypted; check your orders",
@@ -288,17 +302,13 @@ export class Link {
         ),
       );
     }
-    if (frame.type === "request") {
-      return this.#fault(
-        new ProtocolError("Cannot accept a request: only the platform answers requests", { code: "request" }),
-      );
-    }
-    if (serial === 0 && frame.type === "response") return this.#answer(this.#openFirst(frame));
     const { body } = this.#sealing.open(frame);
-    // Only an encrypted push is certainly from the platform.
-    if (frame.type === "push" && serial !== 0) this.#hasSealedPush = true;
-    if (frame.type === "push") return this.#options.handlers.onPush?.(body);
-    this.#answer(this.#options.envelopes.decodeResponse(body));
+    // The signature does not cover the header: anybody on the network can send an encrypted answer again as a push. So
+    // only the content shows that the platform encrypts its pushes.
+    if (isSealed && !this.#hasSealedPush) {
+      this.#hasSealedPush = isKnownPush(this.#options.envelopes.decodeNotify(body));
+    }
+    onPush?.(body);
   }
 
   /**
@@ -319,9 +329,6 @@ export class Link {
   }
 
   #answer(response: Response): void {
-    // Before the key exchange, a rejection can only be about the first request.
-    const isInit = response.id === this.#initId || response.code !== "0000";
-    if (this.#onInit !== undefined && isInit) return this.#onInit(response);
     try {
       this.#calls.answer(response);
     } catch (error) {
@@ -444,4 +451,16 @@ export class Link {
       return undefined;
     }
   }
+}
+
+/**
+ * Throws if the first answer belongs to another request, for example if somebody on the network sends an answer of an
+ * earlier connection again. In rare cases the platform does not know the id of the request and rejects it with `"0"`.
+ */
+function checkFirst({ id, code }: Response, ownId: string, peer: string): void {
+  if (id === ownId || id === "0" && code !== "0000") return;
+  throw new ProtocolError(
+    `Cannot accept the first answer of ${peer}: it belongs to another request; somebody may be changing the connection`,
+    { code: "first-answer-unasked", transport: "direct" },
+  );
 }

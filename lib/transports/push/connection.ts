@@ -166,6 +166,8 @@ export interface PushHandlers {
    * @throws {ProtocolError} If the push is unreadable; the connection then ends.
    */
   onPush(body: Uint8Array): void;
+  /** Called with each push that the source rejects although its connection stays open. */
+  onRefusedPush(): void;
 }
 
 /** An open connection for pushes. */

@@ -20,6 +20,13 @@ interface PushEntry {
   decode: (raw: RawMessage) => PushEvent["data"];
 }
 
+/** Returns whether the number and the payload of a push are those of a kind that we know. */
+export function isKnownPush({ type, payload }: Notify): boolean {
+  const name = NotifyType.decode(String(type));
+  return payload !== undefined && payload.bytes.length > 0 &&
+    Object.values(pushes).some(({ notify, message }) => notify.includes(name) && message === payload.name);
+}
+
 /** Returns the event of a push. */
 export type PushReader = (notify: Notify) => PushEvent | UnknownEvent;
 

@@ -118,6 +118,9 @@ export function pushStreamOf(source: PushSource, hooks: PushHooks): PushStream {
 /** Maximum length of a gap after a doubtful push: a day, because the lists of today's orders cover no more. */
 const MOST_GAP_MS = 86_400_000;
 
+/** Pushes that are rejected within this time cause one gap. */
+const BURST_MS = 1000;
+
 const isUnreadOrder = (event: TransportEvent) => event.type === "unknown" && event.expected === "order";
 
 class SourcePushStream implements PushStream {
@@ -146,6 +149,10 @@ class SourcePushStream implements PushStream {
   #lastByteAt: number;
   /** Start and reason of the current gap, if there is one. */
   #gap: { from: number; reason: string; silent?: true } | undefined;
+  /** Time of the first rejected push that no gap has reported yet, and the timer that reports it. */
+  #refused: { from: number; timer: ReturnType<typeof setTimeout> } | undefined;
+  /** What `onGap` threw in a timer. The stream ends with it. */
+  #thrown: unknown;
 
   constructor(source: PushSource, options: PushHooks) {
     this.#source = source;
@@ -223,7 +230,8 @@ class SourcePushStream implements PushStream {
       if (!this.#closing.signal.aborted) failure = error;
     } finally {
       this.#source.close?.();
-      this.#end(failure);
+      this.#reportRefused();
+      this.#end(this.#thrown ?? failure);
     }
   }
 
@@ -235,7 +243,29 @@ class SourcePushStream implements PushStream {
         this.#frames++;
         this.#take(decodeNotify(body), read);
       },
+      onRefusedPush: () =>
+        this.#refused ??= {
+          from: this.#options.now(),
+          timer: setTimeout(() => this.#reportRefused(), BURST_MS),
+        },
     };
+  }
+
+  /** Reports the gap of the pushes that the source has rejected. */
+  #reportRefused(): void {
+    if (this.#refused === undefined) return;
+    const { from, timer } = this.#refused;
+    clearTimeout(timer);
+    this.#refused = undefined;
+    try {
+      this.#doubt(
+        this.#options.now() - from,
+        "the connection rejected pushes: unencrypted after encrypted ones",
+      );
+    } catch (error) {
+      this.#thrown = error;
+      void this.close();
+    }
   }
 
   /**
