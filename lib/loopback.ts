@@ -27,3 +27,20 @@ export function isOpenToOthers(url: URL): boolean {
 export function isWithoutProxy(hostname: string): boolean {
   return isLoopback(hostname) || hostname.toLowerCase() === "localhost.";
 }
+
+const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((
+  name,
+) => [name, name.toLowerCase()]);
+
+/**
+ * Returns whether `fetch` may send requests through a proxy.
+ *
+ * The runtime uses `HTTP_PROXY` for loopback addresses too, even if the program has no permission to read that
+ * variable. A proxy on another machine could then read the account and answer instead of the gateway.
+ */
+export function mayUseProxy(): boolean {
+  return proxyVariables.some((variable) =>
+    Deno.permissions.querySync({ name: "env", variable }).state !== "granted" ||
+    Deno.env.get(variable) !== undefined
+  );
+}

@@ -6,9 +6,8 @@
  * @module
  */
 import { InvalidParamsError } from "../../errors.ts";
-import { isTracing } from "../net/quiet_post.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
-import { NotConnectedError, type PostAnswer, postRouted } from "../net/post_once.ts";
+import { isTracing, NotConnectedError, type PostAnswer, postRouted } from "../net/post_once.ts";
 import { platformUrl } from "./options.ts";
 
 /** Options of {@linkcode PlatformHttp}. */

@@ -12,7 +12,7 @@
  * @module
  */
 
-import { isWithoutProxy } from "../../loopback.ts";
+import { isWithoutProxy, mayUseProxy } from "../../loopback.ts";
 import { orAborted } from "../../time.ts";
 
 /** Asks for an uncompressed answer, because a small compressed answer can unpack to gigabytes. */
@@ -94,14 +94,22 @@ type RoutedRequest = Omit<PostRequest, "hostname" | "port" | "path" | "isTls">;
 
 /**
  * Sends a request that may be repeated or is answered twice without harm, so not a write. A request to another machine
- * uses the proxy of the environment, if there is one; a request to this machine never does.
+ * uses the proxy of the environment, if there is one; a request to this machine never does. With tracing on, `fetch` sends
+ * the request and records a span, unless that would send it through a proxy.
  *
  * @throws {NotConnectedError} If nothing was sent.
  * @throws {TooLargeError} If the answer is larger than `maxBytes`.
  * @throws {Error} For any other failure; the request may have arrived.
  */
 export async function postRouted(url: URL, request: RoutedRequest): Promise<PostAnswer> {
-  return isWithoutProxy(url.hostname) ? await postTo(url, request) : await postByFetch(url, request);
+  const isDirect = isWithoutProxy(url.hostname) && (!isTracing() || mayUseProxy());
+  return isDirect ? await postTo(url, request) : await postByFetch(url, request);
+}
+
+/** Returns whether the runtime has registered a tracer. */
+export function isTracing(): boolean {
+  const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
+  return typeof registered === "object" && registered !== null && "trace" in registered;
 }
 
 /** Sends the request once, directly. The errors are those of {@linkcode postOnce}. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { isOpenToOthers, PLAIN_HTTP_HINT } from "../../loopback.ts";
-import { postRouted, postTo } from "./post_once.ts";
+import { isTracing, postRouted, postTo } from "./post_once.ts";
 
 /** Headers and body of a post. */
 interface QuietPost {
@@ -54,10 +54,4 @@ export async function postQuietly(url: string, post: QuietPost): Promise<number>
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
-}
-
-/** Returns whether the runtime has registered a tracer. */
-export function isTracing(): boolean {
-  const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
-  return typeof registered === "object" && registered !== null && "trace" in registered;
 }

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Settings } from "../../../lib/client/settings.ts";
-import { isTracing, postQuietly } from "../../../lib/transports/net/quiet_post.ts";
+import { isTracing } from "../../../lib/transports/net/post_once.ts";
+import { postQuietly } from "../../../lib/transports/net/quiet_post.ts";
 import { Pinger } from "../../../lib/runner/schedule/dead_man.ts";
 import type { Machine } from "../../../lib/time.ts";
 import type { Meter } from "../../../lib/runner/run/metrics.ts";
