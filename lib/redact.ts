@@ -1,7 +1,8 @@
 /**
  * Removes secrets by value from everything that is stored or shown, wherever the secret came from.
  *
- * A secret is removed as plain text, as URLs, forms, headers and JSON encode it, in Base64 and in hex. A value of fewer
+ * A secret is removed as plain text, as URLs, forms, headers, JSON and HTML encode it, in Base64 and in hex, also if
+ * escapes contain escapes or the secret contains invisible characters. A value of fewer
  * than four characters, or of fewer than six digits, is not removed: that would also remove markets and years. A secret
  * of digits is removed only where it is a whole number, because six digits can also be part of an order id.
  *
@@ -9,7 +10,7 @@
  */
 import { BrokerError } from "./errors.ts";
 import { openRegularSync } from "./regular_files.ts";
-import { cellText, markdownText, shownJson } from "./shown_text.ts";
+import { cellText, HIDDEN, markdownText, shownJson } from "./shown_text.ts";
 
 /** Thrown for a file that contains the value of a secret. */
 export class SecretInFileError extends BrokerError {
@@ -150,15 +151,21 @@ interface RedactorOptions {
   anyLength?: boolean;
 }
 
+/** What finds the secrets; `undefined` if there are none. */
+interface Patterns {
+  all: RegExp | undefined;
+  /** Does not match numbers that may occur in a table by chance. */
+  certain: RegExp | undefined;
+}
+
 /** Removes secrets from texts and data. Add each secret with {@linkcode Redactor.add}. */
 export class Redactor {
   readonly #onTooShort: (name: string) => void;
   readonly #anyLength: boolean;
   readonly #tooShort = new Set<string>();
   readonly #forms = new Set<string>();
-  #pattern: RegExp | undefined;
-  /** Like `#pattern`, but without numbers that may occur in a table by chance. */
-  #certain: RegExp | undefined;
+  /** Built when it is needed, once for all secrets that were added before. */
+  #patterns: Patterns | undefined;
 
   constructor({ onTooShort = () => {}, anyLength = false }: RedactorOptions = {}) {
     this.#onTooShort = onTooShort;
@@ -178,21 +185,34 @@ export class Redactor {
       return false;
     }
     for (const form of formsOf(secret)) this.#forms.add(form);
+    this.#patterns = undefined;
+    return true;
+  }
+
+  get #pattern(): RegExp | undefined {
+    return (this.#patterns ??= this.#built()).all;
+  }
+
+  get #certain(): RegExp | undefined {
+    return (this.#patterns ??= this.#built()).certain;
+  }
+
+  #built(): Patterns {
+    const gap = this.#anyLength ? CLEANED : MASK;
     // Longest first: otherwise removing a shorter secret would leave parts of a longer one that contains it.
     const forms = [...this.#forms].sort((a, b) => b.length - a.length);
-    this.#pattern = patternOf(forms);
-    this.#certain = patternOf(forms.filter((form) => !isDigits(form) || form.length > MOST_CHANCE_DIGITS));
-    return true;
+    const certain = forms.filter((form) => !isDigits(form) || form.length > MOST_CHANCE_DIGITS);
+    return { all: patternOf(forms, gap), certain: patternOf(certain, gap) };
   }
 
   /** Returns the text without secrets. */
   text(text: string): string {
-    return this.#pattern === undefined ? text : text.replace(this.#pattern, REPLACED);
+    return without(text, this.#pattern);
   }
 
   /** Returns the text without secrets, but keeps numbers that may occur in a table of figures by chance. */
   certainText(text: string): string {
-    return this.#certain === undefined ? text : text.replace(this.#certain, REPLACED);
+    return without(text, this.#certain);
   }
 
   /**
@@ -268,11 +288,9 @@ export class Redactor {
   isInFile(path: string): boolean {
     const pattern = this.#certain;
     if (pattern === undefined) return false;
-    const overlap = Math.max(...[...this.#forms].map(({ length }) => length)) * 4;
-    for (const text of chunksOf(path, overlap)) {
-      pattern.lastIndex = 0;
-      if (pattern.test(text)) return true;
-    }
+    // An escape has up to twelve characters: `&amp;#x0041;`.
+    const overlap = Math.max(...[...this.#forms].map(({ length }) => length)) * 12;
+    for (const text of chunksOf(path, overlap)) if (spansIn(text, pattern).length > 0) return true;
     return false;
   }
 }
@@ -299,16 +317,138 @@ function* chunksOf(path: string, overlap: number): Generator<string> {
   }
 }
 
-function patternOf(forms: readonly string[]): RegExp | undefined {
-  if (forms.length === 0) return undefined;
-  return new RegExp(forms.map(bounded).join("|"), "g");
+/** Stands for each invisible character while secrets are searched. It is one of them. */
+const MASK = "\u200b";
+/** What an invisible character in an error becomes: nothing yet, or a space. Later copies of a text are cleaned. */
+const CLEANED = `[\\s${MASK}]`;
+const INVISIBLE = new RegExp(`${HIDDEN.source}|\\p{DI}`, "gu");
+/** Matches a text in which a secret may be escaped or interrupted. Any other text needs no second look. */
+const MAY_DISGUISE = new RegExp(`[\\\\&%]|${INVISIBLE.source}`, "u");
+/** Escapes in escapes are decoded this many times. */
+const MOST_LEVELS = 4;
+/** A longer form is only found without invisible characters inside, because its pattern would be too large. */
+const MOST_INTERRUPTED = 60;
+
+/** Matches an escape of JSON or JavaScript, of HTML, or of URLs for one UTF-8 character. */
+const ESCAPE = new RegExp(
+  [
+    String.raw`\\u([\da-f]{4})|\\x([\da-f]{2})|\\([^\w])|\\([nrtbfv])`,
+    String.raw`&#x([\da-f]{1,6});?|&#(\d{1,7});?|&([a-z]{2,6});`,
+    String
+      .raw`(%(?:[0-7][\da-f]|[cd][\da-f]%[89ab][\da-f]|e[\da-f](?:%[89ab][\da-f]){2}|f[0-7](?:%[89ab][\da-f]){3}))`,
+  ].join("|"),
+  "gi",
+);
+const CONTROLS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", v: "\v" };
+/** The characters of ASCII that have a name in HTML. */
+const NAMED = new Map(
+  (
+    "amp& lt< gt> quot\" apos' excl! num# dollar$ percnt% lpar( rpar) ast* plus+ comma, period. sol/ colon: semi; " +
+    "equals= quest? commat@ lsqb[ lbrack[ bsol\\ rsqb] rbrack] Hat^ lowbar_ grave` lcub{ lbrace{ verbar| vert| rcub} rbrace}"
+  ).split(" ").map((each): [string, string] => [each.slice(0, -1), each.slice(-1)]),
+);
+
+/** A text as a reader may decode it. `starts` are the places of its characters in the original text, if they differ. */
+interface View {
+  text: string;
+  starts?: Uint32Array;
 }
 
-function bounded(form: string): string {
-  const text = RegExp.escape(form);
+const masked = (text: string) => text.replace(INVISIBLE, (found) => MASK.repeat(found.length));
+
+/** Returns the view with its escapes decoded once, or `undefined` if it contains none. */
+function decodedView({ text, starts }: View): View | undefined {
+  const places = new Uint32Array(text.length + 1);
+  let decoded = "";
+  let at = 0;
+  const copyTo = (end: number) => {
+    for (let index = at; index < end; index++) places[decoded.length + index - at] = starts?.[index] ?? index;
+    decoded += text.slice(at, end);
+    at = end;
+  };
+  for (const found of text.matchAll(ESCAPE)) {
+    const meant = meaningOf(found);
+    if (meant === undefined) continue;
+    copyTo(found.index);
+    places.fill(starts?.[found.index] ?? found.index, decoded.length, decoded.length + meant.length);
+    decoded += meant;
+    at += found[0].length;
+  }
+  if (at === 0) return undefined;
+  copyTo(text.length);
+  places[decoded.length] = starts?.[text.length] ?? text.length;
+  return { text: masked(decoded), starts: places };
+}
+
+/** Returns the character of an escape, or `undefined` if it is none. */
+function meaningOf(
+  [whole, u, x, same, control, hex, digits, name, percent]: RegExpExecArray,
+): string | undefined {
+  const code = u ?? x ?? hex;
+  if (code !== undefined || digits !== undefined) {
+    const point = code === undefined ? Number(digits) : Number.parseInt(code, 16);
+    return point <= 0x10ffff ? String.fromCodePoint(point) : undefined;
+  }
+  if (name !== undefined) return NAMED.get(name) ?? NAMED.get(name.toLowerCase());
+  if (control !== undefined) return CONTROLS[control.toLowerCase()];
+  return percent === undefined ? same : decoded(whole);
+}
+
+/** Returns the places of secrets in a text, in order and without overlaps. */
+function spansIn(text: string, pattern: RegExp): { start: number; end: number }[] {
+  const found: { start: number; end: number }[] = [];
+  let view: View | undefined = MAY_DISGUISE.test(text) ? { text: masked(text) } : { text };
+  for (let level = 0; view !== undefined && level <= MOST_LEVELS; level++) {
+    const { text: seen, starts } = view;
+    for (const { index, 0: { length } } of seen.matchAll(pattern)) {
+      found.push({ start: starts?.[index] ?? index, end: starts?.[index + length] ?? index + length });
+    }
+    view = decodedView(view);
+  }
+  const merged: typeof found = [];
+  for (const span of found.sort((a, b) => a.start - b.start)) {
+    const last = merged.at(-1);
+    if (last !== undefined && span.start < last.end) last.end = Math.max(last.end, span.end);
+    else merged.push(span);
+  }
+  return merged;
+}
+
+/** Returns the text without the secrets of a pattern. */
+function without(text: string, pattern: RegExp | undefined): string {
+  if (pattern === undefined) return text;
+  if (!MAY_DISGUISE.test(text)) return text.replace(pattern, REPLACED);
+  let shown = "";
+  let at = 0;
+  for (const { start, end } of spansIn(text, pattern)) {
+    shown += text.slice(at, start) + REPLACED;
+    at = end;
+  }
+  return shown + text.slice(at);
+}
+
+function patternOf(forms: readonly string[], gap: string): RegExp | undefined {
+  if (forms.length === 0) return undefined;
+  return new RegExp(forms.map((form) => bounded(form, gap)).join("|"), "g");
+}
+
+function bounded(form: string, gap: string): string {
+  const text = interrupted(form, gap);
   // A whole number: not part of a longer number or of an amount with decimals.
   if (isDigits(form)) return `(?<![0-9]|[0-9][.,])${text}(?![0-9]|[.,][0-9])`;
   return form.length >= LEAST_WITHIN_WORDS ? text : `(?<![A-Za-z0-9])${text}(?![A-Za-z0-9])`;
+}
+
+/** Returns the pattern of a form that invisible characters may interrupt. */
+function interrupted(form: string, gap: string): string {
+  const hidden = masked(form);
+  const visible = hidden.replaceAll(MASK, "");
+  if (form.length > MOST_INTERRUPTED || visible === "") return RegExp.escape(hidden);
+  // A space may be one of ours, so a gap around it would match the same spaces in many ways.
+  const words = gap === CLEANED ? visible.split(/\s+/) : [visible];
+  return words.map((word) => word.split("").map((each) => RegExp.escape(each)).join(`${gap}*`)).join(
+    `${gap}+`,
+  );
 }
 
 /** Yields every encoding in which a secret may appear. */
@@ -318,7 +458,13 @@ function* formsOf(secret: string): Generator<string> {
   const form = new URLSearchParams([["", secret]]).toString().slice(1);
   const json = JSON.stringify(secret).slice(1, -1);
   const cell = cellText(`a${secret}`).slice(1).replaceAll('"', '""');
-  for (const text of [secret, url, form, json, shownJson(json), cell, markdownText(secret)]) {
+  // A server may write an accent as a character of its own, or as part of a letter.
+  const accents = [secret.normalize("NFC"), secret.normalize("NFD")];
+  // Decoding a text also decodes what looks like an escape in the secret itself.
+  for (let view = decodedView({ text: secret }); view !== undefined; view = decodedView(view)) {
+    if (canBeRedacted(view.text)) yield view.text;
+  }
+  for (const text of [secret, ...accents, url, form, json, shownJson(json), cell, markdownText(secret)]) {
     yield text;
     yield text.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase());
     yield text.replaceAll("/", "\\/"); // some JSON writers escape slashes

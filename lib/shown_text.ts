@@ -7,7 +7,7 @@
  */
 
 /** Matches Unicode control and format characters and the two Unicode line separators, except line end and tab. */
-const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+export const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
  * Matches the characters of `HIDDEN`, line end and tab. Also matches the backslash of a text that looks like one of

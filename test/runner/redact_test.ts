@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { csvRecord } from "../../lib/csv_text.ts";
 import { markdownText, shownJson } from "../../lib/shown_text.ts";
+import { RejectedError } from "../../lib/errors.ts";
 import { canBeRedacted, Redactor, SecretInFileError } from "../../lib/redact.ts";
 import { temporaryFolder } from "./support.ts";
 
@@ -30,6 +31,80 @@ Deno.test("Redactor.text() removes a secret in every encoding", () => {
   const header = new TextEncoder().encode('user:p&ss "w/rd+1').toBase64();
   assert(text(header).includes("[secret]"), text(header));
   assertEquals(text("nothing to see"), "nothing to see");
+});
+
+const unit = (char: string) => char.charCodeAt(0).toString(16).padStart(4, "0");
+const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", '"': "&quot;", "'": "&apos;" };
+
+/** How servers write a text that they repeat. */
+const repeats: Record<string, (text: string) => string> = {
+  "JSON escapes": (text) => text.replace(/[^\w]/g, (char) => `\\u${unit(char)}`),
+  "JSON escapes, upper case": (text) => text.replace(/[^\w]/g, (char) => `\\u${unit(char).toUpperCase()}`),
+  "every character escaped": (text) => text.replace(/[^]/g, (char) => `\\u${unit(char)}`),
+  "JSON in JSON": (text) => JSON.stringify(JSON.stringify(text)).slice(3, -3),
+  "JSON with slashes": (text) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/"),
+  "escapes of JavaScript": (text) =>
+    text.replace(/[^\w]/g, (char) => `\\u${unit(char)}`).replaceAll("\\u00", "\\x"),
+  "names of HTML": (text) => text.replace(/[&<"']/g, (char) => ENTITIES[char]!),
+  "numbers of HTML": (text) => text.replace(/[^\w]/g, (char) => `&#${char.charCodeAt(0)};`),
+  "hex numbers of HTML": (text) => text.replace(/[^\w]/g, (char) => `&#x${unit(char)};`),
+  "HTML twice": (text) => text.replace(/[&<"']/g, (char) => ENTITIES[char]!).replaceAll("&", "&amp;"),
+  "URL": encodeURIComponent,
+  "URL twice": (text) => encodeURIComponent(encodeURIComponent(text)),
+  "URL in JSON": (text) => encodeURIComponent(text).replaceAll("%", "\\u0025"),
+  "invisible characters": (text) => text.split("").join("\u200b"),
+  "escaped invisible characters": (text) =>
+    JSON.stringify(text.split("").join("\u200b")).slice(1, -1).replaceAll("\u200b", "\\u200b"),
+  "control characters": (text) => text.split("").join("\0\u202e"),
+  "accents as characters of their own": (text) => text.normalize("NFD"),
+};
+
+Deno.test("Redactor removes a secret that a server repeats with escapes, or with invisible characters inside", () => {
+  // The second one is the Base64 of an encrypted password, the third a number.
+  for (const secret of ['Tr<4de&Pa"w+/é\\n', "FSWBnHkrmTcvs+dhT9KhCQ==", "135790"]) {
+    for (const [how, repeat] of Object.entries(repeats)) {
+      for (const around of ['"', "\\u0022", "&quot;", "%22", "\\n", " "]) {
+        const text = `password${around}${repeat(secret)}${around}after`;
+        const removed = knowing(secret).text(text);
+        assertEquals([how, removed], [how, `password${around}[secret]${around}after`], secret);
+      }
+    }
+  }
+});
+
+Deno.test("Redactor removes a secret from an error whose invisible characters have become spaces", () => {
+  for (const secret of ['Tr<4de&Pa"w+/é', "a b+c d", "1357"]) {
+    const redactor = new Redactor({ anyLength: true });
+    redactor.add(secret);
+    const said = `no: "${secret.split("").join("\u200b")}" or "${secret[0]}\u202e\u202e${secret.slice(1)}"`;
+    const error = new RejectedError(said, said);
+    redactor.error(error);
+    assertEquals([error.message, error.text], Array(2).fill('no: "[secret]" or "[secret]"'));
+  }
+});
+
+Deno.test("Redactor keeps every other character of a text with escapes, and finds no secret across values", () => {
+  const redactor = knowing("Tr<4de", "135790");
+  for (
+    const text of [
+      "AT&amp;T \\u003c 5 %20 100% \\ \u200b \ud83d\ude00 &#60; &unknown; %zz \\u12 Tr&lt;4d",
+      "135 790",
+      "135\n790",
+      "2135790 1.35790 135790.5",
+    ]
+  ) assertEquals(redactor.text(text), text);
+});
+
+Deno.test("Redactor needs time proportional to the text, also for a private key and hostile escapes", () => {
+  const key = "-----BEGIN-----\n" +
+    Array.from({ length: 27 }, (_, line) => "Ab+/9zQw".repeat(7) + line).join("\n");
+  const redactor = knowing(key, 'Tr<4de&Pa"w+/é', "a  b c");
+  for (const part of ["\\", "%25", "&amp;", "\\u005c", "T\u200b", "a ", "Ab+/", " "]) {
+    const began = performance.now();
+    redactor.text(part.repeat(200_000));
+    const took = performance.now() - began;
+    assert(took < 5_000, `${part}: ${Math.round(took)} ms`);
+  }
 });
 
 Deno.test("Redactor removes digits only if they are a complete number", () => {

@@ -462,3 +462,24 @@ Deno.test("no error of a login shows the password or its key", async () => {
   assert(!/sesame|MDEyMz/.test(Deno.inspect(error) + JSON.stringify(error)));
   assertEquals(end.arrived[0]!.body.params, { password: "FSWBnHkrmTcvs+dhT9KhCQ==" });
 });
+
+Deno.test("no error of a login shows the password if the gateway repeats the request with escapes", async () => {
+  const encrypted = "FSWBnHkrmTcvs+dhT9KhCQ==";
+  const escaped = (text: string) =>
+    text.replace(/["+=]/g, (char) => `\\u00${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  const html = (text: string) => text.replace(/["+=]/g, (char) => `&#${char.charCodeAt(0)};`);
+  const invisible = (text: string) => text.replace(/\w/g, "$&\u200b");
+  for (const repeat of [escaped, html, invisible]) {
+    const said = `1009 invalid: ${repeat(`{"password":"${encrypted}","plain":"sesame-123"}`)}`;
+    await using end = farEnd(() => refused(said));
+    await using client = await connect({
+      gateway: end.url,
+      tradePassword: "sesame-123",
+      tradePasswordKey: "MDEyMzQ1Njc4OWFiY2RlZg==",
+    });
+    const error = await assertRejects(() => client.account.login(), RejectedError);
+    const shown = (Deno.inspect(error) + JSON.stringify(error)).replaceAll(/[^\w\n]/g, "");
+    assert(!/sesame|FSWBnHk|dhT9KhCQ/.test(shown), shown);
+    assertStringIncludes(error.message, "[secret]");
+  }
+});
