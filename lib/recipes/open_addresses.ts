@@ -52,7 +52,8 @@ export const secretAddress = (what: string) =>
 export function holdsToken(address: string): boolean {
   // A reference to a secret is what hsgate wants, and the result of an expression is not a secret.
   if (address.includes("${secret:")) return false;
-  const url = URL.parse(address.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
+  const end = address.lastIndexOf("}}") + 2; // after it, each "${{" would search the rest in vain
+  const url = URL.parse(address.slice(0, end).replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0") + address.slice(end));
   if (url === null || isLoopback(url.hostname)) return false;
   if (url.username !== "" || url.password !== "" || url.search !== "") return true;
   if (knownHosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`))) return true;

@@ -8,7 +8,8 @@ import {
   sessionTimeOf,
   showDuration,
 } from "../../lib/recipes/written_times.ts";
-import { Budget } from "../../lib/recipes/expressions/budget.ts";
+import { Environment } from "@marcbachmann/cel-js";
+import { Budget, costs } from "../../lib/recipes/expressions/budget.ts";
 import { compileExpression, ExpressionError } from "../../lib/recipes/expressions/expressions.ts";
 import { linearPattern } from "../../lib/recipes/expressions/linear_pattern.ts";
 import { readTemplate } from "../../lib/recipes/expressions/templates.ts";
@@ -80,6 +81,7 @@ const large: StepScope = {
   ...scope,
   params: { ids: Array.from({ length: 1000 }, (_, at) => at), text: "x".repeat(900_000) },
   outputs: {
+    wide: Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, at])),
     fills: {
       rows: Array.from({ length: 90_000 }, (_, at) => ({ market: at % 2 ? "hk" : "us", price: "12.5" })),
     },
@@ -126,6 +128,46 @@ Deno.test("expressions end when their budget is used up, whatever they nest, hid
   assertStringIncludes(refusalOf("decimalDivide('1', '3', 1000000000)"), "expected 0 to 100 places");
   assertStringIncludes(refusalOf("decimalRound('1', -1)"), "expected 0 to 100 places");
   assertStringIncludes(refusalOf(`decimalMultiply('${"9".repeat(1001)}', '9')`), "expected at most 1000");
+});
+
+Deno.test("a budget counts what functions really do, before a slow one starts", () => {
+  const doubled = (list: string, times: number) => `${list}${".map(x, x + x)".repeat(times)}[0]`;
+  const ones = (count: number) => `'${"1".repeat(count)}'`;
+  assertStringIncludes(
+    refusalOf(`size(${doubled(`[bytes("${"a".repeat(1000)}")]`, 14)}) > 1`),
+    "it makes more than 1000000 bytes",
+  );
+  assertStringIncludes(
+    refusalOf(`duration(${ones(101)}) > duration('1s')`),
+    "the text of duration() has 101 characters: expected at most 100",
+  );
+  assertEquals(valueOf("duration('1h') > duration('59m59s')"), true);
+  assertStringIncludes(refusalOf("[params.text, params.text].join()"), "makes a text of more than");
+  assertStringIncludes(refusalOf("params.ids.map(a, '').join(params.text)"), "makes a text of more than");
+  const slow = [
+    "params.ids.map(a, params.ids.map(b, bytes(params.text) == bytes(params.text)))",
+    "params.text.contains('y' + params.text.substring(450000))",
+    "params.text.indexOf('y' + params.text.substring(450000)) > 0",
+    "params.text.lastIndexOf(params.text.substring(450000) + 'y') > 0",
+    "size(params.text.split(params.text.substring(450000) + 'y')) > 0",
+    "params.ids.map(a, size(outputs.wide))",
+    "params.ids.map(a, outputs.wide.exists(k, true))",
+    "params.ids.map(a, size([outputs.wide]))",
+    "params.ids.exists(a, params.ids.exists(b, int('x') == b))", // makes an error each time
+    "params.ids.exists(a, bytes('[' + params.text.substring(10) + ']').json() == {})",
+  ];
+  for (const source of slow) assertStringIncludes(refusalOf(source), "steps of evaluation", source);
+  assertEquals(
+    valueOf("'aab'.contains('ab') && 'aab'.indexOf('b') == 2 && 'aab'.lastIndexOf('a') == 1"),
+    true,
+  );
+  assertEquals(valueOf("'a,b'.split(',').join('+')"), "a+b");
+  assertEquals(valueOf(`string(bytes('a') + bytes('b')) == 'ab' && bytes('{"a": 1}').json().a == 1.0`), true);
+});
+
+Deno.test("every function of expressions has a cost", () => {
+  const offered = new Environment().getDefinitions().functions.map(({ name }) => name);
+  assertEquals(offered.filter((name) => costs[name] === undefined), []);
 });
 
 Deno.test("expressions over a whole day of fills stay within their budget", () => {

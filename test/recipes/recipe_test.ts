@@ -169,6 +169,19 @@ steps:
   assertEquals((await of(""))?.split(": ").slice(-1), ["it is empty"]);
 });
 
+Deno.test("compileRecipe() finds the place of a mistake among many quotes and backslashes in linear time", async () => {
+  const steps = (condition: string) =>
+    `name: x\nsteps: [{ id: a, uses: account.funds, with: { market: hk }, if: ${condition} }]\n`;
+  const column = async (condition: string) => Number((await problemsOf(steps(condition)))[0]?.split(":")[1]);
+  for (const sign of ["\\\\", "'", " "]) {
+    // "\\x31" is "1", so the expression is written nowhere in the file: the place is the start of the value.
+    assertEquals(await column(`"\\"${sign.repeat(12_000)}\\" == \\x31 1"`), 65, sign);
+    const near = await column(`"\\"${sign.repeat(12_000)}\\" == 1 1"`);
+    assertEquals(near, 65 + `"\\"${sign.repeat(12_000)}\\" == 1 `.length, sign);
+  }
+  assertEquals(await problemsOf(`name: x\nsteps: [${"{".repeat(100_000)}`).then(({ length }) => length), 1);
+});
+
 Deno.test("loadRecipe() rejects files that are not UTF-8, with the place of the byte, and broken links", async () => {
   await using dir = await temporaryFolder();
   const issueOf = async (name: string) => {

@@ -9,8 +9,10 @@ import { type LinearPattern, linearPattern } from "./linear_pattern.ts";
 
 /** Evaluation steps for all expressions of one step of a recipe: about a second. */
 const MOST_STEPS = 5_000_000;
-/** Longest text that an expression may create, characters. */
+/** Longest text that an expression may create, characters; also the most bytes. */
 const MOST_TEXT = 1_000_000;
+/** Longest text of `duration()`, characters: the package's pattern reads digits in quadratic time. */
+const MOST_DURATION = 100;
 
 /** The error for a spent budget. One shared object, because it may be thrown thousands of times. */
 const SPENT = new Error("the budget is spent");
@@ -61,6 +63,7 @@ export class Budget {
 function sizeOf(value: unknown, sizes: WeakMap<object, number>): number {
   if (typeof value === "string") return 1 + (value.length >> 4);
   if (typeof value !== "object" || value === null) return 1;
+  if (ArrayBuffer.isView(value)) return 1 + (value.byteLength >> 4);
   const before = sizes.get(value);
   if (before !== undefined) return before;
   const members: unknown[] = Array.isArray(value)
@@ -79,56 +82,192 @@ type Evaluate = (evaluator: Evaluator, node: unknown, context: unknown) => unkno
 interface Evaluator {
   run(node: unknown, context: unknown): unknown;
 }
-/** A node with its own evaluation function, which the package's types omit. */
-type Evaluated = ASTNode & { evaluate: Evaluate };
+/** A node with its own functions, which the package's types omit. */
+type Evaluated = ASTNode & {
+  evaluate: Evaluate;
+  /** Calls the function of a call with its values, after the check has set it. */
+  handle: (values: unknown[], ...others: unknown[]) => unknown;
+};
 
 /** The budget of the current evaluation; expressions are evaluated one at a time, synchronously. */
 export interface Meter {
   budget: Budget;
+  /** The sizes of values that were compared or returned. */
   sizes: WeakMap<object, number>;
+  /** The number of members of maps. */
+  widths: WeakMap<object, number>;
+  /** The last error whose cost was counted; it passes every node on its way out. */
+  error?: unknown;
 }
+
+/** What the parent of a node does with its value: compares all of it, finds its type, or only passes it on. */
+type Use = "compared" | "typed" | "passed";
 
 /** Makes each node of a checked expression subtract its cost from the current budget. */
 export function meterNodes(root: ASTNode, meter: Meter): void {
-  const visit = (node: ASTNode, isCompared: boolean) => {
-    const comparesAll = node.op === "==" || node.op === "!=" || node.op === "in";
-    for (const child of childrenOf(node.args)) visit(child, comparesAll);
-    meterNode(node as Evaluated, { meter, isCompared });
+  const visit = (node: ASTNode, use: Use) => {
+    const inner = usesOf.get(node.op) ?? "typed";
+    for (const child of childrenOf(node.args)) visit(child, inner);
+    meterNode(node as Evaluated, { meter, use });
   };
-  visit(root, false);
+  visit(root, "passed");
 }
 
-function meterNode(node: Evaluated, { meter, isCompared }: { meter: Meter; isCompared: boolean }): void {
-  // A node replaces its own evaluation function when it is evaluated first, so the setter keeps the wrapper in place.
-  let way: Evaluate = node.op === "rcall" && node.args[0] === "matches"
-    ? matchesOf(node, meter)
-    : node.evaluate;
+/** Operators that do not find the types of their operands only. */
+const usesOf: ReadonlyMap<string, Use> = new Map([
+  ...["==", "!=", "in"].map((op) => [op, "compared"] as const),
+  ...[".", "[]", "?:", "list", "map"].map((op) => [op, "passed"] as const),
+]);
+
+function meterNode(node: Evaluated, { meter, use }: { meter: Meter; use: Use }): void {
   const isCall = node.op === "call" || node.op === "rcall";
+  // A node replaces its own evaluation function when it is evaluated first, so the setter keeps the wrapper in place.
+  let way: Evaluate = isCall ? wayOfCall(node, meter) : node.evaluate;
   const before = 1 + (isCall ? costOf(node) : 0);
   const makes = isCall || node.op === "+";
   const counted: Evaluate = function (evaluator, self, context) {
-    const { budget, sizes } = meter;
+    const { budget } = meter;
     budget.spend(before);
-    const value = way.call(node, evaluator, self, context);
-    if (typeof value === "string") {
-      if (makes && value.length > MOST_TEXT) {
-        budget.refuse(`it makes a text of more than ${MOST_TEXT} characters`);
-      }
-      budget.spend(value.length >> 4);
-    } else if (typeof value === "object" && value !== null) {
-      if (isCompared) budget.spendOn(value, sizes);
-      else if (makes && Array.isArray(value)) budget.spend(value.length >> 2);
+    let value: unknown;
+    try {
+      value = way.call(node, evaluator, self, context);
+    } catch (error) {
+      // `exists` and `||` ignore errors, so an expression can make thousands of them.
+      if (error !== meter.error) budget.spend(ERROR);
+      meter.error = error;
+      throw error;
     }
+    spendOnValue(value, { meter, use, makes });
     return value;
   };
   Object.defineProperty(node, "evaluate", { get: () => counted, set: (next: Evaluate) => way = next });
 }
 
-/** Extra cost of slow calls: reading a time in a time zone, and arithmetic with long decimals. */
+/** Evaluation steps for making an error. */
+const ERROR = 100;
+
+function spendOnValue(
+  value: unknown,
+  { meter: { budget, sizes, widths }, use, makes }: { meter: Meter; use: Use; makes: boolean },
+): void {
+  if (typeof value === "string") {
+    if (makes && value.length > MOST_TEXT) {
+      budget.refuse(`it makes a text of more than ${MOST_TEXT} characters`);
+    }
+    budget.spend(value.length >> 4);
+  } else if (value instanceof Uint8Array) {
+    if (makes && value.length > MOST_TEXT) budget.refuse(`it makes more than ${MOST_TEXT} bytes`);
+    budget.spend(value.length >> 4);
+  } else if (typeof value === "object" && value !== null) {
+    if (use === "compared") budget.spendOn(value, sizes);
+    else if (use === "typed") budget.spend(costOfType(value, widths));
+    if (makes && Array.isArray(value)) budget.spend(value.length >> 2);
+  }
+}
+
+/** Maps of at most this many members cost nothing extra, because rows of the broker are such maps. */
+const NARROW = 100;
+
+/** Returns the cost of finding a value's type: the package lists all members of a map, and then reads the first one. */
+function costOfType(value: unknown, widths: WeakMap<object, number>): number {
+  let cost = 0;
+  for (let each = value; typeof each === "object" && each !== null && !ArrayBuffer.isView(each);) {
+    if (Array.isArray(each)) {
+      each = each[0];
+      continue;
+    }
+    let width = widths.get(each);
+    if (width === undefined) {
+      width = each instanceof Map ? each.size : Object.keys(each).length;
+      widths.set(each, width);
+    }
+    if (width > NARROW) cost += 4 * width;
+    const map: object = each;
+    each = undefined;
+    for (const name in map) {
+      each = map[name as keyof typeof map];
+      break;
+    }
+  }
+  return cost;
+}
+
+/** The cost of a function in evaluation steps, beyond the sizes of its arguments and of its result. */
+type Cost = number | ((values: readonly unknown[], budget: Budget) => number);
+
+/**
+ * The cost of each function; `values` are the receiver, if any, and the arguments. A function that takes more than time
+ * in proportion to its arguments and its result counts its work before it starts.
+ */
+export const costs: Readonly<Record<string, Cost>> = {
+  ...Object.fromEntries(
+    [
+      ...["all", "bind", "exists", "exists_one", "filter", "map", "has", "none", "of", "or", "orValue"],
+      ...["value", "hasValue", "dyn", "type", "bool", "bytes", "double", "int", "uint", "string", "size"],
+      ...["startsWith", "endsWith", "lowerAscii", "upperAscii", "trim", "substring", "at", "hex", "base64"],
+      ...["timestamp", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear"],
+      ...["getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"],
+      "matches", // counts its work itself
+    ].map((name) => [name, 5]),
+  ),
+  contains: searchCost,
+  indexOf: searchCost,
+  lastIndexOf: searchCost,
+  split: searchCost,
+  join: joinCost,
+  json: ([bytes]) => bytes instanceof Uint8Array ? 5 + (bytes.length >> 1) : 5,
+  duration: durationCost,
+  ...Object.fromEntries(
+    ["Add", "Compare", "Subtract", "Multiply", "Divide", "Round"].map((name) => [`decimal${name}`, 20]),
+  ),
+  daysBefore: 20,
+};
+
+/** The engine's search compares each character of the searched text with each place of the text, at worst. */
+function searchCost([text, part]: readonly unknown[]): number {
+  if (typeof text !== "string" || typeof part !== "string") return 5;
+  return 5 + Math.ceil(Math.max(0, text.length - part.length + 1) * part.length / 128);
+}
+
+function joinCost([list, separator = ""]: readonly unknown[], budget: Budget): number {
+  if (!Array.isArray(list) || typeof separator !== "string") return 5;
+  budget.spend(list.length >> 2);
+  let length = separator.length * Math.max(0, list.length - 1);
+  for (const each of list) if (typeof each === "string") length += each.length;
+  if (length > MOST_TEXT) budget.refuse(`it makes a text of more than ${MOST_TEXT} characters`);
+  return 5;
+}
+
+function durationCost([text]: readonly unknown[]): number {
+  if (typeof text === "string" && text.length > MOST_DURATION) {
+    throw new RangeError(
+      `the text of duration() has ${text.length} characters: expected at most ${MOST_DURATION}`,
+    );
+  }
+  return 20;
+}
+
+/** Returns the cost of a call that is known before its arguments. */
 function costOf(node: ASTNode & { op: "call" | "rcall" }): number {
   const [name] = node.args;
+  // Reads the time in a time zone.
   if (node.op === "rcall" && /^get/.test(name) && node.args[2].length > 0) return 1_000;
-  return name.startsWith("decimal") ? 20 : 5;
+  const cost = costs[name];
+  if (cost === undefined) throw new TypeError(`Cannot evaluate "${name}": its cost is not known`);
+  return typeof cost === "number" ? cost : 0;
+}
+
+/** Returns the evaluation function of a call. It counts costs that depend on the arguments before it calls the function. */
+function wayOfCall(node: Evaluated & { op: "call" | "rcall" }, meter: Meter): Evaluate {
+  if (node.op === "rcall" && node.args[0] === "matches") return matchesOf(node, meter);
+  const cost = costs[node.args[0]];
+  if (typeof cost !== "function") return node.evaluate;
+  const parts = node.op === "rcall" ? [node.args[1], ...node.args[2]] : node.args[1];
+  return (evaluator, _node, context) => {
+    const values = parts.map((part) => evaluator.run(part, context));
+    meter.budget.spend(cost(values, meter.budget));
+    return node.op === "rcall" ? node.handle(values, evaluator, node) : node.handle(values, node, evaluator);
+  };
 }
 
 /** Implements `matches` without the engine's regular expressions, which may never end. */

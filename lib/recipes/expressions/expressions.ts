@@ -189,7 +189,7 @@ export function compileExpression(source: string): Expression | ExpressionProble
   }
   const pattern = wrongPattern(parsed.ast);
   if (pattern !== undefined) return pattern;
-  const meter: Meter = { budget: new Budget(), sizes: new WeakMap() };
+  const meter: Meter = { budget: new Budget(), sizes: new WeakMap(), widths: new WeakMap() };
   meterNodes(parsed.ast, meter);
   return {
     source,
@@ -201,6 +201,7 @@ export function compileExpression(source: string): Expression | ExpressionProble
       const what = `"${source}"${budget.owner === undefined ? "" : ` of ${budget.owner}`}`;
       meter.budget = budget;
       meter.sizes = new WeakMap();
+      meter.widths = new WeakMap();
       try {
         const value = parsed(scopeFor(scope, outputs));
         // `a || b` ignores an error in one operand, including the error of a spent budget.
