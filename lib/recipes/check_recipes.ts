@@ -6,7 +6,7 @@
 import { BrokerError } from "../errors.ts";
 import { type CompileOptions, compileText } from "./compile_recipe.ts";
 import type { CompiledRecipe, CompiledSchedule } from "./compiled.ts";
-import { loadFile } from "./load_recipe.ts";
+import { loadFile, OtherRecipes } from "./load_recipe.ts";
 import { RecipeError, type RecipeIssue, UnreadCodeError } from "./recipe_error.ts";
 
 /** A file to check: its path, and optionally its text. */
@@ -84,7 +84,8 @@ const CLOCK_CHANGE_MONTHS = 24;
 /** Checks recipes together: they may refer to each other, and names must be unique. */
 export async function checkAll(files: readonly CheckedFile[], options: CheckOptions): Promise<CheckReport> {
   const reports: FileReport[] = [];
-  for (const file of files) reports.push(await checkFile(file, options));
+  const others = new OtherRecipes();
+  for (const file of files) reports.push(await checkFile(file, { ...options, others }));
   const taken = new Map<string, string>();
   for (const [index, report] of reports.entries()) {
     const { path, recipe } = report;
@@ -99,7 +100,10 @@ export async function checkAll(files: readonly CheckedFile[], options: CheckOpti
   return { ok: reports.every(({ issues }) => issues.length === 0), files: reports };
 }
 
-async function checkFile({ path, text, refused }: CheckedFile, options: CheckOptions): Promise<FileReport> {
+async function checkFile(
+  { path, text, refused }: CheckedFile,
+  { others, ...options }: CheckOptions & { others: OtherRecipes },
+): Promise<FileReport> {
   const nothing = { path, issues: [], next: [], clockChanges: [] };
   if (refused !== undefined) {
     return { ...nothing, issues: [{ line: 1, column: 1, path: [], message: refused }] };
@@ -113,7 +117,7 @@ async function checkFile({ path, text, refused }: CheckedFile, options: CheckOpt
   };
   try {
     const recipe = text === undefined
-      ? await loadFile(path, compileOptions)
+      ? await loadFile(path, compileOptions, undefined, others)
       : await compileText({ text, fileName: path }, compileOptions);
     return { ...nothing, recipe, ...previews(recipe, options) };
   } catch (error) {

@@ -15,15 +15,17 @@ import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
  * Reads and compiles a file; its steps may refer to recipes of the same folder.
  *
  * @param text YAML or JSON to use instead of the file's content.
+ * @param others The recipes that files loaded before with the same options run, so that each is compiled only once.
  */
 export async function loadFile(
   path: string,
   options: CompileOptions,
   text?: string,
+  others: OtherRecipes = new OtherRecipes(),
 ): Promise<CompiledRecipe> {
   const isWritten = text !== undefined && !path.endsWith(".ts");
   const file = isWritten ? { text, fileName: path } : await readFile(path, options, text);
-  const findRecipe = options.findRecipe ?? neighbours(path, options, [path]);
+  const findRecipe = options.findRecipe ?? neighbours(path, options, { stack: [path], others }).findRecipe;
   return await compileText(file, { ...options, findRecipe });
 }
 
@@ -54,42 +56,107 @@ async function readFile(
   throw refuse("expected a default export: export default defineRecipe({ … })");
 }
 
-/** Returns a function that finds other recipes of the same folder by name. It rejects recipes that run each other. */
+/** Maximum number of recipes that run each other in a row, and of steps with those of the recipes that they run. */
+const nestedLimits = { levels: 10, steps: 2_000 } as const;
+
+/** A recipe that another recipe runs, with the recipes that it runs itself. */
+interface OtherRecipe {
+  recipe: KnownRecipe;
+  /** Number of recipes that run each other in a row, with this one. */
+  levels: number;
+  /** Number of steps; those of a recipe that is run twice count twice. */
+  steps: number;
+}
+
+/** The recipes that other recipes run: each file is read for its names once, and compiled once. */
+export class OtherRecipes {
+  readonly #folders = new Map<string, Promise<ReadonlyMap<string, readonly string[]>>>();
+  readonly #compiled = new Map<string, Promise<OtherRecipe>>();
+
+  /** Returns the files of a folder that may contain the recipe of a name; searches their texts. */
+  async filesWith(name: string, folder: string): Promise<readonly string[]> {
+    const before = this.#folders.get(folder);
+    const names = before ?? namesOfFolder(folder);
+    if (before === undefined) this.#folders.set(folder, names);
+    return (await names).get(name) ?? [];
+  }
+
+  /** Compiles a file, or returns the result or the error of the first time. */
+  compile(path: string, compile: () => Promise<OtherRecipe>): Promise<OtherRecipe> {
+    const before = this.#compiled.get(path);
+    const compiled = before ?? compile();
+    if (before === undefined) this.#compiled.set(path, compiled);
+    return compiled;
+  }
+}
+
+async function namesOfFolder(folder: string): Promise<Map<string, string[]>> {
+  const files = new Map<string, string[]>();
+  for (const { path, isOutside } of await recipesOfFolder(folder)) {
+    if (isOutside) continue;
+    for (const name of await namesIn(path)) files.set(name, [...files.get(name) ?? [], path]);
+  }
+  return files;
+}
+
+/**
+ * Returns a function that finds other recipes of the same folder by name. It rejects recipes that run each other in a
+ * ring, too deep or too often. `extent` grows with each recipe that is found.
+ */
 function neighbours(
   path: string,
   options: CompileOptions,
-  stack: readonly string[],
-): NonNullable<CompileOptions["findRecipe"]> {
+  { stack, others }: { stack: readonly string[]; others: OtherRecipes },
+): { findRecipe: NonNullable<CompileOptions["findRecipe"]>; extent: { levels: number; steps: number } } {
   const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
-  return async (name) => {
-    for (const { path: found, isOutside } of await recipesOfFolder(folder)) {
-      const other = path.includes("/") ? found : found.slice(folder.length);
-      if (isOutside) continue;
-      if (!(await mayHaveName(other, name))) continue;
-      if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
-      try {
-        const findRecipe = neighbours(other, options, [...stack, other]);
-        // Copies of code belong to one recipe.
-        const others = { ...options, codeOf: undefined };
-        return await compileText(await readFile(other, others), {
-          ...others,
-          params: undefined,
-          findRecipe,
-        });
-      } catch (error) {
-        if (error instanceof UnreadCodeError) return unread(name, other);
-        const ring = error instanceof RecipeError
-          ? error.issues.find(({ message }) => message.includes(RING))
-          : undefined;
-        if (ring !== undefined) throw new RangeError(ring.message.slice(ring.message.indexOf(RING)));
-        if (error instanceof BrokerError) {
-          throw new RangeError(`recipe "${name}" itself has mistakes: check "${other}"`);
-        }
-        throw error;
+  const extent = { levels: 1, steps: 0 };
+  const findRecipe = async (name: string): Promise<KnownRecipe | undefined> => {
+    const [found] = await others.filesWith(name, folder);
+    if (found === undefined) return undefined;
+    const other = path.includes("/") ? found : found.slice(folder.length);
+    if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
+    try {
+      const { recipe, levels, steps } = await others.compile(
+        other,
+        () => compileOther(other, options, { stack: [...stack, other], others }),
+      );
+      extent.levels = Math.max(extent.levels, levels + 1);
+      extent.steps += steps;
+      if (extent.levels > nestedLimits.levels) {
+        throw new RangeError(`expected at most ${nestedLimits.levels} recipes that run each other in a row`);
       }
+      // Once: the following steps would only repeat the mistake.
+      if (extent.steps > nestedLimits.steps && extent.steps - steps <= nestedLimits.steps) {
+        throw new RangeError(
+          `expected at most ${nestedLimits.steps} steps in all recipes that this one runs, each as often as it runs`,
+        );
+      }
+      return recipe;
+    } catch (error) {
+      if (error instanceof UnreadCodeError) return unread(name, other);
+      const ring = error instanceof RecipeError
+        ? error.issues.find(({ message }) => message.includes(RING))
+        : undefined;
+      if (ring !== undefined) throw new RangeError(ring.message.slice(ring.message.indexOf(RING)));
+      if (error instanceof BrokerError) {
+        throw new RangeError(`recipe "${name}" itself has mistakes: check "${other}"`);
+      }
+      throw error;
     }
-    return undefined;
   };
+  return { findRecipe, extent };
+}
+
+async function compileOther(
+  path: string,
+  options: CompileOptions,
+  place: { stack: readonly string[]; others: OtherRecipes },
+): Promise<OtherRecipe> {
+  // Copies of code belong to one recipe, and so do given parameters.
+  const own = { ...options, codeOf: undefined, params: undefined };
+  const { findRecipe, extent } = neighbours(path, options, place);
+  const recipe = await compileText(await readFile(path, own), { ...own, findRecipe });
+  return { recipe, levels: extent.levels, steps: recipe.steps.length + extent.steps };
 }
 
 /** Returns what is known about a TypeScript recipe that was not loaded. */
@@ -107,11 +174,17 @@ function ringText(name: string, stack: readonly string[]): string {
 
 /** Returns whether a file may contain the recipe of a name; searches the text, so other files need not be compiled. */
 export async function mayHaveName(path: string, name: string): Promise<boolean> {
+  return (await namesIn(path)).has(name);
+}
+
+/** Returns the names that a file's recipe may have, by its text. */
+async function namesIn(path: string): Promise<Set<string>> {
   // A file that cannot be read has no name; `check` of the folder reports it.
   const bytes = await readRegular(path, MOST_BYTES).catch(() => undefined);
-  if (!(bytes instanceof Uint8Array)) return false;
+  if (!(bytes instanceof Uint8Array)) return new Set();
   const text = new TextDecoder().decode(bytes);
-  return new RegExp(`(^|[\\s{,"'])name["']?\\s*:\\s*["']?${RegExp.escape(name)}["']?\\s*(,|}|#|$)`, "m").test(
-    text,
-  );
+  const names = text.matchAll(NAMES);
+  return new Set([...names].map(([, name]) => name!)); // the group always matches
 }
+
+const NAMES = /(?:^|[\s{,"'])name["']?\s*:\s*["']?([\w-]+)["']?(?=\s*(?:,|\}|#|$))/gm;

@@ -1,5 +1,5 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
-import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { lastSessions } from "../../lib/recipes/kinds/export_day_book.ts";
 import {
@@ -561,6 +561,41 @@ Deno.test("checkRecipes() checks the recipes of a folder together, and rejects c
     ["reads2.yaml", ['name: expected another name: "reads" is taken by "/reads.yaml"']],
     ["writes.yaml", []],
   ]);
+});
+
+Deno.test("checkRecipes() compiles a recipe that many others run only once, and limits how often they run each other", async () => {
+  using folder = temporaryFolder();
+  const chain = async (count: number, runs: number) => {
+    for (let at = 0; at < count; at++) {
+      const steps = Array.from(
+        { length: runs },
+        (_, step) => `  - { id: s${step}, uses: run, with: { recipe: r${at + 1} } }\n`,
+      );
+      await Deno.writeTextFile(
+        `${folder.path}/r${at}.yaml`,
+        `name: r${at}\nsteps:\n${at === count - 1 ? "  - { id: a, uses: calls }\n" : steps.join("")}`
+          .replace("calls", "account.funds, with: { market: hk }"),
+      );
+    }
+    let asked = 0;
+    const paths = Array.from({ length: count }, (_, at) => ({ path: `${folder.path}/r${at}.yaml` }));
+    // Asked once for each file that is compiled.
+    const mayRunCode = () => ++asked > 0;
+    const { files } = await checkRecipes(paths, { now, mayRunCode });
+    return { asked, issues: files.map(({ issues }) => issues[0]?.message.replace(folder.path, "")) };
+  };
+  const tooMany = "expected at most 2000 steps in all recipes that this one runs, each as often as it runs";
+  const mistakes = (name: string) =>
+    `steps.0.with.recipe: recipe "${name}" itself has mistakes: check "/${name}.yaml"`;
+  const twice = await chain(10, 2);
+  assertEquals(twice.issues, Array(10).fill(undefined));
+  assert(twice.asked <= 2 * 10, `${twice.asked} compilations`);
+  const wide = await chain(4, 60);
+  assertEquals(wide.issues, [mistakes("r1"), `steps.16.with.recipe: ${tooMany}`, undefined, undefined]);
+  assert(wide.asked <= 2 * 4, `${wide.asked} compilations`);
+  const long = await chain(12, 1);
+  const tooLong = "steps.0.with.recipe: expected at most 10 recipes that run each other in a row";
+  assertEquals(long.issues, [mistakes("r1"), tooLong, ...Array(10).fill(undefined)]);
 });
 
 Deno.test("checkRecipes() lists the next ten slots over all schedules, and slots at a clock change", async () => {
