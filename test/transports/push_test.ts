@@ -3,7 +3,7 @@ import { ProtocolError, TransportError } from "../../lib/errors.ts";
 import { openPushStream, type PushStream, type PushStreamOptions } from "../../lib/transports/push/stream.ts";
 import { hashOf, PushGuard } from "../../lib/transports/push/reader.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "../../lib/transports/push/events.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes, type Notify } from "../../lib/wire/envelope.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
 import { HEADER_LENGTH } from "../../lib/wire/header.ts";
 import {
@@ -374,6 +374,55 @@ Deno.test("PushGuard ends its search among reused entries with one hash", () => 
   const push = (index: number) => ({ type: 1, id: String(index), time: NOW });
   for (let index = 0; index < 33_000; index++) guard.remember(push(index), 5, false);
   assertEquals([0, 32_999, 33_000].map((index) => guard.isRepeated(push(index), 5)), [false, true, false]);
+});
+
+Deno.test("PushGuard recognizes large pushes by every member, without keeping their bytes", () => {
+  const MEGABYTE = 2 ** 20;
+  const bytes = new Uint8Array(MEGABYTE);
+  const text = new Uint8Array(MEGABYTE).fill(97);
+  /** Returns a push with one large member, which begins with a number. */
+  const notify = (large: "bytes" | "id" | "name", index: number): Notify => {
+    new DataView(bytes.buffer).setUint32(0, index);
+    new TextEncoder().encodeInto(`${index}`.padStart(8, "0"), text);
+    const long = large === "bytes" ? "" : new TextDecoder().decode(text);
+    return {
+      type: 1,
+      id: large === "id" ? long : "7",
+      time: NOW,
+      payload: {
+        name: large === "name" ? long : "TradeStockDeliverNotify",
+        bytes: large === "bytes" ? bytes : bytes.subarray(0, 4),
+      },
+    };
+  };
+  const changed = (member: string) => `${member.slice(0, -1)}8`;
+  const used = () => {
+    const { heapUsed, external } = Deno.memoryUsage();
+    return heapUsed + external;
+  };
+  for (const large of ["bytes", "id", "name"] as const) {
+    const guard = new PushGuard(() => NOW);
+    const before = used();
+    for (let index = 0; index < 256; index++) {
+      const each = notify(large, index);
+      assert(!guard.isRepeated(each, hashOf(each)), `${large} ${index}`);
+      guard.remember(each, hashOf(each), true);
+    }
+    const megabytes = (used() - before) / MEGABYTE;
+    assert(megabytes < 150, `256 pushes with 1 MB of ${large} each need ${Math.round(megabytes)} MB`);
+    for (const index of [0, 255]) {
+      const each = notify(large, index);
+      assert(guard.isRepeated(each, hashOf(each)), `${large} ${index}`);
+      // The same hash in each case, because different pushes may have the same hash.
+      const payload = { ...each.payload!, bytes: each.payload!.bytes.slice().fill(1, 8, 9) };
+      if (large === "bytes") assert(!guard.isRepeated({ ...each, payload }, hashOf(each)), "other bytes");
+      assert(!guard.isRepeated({ ...each, id: changed(each.id) }, hashOf(each)), `other id, ${large}`);
+      const renamed = { ...each.payload!, name: changed(each.payload!.name) };
+      assert(!guard.isRepeated({ ...each, payload: renamed }, hashOf(each)), `other name, ${large}`);
+      assert(!guard.isRepeated({ ...each, type: 2 }, hashOf(each)), `other type, ${large}`);
+      assert(!guard.isRepeated({ ...each, time: NOW + 1 }, hashOf(each)), `other time, ${large}`);
+    }
+  }
 });
 
 /** Returns an order push with the given members. */

@@ -8,6 +8,7 @@ import { NotifyType } from "../../dictionaries/message_type.ts";
 import { ProtocolError } from "../../errors.ts";
 import { pushes, type PushEvent } from "../../operations/pushes.ts";
 import { Mismatch } from "../../operations/types.ts";
+import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { Envelopes, Notify } from "../../wire/envelope.ts";
 import type { RawMessage } from "../../wire/messages.ts";
 import type { UnknownEvent } from "./events.ts";
@@ -147,12 +148,13 @@ export class PushGuard {
    * @param hash The result of {@linkcode hashOf}.
    */
   isRepeated(notify: Notify, hash: number): boolean {
-    return this.#orders.has(notify, hash) || this.#others.has(notify, hash);
+    const short = shortened(notify);
+    return this.#orders.has(short, hash) || this.#others.has(short, hash);
   }
 
   /** Remembers a push. Copies the payload, which is only valid during the call. */
   remember(notify: Notify, hash: number, isOrder: boolean): void {
-    (isOrder ? this.#orders : this.#others).add(notify, hash);
+    (isOrder ? this.#orders : this.#others).add(shortened(notify), hash);
   }
 
   /**
@@ -172,8 +174,22 @@ export class PushGuard {
   }
 }
 
+/** A push with a longer id, name and payload is remembered by a digest: a gateway may send many long pushes. */
+const MOST_REMEMBERED = 2048;
+
+/** Returns a push, or a short push that stands for exactly this one. */
+function shortened(notify: Notify): Notify {
+  const { type, id, time, payload = { name: "", bytes: EMPTY } } = notify;
+  const { name, bytes } = payload;
+  if (id.length + name.length + bytes.length <= MOST_REMEMBERED) return notify;
+  const digest = nodeCrypto().createHash("sha256")
+    .update(`${id.length} ${name.length} ${id}${name}`).update(bytes).digest();
+  // Received types are whole numbers, so no received push equals the short one.
+  return { type: type + 0.5, id: "", time, payload: { name: "", bytes: digest } };
+}
+
 const EMPTY = new Uint8Array(0);
-/** Bytes of a block of remembered payloads. */
+/** Bytes of a block of remembered payloads; each of them is shorter. */
 const BLOCK = 64 * 1024;
 
 /** Remembers pushes by their hash, in two generations. When the newer one is full, the older one is dropped. */
@@ -246,8 +262,7 @@ class Generation {
 
   clear(): void {
     this.#newest.fill(0);
-    // Blocks of one long payload are not used again.
-    this.#free.push(...new Set(this.#blocks.filter(({ length }) => length === BLOCK)));
+    this.#free.push(...new Set(this.#blocks));
     this.#ids = [];
     this.#names = [];
     this.#blocks = [];
@@ -268,7 +283,7 @@ class Generation {
   #copy(at: number, bytes: Uint8Array): void {
     const { length } = bytes;
     if (this.#block.length - this.#used < length) {
-      this.#block = length > BLOCK ? new Uint8Array(length) : this.#free.pop() ?? new Uint8Array(BLOCK);
+      this.#block = this.#free.pop() ?? new Uint8Array(BLOCK);
       this.#used = 0;
     }
     this.#block.set(bytes, this.#used);
