@@ -49,9 +49,32 @@ export interface Issue {
 /** Returns a value as text for a message: shortened, and in quotes if it is a string. */
 export function showValue(value: unknown): string {
   if (value === undefined) return "nothing";
+  const text = startOfJson(value, MOST_SHOWN);
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN - 3)}…` : text;
+}
+
+const MOST_SHOWN = 80;
+
+/** Returns the JSON of a value, or more than `most` characters of it. A wrong answer may be large and deep. */
+function startOfJson(value: unknown, most: number): string {
   if (typeof value === "bigint") return `${value}`;
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+  // A character has at most six characters in JSON, so this is enough of a text.
+  if (typeof value === "string") {
+    return JSON.stringify(value.length > most ? value.slice(0, most + 1) : value);
+  }
+  if (typeof value !== "object" || value === null || "toJSON" in value) {
+    return JSON.stringify(value) ?? String(value);
+  }
+  const isList = Array.isArray(value);
+  let text = isList ? "[" : "{";
+  for (const key in value) {
+    if (text.length > most) return text;
+    const member: unknown = Reflect.get(value, key);
+    if (!isList && (member === undefined || typeof member === "function")) continue;
+    const name = isList ? "" : `${JSON.stringify(key)}:`;
+    text += `${text.length > 1 ? "," : ""}${name}${startOfJson(member ?? null, most - text.length)}`;
+  }
+  return text + (isList ? "]" : "}");
 }
 
 /** Returns issues as text, one per line, for messages and for the terminal. */

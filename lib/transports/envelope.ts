@@ -5,10 +5,10 @@
  * @see API document 2.1
  * @module
  */
-import { RejectedError, UnmappedError } from "../errors.ts";
+import { type BrokerError, RejectedError, UnmappedError } from "../errors.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
-import { decodeExactly, parseAsWritten, parseWithDigits } from "./net/json.ts";
+import { decodeExactly, isTooDeep, MOST_PARSED_LEVELS, parseAsWritten, parseWithDigits } from "./net/json.ts";
 import { type CallContext, reading, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
 import type { CallOptions } from "./transport.ts";
 
@@ -127,6 +127,7 @@ export function openEnvelope(context: CallContext, text: string): unknown {
 }
 
 function opened(context: CallContext, text: string): unknown {
+  if (isTooDeep(text)) throw tooDeep(context, MOST_PARSED_LEVELS);
   const envelope = parse(text);
   if (envelope === undefined) throw unreadable(context, "it is not JSON", "not-json");
   if (!isRecord(envelope) || typeof envelope.ok !== "boolean") {
@@ -151,7 +152,7 @@ function errorOf(err: unknown): string {
 
 /** Returns the error for an HTTP status other than 200. Uses the error text of the body if the body is an envelope. */
 export function httpRefusal(context: CallContext, status: number, text: string): unknown {
-  const parsed = parse(text);
+  const parsed = isTooDeep(text) ? undefined : parse(text);
   const envelope = isRecord(parsed) && parsed.ok === false ? refusedBy(parsed) : undefined;
   const said = `HTTP ${status}${envelope === undefined || envelope.text === "" ? "" : `: ${envelope.text}`}`;
   const code = `http-${status}`;
@@ -199,7 +200,7 @@ function checkDepth(context: CallContext, data: unknown): void {
   let level = [data];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MOST_LEVELS) {
-      throw unreadable(context, `it has more than ${MOST_LEVELS} levels of lists and objects`, "too-deep");
+      throw tooDeep(context, MOST_LEVELS);
     }
     const next: unknown[] = [];
     for (const value of level) {
@@ -208,6 +209,11 @@ function checkDepth(context: CallContext, data: unknown): void {
     }
     level = next;
   }
+}
+
+/** Returns the error for an answer with more than `most` levels. */
+export function tooDeep(context: CallContext, most: number): BrokerError {
+  return unreadable(context, `it has more than ${most} levels of lists and objects`, "too-deep");
 }
 
 function parse(text: string): unknown {

@@ -9,6 +9,7 @@ import {
   OutcomeUnknownError,
   ProtocolError,
   RejectedError,
+  showValue,
   TransportError,
 } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
@@ -386,6 +387,59 @@ Deno.test("an unreadable answer leaves a write's outcome unknown, whatever error
   }
   // Control: members are not kept unless requested, so deep nesting does no harm.
   assertEquals(await client.orders.place(ORDER), { orderId: "77" });
+});
+
+Deno.test("an answer that is nested too deeply to decode is rejected before it is decoded", async () => {
+  // Decoding these answers would take many seconds, in which nothing else runs. Brackets in texts are no levels.
+  const bodies = [
+    `{"ok":true,"err":"","data":{"data":"7","assetBalance":${nested(3_000_000)}}}`,
+    `{"ok":true,"err":"","data":{"holdsList":${nested(3_000_000, ['{"data":', "}"]).replace("}", "1}")}}}`,
+    `{"ok":false,"err":"1016","data":${nested(3_000_000)}}`,
+  ];
+  for (const body of bodies) {
+    await using end = farEnd((_, index) => json(body, index === 2 ? "400 Bad Request" : undefined));
+    await using client = await connect({ gateway: { url: end.url, maxAnswerBytes: 40_000_000 }, retry });
+    const read = await assertRejects(() => client.account.funds({ market: "hk" }), ProtocolError, "levels");
+    assertEquals(read.code, "too-deep");
+    const raw = await assertRejects(() => client.raw("trade", "TradeEntrust"), OutcomeUnknownError, "levels");
+    assertEquals(raw.code, "too-deep");
+    const status = await assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
+    assertEquals(status.code, "http-400");
+  }
+  const text = `{"ok":true,"err":"","data":{"data":"77","more":${JSON.stringify('[{\\"'.repeat(60_000))}}}`;
+  await using end = farEnd(() => json(text));
+  await using client = await connect({ gateway: end.url, retry });
+  assertEquals(await client.orders.place(ORDER), { orderId: "77" });
+});
+
+Deno.test("showValue() reads only as much of a value as it shows", () => {
+  let reads = 0;
+  const rows = Array.from({ length: 1_000 }, () => ({
+    get name() {
+      reads++;
+      return "x".repeat(10);
+    },
+  }));
+  assertEquals(
+    showValue(rows),
+    '[{"name":"xxxxxxxxxx"},{"name":"xxxxxxxxxx"},{"name":"xxxxxxxxxx"},{"name":"x…',
+  );
+  assert(reads < 20, `${reads}`);
+  assertEquals(showValue(JSON.parse(nested(50_000))).length, 78);
+  const values = [
+    null,
+    true,
+    1.5,
+    'a"b',
+    [],
+    {},
+    [1, undefined, "x"],
+    { a: undefined, b: [{ c: null }] },
+    new Date(0),
+    [NaN],
+  ];
+  for (const value of values) assertEquals(showValue(value), JSON.stringify(value));
+  assertEquals([showValue(undefined), showValue(5n), showValue([5n])], ["nothing", "5", "[5]"]);
 });
 
 Deno.test("an answer without the order, or with another one, leaves a write's outcome unknown", async () => {

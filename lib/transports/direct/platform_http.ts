@@ -8,6 +8,8 @@
 import { InvalidParamsError } from "../../errors.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
 import { isTracing, NotConnectedError, type PostAnswer, postRouted } from "../net/post_once.ts";
+import { tooDeep } from "../envelope.ts";
+import { isTooDeep, MOST_PARSED_LEVELS } from "../net/json.ts";
 import { platformUrl } from "./options.ts";
 
 /** Options of {@linkcode PlatformHttp}. */
@@ -127,6 +129,7 @@ function httpError(context: CallContext, status: number): unknown {
 }
 
 function openEnvelope(context: CallContext, text: string, hide: (text: string) => string): unknown {
+  if (isTooDeep(text)) throw tooDeep(context, MOST_PARSED_LEVELS);
   let envelope: unknown;
   try {
     envelope = JSON.parse(text);

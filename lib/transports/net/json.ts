@@ -7,6 +7,31 @@
 import { Mismatch, type ValueType } from "../../operations/types.ts";
 import { needsDigits } from "../../operations/records.ts";
 
+/**
+ * Maximum nesting of an answer that is parsed. Millions of levels would take many seconds, in which nothing else runs.
+ */
+export const MOST_PARSED_LEVELS = 50_000;
+
+/** Returns whether JSON is nested too deeply to be parsed. Reads only texts that are long enough for it. */
+export function isTooDeep(text: string): boolean {
+  if (text.length <= MOST_PARSED_LEVELS) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x5b || code === 0x7b) {
+      if (++depth > MOST_PARSED_LEVELS) return true;
+    } else if (code === 0x5d || code === 0x7d) {
+      depth--;
+    } else if (code === 0x22) {
+      // Brackets in texts are no levels.
+      for (at++; at < text.length && text.charCodeAt(at) !== 0x22; at++) {
+        if (text.charCodeAt(at) === 0x5c) at++;
+      }
+    }
+  }
+  return false;
+}
+
 /** Parses JSON and keeps every number as its source text. */
 export function parseWithDigits(text: string): unknown {
   return parseNumbers(text, (source) => source);
