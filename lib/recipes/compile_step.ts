@@ -298,7 +298,12 @@ async function otherRecipe(
 ): Promise<KnownRecipe | undefined> {
   const { findRecipe } = around;
   const name = early.recipe;
-  if (uses !== "run" || findRecipe === undefined || typeof name !== "string" || mayDiffer(name)) {
+  if (uses !== "run" || findRecipe === undefined || typeof name !== "string") return undefined;
+  if (mayDiffer(name)) {
+    const instead =
+      "a name that is known before the run, because trust covers each recipe that runs: write a step " +
+      "for each recipe, with a condition";
+    found.push(expected(["with", "recipe"], instead));
     return undefined;
   }
   try {

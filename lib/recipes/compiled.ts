@@ -123,7 +123,11 @@ export type KnownRecipe =
       CompiledRecipe,
       "steps" | "name" | "file" | "params" | "paramTypes" | "connect" | "secrets" | "notify" | "ping"
     >
-  >;
+  >
+  & {
+    /** Another file of the folder whose recipe has, or may have, the same name. */
+    twin?: string;
+  };
 
 /** A notice that is sent at the end of a run. */
 export interface CompiledNotice {

@@ -29,6 +29,34 @@ export async function loadFile(
   return await compileText(file, { ...options, findRecipe });
 }
 
+/** A recipe of which a copy was kept. */
+interface KeptRecipe {
+  name: string;
+  path: string;
+  text: string;
+}
+
+/** Returns a function that finds recipes only among kept ones, and compiles each once. */
+export function findKept(
+  kept: readonly KeptRecipe[],
+  options: CompileOptions,
+): NonNullable<CompileOptions["findRecipe"]> {
+  const compiled = new Map<string, Promise<CompiledRecipe>>();
+  const compile = async ({ path, text }: KeptRecipe) =>
+    await compileText(await readFile(path, options, text), { ...options, params: undefined, findRecipe });
+  const findRecipe = async (name: string) => {
+    const found = kept.find((each) => each.name === name);
+    return found && await compiled.getOrInsertComputed(name, () => compile(found));
+  };
+  return findRecipe;
+}
+
+/** Returns the folder of a recipe's file with a slash at its end; an empty text for a file of the working folder. */
+export const folderOf = (path: string): string => path.replace(/[^/]*$/, "");
+
+/** Returns the name of a file without its folder. */
+export const baseName = (path: string): string => path.replace(/^.*\//, "");
+
 /**
  * Reads a recipe's file. A TypeScript recipe runs in a process without permissions, which returns its default export.
  */
@@ -73,12 +101,29 @@ export class OtherRecipes {
   readonly #folders = new Map<string, Promise<ReadonlyMap<string, readonly string[]>>>();
   readonly #compiled = new Map<string, Promise<OtherRecipe>>();
 
-  /** Returns the files of a folder that may contain the recipe of a name; searches their texts. */
-  async filesWith(name: string, folder: string): Promise<readonly string[]> {
+  readonly #named = new Map<string, Promise<string | undefined>>();
+
+  /** Returns the files of a recipe's folder that may contain the recipe of a name; searches their texts. */
+  async filesWith(name: string, path: string): Promise<readonly string[]> {
+    const folder = folderOf(path) || "./";
     const before = this.#folders.get(folder);
     const names = before ?? namesOfFolder(folder);
     if (before === undefined) this.#folders.set(folder, names);
-    return (await names).get(name) ?? [];
+    const files = (await names).get(name) ?? [];
+    return path.includes("/") ? files : files.map((each) => each.slice(folder.length));
+  }
+
+  /**
+   * Returns another file of a recipe's folder whose recipe has the same name, or may have it, because it has mistakes or
+   * is TypeScript. Loads no recipes that these files run, and runs no code.
+   */
+  async twinOf(path: string, name: string): Promise<string | undefined> {
+    for (const other of await this.filesWith(name, path)) {
+      if (baseName(other) === baseName(path)) continue;
+      const found = await this.#named.getOrInsertComputed(other, () => nameOf(other));
+      if (found === undefined || found === name) return other;
+    }
+    return undefined;
   }
 
   /** Compiles a file, or returns the result or the error of the first time. */
@@ -87,6 +132,17 @@ export class OtherRecipes {
     const compiled = before ?? compile();
     if (before === undefined) this.#compiled.set(path, compiled);
     return compiled;
+  }
+}
+
+/** Returns the name of a file's recipe; `undefined` if only its code, or nothing, determines the name. */
+async function nameOf(path: string): Promise<string | undefined> {
+  const findRecipe = (name: string) => Promise.resolve(unread(name, path));
+  try {
+    return (await loadFile(path, { mayRunCode: () => false, findRecipe })).name;
+  } catch (error) {
+    if (error instanceof BrokerError) return undefined;
+    throw error;
   }
 }
 
@@ -108,41 +164,44 @@ function neighbours(
   options: CompileOptions,
   { stack, others }: { stack: readonly string[]; others: OtherRecipes },
 ): { findRecipe: NonNullable<CompileOptions["findRecipe"]>; extent: { levels: number; steps: number } } {
-  const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
   const extent = { levels: 1, steps: 0 };
   const findRecipe = async (name: string): Promise<KnownRecipe | undefined> => {
-    const [found] = await others.filesWith(name, folder);
-    if (found === undefined) return undefined;
-    const other = path.includes("/") ? found : found.slice(folder.length);
-    if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
-    try {
-      const { recipe, levels, steps } = await others.compile(
-        other,
-        () => compileOther(other, options, { stack: [...stack, other], others }),
-      );
-      extent.levels = Math.max(extent.levels, levels + 1);
-      extent.steps += steps;
-      if (extent.levels > nestedLimits.levels) {
-        throw new RangeError(`expected at most ${nestedLimits.levels} recipes that run each other in a row`);
-      }
-      // Once: the following steps would only repeat the mistake.
-      if (extent.steps > nestedLimits.steps && extent.steps - steps <= nestedLimits.steps) {
-        throw new RangeError(
-          `expected at most ${nestedLimits.steps} steps in all recipes that this one runs, each as often as it runs`,
+    for (const other of await others.filesWith(name, path)) {
+      if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
+      try {
+        const { recipe, levels, steps } = await others.compile(
+          other,
+          () => compileOther(other, options, { stack: [...stack, other], others }),
         );
+        if (recipe.name !== name) continue;
+        const twin = await others.twinOf(other, name);
+        extent.levels = Math.max(extent.levels, levels + 1);
+        extent.steps += steps;
+        if (extent.levels > nestedLimits.levels) {
+          throw new RangeError(
+            `expected at most ${nestedLimits.levels} recipes that run each other in a row`,
+          );
+        }
+        // Once: the following steps would only repeat the mistake.
+        if (extent.steps > nestedLimits.steps && extent.steps - steps <= nestedLimits.steps) {
+          throw new RangeError(
+            `expected at most ${nestedLimits.steps} steps in all recipes that this one runs, each as often as it runs`,
+          );
+        }
+        return twin === undefined ? recipe : { ...recipe, twin };
+      } catch (error) {
+        if (error instanceof UnreadCodeError) return unread(name, other);
+        const ring = error instanceof RecipeError
+          ? error.issues.find(({ message }) => message.includes(RING))
+          : undefined;
+        if (ring !== undefined) throw new RangeError(ring.message.slice(ring.message.indexOf(RING)));
+        if (error instanceof BrokerError) {
+          throw new RangeError(`recipe "${name}" itself has mistakes: check "${other}"`);
+        }
+        throw error;
       }
-      return recipe;
-    } catch (error) {
-      if (error instanceof UnreadCodeError) return unread(name, other);
-      const ring = error instanceof RecipeError
-        ? error.issues.find(({ message }) => message.includes(RING))
-        : undefined;
-      if (ring !== undefined) throw new RangeError(ring.message.slice(ring.message.indexOf(RING)));
-      if (error instanceof BrokerError) {
-        throw new RangeError(`recipe "${name}" itself has mistakes: check "${other}"`);
-      }
-      throw error;
     }
+    return undefined;
   };
   return { findRecipe, extent };
 }
@@ -167,7 +226,7 @@ function unread(name: string, file: string): KnownRecipe {
 const RING = "recipes run each other in a ring";
 
 function ringText(name: string, stack: readonly string[]): string {
-  const ring = stack.slice(stack.indexOf(stack.at(-1)!)).map((path) => path.replace(/^.*\//, ""));
+  const ring = stack.slice(stack.indexOf(stack.at(-1)!)).map(baseName);
   if (ring.length === 2) return `recipe "${name}" would run itself`;
   return `${RING}: ${ring.join(" -> ")}; remove one of these "run" steps`;
 }

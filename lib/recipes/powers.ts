@@ -54,6 +54,53 @@ export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   return [...found.values()].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
 }
 
+/** Returns the recipes that the steps of a recipe run, and those that these run, each file once. */
+export function recipesRunBy(recipe: CompiledRecipe | KnownRecipe): KnownRecipe[] {
+  const found = new Map<string, KnownRecipe>();
+  const queue: (CompiledRecipe | KnownRecipe)[] = [recipe];
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    for (const { runs } of next.steps ?? []) {
+      if (typeof runs !== "object" || runs.file === undefined || found.has(runs.file)) continue;
+      found.set(runs.file, runs);
+      queue.push(runs);
+    }
+  }
+  return [...found.values()];
+}
+
+/** Returns whether a recipe that another one runs was compiled, so that it can run. */
+export const isCompiled = (recipe: KnownRecipe): recipe is CompiledRecipe & KnownRecipe => "sha256" in recipe;
+
+/**
+ * Returns the recipe that a step of another recipe runs: the one with which the outer recipe was compiled, because the
+ * trust of the outer recipe covers only that one. The file may have been edited since.
+ *
+ * @param recipes Recipes by name, for a name that only a parameter of the run determines.
+ * @throws {TypeError} If there is no such recipe, or the trust of the outer recipe does not cover it.
+ */
+export function recipeRunBy(
+  outer: CompiledRecipe,
+  name: string,
+  recipes: ReadonlyMap<string, CompiledRecipe>,
+): CompiledRecipe {
+  const all = outer.steps.flatMap(({ runs }) => runs ?? []);
+  const bound = all.filter((each) => each !== "any").find((each) => each.name === name);
+  if (bound !== undefined && isCompiled(bound)) return bound;
+  const found = recipes.get(name);
+  if (found === undefined) {
+    throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
+  }
+  // A step that was compiled without a folder, or by a program, may run any recipe that the program gives.
+  const isOpen = all.length === 0 || all.includes("any");
+  if (!isOpen && [outer, found].some((each) => powersOf(each).some(({ needsTrust }) => needsTrust))) {
+    throw new TypeError(
+      `Cannot run recipe "${name}" as a step of "${outer.name}": trust covers only the recipes that the steps name ` +
+        "with the parameters of the file; write a step for each recipe, with a condition",
+    );
+  }
+  return found;
+}
+
 function* wanted({ name = "", file = "", ...recipe }: CompiledRecipe | KnownRecipe): Generator<Power> {
   const trusted = { needsTrust: true };
   if (file.endsWith(".ts")) {

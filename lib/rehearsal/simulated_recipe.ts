@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isCompiled } from "../recipes/powers.ts";
 import type { CompiledRecipe, CompiledStep, StepContext } from "../recipes/compiled.ts";
 
 /** A message that a real run would have sent. */
@@ -30,7 +31,12 @@ export interface StepRunner {
 export function simulatedRecipe(recipe: CompiledRecipe, runner: StepRunner): CompiledRecipe {
   const simulated = (step: CompiledStep, isNotice: boolean): CompiledStep => {
     const inner = sends(step, isNotice) ? recorded(step, runner) : step;
-    return { ...step, run: (context) => runner.runStep(inner, context) };
+    const { runs } = step;
+    return {
+      ...step,
+      ...typeof runs === "object" && isCompiled(runs) && { runs: simulatedRecipe(runs, runner) },
+      run: (context) => runner.runStep(inner, context),
+    };
   };
   return {
     ...recipe,

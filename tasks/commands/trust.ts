@@ -20,7 +20,7 @@ its run needs no trust. A recipe that asks for more runs only after this command
 that runs a program or TypeScript, reads a file or an environment variable, connects
 to a host, or writes at the broker. The command shows what each recipe asks for, asks
 once, and records the hash of the recipe and of all its code. After an edit you must trust the recipe again. With a recipe, you also
-trust the recipes that it runs.
+trust the recipes that it runs; an edit of one of them ends the trust too.
 
 Commands use a settings file hsgate.yaml that they find in their working folder only after "hsgate trust hsgate.yaml". That command shows each setting and what it can do,
 and records the hash of the file, and of each file in the same folder that a

@@ -913,3 +913,155 @@ Deno.test({
     assertEquals([await w.has("v1/v2"), await w.has("v2/v2")], [false, false]);
   },
 });
+
+/** Recipes that send what another one reads, which they run directly, or through a further one. */
+const outerOfPlain = (url: string) => {
+  const outer = (name: string, inner: string, read: string) =>
+    `name: ${name}\n${slot}steps:\n  - { id: x, uses: run, with: { recipe: ${inner} } }\n` +
+    `  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${{ outputs.x.${read}.available }}" } }\n`;
+  return {
+    "inner.yaml": innerOf("hk"),
+    "mid.yaml": "name: mid\nsteps: [{ id: b, uses: run, with: { recipe: inner } }]\n",
+    "outer.yaml": outer("outer", "inner", "a"),
+    "top.yaml": outer("top", "mid", "b.a"),
+  };
+};
+const innerOf = (market: string) =>
+  `name: inner\nsteps: [{ id: a, uses: account.funds, with: { market: ${market} } }]\n`;
+
+Deno.test("an edit of a recipe that a trusted recipe runs, a second file of its name, or its removal ends the trust", async () => {
+  await using w = await world(outerOfPlain);
+  const path = `${w.path}/outer.yaml`;
+  const [plainFile, copy] = [`${w.path}/inner.yaml`, `${w.path}/other.yaml`];
+  await trustAll(w.path);
+  const where = ["--store", w.store, "--recipes", w.path];
+  const first = await w.hsgate("run", path, "--store", w.store, "--manual");
+  assertEquals([first.code, w.heard.length], [0, 1], first.err);
+  const key = /run key (\S+)/.exec(first.out)![1]!;
+  const changes: Record<string, { change: () => Promise<void>; back: () => Promise<void>; why: string }> = {
+    "an edit": {
+      change: () => Deno.writeTextFile(plainFile, innerOf("us")),
+      back: () => Deno.writeTextFile(plainFile, innerOf("hk")),
+      why: `the recipe "inner" that it runs ("${plainFile}") was changed after it was trusted`,
+    },
+    "a second file": {
+      change: () => Deno.writeTextFile(copy, innerOf("us")),
+      back: () => Deno.remove(copy),
+      why:
+        `the recipe "inner" that it runs ("${plainFile}", and "${copy}" has its name too) was changed after it was trusted`,
+    },
+    "a file in its place": {
+      change: () => Deno.rename(plainFile, copy),
+      back: () => Deno.rename(copy, plainFile),
+      why: `the recipe "inner" that it runs ("${copy}") was changed after it was trusted`,
+    },
+    "a removal": {
+      change: () => Deno.remove(plainFile),
+      back: () => Deno.writeTextFile(plainFile, innerOf("hk")),
+      why: "expected the name of a recipe in the same folder",
+    },
+  };
+  for (const [what, { change, back, why }] of Object.entries(changes)) {
+    const whyOfTop = why.includes("was changed") ? why : 'recipe "mid" itself has mistakes: check';
+    await change();
+    const ways = [
+      ["run", path],
+      ["run", `${w.path}/top.yaml`],
+      ["run", path, "--store", w.store, "--manual"],
+      ["rerun", key, "--from-start", ...where],
+      ["backfill", "outer", "--from", "2025-08-13", "--to", "2025-08-14", ...where],
+      ["notify", "--test", "outer", "--recipes", w.path],
+    ];
+    for (const words of ways) {
+      const { code, err } = await w.hsgate(...words);
+      assertEquals([code, w.heard.length], [2, 1], `${what}: ${words}: ${err}`);
+      assertStringIncludes(err, words[1]!.endsWith("/top.yaml") ? whyOfTop : why, `${what}: ${words}`);
+    }
+    const { out } = await w.hsgate("trust", "--list");
+    for (const each of [path, `${w.path}/top.yaml`]) {
+      const checked = await w.hsgate("check", each);
+      const wanted = (each === path ? why : whyOfTop).replace(" was changed after", " changed after");
+      assertStringIncludes(checked.out, wanted, `${what}: ${each}`);
+      assertStringIncludes(out, `${each}  (the recipe "inner" that it runs`, what);
+    }
+    await back();
+    assertStringIncludes((await w.hsgate("check", path)).err, "hsgate: 1 recipe, no mistakes\n", what);
+  }
+  const { code, err } = await w.hsgate("run", path, "--store", w.store, "--manual");
+  assertEquals([code, w.heard.length], [0, 2], err);
+  // The record names what the user trusts again.
+  await Deno.writeTextFile(plainFile, innerOf("us"));
+  const asked = await w.hsgate("trust", path, "--yes");
+  assertStringIncludes(
+    asked.out,
+    `changed after it was trusted: the recipe "inner" that it runs ("${plainFile}")`,
+  );
+  assertEquals((await w.hsgate("run", path)).code, 0);
+  assertEquals(w.heard.length, 3);
+});
+
+Deno.test("a timer and a scheduler run the trusted version of the recipes that a trusted recipe runs", async () => {
+  await using w = await world(outerOfPlain);
+  const path = `${w.path}/outer.yaml`;
+  await Deno.writeTextFile(path, (await Deno.readTextFile(path)).replace(slot, "schedule: { every: 1s }\n"));
+  await trustAll(w.path);
+  const texts = () => w.heard.map((each) => JSON.parse(each).text);
+  assertEquals((await w.hsgate("run", path)).code, 0);
+  const [trusted] = texts();
+  await Deno.writeTextFile(`${w.path}/inner.yaml`, innerOf("us"));
+  const timer = await w.hsgate("run", path, "--store", w.store, "--if-new");
+  assertEquals([timer.code, texts()], [0, [trusted, trusted]], timer.err);
+  const waits = '"outer" has changed and the change is not trusted, so the trusted version runs';
+  assertStringIncludes(timer.err, waits);
+  for (const args of [[path], [w.path]]) {
+    const before = w.heard.length;
+    const process = start(["schedule", ...args, "--store", `${w.store}-${args[0] === path}`], { env: w.env });
+    let err = "";
+    const reading = (async () => {
+      for await (const part of process.stderr.pipeThrough(new TextDecoderStream())) err += part;
+    })();
+    const late = AbortSignal.timeout(60_000);
+    while (w.heard.length < before + 2) {
+      assert(!late.aborted, `it never came: ${err}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    process.kill("SIGTERM");
+    await process.stdout.cancel();
+    await Promise.all([process.status, reading]);
+    assertStringIncludes(err, waits);
+    assertEquals([...new Set(texts())], [trusted], args[0]);
+  }
+  await trustAll(path);
+  assertEquals((await w.hsgate("run", path)).code, 0);
+  assert(texts().at(-1) !== trusted, "the control: the edit sends other data");
+});
+
+Deno.test("no recipe reaches another recipe that needs trust by a name that only the run determines", async () => {
+  await using w = await world((url) => ({
+    "tell.yaml": `name: tell\nparams: { text: x }\nsteps:\n` +
+      `  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${{ params.text }}" } }\n`,
+    "quiet.yaml": "name: quiet\nparams: { text: x }\n" + orders,
+    "any.yaml": "name: any\nparams: { which: quiet }\n" +
+      'steps: [{ id: in, uses: run, with: { recipe: "${{ params.which }}", params: { text: data } } }]\n',
+    "outer.yaml":
+      "name: outer\nsteps: [{ id: in, uses: run, with: { recipe: any, params: { which: tell } } }]\n",
+    "late.yaml": `name: late\n${orders}  - { id: in, uses: run, with: { recipe: "\${{ runKey }}" } }\n`,
+  }));
+  await trustAll(`${w.path}/tell.yaml`);
+  const store = ["--store", w.store, "--manual"];
+  const which = ["--param", "which=tell"];
+  for (const words of [["outer"], ["any", ...which], ["any", ...which, ...store]]) {
+    const [name, ...rest] = words;
+    const { code, out, err } = await w.hsgate("run", `${w.path}/${name}.yaml`, ...rest);
+    assertEquals([code !== 0, w.heard], [true, []], `${words}: ${err}`);
+    assertStringIncludes(
+      out + err,
+      'Cannot run recipe "tell" as a step of "any": trust covers only the recipes',
+    );
+  }
+  for (const words of [[], store]) {
+    assertEquals((await w.hsgate("run", `${w.path}/any.yaml`, ...words)).code, 0, "the control");
+  }
+  const late = await w.hsgate("check", `${w.path}/late.yaml`);
+  assertStringIncludes(late.out, "steps.1.with.recipe: expected a name that is known before the run");
+});

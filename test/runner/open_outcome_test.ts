@@ -341,7 +341,7 @@ testBoth("a step that does not declare a write cannot write, by itself or inside
   if (typeof claim === "string") throw new TypeError(claim);
   const halt = new AbortController().signal;
   const outputs = await runNested(
-    { ...claim, step: "one", calls: new Map(), halt },
+    { ...claim, step: "one", calls: new Map(), halt, recipe: outer },
     { name: "sneaky", params: {} },
     { recipes: new Map([["outer", outer], ["sneaky", sneaky]]), deps, claimer, stop: halt },
   );

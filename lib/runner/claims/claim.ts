@@ -8,6 +8,7 @@ import { closeRun, isHeldBy, releaseLease, renewLease, renewRun, type RunHolder 
 import { BrokerError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
 import { type RunState } from "../queries/runs.ts";
+import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { Halt } from "../../recipes/step_end.ts";
 import { type StepCall } from "../../recipes/engine.ts";
 import type { Store } from "../../store/store.ts";
@@ -20,7 +21,10 @@ export interface Claim extends RunHolder {
 }
 
 /** A step that runs another recipe, in a run that this process holds. */
-export interface CallingStep extends Claim, StepCall {}
+export interface CallingStep extends Claim, StepCall {
+  /** The recipe of the run, as it was compiled for the run. */
+  recipe: CompiledRecipe;
+}
 
 /** The lease of a run expired, and another process may hold it: stop immediately and write nothing more. */
 export class LeaseLostError extends BrokerError {

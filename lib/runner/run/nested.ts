@@ -7,6 +7,7 @@ import { BrokerError } from "../../errors.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { checkTogether } from "../../recipes/engine.ts";
+import { recipeRunBy } from "../../recipes/powers.ts";
 import { type Claimer, claimRun, mutexOf, recoverRun, type Refusal } from "../claims/claims.ts";
 import { type CallingStep, type Claim, claimedTransaction } from "../claims/claim.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
@@ -38,17 +39,14 @@ export async function runNested(
   { name, params }: { name: string; params: Readonly<Record<string, unknown>> },
   { recipes, deps, claimer, stop }: NestedOptions,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const found = recipes.get(name);
-  if (found === undefined) {
-    throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
-  }
+  const outerRecipe = parent.recipe;
+  const found = recipeRunBy(outerRecipe, name, recipes);
   if (found.class === "write") {
     throw new TypeError(`Cannot run recipe "${name}" as a step: it writes, so it needs its own slot`);
   }
   const { store, machine } = deps;
   const outer = await findRun(store, parent.runKey);
-  const outerRecipe = recipes.get(outer?.recipe ?? "");
-  if (outerRecipe !== undefined) checkTogether(outerRecipe, found);
+  checkTogether(outerRecipe, found);
   // If both runs use the same account, the outer run's mutex covers the inner run.
   const isHeld = parent.mutex !== undefined && parent.mutex === mutexOf(claimer.accountOf(found));
   const recipe = isHeld ? { ...found, needsAccount: false } : found;
@@ -61,7 +59,7 @@ export async function runNested(
   );
   let state: string = claim as string; // replaced below if `claim` is a claim
   if (typeof claim !== "string") {
-    const within = outer && outerRecipe && dayOf(outerRecipe, slotOf(outer), deps.within);
+    const within = outer && dayOf(outerRecipe, slotOf(outer), deps.within);
     const innerDeps = { ...deps, ...within !== undefined && { within } };
     const ended = await executeRun(recipe, claim, innerDeps, AbortSignal.any([stop, parent.halt]));
     state = ended.state;

@@ -129,7 +129,7 @@ class Execution {
       onError: (error) => this.#noteLogin(error),
       onEvent: (event) => this.#tellStep(event),
       ...runRecipe !== undefined && {
-        runRecipe: (call, name, params) => runRecipe({ ...claim, ...call }, name, params),
+        runRecipe: (call, name, params) => runRecipe({ ...claim, ...call, recipe }, name, params),
       },
     });
   }

@@ -25,10 +25,11 @@ import {
   NamedFileError,
   placeOfSecrets,
 } from "../../recipes/named_files.ts";
-import { type Power, powerKey, powersOf, powerText } from "../../recipes/powers.ts";
+import { isCompiled, type Power, powerKey, powersOf, powerText, recipesRunBy } from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
-import { loadFile } from "../../recipes/load_recipe.ts";
+import { baseName, findKept, folderOf, loadFile, OtherRecipes } from "../../recipes/load_recipe.ts";
 import type { CompiledRecipe, CompiledStep, CompileOptions, SecretOrigin } from "../../recipes/mod.ts";
+import type { KnownRecipe } from "../../recipes/compiled.ts";
 import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";
 import { distrustOfChecked } from "../../owned_files.ts";
 import { shellHint } from "../../shell_words.ts";
@@ -40,7 +41,7 @@ export interface Judgement {
   wanted: readonly Power[];
   /** Which file cannot be trusted because other users could write to it, why, and what to do. */
   exposed?: string;
-  /** A program or a file of a secret whose content is not the trusted content. */
+  /** Which recipe that it runs, or which file that it names, is not the trusted one; words for a message. */
   changed?: string;
 }
 
@@ -72,15 +73,16 @@ export class Trust {
     return path === undefined ? undefined : (await this.records()).get(path);
   }
 
-  /** Returns whether a recipe's text and code are the trusted version. Compiles and runs nothing. */
+  /** Returns whether the texts and the code of a recipe, and of the recipes that it runs, are the trusted ones. */
   async isUnchanged(file: string): Promise<boolean> {
     const record = await this.recordOf(file);
-    if (record === undefined || await exposureOf(record, file) !== undefined) return false;
-    const bytes = await readRegular(await realPath(file) ?? file, MOST_BYTES).catch(() => undefined);
-    if (!(bytes instanceof Uint8Array) || await sha256(new TextDecoder().decode(bytes)) !== record.sha256) {
-      return false;
-    }
-    return await hasSameCode(record, file) && await areSamePrograms(record);
+    return record !== undefined && await changeSince(record, file) === undefined;
+  }
+
+  /** Returns what has changed since a recipe was trusted, in words for a message. Runs no code. */
+  async changeOf(file: string): Promise<string | undefined> {
+    const record = await this.recordOf(file);
+    return record === undefined ? undefined : await changeSince(record, file);
   }
 
   /** Returns which file of a trusted recipe others could write to, why, and what to do; `undefined` if there is none. */
@@ -107,9 +109,10 @@ export class Trust {
     const isSame = recipe.sha256 === record.sha256 && await hasSameCode(record, recipe.file) &&
       hasCodeOf(recipe, record);
     const isCovered = needed.every((power) => record.powers.includes(powerKey(power)));
-    const changed = firstChanged(named, record.named ?? []);
+    const other = firstChanged(named, record.named ?? []);
+    const changed = changedRecipe(recipe, record) ?? (other && `its file "${other.path}"`);
     if (isSame && isCovered && changed === undefined) return { standing: "trusted", wanted: [] };
-    return { standing: "changed", wanted: needed, ...changed !== undefined && { changed: changed.path } };
+    return { standing: "changed", wanted: needed, ...changed !== undefined && { changed } };
   }
 
   /** Compiles the trusted version of an edited recipe; `undefined` if the record does not contain its text. */
@@ -123,17 +126,19 @@ export class Trust {
       const [first] = code.copies.keys();
       if (first !== undefined) kept.set(first, code);
     }
-    const found = await loadFile(file, {
+    const own: CompileOptions = {
       ...options,
-      mayRunCode: (each) => each === file || this.isUnchanged(each),
+      mayRunCode: () => true,
       // Never reads the file itself in its place, because the file may have been changed since.
       codeOf: (each) => {
         const code = kept.get(each.href);
         if (code === undefined) throw refuseCode(each, "the record of its trust has no copy of it");
         return code;
       },
-    }, record.text);
-    if (!hasCodeOf(found, record)) return undefined;
+    };
+    const runs = (record.runs ?? []).map((each) => ({ ...each, path: `${folderOf(file)}${each.file}` }));
+    const found = await loadFile(file, { ...own, findRecipe: findKept(runs, own) }, record.text);
+    if (!hasCodeOf(found, record) || changedRecipe(found, record) !== undefined) return undefined;
     const wanted = powersOf(found).filter(({ needsTrust }) => needsTrust).map(powerKey);
     const isCovered = wanted.every((key) => record.powers.includes(key)) &&
       firstChanged(await namedFiles(found), record.named ?? []) === undefined;
@@ -212,6 +217,7 @@ export async function offerTrust(
     const powers = powersOf(recipe);
     const record: TrustRecord = {
       sha256: recipe.sha256,
+      runs: await textsOf(recipe),
       named: await trustable(recipe),
       code: code.map((each) => ({ sha256: each.sha256, copies: keepCode(each.copies, folder) })),
       powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
@@ -239,14 +245,72 @@ async function trustable(recipe: CompiledRecipe): Promise<NamedFile[]> {
 /** Returns the programs and the files of secrets in the folder. @throws {NamedFileError} If one cannot be trusted. */
 async function namedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
   const named = stepCodes(recipe).flatMap(({ programs }) => programs);
-  for (const origin of Object.values(recipe.secrets ?? {})) {
-    named.push(...await filesOfOrigin(origin, recipe.file));
+  for (const { secrets = {}, file } of withRunBy(recipe)) {
+    for (const origin of Object.values(secrets)) named.push(...await filesOfOrigin(origin, file));
   }
   return named;
 }
 
+/** Returns a recipe, and every recipe that it runs and that was compiled. */
+const withRunBy = (recipe: CompiledRecipe) => [recipe, ...recipesRunBy(recipe).filter(isCompiled)];
+
+/** Returns the recipes that a recipe runs, with their texts. @throws {TrustError} If one changes meanwhile. */
+async function textsOf(recipe: CompiledRecipe): Promise<NonNullable<TrustRecord["runs"]>> {
+  const [, ...others] = withRunBy(recipe);
+  const twin = recipesRunBy(recipe).find(({ twin }) => twin !== undefined);
+  if (twin !== undefined) {
+    throw new TrustError(`Cannot trust "${recipe.file}": ${changedText(twin)}; rename one`, {
+      code: "trust",
+    });
+  }
+  return await Promise.all(others.map(async ({ name, file, sha256 }) => ({
+    name,
+    file: baseName(file),
+    sha256,
+    text: await textOf(file, sha256),
+  })));
+}
+
+const changedText = ({ name, file, twin }: Pick<KnownRecipe, "name" | "file" | "twin">) =>
+  `the recipe "${name}" that it runs ("${file}"${
+    twin === undefined ? "" : `, and "${twin}" has its name too`
+  })`;
+
+/** Returns which recipe that a compiled recipe runs is not the trusted one, by its file and its content. */
+function changedRecipe(recipe: CompiledRecipe, { runs = [] }: TrustRecord): string | undefined {
+  const changed = recipesRunBy(recipe).find((each) =>
+    !isCompiled(each) || each.twin !== undefined ||
+    !runs.some(({ file, sha256 }) => file === baseName(each.file) && sha256 === each.sha256)
+  );
+  return changed && changedText(changed);
+}
+
+/** Returns what has changed since a recipe was trusted, in words for a message. */
+async function changeSince(record: TrustRecord, file: string): Promise<string | undefined> {
+  const exposed = await exposureOf(record, file);
+  if (exposed !== undefined) return exposed;
+  const isSame = async (path: string, expected: string) => {
+    const bytes = await readRegular(await realPath(path) ?? path, MOST_BYTES).catch(() => undefined);
+    return bytes instanceof Uint8Array && await sha256(new TextDecoder().decode(bytes)) === expected;
+  };
+  if (!await isSame(file, record.sha256)) return "its text";
+  const others = new OtherRecipes();
+  for (const { name, file: other, sha256 } of record.runs ?? []) {
+    const path = `${folderOf(file)}${other}`;
+    if (!await isSame(path, sha256)) return changedText({ name, file: path });
+    const twin = await others.twinOf(path, name);
+    if (twin !== undefined) return changedText({ name, file: path, twin });
+  }
+  if (!await hasSameCode(record, file)) return "its code";
+  for (const each of record.named ?? []) {
+    if (each.sha256 !== undefined && !await isSameProgram(each)) return `its file "${each.path}"`;
+  }
+  return undefined;
+}
+
 const stepCodes = (recipe: CompiledRecipe) =>
-  allSteps(recipe).flatMap(({ code }) => code === undefined || code === "unread" ? [] : code);
+  withRunBy(recipe).flatMap(allSteps)
+    .flatMap(({ code }) => code === undefined || code === "unread" ? [] : code);
 
 async function filesOfOrigin(origin: SecretOrigin, file: string): Promise<NamedFile[]> {
   if ("env" in origin) return [];
@@ -254,14 +318,6 @@ async function filesOfOrigin(origin: SecretOrigin, file: string): Promise<NamedF
   return "file" in origin
     ? await fileOfSecret(origin.file, place)
     : await filesOfCommand(origin.command, place);
-}
-
-/** Returns whether the contents of a recipe's programs are the trusted contents. */
-async function areSamePrograms({ named = [] }: TrustRecord): Promise<boolean> {
-  for (const each of named) {
-    if (each.sha256 !== undefined && !await isSameProgram(each)) return false;
-  }
-  return true;
 }
 
 async function textOf(file: string, expected: string): Promise<string> {
@@ -279,17 +335,19 @@ export function untrustedText(
 ): string {
   if (exposed !== undefined) return `Cannot run "${name}": cannot trust ${exposed}`;
   const why = standing === "changed"
-    ? `${changed === undefined ? "it" : `its file "${changed}"`} was changed after it was trusted`
+    ? `${changed ?? "it"} was changed after it was trusted`
     : "nobody has trusted it";
   const powers = wanted.map(powerText).join("; ");
   return `Cannot run "${name}": ${why}, and it asks for more than reading from the configured broker ` +
     `(${powers}); check the file, then run "hsgate trust ${shellHint(file)}"`;
 }
 
-/** Returns all code of a recipe: the code of a TypeScript recipe, and the code of custom steps. */
+/** Returns all code of a recipe and of those that it runs: of TypeScript recipes, and of custom steps. */
 function codeOf(recipe: CompiledRecipe): (NonNullable<CompiledRecipe["code"]> | "unread")[] {
-  const { code } = recipe;
-  return [...code === undefined ? [] : [code], ...allSteps(recipe).flatMap(({ code }) => code ?? [])];
+  return withRunBy(recipe).flatMap((each) => [
+    ...each.code === undefined ? [] : [each.code],
+    ...allSteps(each).flatMap(({ code }) => code ?? []),
+  ]);
 }
 
 /** Returns the steps of a recipe and of its notices. */
@@ -307,12 +365,16 @@ function hasCodeOf(recipe: CompiledRecipe, record: TrustRecord): boolean {
 }
 
 /** Returns which file of a recipe others could write to or replace, why, and what to do; `undefined` if there is none. */
-async function exposureOf({ code }: Pick<TrustRecord, "code">, file: string): Promise<string | undefined> {
+async function exposureOf(
+  { code, runs = [] }: Pick<TrustRecord, "code" | "runs">,
+  file: string,
+): Promise<string | undefined> {
   const folder = new URL(".", fileUrl(file));
   const paths = code.flatMap(({ copies = [] }) =>
     copies.map(({ name }) => decodeURIComponent(new URL(name, folder).pathname))
   );
-  for (const path of new Set([file, ...paths])) {
+  const others = runs.map((each) => `${folderOf(file)}${each.file}`);
+  for (const path of new Set([file, ...others, ...paths])) {
     const why = await distrustOfChecked(path);
     if (why !== undefined) return `"${path}": ${why}`;
   }

@@ -21,9 +21,14 @@ export interface TrustRecord {
   sha256: string;
   /**
    * Groups of code files, each with a SHA-256 over names and contents, in hex. The copies let a scheduler keep running
-   * this version. Records of older programs have no copies, so their trust ends with the next check.
+   * this version. Includes the code of the recipes that it runs. Records of older programs have no copies, so their trust ends with the next check.
    */
   code: readonly { sha256: string; copies?: KeptCode }[];
+  /**
+   * Every recipe that this one runs, also through another one, by its file in the same folder; absent in older records.
+   * The texts let a scheduler keep running this version.
+   */
+  runs?: readonly { name: string; file: string; sha256: string; text: string }[];
   /** Programs and files of secrets in the recipe's folder that the recipe names; absent in older records. */
   named?: readonly NamedFile[];
   /** Keys of the powers that the user saw and trusted. */

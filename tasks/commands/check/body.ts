@@ -172,6 +172,7 @@ function dataOf(
     path,
     ...recipe !== undefined && { name: recipe.name, class: recipe.class },
     ...known && { trust: untrusted?.judgement.standing ?? (isPlain ? "plain" : "trusted") },
+    ...untrusted?.judgement.changed !== undefined && { changed: untrusted.judgement.changed },
     powers: powerData(powers),
     issues: issues.map(({ line, column, path, message }) => ({
       line,
@@ -195,10 +196,13 @@ function show(
   host: Host,
   untrusted: Untrusted | undefined,
 ): void {
+  const changed = untrusted?.judgement.changed;
   const waits = untrusted === undefined
     ? undefined
     : untrusted.judgement.standing === "changed"
-    ? `changed after it was trusted: it does not run as it is until "hsgate trust ${shellHint(path)}"`
+    ? `${
+      changed === undefined ? "" : `${changed} `
+    }changed after it was trusted: it does not run as it is until "hsgate trust ${shellHint(path)}"`
     : `not trusted: it does not run until "hsgate trust ${shellHint(path)}"`;
   if (recipe === undefined) {
     if (waits === undefined) return;
@@ -208,7 +212,7 @@ function show(
     );
     return;
   }
-  host.out(`${paint(host, "bold", recipe.name)}  ${paint(host, "dim", path)}`);
+  host.out(`${paint(host, "bold", plain(recipe.name))}  ${paint(host, "dim", plain(path))}`);
   for (const line of powerLines(powersOf(recipe), host)) host.out(line);
   for (const { id, code } of recipe.steps) {
     if (code === "unread") {

@@ -12,6 +12,7 @@ import { trustedText } from "../../../lib/owned_files.ts";
 import { ulid } from "../../../lib/std/ulid.ts";
 import { secretOfCommand } from "../../../lib/runner/run/secret_command.ts";
 import { Trust } from "../../../lib/runner/trust/trust.ts";
+import { recipesRunBy } from "../../../lib/recipes/powers.ts";
 import type { CompiledRecipe, SecretOrigin } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -117,7 +118,8 @@ export function secretReader(
   redactor: Redactor,
 ): (name: string) => Promise<string> {
   const origins = new Map<string, { origin: SecretOrigin; files: Set<string> }>();
-  for (const { name: recipe, secrets, file } of recipes) {
+  const all = [...recipes].flatMap((each) => [each, ...recipesRunBy(each)]);
+  for (const { name: recipe, secrets, file = "" } of all) {
     for (const [name, origin] of Object.entries(secrets ?? {})) {
       const other = origins.get(name);
       if (other !== undefined && JSON.stringify(other.origin) !== JSON.stringify(origin)) {

@@ -9,6 +9,7 @@ import type { DayBookEvent } from "../../../lib/day_book/types.ts";
 import { manualScope } from "../../../lib/recipes/step_context.ts";
 import type { RunDay } from "../../../lib/recipes/as_of_now.ts";
 import { checkTogether } from "../../../lib/recipes/engine.ts";
+import { recipeRunBy } from "../../../lib/recipes/powers.ts";
 import {
   bindParams,
   type CompiledRecipe,
@@ -108,10 +109,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
           if (!flags.json) tellDays(redactor.text(days.update(event.detail)), show, host);
         },
         runRecipe: async (name, given) => {
-          const inner = recipes.get(name);
-          if (inner === undefined) {
-            throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
-          }
+          const inner = recipeRunBy(each, name, recipes);
           checkTogether(each, inner);
           const { ok, steps } = await runOne(`${run} ${name}`, inner, bindParams(inner, given), day);
           if (!ok) {

@@ -332,8 +332,10 @@ export async function neighboursOf(
   if (runs.length === 0) return new Map([[recipe.name, recipe]]);
   const { recipes, untrusted } = await loadRecipes([folder], options);
   const left = new Set<CompiledRecipe>();
-  for (const [path, { recipe: other, text }] of untrusted) {
-    const isRun = runs.some((each) => each !== "any" && (each.file === path || each.name === other?.name));
+  for (const [path, { recipe: other, text, judgement }] of untrusted) {
+    // For an edited one, the trust of this recipe has decided which version runs.
+    const isRun = judgement.standing !== "changed" &&
+      runs.some((each) => each !== "any" && (each.file === path || each.name === other?.name));
     if (isRun) throw new UsageError(text);
     if (other !== undefined) left.add(other);
   }

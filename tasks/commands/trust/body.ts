@@ -62,7 +62,7 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
     for (const each of settings) showSettings(each, host);
     for (const each of stores) showStore(each, host);
     for (const each of calendars) showCalendars(each, host);
-    for (const offer of offers) show(offer, host);
+    for (const offer of offers) show(offer, host, await trust.changeOf(offer.path));
   }
   const names = [
     ...[...asking.settings, ...asking.stores, ...asking.calendars].map(({ path }) => `"${path}"`),
@@ -203,8 +203,11 @@ const settingsData = ({ path, powers }: SettingsFileContent) => ({
   trusted: powers.length > 0,
 });
 
-function show({ recipe, powers }: TrustOffer, host: Host): void {
-  host.out(`${paint(host, "bold", recipe.name)}  ${paint(host, "dim", recipe.file)}`);
+function show({ recipe, powers }: TrustOffer, host: Host, changed: string | undefined): void {
+  host.out(`${paint(host, "bold", plain(recipe.name))}  ${paint(host, "dim", plain(recipe.file))}`);
+  if (changed !== undefined) {
+    host.out(paint(host, "yellow", plain(`  changed after it was trusted: ${changed}`)));
+  }
   for (const line of powerLines(powers, host)) host.out(line);
 }
 
@@ -229,13 +232,17 @@ const dataOf = ({ path, recipe, powers, record }: TrustOffer) => ({
 
 async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "host">): Promise<number> {
   const { recipes, settings, stores, calendars } = await trust.file.read();
-  const row = (path: string, trustedAt: string, isSame: boolean) => ({
+  const row = (path: string, trustedAt: string, isSame: boolean, changed?: string) => ({
     path,
     trustedAt,
     state: isSame ? "trusted" : "changed",
+    ...changed !== undefined && { changed },
   });
   const rows = await Promise.all([
-    ...[...recipes].map(async ([path, { trustedAt }]) => row(path, trustedAt, await trust.isUnchanged(path))),
+    ...[...recipes].map(async ([path, { trustedAt }]) => {
+      const changed = await trust.changeOf(path);
+      return row(path, trustedAt, changed === undefined, changed);
+    }),
     ...[...settings].map(async ([path, record]) =>
       row(path, record.trustedAt, await isUnchanged(path, record, host.readFile))
     ),
@@ -248,8 +255,10 @@ async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "h
   ]);
   if (flags.json) host.out(JSON.stringify(rows));
   else if (rows.length === 0) host.out("nothing is trusted");
-  else {for (const { path, trustedAt, state } of rows) {
-      host.out(plain(`${state.padEnd(7)}  ${trustedAt}  ${path}`));
+  else {for (const { path, trustedAt, state, changed } of rows) {
+      host.out(
+        plain(`${state.padEnd(7)}  ${trustedAt}  ${path}${changed === undefined ? "" : `  (${changed})`}`),
+      );
     }}
   return 0;
 }
