@@ -16,7 +16,7 @@
  * @module
  */
 import type { Calendars } from "../../calendars/mod.ts";
-import { multiply } from "../../decimal.ts";
+import { type Decimal, multiply } from "../../decimal.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import { exampleTariff, type Tariff } from "../../facts/fees.ts";
 import type { Clock } from "../../time.ts";
@@ -30,8 +30,9 @@ import { Engine } from "./engine.ts";
 import { FuturesDesk } from "./futures.ts";
 import { FuturesAccount, makeFuturesPast } from "./futures_account.ts";
 import { describing, MarketHistory } from "./history.ts";
+import { type FillRule, isOpen } from "./live_order.ts";
 import { makePast } from "./make_past.ts";
-import { readCents } from "./money.ts";
+import { readCents, writePrice } from "./money.ts";
 import { orderHandlers } from "./order_handlers.ts";
 import { quoteHandlers } from "./quotes.ts";
 import {
@@ -142,10 +143,40 @@ export class Broker {
     return this.#state.listen(listener);
   }
 
+  /** Returns what the market did to today's orders, up to the last processed event. */
+  matches(): Matches {
+    const books = Object.values(this.#state.today);
+    return {
+      fills: books.flatMap(({ fills }) =>
+        fills.map(({ order, fill: { id, price, quantity, at, rule } }) => ({
+          id,
+          symbol: order.instrument.symbol,
+          price: writePrice(price),
+          quantity: String(quantity),
+          at: new Date(at).toISOString(),
+          rule,
+        }))
+      ),
+      queues: books.flatMap(({ orders }) =>
+        orders.flatMap(({ id, instrument: { symbol }, status, ahead }) =>
+          ahead === undefined || !isOpen({ status }) ? [] : [{ orderId: id, symbol, ahead: String(ahead) }]
+        )
+      ),
+    };
+  }
+
   /** Processes all events up to now: fills, triggers, expiry, clearing. */
   settle(): void {
     this.#engine.settle(this.#clock.now());
   }
+}
+
+/** What the market did to today's orders. The real broker does not show this. */
+export interface Matches {
+  /** The fills, with the rule that made each of them. */
+  fills: { id: string; symbol: string; price: Decimal; quantity: Decimal; at: string; rule: FillRule }[];
+  /** The volume ahead of each open order that waits in the queue at its limit. */
+  queues: { orderId: string; symbol: string; ahead: Decimal }[];
 }
 
 interface AccountOptions {

@@ -4,10 +4,8 @@
  * The time of each event depends only on the market and the orders. So the result does not depend on how often or when
  * clients query the broker.
  *
- * An order that can be executed immediately is filled one second after it was accepted, at the last price. A
- * resting order is filled when the market trades at its limit. Larger quantities are filled in two to four
- * parts, two seconds apart, as long as the price allows. The simulated market has no trades outside its
- * regular hours, so an order for extended hours waits for the regular hours.
+ * `matching.ts` describes when and how the market fills an order. The simulated market has no trades outside its regular
+ * hours, so an order for extended hours waits for the regular hours.
  *
  * @module
  */
@@ -15,11 +13,12 @@ import type { AlgoDesk } from "./algo.ts";
 import { clearMarket } from "./clearing.ts";
 import type { ConditionalDesk } from "./conditional.ts";
 import type { FuturesDesk } from "./futures.ts";
-import { isOpen, type LiveOrder } from "./live_order.ts";
+import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
+import { limitOf, Matching } from "./matching.ts";
 import { cancelOrder, expireOrders, fillOrder, settleFill } from "./orders.ts";
 import { type Book, books, dayAt } from "./sessions.ts";
 import type { State } from "./state.ts";
-import { type Range, type Tape, wholeSecond } from "./tape.ts";
+import { wholeSecond } from "./tape.ts";
 
 /** An event at an instant. */
 interface Event {
@@ -38,11 +37,13 @@ interface Desks {
 export class Engine {
   readonly #state: State;
   readonly #desks: Desks;
+  readonly #matching: Matching;
   #isRunning = false;
 
   constructor(state: State, desks: Desks) {
     this.#state = state;
     this.#desks = desks;
+    this.#matching = new Matching(state.tape);
   }
 
   /**
@@ -87,17 +88,21 @@ export class Engine {
   }
 
   /**
-   * Returns the first fill, expiry, trigger or child order up to an instant. At the same time, a book's earlier order
-   * comes first; triggers and children come last.
+   * Returns the first match, trigger or child order up to an instant. At the same time, the better price of two orders of
+   * one side comes first, then the earlier order; triggers and children come last.
    */
   #nextMarket(horizon: number): Event | undefined {
     let first: Event | undefined;
     const consider = (event: Event | undefined) => {
       if (event !== undefined && (first === undefined || event.at < first.at)) first = event;
     };
+    let leader: LiveOrder | undefined;
     for (const book of books) {
       for (const order of this.#state.today[book].orders) {
-        if (isOpen(order)) consider(this.#orderEvent(order, horizon));
+        const event = isOpen(order) ? this.#orderEvent(order, horizon) : undefined;
+        if (event === undefined || (first !== undefined && event.at > first.at)) continue;
+        if (first?.at === event.at && (leader === undefined || !isBetter(order, leader))) continue;
+        [first, leader] = [event, order];
       }
     }
     consider(this.#desks.conditional.nextEvent(horizon));
@@ -107,19 +112,34 @@ export class Engine {
 
   #orderEvent(order: LiveOrder, horizon: number): Event | undefined {
     const validity = order.futures?.validity;
-    const isImmediate = validity === "fill-and-cancel" || validity === "fill-or-cancel";
-    findFill(order, this.#state.tape, isImmediate ? Math.min(horizon, order.readyAt) : horizon);
-    if (order.next !== undefined) return { at: order.next.at, run: () => this.#fill(order, isImmediate) };
-    if (!isImmediate || horizon < order.readyAt) return undefined;
-    return { at: order.readyAt, run: () => cancelOrder(this.#state, order, "not filled at once") };
+    if (validity === "fill-and-cancel" || validity === "fill-or-cancel") {
+      const at = order.readyAt;
+      return horizon < at ? undefined : { at, run: () => this.#matchAtOnce(order, at) };
+    }
+    const at = this.#matching.nextAt(order, horizon);
+    return at === undefined ? undefined : { at, run: () => void this.#match(order, at) };
   }
 
-  #fill(order: LiveOrder, isImmediate: boolean): void {
-    const fill = fillOrder(this.#state, order);
+  /** Matches an order, and returns whether the market filled a part of it. */
+  #match(order: LiveOrder, at: number): boolean {
+    const match = this.#matching.match(order, at);
+    if (match === undefined) return false;
+    const fill = fillOrder(this.#state, order, match);
     if (order.book === "futures") this.#desks.futures.fill(order, fill);
     else settleFill(this.#state, order, fill);
     this.#state.push(order, { fill });
-    if (isImmediate && isOpen(order)) cancelOrder(this.#state, order, "rest not filled at once");
+    return true;
+  }
+
+  /** Matches an order that must not wait, and cancels what is left. */
+  #matchAtOnce(order: LiveOrder, at: number): void {
+    order.slices = [leftOf(order)];
+    const isTrading = this.#state.tape.isOpen(order.instrument.symbol, at);
+    while (isTrading && isOpen(order) && this.#match(order, at));
+    if (isOpen(order)) {
+      const remark = order.fills.length > 0 ? "rest not filled at once" : "not filled at once";
+      cancelOrder(this.#state, order, remark);
+    }
   }
 
   #close(book: Book): void {
@@ -134,46 +154,16 @@ export class Engine {
     expireOrders(this.#state, book, true);
     if (book === "futures") this.#desks.futures.clear();
     else clearMarket(this.#state, book);
+    this.#matching.clear(book);
     const lasting = today.orders.filter(isOpen);
     const day = dayAt(this.#state.market.calendars, book, today.day.clearingAt);
     Object.assign(today, { day, closed: false, orders: lasting, fills: [], numbered: 0 });
   }
 }
 
-/** Finds the next fill up to an instant and stores it in the order. */
-function findFill(order: LiveOrder, tape: Tape, until: number): void {
-  const { readyAt, instrument: { symbol } } = order;
-  const horizon = Math.min(until, order.book === "futures" ? until : order.day.closeAt);
-  if (order.next !== undefined || horizon < readyAt) return;
-  if (order.scannedUntil < readyAt) {
-    order.scannedUntil = readyAt;
-    const price = tape.isOpen(symbol, readyAt) ? tape.price(symbol, readyAt) : undefined;
-    if (price !== undefined && takes(order, price)) {
-      order.next = { at: readyAt, price };
-      return;
-    }
-  }
-  if (order.scannedUntil >= horizon) return;
-  const limit = limitOf(order);
-  const reaches = ({ high, low }: Range) => order.isSell ? high >= limit : low <= limit;
-  const at = tape.find(symbol, order.scannedUntil, horizon, reaches);
-  order.scannedUntil = at ?? horizon;
-  if (at === undefined) return;
-  const price = tape.price(symbol, at);
-  // If the market traded at the limit only within the second and not at its end, the order fills at its limit,
-  // because it was already in the queue.
-  order.next = { at, price: takes(order, price) ? price : limit };
-}
-
-/**
- * Returns the limit of an order; for a purchase without a limit, the price for which cash was frozen.
- */
-function limitOf({ isSell, price, frozenPrice }: LiveOrder): bigint {
-  if (price !== 0n) return price;
-  return isSell ? 0n : frozenPrice;
-}
-
-function takes(order: LiveOrder, price: bigint): boolean {
-  const limit = limitOf(order);
-  return order.isSell ? price >= limit : price <= limit;
+/** Returns whether an order has a better price than another order of the same listing and side. */
+function isBetter(order: LiveOrder, other: LiveOrder): boolean {
+  if (order.instrument.symbol !== other.instrument.symbol || order.isSell !== other.isSell) return false;
+  const [limit, otherLimit] = [limitOf(order), limitOf(other)];
+  return order.isSell ? limit < otherLimit : limit > otherLimit;
 }

@@ -19,9 +19,9 @@ import {
   points,
   type Position,
 } from "./futures_account.ts";
-import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder, makeReady } from "./live_order.ts";
+import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder } from "./live_order.ts";
 import { amountOf, meanPrice, writeCents } from "./money.ts";
-import { addOrder, cancelOrder, findOpen } from "./orders.ts";
+import { addOrder, amendPlace, cancelOrder, findOpen } from "./orders.ts";
 import { bookRules, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 
@@ -97,7 +97,7 @@ export class FuturesDesk {
       const price = isPriced ? checkPrice(this.#state, instrument, terms.price) : 0n;
       const multiplier = BigInt(instrument.multiplier);
       this.#checkMargin(instrument, isSell, quantity);
-      const order = addOrder(this.#state, {
+      const { id } = addOrder(this.#state, {
         book: "futures",
         instrument,
         multiplier,
@@ -115,8 +115,7 @@ export class FuturesDesk {
           ...(terms.validUntil === undefined ? {} : { validUntil: terms.validUntil }),
         },
       });
-      if (terms.validity === "fill-or-cancel") order.slices = [quantity];
-      return { orderId: order.id };
+      return { orderId: id };
     },
     "futures.amend": ({ orderId, symbol, price, quantity, side, validity, validUntil }) => {
       const order = findOpen(this.#state, orderId, (book) => book === "futures");
@@ -136,7 +135,7 @@ export class FuturesDesk {
         order.futures.validity = validity;
         if (validUntil !== undefined) order.futures.validUntil = validUntil;
       }
-      makeReady(order, this.#state.now, this.#state.seed);
+      amendPlace(this.#state, order, original);
       this.#state.push(order, { original });
       return { orderId };
     },

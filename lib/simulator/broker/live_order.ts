@@ -14,12 +14,20 @@ import { amountOf, writeCents, writePrice } from "./money.ts";
 import type { OrderFacts } from "./rows.ts";
 import { type Book, type BookDay, localTime } from "./sessions.ts";
 
+/**
+ * How a fill came about: the order took a level of the book; a trade at its limit passed the volume ahead of it; the
+ * market traded beyond its limit; or the odd-lot market took it.
+ */
+export type FillRule = "book" | "queue" | "through" | "odd-lot";
+
 /** A fill of today. */
 export interface LiveFill {
   id: string;
   price: bigint;
   quantity: bigint;
   at: number;
+  /** Why the market filled it; the broker does not show this to clients. */
+  rule: FillRule;
 }
 
 /** Terms that only futures orders have. */
@@ -53,30 +61,32 @@ export interface LiveOrder {
   remark?: string;
   venue?: Order["venue"];
   fills: LiveFill[];
-  /** Quantities of the parts in which the rest will be filled. */
+  /** Quantities of the parts in which the rest takes from the order book. */
   slices: bigint[];
-  /** Earliest instant of the next fill, on a whole second. */
+  /** Earliest instant at which the order can take from the order book, on a whole second. */
   readyAt: number;
-  /** Instant up to which the market was searched for the next fill without success. */
+  /** Volume ahead of the order in the queue at its limit; absent until the order has joined the queue. */
+  ahead?: bigint;
+  /** Instant up to which the market was searched for the next match without success. */
   scannedUntil: number;
-  /** The next fill, if it is known. */
-  next?: { at: number; price: bigint };
+  /** The second of the next match, if it is known. */
+  next?: number;
   futures?: FuturesTerms;
 }
 
 /** Milliseconds from an order's acceptance to its first fill. */
 const FIRST_FILL_MS = 1_000;
-/** Milliseconds between the fills of an order. */
+/** Milliseconds between the parts of an order that take from the order book. */
 export const NEXT_FILL_MS = 2_000;
 
-/** An order of at most this many lots is filled at once; of this many shares, if a lot is one share. */
+/** An order of at most this many lots is one part; of this many shares, if a lot is one share. */
 const LOTS_AT_ONCE = 4n;
 const SHARES_AT_ONCE = 100n;
 
 const openStatuses: readonly OrderStatus[] = ["accepted", "part-filled"];
 
 /** Returns whether an order can still be filled. */
-export function isOpen({ status }: LiveOrder): boolean {
+export function isOpen({ status }: Pick<LiveOrder, "status">): boolean {
   return openStatuses.includes(status);
 }
 
@@ -110,6 +120,7 @@ export function makeReady(order: LiveOrder, at: number, seed: number): void {
   );
   order.readyAt = Math.ceil((at + FIRST_FILL_MS) / 1000) * 1000;
   order.scannedUntil = 0;
+  delete order.ahead;
   delete order.next;
 }
 

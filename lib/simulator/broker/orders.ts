@@ -12,16 +12,9 @@ import type { Order } from "../../operations/orders.ts";
 import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkHours, checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";
-import {
-  filledOf,
-  isOpen,
-  leftOf,
-  type LiveFill,
-  type LiveOrder,
-  makeReady,
-  NEXT_FILL_MS,
-} from "./live_order.ts";
+import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder, makeReady } from "./live_order.ts";
 import { changeHolding } from "./make_past.ts";
+import type { Match } from "./matching.ts";
 import { amountOf, least } from "./money.ts";
 import { type Book, bookRules } from "./sessions.ts";
 import type { State } from "./state.ts";
@@ -201,7 +194,7 @@ export function amendOrder(
   const original = { quantity: order.quantity, price: order.price };
   const most = BigInt(state.mostLots[book] * instrument.lotSize);
   Object.assign(order, { quantity: least(quantity, most), price, frozenPrice });
-  makeReady(order, state.now, state.seed);
+  amendPlace(state, order, original);
   state.push(order, { original });
   for (let left = quantity - order.quantity; left > 0n; left -= least(left, most)) {
     const { multiplier, day, extended } = order;
@@ -220,22 +213,29 @@ export function amendOrder(
   }
 }
 
-/** Fills the next part of an order at the price in `order.next`. */
-export function fillOrder(state: State, order: LiveOrder): LiveFill {
-  const { next } = order;
-  if (next === undefined) throw new RangeError(`Cannot fill order "${order.id}": no fill was found`);
-  const [slice = leftOf(order)] = order.slices.splice(0, 1);
+/**
+ * Gives an amended order its place in the queue: a smaller quantity at the same price keeps the place, any other change
+ * sends the order to the end of the queue.
+ */
+export function amendPlace(
+  state: State,
+  order: LiveOrder,
+  original: { quantity: bigint; price: bigint },
+): void {
+  const keeps = order.price === original.price && order.quantity <= original.quantity;
+  if (!keeps || order.ahead === undefined) return makeReady(order, state.now, state.seed);
+  order.slices = [leftOf(order)];
+}
+
+/** Fills an order with what the market gives it. */
+export function fillOrder(state: State, order: LiveOrder, { price, quantity, rule }: Match): LiveFill {
   const today = state.today[order.book];
-  const fill: LiveFill = {
-    id: `${order.id}-${order.fills.length + 1}`,
-    price: next.price,
-    quantity: least(slice, leftOf(order)),
-    at: next.at,
-  };
+  const id = `${order.id}-${order.fills.length + 1}`;
+  const fill: LiveFill = { id, price, quantity, at: state.now, rule };
+  const [part = 0n, ...parts] = order.slices;
+  order.slices = part > quantity ? [part - quantity, ...parts] : parts;
   order.fills.push(fill);
   order.status = leftOf(order) === 0n ? "filled" : "part-filled";
-  order.readyAt = next.at + NEXT_FILL_MS;
-  delete order.next;
   today.fills.push({ order, fill });
   return fill;
 }

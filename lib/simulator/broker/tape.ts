@@ -7,12 +7,25 @@
  * @module
  */
 import type { SimulatedMarket } from "../market/mod.ts";
-import { readPrice } from "./money.ts";
+import { readPrice, writePrice } from "./money.ts";
 
 /** The range of prices traded in a period. */
 export interface Range {
   high: bigint;
   low: bigint;
+}
+
+/** A trade of the market. */
+interface Print {
+  at: number;
+  price: bigint;
+  volume: bigint;
+}
+
+/** A price of the order book, with its volume. */
+interface Level {
+  price: bigint;
+  volume: bigint;
 }
 
 const SECOND_MS = 1_000;
@@ -36,6 +49,28 @@ export class Tape {
   /** Returns whether the listing trades at an instant. */
   isOpen(symbol: string, at: number): boolean {
     return this.#market.isOpen(symbol, at);
+  }
+
+  /** Returns the trades of the second that ends at an instant, oldest first. */
+  prints(symbol: string, at: number): Print[] {
+    return this.#market.prints(symbol, at - SECOND_MS, at).map(({ at, price, volume }) => ({
+      at,
+      price: readPrice(price),
+      volume: BigInt(volume),
+    }));
+  }
+
+  /** Returns one side of the order book, best price first. */
+  levels(symbol: string, at: number, side: "bids" | "asks"): Level[] {
+    return this.#market.orderBook(symbol, at)[side].map(({ price, volume }) => ({
+      price: readPrice(String(price)),
+      volume: BigInt(volume),
+    }));
+  }
+
+  /** Returns the volume ahead of an order that joins the queue at a price. */
+  queue(symbol: string, at: number, price: bigint, isBid: boolean): bigint {
+    return BigInt(this.#market.queueAt(symbol, at, { price: writePrice(price), isBid }));
   }
 
   /** Returns what was traded after one instant and up to another. */

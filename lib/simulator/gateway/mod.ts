@@ -16,6 +16,7 @@
 import { HttpServer } from "../../endpoints/http_server.ts";
 import { isLoopback } from "../../loopback.ts";
 import { systemMachine, waitUnlessAborted } from "../../time.ts";
+import type { Matches } from "../broker/broker.ts";
 import { Calls } from "../endpoints/calls.ts";
 import { Control, type ControlView } from "../endpoints/control.ts";
 import { type Core, type CoreOptions, hostOf, makeCore, repeat, toHongKongIso } from "../endpoints/core.ts";
@@ -65,7 +66,7 @@ export interface GatewayPortOptions {
 export interface GatewayOptions extends CoreOptions, GatewayPortOptions {}
 
 /** State of a gateway. */
-interface GatewayState {
+interface GatewayState extends Matches {
   /** Simulated time, ISO 8601 in Hong Kong time. */
   clock: string;
   tradeLogin: TradeLoginState;
@@ -192,6 +193,7 @@ export async function openGateway(
     pushConnectionsCutOff: pushEndpoint.cutOff,
     callsTaken: operationEndpoint.taken,
     faults: { armed: faults.armed, struck: faults.counts },
+    ...broker.matches(),
   });
   const control = isLoopback(hostname)
     ? new Control({ faults, clock, view: view ?? { state, round }, token: controlToken })

@@ -57,7 +57,6 @@ export function makeBook(
   const grid = asset.grid(day.date);
   const { lotSize } = asset.describe(day.date);
   const limits = limitsOf(state);
-  const typicalLots = Math.max(2, asset.bar(day.index).volume / day.minutes / 4 / lotSize);
   const side = (best: number, step: (price: number) => number): BookLevel[] => {
     const rows: BookLevel[] = [];
     for (
@@ -65,7 +64,7 @@ export function makeBook(
       rows.length < levels && price >= limits.low && price <= limits.high;
       price = step(price)
     ) {
-      const lots = 1 + Math.floor(typicalLots * (0.2 + 1.6 * next()));
+      const lots = levelLots(state, lotSize, next);
       const row: BookLevel = {
         level: rows.length + 1,
         price: toDouble(price),
@@ -80,6 +79,31 @@ export function makeBook(
   const bids = side(lastIsBid ? last : grid.down(last), (price) => grid.down(price));
   const asks = side(lastIsBid ? grid.up(last) : last, (price) => grid.up(price));
   return { priceStep: toDouble(grid.tick(last)), asks, bids };
+}
+
+/**
+ * Returns the volume that an order joining the queue at a price finds ahead of it: the level's volume in the book;
+ * nothing at a price better than the best of its side; behind the last level, a volume that depends on the price only.
+ */
+export function makeQueue(
+  state: AssetState,
+  { at, seed, price, isBid }: { at: number; seed: number; price: number; isBid: boolean },
+): number {
+  const { bids, asks } = makeBook(state, { at, seed });
+  const levels = isBid ? bids : asks;
+  const found = levels.find((level) => level.price === toDouble(price));
+  if (found !== undefined) return Number(found.volume);
+  const best = levels[0]?.price;
+  if (best === undefined || (isBid ? toDouble(price) > best : toDouble(price) < best)) return 0;
+  const { lotSize } = state.asset.describe(state.day.date);
+  const next = randomFrom(mix(seed, hashText(`queue:${state.asset.symbol}`), price));
+  return levelLots(state, lotSize, next) * lotSize;
+}
+
+/** Returns the size of a level in lots: a share of what the stock trades in a quarter of a minute, at random. */
+function levelLots({ asset, day }: AssetState, lotSize: number, next: () => number): number {
+  const typical = Math.max(2, asset.bar(day.index).volume / day.minutes / 4 / lotSize);
+  return 1 + Math.floor(typical * (0.2 + 1.6 * next()));
 }
 
 /** Number of levels in the broker queue. */

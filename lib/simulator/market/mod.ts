@@ -20,7 +20,7 @@ import { formatOptionCode, type OptionTerms } from "../../operations/option_code
 import { type Asset, Assets, referenceClose } from "./assets.ts";
 import { type BarQuery, makeBars } from "./bars.ts";
 import type { OptionInputs } from "./black_scholes.ts";
-import { type BookOptions, makeBook, makeBrokers } from "./book.ts";
+import { type BookOptions, makeBook, makeBrokers, makeQueue } from "./book.ts";
 import { toDecimal, UNITS } from "./grid.ts";
 import { daysBetween, expiriesOn, pricingOn, strikesAt } from "./option_chain.ts";
 import { toUnits } from "./packing.ts";
@@ -74,6 +74,14 @@ interface TradedRange {
   high: Decimal;
   low: Decimal;
   last: Decimal;
+  volume: string;
+}
+
+/** One trade of the market. */
+interface Print {
+  /** Epoch milliseconds. */
+  at: number;
+  price: Decimal;
   volume: string;
 }
 
@@ -199,6 +207,12 @@ export class SimulatedMarket {
     return makeBook(this.#state(symbol, at), { ...options, at, seed: this.#seed });
   }
 
+  /** Returns the volume that an order joining the queue at a price finds ahead of it. */
+  queueAt(symbol: string, at: number, { price, isBid }: { price: Decimal; isBid: boolean }): string {
+    const state = this.#state(symbol, at);
+    return String(makeQueue(state, { at, seed: this.#seed, price: toUnits(price), isBid }));
+  }
+
   /** Returns the broker queue; empty outside Hong Kong. */
   brokers(symbol: string, at: number): BrokersView {
     return makeBrokers(this.#state(symbol, at), at, this.#seed);
@@ -215,20 +229,34 @@ export class SimulatedMarket {
    */
   traded(symbol: string, after: number, until: number): TradedRange | undefined {
     const asset = this.#asset(symbol);
-    const last = Math.min(asset.timeline.indexAt(until), asset.lastIndex);
-    let sum;
-    for (let index = Math.max(0, asset.timeline.indexAt(after)); index <= last; index++) {
-      const day = asset.timeline.day(index);
-      const { path } = this.#days.full(asset, index);
-      const inside = ({ at }: Tick) => at > after && at <= until;
-      for (let minute = Math.max(0, minuteAt(day, after)); minute <= minuteAt(day, until); minute++) {
-        sum = addTicks(sum, path.ticks(minute).filter(inside));
-      }
-    }
+    const sum = addTicks(undefined, this.#ticksBetween(asset, after, until));
     if (sum === undefined) return undefined;
     const { high, low, last: price, volume } = sum;
     const write = (units: number) => toDecimal(units, asset.places);
     return { high: write(high), low: write(low), last: write(price), volume: String(volume) };
+  }
+
+  /** Returns the trades after one instant and up to another, oldest first. */
+  prints(symbol: string, after: number, until: number): Print[] {
+    const asset = this.#asset(symbol);
+    return this.#ticksBetween(asset, after, until).map(({ at, price, volume }) => ({
+      at,
+      price: toDecimal(price, asset.places),
+      volume: String(volume),
+    }));
+  }
+
+  #ticksBetween(asset: Asset, after: number, until: number): Tick[] {
+    const found: Tick[] = [];
+    const last = Math.min(asset.timeline.indexAt(until), asset.lastIndex);
+    for (let index = Math.max(0, asset.timeline.indexAt(after)); index <= last; index++) {
+      const day = asset.timeline.day(index);
+      const { path } = this.#days.full(asset, index);
+      for (let minute = Math.max(0, minuteAt(day, after)); minute <= minuteAt(day, until); minute++) {
+        for (const tick of path.ticks(minute)) if (tick.at > after && tick.at <= until) found.push(tick);
+      }
+    }
+    return found;
   }
 
   /** Returns the listed expiries of a stock's options, `yyyy-MM-dd`, nearest first; empty if it has none. */

@@ -1,0 +1,161 @@
+/**
+ * Matches an order with the simulated market.
+ *
+ * An order reaches the exchange one second after the broker accepted it. If the market is closed then, the order
+ * waits for the first trade. It first takes what the order book offers up to its limit, best price first. The rest
+ * joins the queue at its limit, behind the volume that the book shows there. Trades at the limit first serve the
+ * volume ahead; trades beyond the limit have served all of it.
+ *
+ * A fill never exceeds what the market trades: a level of the book is taken once, and of each trade the account's
+ * orders get a quarter, but at least one lot. Both are less than a real queue would give, so a program that works
+ * here meets partial fills.
+ *
+ * @module
+ */
+import { type FillRule, leftOf, type LiveOrder, NEXT_FILL_MS } from "./live_order.ts";
+import { least } from "./money.ts";
+import type { Book } from "./sessions.ts";
+import type { Range, Tape } from "./tape.ts";
+
+/** What the market gives an order at an instant. */
+export interface Match {
+  price: bigint;
+  quantity: bigint;
+  rule: FillRule;
+}
+
+/** One order gets one part in this many of a trade. */
+const SHARE_OF_TRADE = 4n;
+/** The book is new every three seconds, as in `market/book.ts`. */
+const BOOK_MS = 3_000;
+
+/** Matches orders, and remembers the volume that they have taken. */
+export class Matching {
+  readonly #tape: Tape;
+  /** Volume of book levels and trades that the account's orders have taken, by book. */
+  readonly #taken = new Map<Book, Map<string, bigint>>();
+
+  constructor(tape: Tape) {
+    this.#tape = tape;
+  }
+
+  /**
+   * Returns the next second up to an instant in which the market may fill an order. The result is stored in the order.
+   */
+  nextAt(order: LiveOrder, until: number): number | undefined {
+    const { readyAt, instrument: { symbol } } = order;
+    const horizon = Math.min(until, order.book === "futures" ? until : order.day.closeAt);
+    if (order.next !== undefined || horizon < readyAt) return order.next;
+    if (order.ahead === undefined && order.scannedUntil <= readyAt && this.#tape.isOpen(symbol, readyAt)) {
+      return order.next = readyAt;
+    }
+    const after = Math.max(readyAt, order.scannedUntil);
+    if (after >= horizon) return undefined;
+    // An order that has not reached the exchange waits for any trade, a resting order for a trade at its limit.
+    const holds = (range: Range) =>
+      order.ahead === undefined || reaches(order, order.isSell ? range.high : range.low);
+    order.next = this.#tape.find(symbol, after, horizon, holds);
+    order.scannedUntil = order.next ?? horizon;
+    return order.next;
+  }
+
+  /**
+   * Matches an order at the second in `order.next`. Returns `undefined` if the order joins its queue or stays there.
+   */
+  match(order: LiveOrder, at: number): Match | undefined {
+    delete order.next;
+    order.scannedUntil = at;
+    return order.ahead === undefined ? this.#take(order, at) : this.#wait(order, at, order.ahead);
+  }
+
+  /** Forgets a day's taken volume. */
+  clear(book: Book): void {
+    this.#taken.delete(book);
+  }
+
+  /** Takes the best level of the other side that is left, or joins the queue. */
+  #take(order: LiveOrder, at: number): Match | undefined {
+    const { instrument: { symbol }, isSell, book, futures } = order;
+    const side = isSell ? "bids" : "asks";
+    const moment = Math.floor(at / BOOK_MS);
+    const levels = this.#tape.levels(symbol, at, side)
+      .filter(({ price }) => reaches(order, price))
+      .map(({ price, volume }) => {
+        const key = `${symbol} ${moment} ${side} ${price}`;
+        return { price, key, free: volume - this.#takenOf(book, key) };
+      })
+      .filter(({ free }) => free > 0n);
+    const [best] = levels;
+    const whole = leftOf(order);
+    const isShort = futures?.validity === "fill-or-cancel" &&
+      levels.reduce((sum, { free }) => sum + free, 0n) < whole;
+    if (best === undefined || isShort) {
+      order.ahead = this.#joins(order, at);
+      return undefined;
+    }
+    const { price, key, free } = best;
+    if (order.orderType === "odd-lot") return { price, quantity: whole, rule: "odd-lot" };
+    const part = order.slices[0] ?? whole;
+    const quantity = least(part, free);
+    this.#keep(book, key, quantity);
+    // The next level serves the rest of a part at once; the next part follows later.
+    order.readyAt = quantity === part ? at + NEXT_FILL_MS : at;
+    return { price, quantity, rule: "book" };
+  }
+
+  /** Returns the volume ahead of an order that found nothing to take. */
+  #joins(order: LiveOrder, at: number): bigint {
+    const { instrument: { symbol }, isSell, orderType } = order;
+    if (order.price === 0n || orderType === "odd-lot") return 0n;
+    return this.#tape.queue(symbol, at, order.price, !isSell);
+  }
+
+  /** Lets the trades of a second pass through the queue at the order's limit. */
+  #wait(order: LiveOrder, at: number, ahead: bigint): Match | undefined {
+    const { instrument: { symbol, lotSize }, book } = order;
+    const limit = limitOf(order);
+    const left = leftOf(order);
+    const part = order.slices[0] ?? left;
+    const lot = least(BigInt(lotSize), left);
+    let [waiting, quantity, price, isThrough] = [ahead, 0n, limit, false];
+    for (const print of this.#tape.prints(symbol, at)) {
+      if (!reaches(order, print.price)) continue;
+      if (order.orderType === "odd-lot") return { price: limit, quantity: left, rule: "odd-lot" };
+      isThrough ||= print.price !== limit;
+      const served = print.price === limit ? least(waiting, print.volume) : 0n;
+      waiting = print.price === limit ? waiting - served : 0n;
+      const key = `${symbol} ${print.at}`;
+      const rest = print.volume - served;
+      const share = rest / SHARE_OF_TRADE / lot * lot;
+      const most = (share > lot ? share : rest < lot ? 0n : lot) - this.#takenOf(book, key);
+      const got = least(most > 0n ? most : 0n, part - quantity);
+      this.#keep(book, key, got);
+      quantity += got;
+      if (order.price === 0n) price = print.price;
+    }
+    order.ahead = waiting;
+    return quantity === 0n ? undefined : { price, quantity, rule: isThrough ? "through" : "queue" };
+  }
+
+  #takenOf(book: Book, key: string): bigint {
+    return this.#taken.get(book)?.get(key) ?? 0n;
+  }
+
+  #keep(book: Book, key: string, quantity: bigint): void {
+    let taken = this.#taken.get(book);
+    if (taken === undefined) this.#taken.set(book, taken = new Map());
+    taken.set(key, (taken.get(key) ?? 0n) + quantity);
+  }
+}
+
+/** Returns the limit of an order; for a purchase without a limit, the price for which cash was frozen. */
+export function limitOf({ isSell, price, frozenPrice }: LiveOrder): bigint {
+  if (price !== 0n) return price;
+  return isSell ? 0n : frozenPrice;
+}
+
+/** Returns whether a price is at or beyond the limit of an order. */
+function reaches(order: LiveOrder, price: bigint): boolean {
+  const limit = limitOf(order);
+  return order.isSell ? price >= limit : price <= limit;
+}
