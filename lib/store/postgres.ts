@@ -59,8 +59,19 @@ interface Client {
   query(query: string | { name?: string; text: string; values: unknown[] }): Promise<Answer | Answer[]>;
   end(): Promise<void>;
   on(event: "error" | "end", listener: (error?: Error) => void): void;
-  connection: { stream: { destroy(): void } };
+  connection: Connection;
 }
+
+/** The part of a connection of the `pg` package that is used here. Its events have the names of the messages. */
+interface Connection {
+  stream: { destroy(): void };
+  emit(event: "error", error: Error): void;
+  on(event: string, listener: MessageListener): void;
+  listeners(event: string): MessageListener[];
+  removeAllListeners(event: string): void;
+}
+
+type MessageListener = (message: { data?: unknown }) => void;
 
 interface Answer {
   rows: Record<string, unknown>[];
@@ -355,11 +366,29 @@ export class PostgresStore extends Store {
     }) as Client;
     client.on("error", () => this.#drop(client));
     client.on("end", () => this.#drop(client));
+    const refuse = (why: string, cause?: unknown) => {
+      this.#drop(client);
+      return new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: "no-access", cause });
+    };
+    // A query that only prepares the connection cannot be wrong, so each error in it is the server's.
+    const explain = (thrown: unknown) => {
+      this.#drop(client);
+      const error = this.#error(thrown);
+      return error instanceof StoreError || !(error instanceof Error) ? error : refuse(error.message, error);
+    };
     try {
-      await client.connect();
+      const connected = client.connect();
+      // Now the connection has the listeners of the package, which answer each request for the password.
+      const login = tls === undefined ? onlyScram(client.connection, refuse) : undefined;
+      await connected;
+      if (login !== undefined && !login.isProven && (login.isAsked || password !== undefined)) {
+        throw refuse(
+          "the server has not proven that it knows the password; require scram-sha-256 in its pg_hba.conf, or remove " +
+            "the password from the settings",
+        );
+      }
     } catch (error) {
-      client.connection.stream.destroy();
-      throw this.#error(error);
+      throw explain(error);
     }
     this.#client = client;
     this.#statements.clear();
@@ -378,13 +407,11 @@ export class PostgresStore extends Store {
       Object.entries(settings).map(([name, value]) => `set ${name} = ${value}; `).join("") +
         `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
           pg_is_in_recovery() as standby; ${CLOCK}`,
-    );
+    ).catch((error) => {
+      throw explain(error);
+    });
     this.#noteClock(answers);
     const found = answers.at(-2)?.rows[0];
-    const refuse = (why: string) => {
-      this.#drop(client);
-      return new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: "no-access" });
-    };
     if (Number(found?.version) < LEAST_VERSION) throw refuse("PostgreSQL 15 or later is needed");
     if (found?.standby === 1) throw refuse("the server is a standby, which accepts no writes");
     this.#risk = found?.fsync === "on" ? undefined : "the server runs with fsync = off";
@@ -481,11 +508,70 @@ export class PostgresStore extends Store {
       return say(`the server has no room left (${error.message}); free space on the server`, "full");
     }
     if (/^(28|3D|42501|25006)/.test(code)) return say(error.message, "no-access");
+    // The package's own errors of a SCRAM login.
+    if (error.message.startsWith("SASL: ")) {
+      const isMissing = error.message.includes("client password must be");
+      return say(
+        isMissing ? "the server asks for a password; set HSGATE_STORE_PASSWORD" : error.message,
+        "no-access",
+      );
+    }
+    // Errors of the server itself, not of a statement.
+    if (/^(58|F0|XX)/.test(code)) return say(`the server failed (${error.message}); see its log`, "failed");
     // 08: connection; 57P: the server is shutting down; 25P03: the server ended an idle transaction. An error without a
     // code of five characters does not come from the server.
     if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(error.message, error);
     return error;
   }
+}
+
+/** Least number of iterations of a SCRAM login: what PostgreSQL uses, and the least that RFC 7677 allows. */
+const LEAST_ITERATIONS = 4096;
+
+/**
+ * Lets a connection without TLS log in with SCRAM only. Another program of this machine, or somebody on the network, can
+ * answer in the server's place. A password without encryption shows it the password. An MD5 hash, or SCRAM with few
+ * iterations, lets it try passwords quickly.
+ *
+ * @param refuse Ends the connection, and returns the error.
+ * @returns What the server has asked and proven so far.
+ */
+function onlyScram(
+  connection: Connection,
+  refuse: (why: string) => StoreError,
+): { isAsked: boolean; isProven: boolean } {
+  const login = { isAsked: false, isProven: false };
+  const end = (why: string) => connection.emit("error", refuse(why));
+  for (
+    const [event, how] of [
+      ["authenticationCleartextPassword", "without encryption"],
+      ["authenticationMD5Password", "as an MD5 hash"],
+    ] as const
+  ) {
+    connection.removeAllListeners(event);
+    connection.on(
+      event,
+      () =>
+        end(
+          `the server asks for the password ${how}; let it use scram-sha-256, or use TLS with sslmode=verify-full`,
+        ),
+    );
+  }
+  const event = "authenticationSASLContinue";
+  const answers = connection.listeners(event);
+  connection.removeAllListeners(event);
+  connection.on(event, (message) => {
+    // Exactly the three members that PostgreSQL sends. The package would use the last of two counts.
+    const [, count] = /^r=[^,]+,s=[^,]+,i=(\d+)$/.exec(String(message.data)) ?? [];
+    if (Number(count ?? 0) >= LEAST_ITERATIONS) return answers.forEach((answer) => answer(message));
+    end(
+      `the server's SCRAM login needs at least ${LEAST_ITERATIONS} iterations; set the role's password again`,
+    );
+  });
+  connection.on("authenticationSASL", () => login.isAsked = true);
+  // The package has checked the proof before. After a wrong proof, the connection has failed.
+  connection.on("authenticationSASLFinal", () => login.isProven = true);
+  return login;
 }
 
 /** Selects the database's time. Sent with each `begin` and with the setup of a connection. */

@@ -24,8 +24,9 @@ type StoreErrorCode =
   | "newer-store"
   /** A value that this program cannot represent. */
   | "value"
-  /** A statement came after the end of its transaction, or after another failed statement in it. */
+  /** A statement came after the end of its transaction. */
   | "ended"
+  /** The server itself has failed, or an earlier statement of the transaction has. */
   | "failed"
   /** The file name is a symbolic link without a target. */
   | "link"

@@ -8,6 +8,7 @@ import type { Store } from "../../lib/store/store.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 import { behindProxy, type Harm } from "../support/database_proxy.ts";
 import { asAdmin, temporarySchema } from "../support/postgres.ts";
+import { hasServer, startServer } from "../support/postgres_server.ts";
 import { postgres } from "../support/stores.ts";
 
 const ignore = postgres === undefined;
@@ -192,6 +193,150 @@ Deno.test("openPostgres() reports why a server rejects the connection, without t
     assertStringIncludes(error.message, message);
     assertStringIncludes(error.message, `postgres://me@127.0.0.1:${server.port}/d`);
     assert(!Deno.inspect(error).includes("hush-hush"), Deno.inspect(error));
+  }
+});
+
+/** Returns a message of a server (protocol 3). */
+function serverMessage(type: string, ...parts: (number | string)[]): Uint8Array {
+  const body = parts.flatMap((part) =>
+    typeof part === "number"
+      ? [...new Uint8Array(new Uint32Array([part]).buffer).reverse()]
+      : [...new TextEncoder().encode(part)]
+  );
+  const length = new Uint8Array(new Uint32Array([body.length + 4]).buffer).reverse();
+  return Uint8Array.from([type.charCodeAt(0), ...length, ...body]);
+}
+const LOGGED_IN = serverMessage("R", 0);
+const READY = serverMessage("Z", "I");
+const SCRAM = serverMessage("R", 10, "SCRAM-SHA-256\0\0");
+/** Returns the server's second message of a SCRAM login, for the nonce in a client's message. */
+const challenge = (heard: string, rest: string) =>
+  serverMessage("R", 11, `r=${/r=([^,\0]*)/.exec(heard)?.[1]}x,${rest}`);
+
+Deno.test("openPostgres() without TLS sends a password only with SCRAM, and only to a server that then proves to know it", async () => {
+  const weak = "at least 4096 iterations";
+  const unproven = "has not proven that it knows the password";
+  const cases: [
+    what: string,
+    answers: ((heard: string) => Uint8Array[])[],
+    why: string,
+    password?: string,
+  ][] = [
+    ["cleartext", [() => [serverMessage("R", 3)]], "asks for the password without encryption"],
+    ["MD5", [() => [serverMessage("R", 5, "salt")]], "asks for the password as an MD5 hash"],
+    ["one iteration", [() => [SCRAM], (heard) => [challenge(heard, "s=c2FsdA==,i=1")]], weak],
+    ["4095 iterations", [() => [SCRAM], (heard) => [challenge(heard, "s=c2FsdA==,i=4095")]], weak],
+    ["two counts", [() => [SCRAM], (heard) => [challenge(heard, "s=c2FsdA==,i=4096,i=1")]], weak],
+    ["no login", [() => [LOGGED_IN, READY]], unproven],
+    [
+      "no proof",
+      [() => [SCRAM], (heard) => [challenge(heard, "s=c2FsdA==,i=4096"), LOGGED_IN, READY]],
+      unproven,
+    ],
+    ["SCRAM without its steps", [() => [SCRAM, LOGGED_IN, READY]], unproven],
+    [
+      "a wrong proof",
+      [
+        () => [SCRAM],
+        (heard) => [challenge(heard, "s=c2FsdA==,i=4096")],
+        () => [serverMessage("R", 12, "v=c2FsdA=="), LOGGED_IN, READY],
+      ],
+      "server signature does not match",
+    ],
+    [
+      "a late request",
+      [() => [LOGGED_IN, READY], () => [serverMessage("R", 3)]],
+      "asks for the password",
+      "",
+    ],
+    [
+      "no password",
+      [() => [SCRAM], (heard) => [challenge(heard, "s=c2FsdA==,i=4096")]],
+      "set HSGATE_STORE_PASSWORD",
+      "",
+    ],
+  ];
+  for (const [what, answers, why, password = ":hush-hush"] of cases) {
+    await using server = await fakeServer((socket, heard) => {
+      let step = 0;
+      socket.on("data", (bytes: Uint8Array) => {
+        heard.push(bytes);
+        for (const answer of answers[step++]?.(new TextDecoder().decode(bytes)) ?? []) socket.write(answer);
+      });
+    });
+    const error = await assertRejects(
+      () => openPostgres(`postgres://me${password}@127.0.0.1:${server.port}/d`, { connectMs: 2_000 }),
+      StoreError,
+    );
+    assertStringIncludes(error.message, why, what);
+    assertEquals(error.code, "no-access", what);
+    const heard = server.heard();
+    assert(!heard.includes("hush-hush") && !heard.includes("md5"), `${what}: ${heard}`);
+    // A proof lets the server search for the password.
+    if (why === weak) assert(!heard.includes(",p="), `${what}: ${heard}`);
+  }
+});
+
+Deno.test({
+  name:
+    "openPostgres() without TLS logs in to a server with SCRAM, and not with MD5 or an unencrypted password",
+  ignore: !hasServer,
+  async fn() {
+    const server = await startServer();
+    if (typeof server === "string") throw new Error(server);
+    await using _ = server;
+    const [{ file } = { file: "" }] = await asAdmin(server.url, "show hba_file").then((rows) =>
+      rows.map(({ hba_file }) => ({ file: hba_file }))
+    );
+    const lines = ["scram-sha-256", "md5", "password"].map((method) =>
+      `local all ${method.slice(0, 3)}er ${method}`
+    );
+    await asAdmin(
+      server.url,
+      `create role screr login password 'hush-hush'; grant create on database postgres to screr;
+       create role paser login password 'hush-hush';
+       set password_encryption = 'md5'; create role md5er login password 'hush-hush';
+       copy (select unnest(array[${
+        [...lines, "local all admin trust"].map((line) => `'${line}'`).join()
+      }])) to '${file}';
+       select pg_reload_conf()`,
+    );
+    const openAs = (user: string, password = "hush-hush") =>
+      openPostgres(server.url.replace("admin@", `${user}:${password}@`));
+    await using store = await openAs("screr");
+    await add(store, "a");
+    assertEquals(await names(store), ["a"]);
+    const wrong = await assertRejects(
+      () => openAs("screr", "wrong"),
+      StoreError,
+      "password authentication failed",
+    );
+    assertEquals(wrong.code, "no-access");
+    await assertRejects(() => openAs("md5er"), StoreError, "asks for the password as an MD5 hash");
+    await assertRejects(() => openAs("paser"), StoreError, "asks for the password without encryption");
+  },
+});
+
+Deno.test("openPostgres() reports every error of a server, also one that no rule of ours names", async () => {
+  for (const isLoggedIn of [false, true]) {
+    for (const code of ["XX000", "58030", "F0000", "42704", "0A000"]) {
+      await using server = await fakeServer((socket) => {
+        if (isLoggedIn) socket.once("data", () => socket.write(Uint8Array.from([...LOGGED_IN, ...READY])));
+        const event = isLoggedIn ? 2 : 1;
+        let seen = 0;
+        socket.on("data", () => {
+          if (++seen === event) {
+            socket.write(Uint8Array.from([...errorResponse(code, "no such thing"), ...READY]));
+          }
+        });
+      });
+      const error = await assertRejects(
+        () => openPostgres(`postgres://me@127.0.0.1:${server.port}/d`, { connectMs: 2_000 }),
+        StoreError,
+        "no such thing",
+      );
+      assertEquals(error.code, /^(XX|58|F0)/.test(code) ? "failed" : "no-access", code);
+    }
   }
 });
 
