@@ -21,11 +21,15 @@ export function isOpenToOthers(url: URL): boolean {
 }
 
 /**
- * Returns whether a host means this machine, so that requests to it must never use a proxy. Includes `localhost.`,
- * which {@linkcode isLoopback} excludes because a name server may resolve it to another machine.
+ * Returns whether the host of a URL means this machine, so that requests to it must never use a proxy. Includes
+ * addresses that {@linkcode isLoopback} excludes: `localhost.` and names below it, which a name server may resolve to
+ * another machine; `0.0.0.0` and `::`, which also mean all addresses; and IPv4 addresses written as IPv6. It does not
+ * know this machine's own name and its addresses in a network.
  */
 export function isWithoutProxy(hostname: string): boolean {
-  return isLoopback(hostname) || hostname.toLowerCase() === "localhost.";
+  const bare = hostname.replace(/\.$/, "").toLowerCase();
+  if (isLoopback(bare) || bare.endsWith(".localhost") || bare === "0.0.0.0") return true;
+  return /^\[::(ffff:(7f[\da-f]{2}:[\da-f]{1,4}|0:0))?\]$/.test(bare);
 }
 
 const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((

@@ -1,5 +1,6 @@
 /** Tests that a proxy in the environment sees no request to this machine, with real sockets and processes. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { isWithoutProxy } from "../../lib/loopback.ts";
 import { directEnvOf, envOf, folder, simulate, simulatePlatform, spawned } from "./support.ts";
 
 /** A proxy that answers everything itself, like a hostile one, and records its requests. */
@@ -36,6 +37,52 @@ Deno.test("calls to a gateway on this machine never go through a proxy", async (
     assertEquals((await spawned(["doctor"], { env })).code, 0);
   }
   assertEquals(proxy.asked, []);
+});
+
+Deno.test("no address of this machine leads through a proxy", async () => {
+  await using proxy = hostileProxy();
+  const hosts = [
+    "0.0.0.0",
+    "[::]",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:0.0.0.0]",
+    "hsgate.localhost",
+    "localhost.",
+  ];
+  for (const host of hosts) {
+    const env = {
+      HSGATE_GATEWAY_URL: `http://${host}:9`,
+      HSGATE_PLAIN_HTTP: "allow",
+      ...proxies(proxy.url),
+    };
+    const { code } = await spawned(["call", "quotes.search", '{"text":"x"}', "--json"], { env });
+    assertEquals([host, code === 0, proxy.asked], [host, false, []]);
+  }
+  for (
+    const host of [
+      "127.1",
+      "0x7f000001",
+      "0",
+      "[0:0:0:0:0:0:0:1]",
+      "[::ffff:7f01:203]",
+      "LOCALHOST",
+      "a.LocalHost.",
+    ]
+  ) {
+    const { hostname } = new URL(`http://${host}:9`);
+    assertEquals([hostname, isWithoutProxy(hostname)], [hostname, true]);
+  }
+  const others = [
+    "gateway.example",
+    "1.2.3.4",
+    "128.0.0.1",
+    "[::2]",
+    "[::ffff:8000:1]",
+    "[fe80::1]",
+    "xlocalhost",
+  ];
+  for (const host of others) assertEquals([host, isWithoutProxy(host)], [host, false]);
 });
 
 Deno.test("calls to a platform on this machine never go through a proxy", async () => {
