@@ -339,6 +339,56 @@ Deno.test("convert-report writes rows in other formats without changing values",
   });
 });
 
+Deno.test("convert-report limits columns and cells before it makes the table, and ends when the run is stopped", async () => {
+  using folder = temporaryFolder();
+  const convert = (given: unknown, signal = new AbortController().signal) =>
+    runStep(undefined, { uses: "convert-report", given }, { out: folder.path, signal });
+  const refused = async (given: unknown) => (await assertRejects(() => convert(given), BrokerError)).message;
+  const write = async (name: string, count: number, line: (at: number) => string) =>
+    await Deno.writeTextFile(
+      `${folder.path}/${name}`,
+      Array.from({ length: count }, (_, at) => line(at)).join(""),
+    );
+  await write("keys.jsonl", 60_000, (at) => `{"k${at}":1}\n`);
+  for (const to of ["a.csv", "a.md"]) {
+    assertEquals(
+      await refused({ from: "keys.jsonl", to }),
+      `Cannot convert "${to}": the rows have more than 1000 different columns: name those to write under columns, or ` +
+        "write a .jsonl file",
+    );
+  }
+  assertEquals((await convert({ from: "keys.jsonl", to: "b.jsonl" }) as { rows: number }).rows, 60_000);
+  const columns = Array.from({ length: 1_000 }, (_, at) => `k${at}`);
+  const cells = "cells, expected at most 10000000: split the rows";
+  assertEquals(
+    await refused({ from: "keys.jsonl", to: "a.csv", columns }),
+    `Cannot convert "a.csv": the table has 60000000 ${cells}`,
+  );
+  await write("wide.csv", 1_100, () => `${",".repeat(9_999)}\n`);
+  assertStringIncludes(await refused({ from: "wide.csv", to: "a.jsonl" }), cells);
+  await assertRejects(
+    () => convert({ rows: [{ a: 1 }], to: "a.csv", columns: [...columns, "k1000"] }),
+    RecipeError,
+    "at most 1000 in the list",
+  );
+  // Half a million cells, so the signal is checked before the end.
+  await write("long.jsonl", 50_000, (at) => `{"k${at % 10}":1}\n`);
+  const stop = new AbortController();
+  const stopped = assertRejects(
+    () => convert({ from: "long.jsonl", to: "c.csv" }, stop.signal),
+    Error,
+    "stopped",
+  );
+  setTimeout(() => stop.abort(new Error("stopped")), 0);
+  await stopped;
+  assertEquals(Object.keys(readTree(folder.path)).sort(), [
+    "b.jsonl",
+    "keys.jsonl",
+    "long.jsonl",
+    "wide.csv",
+  ]);
+});
+
 Deno.test("convert-report warns about a column that no row has, and its output is not ok", async () => {
   using folder = temporaryFolder();
   await Deno.writeTextFile(`${folder.path}/a.csv`, "symbol,fees.total\r\n00700.HK,\r\n");

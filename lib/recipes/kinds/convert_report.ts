@@ -5,7 +5,6 @@
  */
 import * as z from "zod";
 import { parse } from "@std/csv";
-import { plainCells } from "../../csv_text.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { readRegular } from "../../regular_files.ts";
@@ -13,10 +12,14 @@ import { markdownText, shownJson } from "../../shown_text.ts";
 import { valueAt } from "../schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../expressions/value_types.ts";
 import { exactCsv } from "./fields.ts";
-import { csvText, jsonLines, pathIn, writeNamed } from "./files.ts";
+import { csvRecord, plainCells } from "../../csv_text.ts";
+import { flatten, jsonLines, pathIn, writeNamed } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
 const FORM = /\.(jsonl|csv|json|md)$/;
+
+/** Limits of a table; docs/recipes.md lists them. */
+const tableLimits = { columns: 1_000, cells: 10_000_000 } as const;
 
 const params = z.strictObject({
   from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json").optional()
@@ -25,7 +28,7 @@ const params = z.strictObject({
     .meta({ description: "Rows instead of a file, such as the output of an earlier step" }),
   to: z.string().regex(FORM, "a file that ends in .jsonl, .csv, .json or .md")
     .meta({ description: "File to write; its ending chooses the format" }),
-  columns: z.array(z.string().min(1)).min(1).optional().meta({
+  columns: z.array(z.string().min(1)).min(1).max(tableLimits.columns).optional().meta({
     description: "Columns to write, in this order",
   }),
   title: z.string().optional().meta({ description: "Heading of a Markdown file" }),
@@ -71,8 +74,10 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
   async run({ from, rows: given, to, columns, title, exactCsv }, context, typeOf) {
     const target = pathIn(context, to); // rejects a bad path before reading
     const rows = given ?? await rowsOf(pathIn(context, from ?? ""));
+    if (columns !== undefined) checkCells(to, rows.length * columns.length);
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
-    const file = await writeNamed(context, target, write(to, chosen, { columns, title, exact: exactCsv }));
+    const text = await textOf(to, chosen, { columns, title, exact: exactCsv, signal: context.signal });
+    const file = await writeNamed(context, target, text);
     await context.artifact({ dataset: "report", businessDay: context.session?.date, final: true, ...file });
     const type = typeOf(["rows"]);
     const missing = rows.length === 0
@@ -83,17 +88,20 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
       );
     if (missing.length > 0) {
       const known = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-      const near = missing.flatMap((column) => didYouMean(column, known)).join("");
+      const near = missing.slice(0, MOST_NEAR).flatMap((column) => didYouMean(column, known)).join("");
       context.log(
         "warn",
         `no row has the column ${missing.map((column) => `"${column}"`).join(", ")}${
-          near || `; there are ${known.join(", ")}`
+          near || `; there are ${known.slice(0, tableLimits.columns).join(", ")}`
         }`,
       );
     }
     return { ok: missing.length === 0, path: file.path, rows: chosen.length, missing };
   },
 });
+
+/** Maximum number of missing columns for which the warning names the most similar one. */
+const MOST_NEAR = 10;
 
 /** Largest file that is converted, bytes, because all rows are in memory. */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -108,6 +116,8 @@ async function readReport(path: string): Promise<string> {
 
 function readRows(path: string, text: string): Row[] {
   try {
+    // At most one cell for each comma and line end: a table of many short cells needs far more memory than its text.
+    if (path.endsWith(".csv")) checkCells(path, countOf(text, ",") + countOf(text, "\n"));
     if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true }).map(plainCells);
     // A file that is not a list of records fails below.
     const rows: unknown = path.endsWith(".json")
@@ -145,25 +155,80 @@ function at(row: Row, column: string): unknown {
   return valueAt(row, column.split("."));
 }
 
-function write(
+/** Counts a character of a text. */
+function countOf(text: string, sign: string): number {
+  let count = 0;
+  for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) count++;
+  return count;
+}
+
+/** @throws {BrokerError} If a table would have too many cells. */
+function checkCells(path: string, count: number): void {
+  if (count <= tableLimits.cells) return;
+  throw new BrokerError(
+    `Cannot convert "${path}": the table has ${count} cells, expected at most ${tableLimits.cells}: split the rows`,
+    { code: "bad-report" },
+  );
+}
+
+/** Cells that are written before other work of the process may run, such as the renewal of a lease. */
+const CELLS_AT_ONCE = 50_000;
+
+/** Writes rows as the text of a file. @throws {BrokerError} If a table has too many columns or cells. */
+async function textOf(
   path: string,
   rows: readonly Row[],
-  { columns, title, exact }: { columns?: string[]; title?: string; exact: boolean },
-): string {
-  if (path.endsWith(".csv")) return csvText(rows, { columns, exact });
-  if (path.endsWith(".jsonl")) return jsonLines(rows);
+  { columns, title, exact, signal }: {
+    columns?: readonly string[];
+    title?: string;
+    exact: boolean;
+    signal: AbortSignal;
+  },
+): Promise<string> {
   if (path.endsWith(".json")) return `${shownJson(JSON.stringify(rows, null, 2))}\n`;
-  const names = columns ?? [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const lines = [
-    names.map(markdownText),
-    names.map(() => "---"),
-    ...rows.map((row) => names.map((name) => markdownCell(row[name]))),
-  ];
-  const heading = title === undefined ? "" : `# ${markdownText(title)}\n\n`;
-  // Markdown shows a table without columns as stray marks.
-  if (names.length === 0) return `${heading}No rows.\n`;
-  return `${heading}${lines.map((line) => `| ${line.join(" | ")} |\n`).join("")}`;
+  const isCsv = path.endsWith(".csv");
+  const isTable = isCsv || path.endsWith(".md");
+  const names = !isTable ? [] : columns ?? namesOf(path, rows, isCsv);
+  checkCells(path, rows.length * names.length);
+  const parts: string[] = [];
+  if (isCsv) parts.push(csvRecord(names, { exact }));
+  else if (isTable) {
+    const heading = title === undefined ? "" : `# ${markdownText(title)}\n\n`;
+    // Markdown shows a table without columns as stray marks.
+    if (names.length === 0) return `${heading}No rows.\n`;
+    parts.push(heading, markdownLine(names.map(markdownText)), markdownLine(names.map(() => "---")));
+  }
+  const lineOf = (row: Row) => {
+    if (!isTable) return jsonLines([row]);
+    if (!isCsv) return markdownLine(names.map((name) => markdownCell(row[name])));
+    const cells = flatten(row);
+    return csvRecord(names.map((name) => cells[name] ?? ""), { exact });
+  };
+  const step = Math.max(1, Math.floor(CELLS_AT_ONCE / Math.max(1, names.length)));
+  for (let first = 0; first < rows.length; first += step) {
+    for (const row of rows.slice(first, first + step)) parts.push(lineOf(row));
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    signal.throwIfAborted();
+  }
+  return parts.join("");
 }
+
+/** Returns the columns of all rows. @throws {BrokerError} If there are too many. */
+function namesOf(path: string, rows: readonly Row[], isFlat: boolean): string[] {
+  const names = new Set<string>();
+  for (const row of rows) {
+    for (const name of Object.keys(isFlat ? flatten(row) : row)) names.add(name);
+    if (names.size <= tableLimits.columns) continue;
+    throw new BrokerError(
+      `Cannot convert "${path}": the rows have more than ${tableLimits.columns} different columns: name those to write ` +
+        "under columns, or write a .jsonl file",
+      { code: "bad-report" },
+    );
+  }
+  return [...names];
+}
+
+const markdownLine = (cells: readonly string[]) => `| ${cells.join(" | ")} |\n`;
 
 function markdownCell(value: unknown): string {
   if (value === undefined || value === null) return "";

@@ -97,7 +97,8 @@ export function csvText(
   return lines.map((line) => csvRecord(line, { exact })).join("");
 }
 
-function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<string, string> {
+/** Returns the texts of a row; nested members get names such as `fees.total`. */
+export function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<string, string> {
   const out: Record<string, string> = {};
   for (const [key, value] of Object.entries(row)) {
     const isPlain = typeof value === "object" && value !== null && !Array.isArray(value);
