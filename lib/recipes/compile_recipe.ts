@@ -23,14 +23,15 @@ import { sha256 } from "../sha256.ts";
 import { readSpan } from "./written_times.ts";
 import { tooLarge } from "../regular_files.ts";
 
-import { RecipeError, type RecipeIssue } from "./recipe_error.ts";
+import { MOST_ISSUES, RecipeError, type RecipeIssue } from "./recipe_error.ts";
 import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
 import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
 import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
 import { micOf } from "./step_context.ts";
 import { checkSchema, expected, type Found } from "./schema_issues.ts";
-import { secretOf } from "./expressions/templates.ts";
+import { Budget } from "./expressions/budget.ts";
+import { secretOf, STEPS_AT_CHECK } from "./expressions/templates.ts";
 import { ANY, type Type } from "./expressions/value_types.ts";
 
 /** Options of the compiler. */
@@ -90,11 +91,13 @@ export async function compileText(file: RecipeFile, options: CompileOptions): Pr
   if (strict !== undefined) throw new RecipeError(fileName, [{ path: [], ...strict }]);
   if (read.value === undefined) throw new RecipeError(fileName, issues);
   const { recipe, found } = await compileValue(read.value, file, options);
-  issues.push(...found.map(({ path, message, isName, within }) => ({
-    ...read.placeOf(path, isName, within),
-    path,
-    message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
-  })));
+  issues.push(
+    ...found.slice(0, MOST_ISSUES).map(({ path, message, isName, within }) => ({
+      ...read.placeOf(path, isName, within),
+      path,
+      message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
+    })),
+  );
   if (issues.length > 0 || recipe === undefined) {
     // Sort by position, because people correct a file from top to bottom.
     throw new RecipeError(fileName, issues.toSorted((a, b) => a.line - b.line || a.column - b.column));
@@ -138,6 +141,7 @@ async function compileValue(
       ? "some"
       : "none",
     isNotice: false,
+    budget: new Budget(undefined, STEPS_AT_CHECK),
     connect,
     folder,
     ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },
@@ -149,6 +153,8 @@ async function compileValue(
   const earlier: string[] = [];
   const outputs: Record<string, Type> = {};
   for (const [index, step] of list.entries()) {
+    // A file can have more mistakes than anybody reads, and explaining each takes time.
+    if (found.length + late.length >= MOST_ISSUES) break;
     if (!isFine("steps", index)) continue;
     if (earlier.includes(step.id)) {
       late.push(expected(["steps", index, "id"], `another id: "${step.id}" is taken by an earlier step`));

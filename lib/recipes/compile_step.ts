@@ -12,6 +12,7 @@ import { Budget } from "./expressions/budget.ts";
 import type { Expression } from "./expressions/expressions.ts";
 import { bindParams, type ReadParam } from "./recipe_params.ts";
 import type { StepSource } from "./recipe_schema.ts";
+import { MOST_ISSUES } from "./recipe_error.ts";
 import { expected, type Found, valueAt } from "./schema_issues.ts";
 import { findMaker, type TypeOf } from "./step_source.ts";
 import { isHole, readTemplate, secretOf, type Template } from "./expressions/templates.ts";
@@ -45,6 +46,8 @@ export interface StepSurroundings {
   sessions: "some" | "none";
   /** Whether the step sends a notice. An expression without a value then becomes an empty text, so the notice is sent. */
   isNotice: boolean;
+  /** Budget of the values of the whole recipe that are known before the run. @default a separate one */
+  budget?: Budget;
   /** The recipe's connection. */
   connect: RecipeConnection | undefined;
   /** The recipe's folder. */
@@ -72,6 +75,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   const condition = await compileCondition(source.if, found);
   const needs = needsOf(source, around, found);
   for (const { path, expression } of template.expressions) {
+    if (found.length >= MOST_ISSUES) break;
     checkNames(expression, { id, path: ["with", ...path], around, needs, found });
   }
   if (condition !== undefined) checkNames(condition, { id, path: ["if"], around, needs, found });
@@ -94,7 +98,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       );
     }
   }
-  const settled = template.settle(valuesOf(around.params));
+  const settled = template.settle(valuesOf(around.params), around.budget);
   const wrongAlready = new Set(found.map(({ path }) => JSON.stringify(path)));
   for (const issue of settled.found) {
     const key = JSON.stringify(issue.path);
@@ -390,7 +394,7 @@ function needsOf({ id, needs = [] }: StepSource, around: StepSurroundings, found
   const named = typeof needs === "string" ? [needs] : needs;
   for (const [index, need] of named.entries()) {
     const path = typeof needs === "string" ? ["needs"] : ["needs", index];
-    const problem = stepProblem(need, around, id);
+    const problem = found.length >= MOST_ISSUES ? undefined : stepProblem(need, around, id);
     if (problem !== undefined) found.push({ path, message: problem });
   }
   return new Set(named);
@@ -414,11 +418,13 @@ interface NameCheck {
 
 function checkNames({ outputs, params }: Expression, { id, path, around, needs, found }: NameCheck): void {
   for (const name of outputs) {
+    if (found.length >= MOST_ISSUES) return;
     const problem = stepProblem(name, around, id);
     if (problem === undefined) needs.add(name);
     else found.push({ path, message: problem });
   }
   for (const name of params) {
+    if (found.length >= MOST_ISSUES) return;
     if (!Object.hasOwn(around.params, name)) {
       const near = didYouMean(name, Object.keys(around.params));
       found.push({ path, message: `there is no parameter "${name}"${near}` });

@@ -48,12 +48,17 @@ export const secretAddress = (what: string) =>
   `"\${secret:${what}}", because anybody who knows the address can use it; secrets: { ${what}: { env: NAME } } says where ` +
   "it comes from";
 
+/** Returns an address with "0" in place of each expression. */
+export function filledAddress(address: string): string {
+  const end = address.lastIndexOf("}}") + 2; // after it, each "${{" would search the rest in vain
+  return address.slice(0, end).replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0") + address.slice(end);
+}
+
 /** Returns whether an address in a recipe must be kept secret. */
 export function holdsToken(address: string): boolean {
   // A reference to a secret is what hsgate wants, and the result of an expression is not a secret.
   if (address.includes("${secret:")) return false;
-  const end = address.lastIndexOf("}}") + 2; // after it, each "${{" would search the rest in vain
-  const url = URL.parse(address.slice(0, end).replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0") + address.slice(end));
+  const url = URL.parse(filledAddress(address));
   if (url === null || isLoopback(url.hostname)) return false;
   if (url.username !== "" || url.password !== "" || url.search !== "") return true;
   if (knownHosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`))) return true;

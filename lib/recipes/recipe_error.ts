@@ -5,6 +5,9 @@
  */
 import { BrokerError, type Issue } from "../errors.ts";
 
+/** Maximum number of mistakes in a report. More are hard to read, and would take minutes to explain. */
+export const MOST_ISSUES = 100;
+
 /** A recipe has mistakes. Nothing was run. */
 export class RecipeError extends BrokerError {
   override readonly name: string = "RecipeError";

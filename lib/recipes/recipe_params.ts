@@ -8,6 +8,7 @@ import { didYouMean } from "../client/nearest.ts";
 import { isDecimal } from "../decimal.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import type { CompiledRecipe } from "./compiled.ts";
+import { MOST_ISSUES } from "./recipe_error.ts";
 import type { ParamType } from "./expressions/value_types.ts";
 
 /** A declared parameter. */
@@ -84,6 +85,7 @@ export function bindParams(
   const names = Object.keys(paramTypes);
   const issues: Issue[] = [];
   for (const [name, value] of Object.entries(given)) {
+    if (issues.length >= MOST_ISSUES) break;
     const type = paramTypes[name];
     const expected = type === undefined
       ? `no such parameter${didYouMean(name, names)}`

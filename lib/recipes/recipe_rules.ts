@@ -154,10 +154,14 @@ export async function findSlow(
   },
 ): Promise<Found[]> {
   const found: Found[] = [];
+  /** Gaps by schedule and limit, because steps of one kind have the same limit. */
+  const gaps = new Map<string, number | undefined>();
   for (const { id, uses, mostEveryMs } of steps) {
     if (mostEveryMs === undefined) continue;
-    for (const schedule of schedules) {
-      const gapMs = await gapOver(schedule, mostEveryMs);
+    for (const [at, schedule] of schedules.entries()) {
+      const key = `${at} ${mostEveryMs}`;
+      if (!gaps.has(key)) gaps.set(key, await gapOver(schedule, mostEveryMs));
+      const gapMs = gaps.get(key);
       if (gapMs === undefined) continue;
       const index = Array.isArray(source.schedule)
         ? source.schedule.findIndex((each) => each.id === schedule.id)

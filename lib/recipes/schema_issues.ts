@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { didYouMean } from "../client/nearest.ts";
 import type { Issue } from "../errors.ts";
+import { MOST_ISSUES } from "./recipe_error.ts";
 
 /** A mistake in a recipe, by path. */
 export interface Found {
@@ -20,9 +21,6 @@ export interface Found {
 
 /** Returns a mistake that says what was expected instead of a value. */
 export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
-
-/** Maximum number of mistakes in a report. More are hard to read, and would take minutes to explain. */
-const MOST_ISSUES = 100;
 
 /** Checks a value against a schema and explains the mistakes, up to the limit. */
 export function checkSchema(schema: z.ZodType, value: unknown): Found[] {

@@ -17,6 +17,7 @@ import type { OwnStep } from "./own_steps/own_step.ts";
 import type { StepDescription } from "./own_steps/step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
 import { namesSecret } from "./open_addresses.ts";
+import { MOST_ISSUES } from "./recipe_error.ts";
 import { checkSchema, expected, type Found, valueAt } from "./schema_issues.ts";
 import {
   ANY,
@@ -177,7 +178,7 @@ function operationMaker(operation: AnyOperation): StepMaker {
     asOfNow: (given) => asOfNowOf(operation, normalizeParams(fields, given)),
     check(given, mayDiffer) {
       const params = normalizeParams(fields, given);
-      return issuesOf(params).flatMap(
+      return issuesOf(params).slice(0, MOST_ISSUES).flatMap(
         ({ path, expected: text }): Found[] => {
           const isName = path.length === 1 && typeof path[0] === "string" && !Object.hasOwn(fields, path[0]);
           if (!isName) return mayDiffer(valueAt(params, path)) ? [] : [expected(path, text)];
@@ -311,7 +312,10 @@ function outputFaults({ outputs = {} }: StepDescription, output: unknown): strin
 }
 
 function checkOwn(types: StepDescription["params"], given: Readonly<Record<string, unknown>>): Found[] {
-  const found: Found[] = Object.keys(given).filter((name) => !Object.hasOwn(types, name)).map((name) => ({
+  const found: Found[] = Object.keys(given).filter((name) => !Object.hasOwn(types, name)).slice(
+    0,
+    MOST_ISSUES,
+  ).map((name) => ({
     path: [name],
     message: `no such member${didYouMean(name, Object.keys(types))}`,
     isName: true,

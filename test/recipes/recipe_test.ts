@@ -284,6 +284,22 @@ Deno.test("compileRecipe() reports within its time limit what is wrong with a fi
   ]);
   const digits = Array.from({ length: 25_000 }, () => "007").join(",");
   assertEquals((await problemsOf(`name: x\nparams: { a: [${digits}] }\n${read}`)).length, 101);
+  const funds = (params: string) => `name: x\nsteps: [{ id: a, uses: account.funds, with: { ${params} } }]\n`;
+  const unknown = Array.from({ length: 9_000 }, (_, at) => `m${at}: 1`).join(", ");
+  assertEquals((await problemsOf(funds(unknown))).length, 100);
+  // Each would be compared with all names of the earlier steps.
+  const long = "x".repeat(99);
+  const steps = Array.from(
+    { length: 450 },
+    (_, at) => `  - { id: ${long}${at}, uses: times, with: { market: hk } }\n`,
+  );
+  const later = Array.from({ length: 1_000 }, (_, at) => `"\${{ outputs.${"y".repeat(80)}${at} }}"`).join(
+    ", ",
+  );
+  const many = `name: x\nsteps:\n${
+    steps.join("").replaceAll("times", "account.funds")
+  }  - { id: b, uses: account.funds, with: { market: [${later}] } }\n`;
+  assertEquals((await problemsOf(many)).length, 100);
   const open = `name: x\nsteps: [{ id: a, uses: notify, with: { text: "${"${{".repeat(10_000)}" } }]\n`;
   assertEquals(await problemsOf(open), [
     "2:32: steps.0.with: expected one or more of webhook, chat, mail",

@@ -1,4 +1,4 @@
-import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import { builtInCalendars, Calendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { clockChangeSlots } from "../../lib/runner/schedule/schedule_checks.ts";
 import { latestSlot, nextSlots, slotsBetween } from "../../lib/runner/schedule/slots.ts";
@@ -98,6 +98,42 @@ Deno.test("slotsBetween() limits cron slots to sessions: weekends leave no slot,
       "2025-12-29T02:00:00Z",
     ],
   );
+});
+
+/** The built-in calendars, which count how often a day is asked for. */
+class CountingCalendars extends Calendars {
+  reads = 0;
+
+  override sessionOn(...given: Parameters<Calendars["sessionOn"]>): ReturnType<Calendars["sessionOn"]> {
+    this.reads++;
+    return super.sessionOn(...given);
+  }
+}
+
+Deno.test("nextSlots() skips a weekend in one step, and finds the sessions of a period once for all schedules", () => {
+  const calendars = new CountingCalendars();
+  const after = at("2025-08-16T00:00+08:00");
+  const readsOf = (schedule: CompiledSchedule, count: number) => {
+    calendars.reads = 0;
+    const slots = nextSlots(calendars, schedule, after, count);
+    return { first: iso(slots[0]!.at), reads: calendars.reads };
+  };
+  const weekend = readsOf(cron("* * * * *", "Asia/Hong_Kong", "XHKG"), 1);
+  assertEquals(weekend.first, "2025-08-17T16:00:00Z");
+  assert(weekend.reads < 20, `${weekend.reads} reads for the minutes of a weekend`);
+  const quarterly = (minutes: number, halfDays: "run" | "only" = "run"): CompiledSchedule => ({
+    form: "calendar",
+    id: "a",
+    mic: "XHKG",
+    days: "last-session-of-quarter",
+    halfDays,
+    at: { anchor: "open", offsetMs: minutes * MINUTE },
+  });
+  const [first, second] = [readsOf(quarterly(0), 8), readsOf(quarterly(1), 8)];
+  assert(second.reads < 0.7 * first.reads, `${first.reads} reads, then ${second.reads}`);
+  const halfDays = readsOf(quarterly(2, "only"), 1);
+  assertEquals(halfDays.first, "2025-12-31T01:32:00Z");
+  assert(halfDays.reads < 200, `${halfDays.reads} reads for the sessions of half a year`);
 });
 
 Deno.test("slotsBetween() aligns intervals to the epoch and keeps them within sessions", () => {

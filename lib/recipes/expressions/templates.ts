@@ -17,8 +17,11 @@ export interface Template {
   secrets: readonly { path: Issue["path"]; name: string }[];
   /** The expressions. A value that is only one expression is `whole`, and keeps its type. */
   expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
-  /** Inserts all values that are known before the run. Returns the parameters, and the mistakes of known values. */
-  settle(params: Readonly<Record<string, unknown>>): { given: unknown; found: Found[] };
+  /**
+   * Inserts all values that are known before the run. Returns the parameters, and the mistakes of known values. A value
+   * that needs more than the budget is left as written.
+   */
+  settle(params: Readonly<Record<string, unknown>>, budget?: Budget): { given: unknown; found: Found[] };
   /** Inserts all values. Secrets are read last, and only here. */
   fill(
     scope: StepScope,
@@ -82,7 +85,7 @@ export async function readTemplate(
     source,
     secrets,
     expressions,
-    settle: (params) => settle(source, fillers, { params, at }),
+    settle: (params, budget) => settle(source, fillers, { params, at, budget }),
     fill: async (scope, secret, options) => await fill(source, [], { fillers, scope, secret, ...options }),
   };
   return { template, found };
@@ -125,17 +128,20 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
   }
 }
 
-/** Evaluation steps for values that are known before the run. A small budget, so that checking many steps is fast. */
-const STEPS_AT_CHECK = 100_000;
+/** Evaluation steps for all values of a recipe that are known before the run, so that checking many steps is fast. */
+export const STEPS_AT_CHECK = 1_000_000;
 
 /** Inserts values into texts whose expressions use only parameters with known values. */
 function settle(
   source: unknown,
   fillers: ReadonlyMap<string, Filler>,
-  { params, at }: { params: Readonly<Record<string, unknown>>; at: Issue["path"] },
+  { params, at, budget = new Budget(undefined, STEPS_AT_CHECK) }: {
+    params: Readonly<Record<string, unknown>>;
+    at: Issue["path"];
+    budget?: Budget;
+  },
 ): { given: unknown; found: Found[] } {
   const found: Found[] = [];
-  const budget = new Budget(undefined, STEPS_AT_CHECK);
   const scope: StepScope = { recipe: "", runKey: "", slot: "", params, outputs: {} };
   const look = (value: unknown, path: Issue["path"]): unknown => {
     if (Array.isArray(value)) return value.map((each, index) => look(each, [...path, index]));

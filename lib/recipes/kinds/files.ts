@@ -89,10 +89,10 @@ export function jsonLines(rows: readonly unknown[]): string {
 /** Formats rows as CSV (RFC 4180); nested members get names such as `fees.total`. */
 export function csvText(
   rows: readonly Readonly<Record<string, unknown>>[],
-  { columns, exact }: CsvOptions & { columns?: readonly string[] } = {},
+  { exact }: CsvOptions = {},
 ): string {
   const flat = rows.map((row) => flatten(row));
-  const names = columns ?? [...new Set(flat.flatMap((row) => Object.keys(row)))];
+  const names = [...new Set(flat.flatMap((row) => Object.keys(row)))];
   const lines = [names, ...flat.map((row) => names.map((name) => row[name] ?? ""))];
   return lines.map((line) => csvRecord(line, { exact })).join("");
 }

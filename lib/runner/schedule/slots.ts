@@ -95,11 +95,12 @@ function* calendarSlots(
   for (const date of datesAround(schedule.mic, "time" in at ? 0 : at.offsetMs, after, until)) {
     const day = tradingDay(calendars, mic, date);
     if (day === "weekend" || (day === "holiday" && !everyDay)) continue;
+    if (halfDays === "only" && day !== "holiday" && !day.halfDay) continue;
     const time = timeOf(day === "holiday" ? usualDay(calendars, mic, date) : day);
     if (time <= after || time > until) continue;
     if (day === "holiday") {
       yield { at: time, key: date, session: date, skipped: "holiday" };
-    } else if (isNamed(calendars, schedule, day) && (halfDays !== "only" || day.halfDay)) {
+    } else if (isNamed(calendars, schedule, day)) {
       yield {
         at: time,
         key: date,
@@ -114,6 +115,17 @@ function* calendarSlots(
 /** Returns whether the schedule includes this session: every session, or the first or last of a period. */
 function isNamed(calendars: Calendars, { mic, days }: CalendarSchedule, { date }: TradingDay): boolean {
   if (days === "every-session") return true;
+  let known = named.get(calendars);
+  if (known === undefined) named.set(calendars, known = new Recent(5_000));
+  return known.get(`${mic} ${days} ${date}`, () => isFirstOrLast(calendars, mic, days, date));
+}
+
+function isFirstOrLast(
+  calendars: Calendars,
+  mic: CalendarSchedule["mic"],
+  days: CalendarSchedule["days"],
+  date: string,
+): boolean {
   const period = days.slice(days.lastIndexOf("-") + 1);
   const neighbour = neighbourDay(calendars, mic, date, days.startsWith("first") ? -1 : 1);
   return periodOf(date, period) !== periodOf(neighbour.date, period);
@@ -144,8 +156,14 @@ function* cronSlots(
   until: number,
 ): Generator<Slot> {
   const { onlyIn } = schedule;
-  for (const at of cronTimes(schedule, after)) {
-    if (at > until) return;
+  const pattern = patternOf(schedule);
+  for (let last = after;;) {
+    const at = pattern.next.get(last, (from) => pattern.cron.nextRun(new Date(from))?.getTime() ?? Infinity);
+    if (at > until || at === Infinity) return;
+    // At a clock change croner may return an earlier time; it is dropped.
+    const isLater = at > last;
+    last = Math.max(at, last + 1000);
+    if (!isLater) continue;
     const key = showInstant(at);
     if (onlyIn === undefined) {
       yield { at, key };
@@ -153,9 +171,10 @@ function* cronSlots(
     }
     const session = dateAt(at, calendarZone[onlyIn]);
     const day = tradingDay(calendars, onlyIn, session);
-    // Records weekday holidays; weekends leave no row.
-    if (day === "weekend") continue;
-    if (day === "holiday") yield { at, key, session, skipped: "holiday" };
+    // Records weekday holidays; weekends leave no row, so their times are not searched one by one.
+    if (day === "weekend") {
+      last = Math.max(last, wallInstant(addDays(session, 1), "00:00", calendarZone[onlyIn]) - 1);
+    } else if (day === "holiday") yield { at, key, session, skipped: "holiday" };
     else yield { at, key, session, ...(day.assumed ? { assumed: true as const } : {}) };
   }
 }
@@ -213,6 +232,9 @@ const dates = new Recent<string, string>(1_000);
 /** The date after a date. */
 const nextDates = new Recent<string, string>(1_000);
 
+/** Whether a session is the first or last of a period, by calendars and by exchange, period and date. */
+const named = new WeakMap<Calendars, Recent<string, boolean>>();
+
 /** A cron pattern, and the next time after each recent instant; `Infinity` if there is no next time. */
 interface Pattern {
   cron: Cron;
@@ -231,22 +253,13 @@ export function readPattern(cron: string, timezone: string): Cron {
   return new Cron(cron, { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" });
 }
 
-/** Yields the times of a pattern after an instant, epoch milliseconds, oldest first. */
-function* cronTimes(schedule: CronSchedule, after: number): Generator<number> {
-  const key = `${schedule.timezone} ${schedule.cron}`;
+function patternOf({ cron, timezone }: CronSchedule): Pattern {
+  const key = `${timezone} ${cron}`;
   let pattern = patterns.get(key);
   if (pattern === undefined) {
-    const cron = readPattern(schedule.cron, schedule.timezone);
-    patterns.set(key, pattern = { cron, next: new Recent(50) });
+    patterns.set(key, pattern = { cron: readPattern(cron, timezone), next: new Recent(50) });
   }
-  const { cron, next: known } = pattern;
-  for (let last = after;;) {
-    const next = known.get(last, (at) => cron.nextRun(new Date(at))?.getTime() ?? Infinity);
-    if (next === Infinity) return;
-    // At a clock change croner may return an earlier time; it is dropped.
-    if (next > last) yield next;
-    last = Math.max(next, last + 1000);
-  }
+  return pattern;
 }
 
 /** A span of this length is listed slot by slot. Slots are at least 100 ms apart. */

@@ -30,6 +30,7 @@ import { issueLines, recipeFiles, type Untrusted, untrustedIn } from "../shared/
 import { reachNotes } from "./runnable_days.ts";
 import { powerData, powerLines, showSettings } from "../trust/body.ts";
 import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/slot_lines.ts";
+import { filledAddress } from "../../../lib/recipes/open_addresses.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
 /** Checks recipes and lists what they will do; returns 2 if a recipe has a mistake. */
@@ -144,7 +145,7 @@ function calendarWarnings(calendars: Calendars, files: readonly FileReport[], no
 function plainHttpWarnings({ path, recipe }: FileReport): string[] {
   const powers = recipe === undefined ? [] : powersOf(recipe);
   return powers.flatMap(({ kind, name, by }) => {
-    const url = URL.parse(name.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
+    const url = URL.parse(filledAddress(name));
     if (kind !== "host" || url === null || !isOpenToOthers(url)) return [];
     return `${path}: ${by}: http://${url.host} is plain HTTP to another machine: anybody on the network path can read and ` +
       'change what is sent; a run rejects it unless the setting "plainHttp" is "allow"; use https';
