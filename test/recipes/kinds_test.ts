@@ -4,6 +4,7 @@ import { createClient } from "../../lib/client/client.ts";
 import { BrokerError, DisplacedError, InvalidParamsError } from "../../lib/errors.ts";
 import type { DayBookResult } from "../../lib/day_book/mod.ts";
 import type { CancelledOrders } from "../../lib/recipes/kinds/cancel_open_orders.ts";
+import { notify } from "../../lib/recipes/kinds/notify.ts";
 import type { Waited } from "../../lib/recipes/kinds/wait_for.ts";
 import type { Recorded } from "../../lib/recipes/kinds/watch.ts";
 import { compileRecipe, loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
@@ -288,6 +289,50 @@ Deno.test("notify sends mail to a server, with a message id computed from the st
   // The first half of the SHA-256 of "test/main/2025-08-15/step".
   assert(/Message-ID: <[0-9a-f]{32}@hsgate>/.test(letter), letter);
   listener.close();
+});
+
+Deno.test("notify sends no mail without encryption to another machine, and names it among what the recipe reaches", async () => {
+  const mail = { to: "a@example.com", from: "b@example.com", host: "192.0.2.1", port: 9, tls: "none" };
+  const given = { text: "x", mail };
+  await assertRejects(
+    () => runStep(undefined, { uses: "notify", given }),
+    BrokerError,
+    'Cannot notify by mail: 192.0.2.1: "tls: none" sends the mail and its password unencrypted',
+  );
+  const names = (tls: string, host = "mail.example") =>
+    notify.reaches!({ mail: { ...mail, host, tls } } as never).map(({ name }) => name);
+  assertEquals(names("none"), ["mail.example without encryption (tls: none)"]);
+  assertEquals([names("required"), names("none", "127.0.0.1")], [["mail.example"], ["127.0.0.1"]]);
+  for (const to of ["x,evil@e.c", "x@e.c,evil", "g:a@e.c", "a@e.c;b", '"a"@e.c', "a(b)@e.c"]) {
+    const checked = notify.params.safeParse({ mail: { ...mail, to } });
+    assertEquals([to, checked.success], [to, false]);
+  }
+  assert(notify.params.safeParse({ mail: { ...mail, to: ["o'neil+x@e.example", "ü@e.c"] } }).success);
+});
+
+Deno.test("notify sends text of the broker to a chat without mentions of everybody and without tags", async () => {
+  const taken: string[] = [];
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    taken.push(await request.text());
+    return new Response("");
+  });
+  const text =
+    'A&B <!channel> <https://a.example|https://b.example> <at user_id="all"></at> </ AT> <@all> 1 < 2';
+  for (const style of ["slack", "lark", "dingtalk", "wecom"] as const) {
+    const url = `http://127.0.0.1:${server.addr.port}`;
+    await runStep(undefined, { uses: "notify", given: { text, chat: { url, style } } });
+  }
+  const [slack = "", lark = "", dingtalk = "", wecom = ""] = taken;
+  assertEquals(JSON.parse(slack), {
+    text: "A&amp;B &lt;!channel&gt; &lt;https://a.example|https://b.example&gt; " +
+      '&lt;at user_id="all"&gt;&lt;/at&gt; &lt;/ AT&gt; &lt;@all&gt; 1 &lt; 2',
+  });
+  for (const body of [lark, wecom]) {
+    assert(!/<[\s/]*at|<@/i.test(body), body);
+    assertStringIncludes(body, "1 < 2");
+  }
+  assertEquals(JSON.parse(dingtalk).at, { isAtAll: false });
+  assertEquals(JSON.parse(wecom).text.mentioned_list, []);
 });
 
 /** Receives one mail by SMTP and resolves to its text. */

@@ -5,7 +5,8 @@
  */
 import * as z from "zod";
 import { BrokerError } from "../../errors.ts";
-import { postQuietly, refusalOf } from "../../transports/net/quiet_post.ts";
+import { plainMailRefusal, postQuietly, refusalOf } from "../../transports/net/quiet_post.ts";
+import { isLoopback } from "../../loopback.ts";
 import { shownLine, shownText } from "../../shown_text.ts";
 import { orAborted } from "../../time.ts";
 import type { StepContext } from "../compiled.ts";
@@ -15,7 +16,8 @@ import { sha256 } from "../../sha256.ts";
 import { stepKind } from "./kind.ts";
 
 const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https://…", or "${secret:name}"');
-const mailAddress = z.string().regex(/^[^\s@<>]+@[^\s@<>]+$/, "a mail address");
+// One address: a comma, a semicolon or a colon would begin another one or a group.
+const mailAddress = z.string().regex(/^[^\s@<>,;:"()\\]+@[^\s@<>,;:"()\\]+$/, "a mail address");
 
 const params = z.strictObject({
   text: z.string().optional().meta({
@@ -71,7 +73,13 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
   output,
   secretParams: [["mail", "password"]],
   reaches({ webhook, chat, mail }) {
-    const hosts = [webhook, memberOf(chat, "url"), memberOf(mail, "host")];
+    const server = memberOf(mail, "host");
+    const isOpen = memberOf(mail, "tls") === "none" && !isLoopback(String(server));
+    const hosts = [
+      webhook,
+      memberOf(chat, "url"),
+      isOpen ? `${server} without encryption (tls: none)` : server,
+    ];
     return hosts.flatMap((host) => host === undefined ? [] : [{ kind: "host" as const, name: String(host) }]);
   },
   checkWritten({ webhook, chat }, wrong) {
@@ -134,15 +142,22 @@ function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: rea
   throw new BrokerError(`${reasons.join("; ")}${others}`, { code: "notify", cause: first });
 }
 
-/** Returns the body of a text message in the format of each chat. */
+/**
+ * Returns the body of a text message in the format of each chat. Text from the broker must not notify everybody in a
+ * channel, and must not hide the target of a link.
+ */
 const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: string) => unknown>> = {
-  slack: (text) => ({ text }),
-  // Text from the broker must not notify everybody in a channel.
+  slack: (text) => ({
+    text: text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;"),
+  }),
   discord: (text) => ({ content: text.slice(0, 2000), allowed_mentions: { parse: [] } }),
-  lark: (text) => ({ msg_type: "text", content: { text } }),
-  dingtalk: (text) => ({ msgtype: "text", text: { content: text } }),
-  wecom: (text) => ({ msgtype: "text", text: { content: text } }),
+  lark: (text) => ({ msg_type: "text", content: { text: withoutTags(text) } }),
+  dingtalk: (text) => ({ msgtype: "text", text: { content: text }, at: { isAtAll: false } }),
+  wecom: (text) => ({ msgtype: "text", text: { content: withoutTags(text), mentioned_list: [] } }),
 };
+
+/** Returns the text with a sign that looks like `<` and begins no tag. These chats decode no escapes. */
+const withoutTags = (text: string) => text.replaceAll(/<(?=[\s/]*[a-z@])/gi, "\uff1c");
 
 const subjectOf = (text: string) => text.split("\n")[0]!.slice(0, 120);
 
@@ -217,6 +232,10 @@ async function sendMail(
 ): Promise<void> {
   signal.throwIfAborted();
   const { host, port, tls, user, password, from, to } = mail;
+  const refused = tls === "none" ? plainMailRefusal(host) : undefined;
+  if (refused !== undefined) {
+    throw new BrokerError(`Cannot notify by mail: ${host}: ${refused}`, { code: "plain-http" });
+  }
   // Loads the mail client, which few recipes need.
   const { default: mailer }: { default: Mailer } = await import("nodemailer");
   const transport = mailer.createTransport({

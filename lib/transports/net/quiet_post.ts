@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isOpenToOthers, PLAIN_HTTP_HINT } from "../../loopback.ts";
+import { isLoopback, isOpenToOthers, PLAIN_HTTP_HINT } from "../../loopback.ts";
 import { isTracing, postRouted, postTo } from "./post_once.ts";
 
 /** Headers and body of a post. */
@@ -33,6 +33,12 @@ export function allowPlainPosts(isAllowed: boolean): void {
 export function refusalOf(url: string): string | undefined {
   if (isPlainAllowed || !URL.canParse(url) || !isOpenToOthers(new URL(url))) return undefined;
   return `its address is plain HTTP to another machine: ${PLAIN_HTTP_HINT}`;
+}
+
+/** Returns why mail without encryption to a server is forbidden; `undefined` if it is allowed. */
+export function plainMailRefusal(hostname: string): string | undefined {
+  if (isPlainAllowed || isLoopback(hostname)) return undefined;
+  return `"tls: none" sends the mail and its password unencrypted to another machine: ${PLAIN_HTTP_HINT}`;
 }
 
 /**
