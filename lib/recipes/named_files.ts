@@ -72,8 +72,66 @@ function foldersOf(recipeFolder: URL): string[] {
  */
 export async function filesOfCommand(command: readonly string[], place: Place): Promise<NamedFile[]> {
   const [program = "", ...args] = command;
-  const names = args.flatMap((arg) => [arg, ...arg.split(/[\s=:;,&|<>(){}'"`$]+/)]);
-  return await programsIn([...foundBy(program, place), ...names.map((name) => [name, name] as const)], place);
+  const names = new Set(args.flatMap(namesIn).flatMap((name) => [name, ...matching(name, place)]));
+  return await programsIn(
+    [...foundBy(program, place), ...[...names].map((name) => [name, name] as const)],
+    place,
+  );
+}
+
+/** Longest name of a file that the system accepts, and the longest part of an argument that is searched for names. */
+const MOST_NAME = 4096;
+
+/**
+ * Returns the parts of an argument that may name a file: for a program, such as `-f./s.awk` or `@./body`, and for a
+ * shell, which removes quotes and backslashes.
+ */
+function namesIn(arg: string): string[] {
+  const bare = arg.replace(/[\\'"]/g, "");
+  const parts = [arg, bare, ...[arg, bare].flatMap((text) => text.split(/[\s=:;,&|<>(){}'"`$]+/))];
+  // A shell's pattern may contain braces and variables.
+  parts.push(...bare.split(/[\s=:;&|<>()`]+/));
+  return [...new Set(parts)].flatMap((part) => {
+    if (part.length > MOST_NAME) return [];
+    const starts = part.matchAll(part.startsWith("-") ? /(?=[^])/g : /^|(?=[./])|(?<=[^\w./])/g);
+    return Array.from(starts, ({ index }) => part.slice(index));
+  });
+}
+
+/**
+ * Returns the files that a shell may put in place of a pattern, and a few more: a variable may have any value, and only
+ * the beginning of a name with several signs is compared.
+ */
+function matching(pattern: string, { from }: Place): string[] {
+  if (!/[*?[{$]/.test(pattern) || !/[\w/]/.test(pattern)) return [];
+  let found = [pattern.startsWith("/") ? "/" : ""];
+  for (const part of pattern.split("/").filter((each) => each !== "")) {
+    const inFolder = (folder: string, name: string) => `${folder}${/(^|\/)$/.test(folder) ? "" : "/"}${name}`;
+    const [start = "", ...rest] = part.split(/\*+|\?|\[[^\]]*\]|\{.*\}|\$\w*/);
+    found = found.flatMap((folder) => {
+      if (rest.length === 0) return inFolder(folder, part);
+      const end = rest.length === 1 ? rest[0]! : "";
+      const names = namesOf(whole(folder, from));
+      return names.filter((name) => name.startsWith(start) && name.endsWith(end))
+        .map((name) => inFolder(folder, name));
+    });
+    if (found.length > MOST_ENTRIES) {
+      throw new NamedFileError(
+        pattern,
+        `a command names it, and it fits more than ${MOST_ENTRIES} files; name the files`,
+      );
+    }
+  }
+  return found;
+}
+
+/** Returns the names of a folder's entries; an empty list if it cannot be read, because a shell cannot read it either. */
+function namesOf(folder: string): string[] {
+  try {
+    return [...Deno.readDirSync(folder)].map(({ name }) => name);
+  } catch {
+    return [];
+  }
 }
 
 /**

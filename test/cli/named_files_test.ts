@@ -1,7 +1,7 @@
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Redactor } from "../../lib/redact.ts";
 import { loadFile } from "../../lib/recipes/load_recipe.ts";
-import { NamedFileError } from "../../lib/recipes/named_files.ts";
+import { filesOfCommand, NamedFileError } from "../../lib/recipes/named_files.ts";
 import { secretReader } from "../../tasks/commands/run/deps.ts";
 import { cli, envOf, folder, simulate, spawned, trustEnv } from "./support.ts";
 
@@ -149,6 +149,11 @@ for (
     "[sh, DIR/get.sh]",
     '[sh, "-c", ". DIR/get.sh; true"]',
     "[env, --split-string=DIR/get.sh]",
+    '[env, "-SDIR/get.sh"]',
+    '[sh, "-c", "DIR/g?t.sh"]',
+    '[sh, "-c", "DIR/g*[t].s*"]',
+    `[sh, "-c", "DIR/ge\\\\t.'s'h"]`,
+    '[sh, "-c", "X=get; DIR/$X.sh"]',
   ]
 ) {
   Deno.test(`a program of the folder that prints a secret runs only as it was trusted: ${command}`, async () => {
@@ -336,4 +341,39 @@ Deno.test("a step with permission for a folder cannot make a link, in any way", 
   const { code, out, err } = await w.run();
   assertEquals(code, 0, err);
   assertEquals([...Deno.readDirSync(`${w.dir}/data`)], [], out);
+});
+
+Deno.test("trust covers a file that an argument names after an option, a sign, or as a pattern of a shell", async () => {
+  await using dir = await folder();
+  const from = await Deno.realPath(dir.path);
+  await Deno.mkdir(`${from}/data`);
+  for (const name of ["s.awk", "my file.awk", "data/one.sh"]) {
+    await Deno.writeTextFile(`${from}/${name}`, name);
+  }
+  const named = async (...args: string[]) => {
+    const files = await filesOfCommand(["awk", ...args], { from, folders: [from] });
+    return [...new Set(files.map(({ path }) => path.slice(from.length + 1)))];
+  };
+  for (
+    const arg of [
+      ...["./s.awk", "-f./s.awk", "-fs.awk", "-nf./s.awk", "--file=s.awk", "@./s.awk", "@s.awk", "+./s.awk"],
+      ...[
+        "data=@s.awk",
+        "%s.awk",
+        `-f${from}/s.awk`,
+        "-f./s\\.awk",
+        "-f's.awk'",
+        "cat ./s.*",
+        "./?.awk",
+        "s.{awk,sh}",
+      ],
+      ...["$HOME/../s.awk".replace("$HOME", "data"), "./$X.awk", "./[a-z].awk", `${from}/*wk`],
+    ]
+  ) assert((await named(arg)).includes("s.awk"), arg);
+  assertEquals(await named("-f./my file.awk"), ["my file.awk"]);
+  assertEquals(await named("*/*.sh"), ["data/one.sh"]);
+  assertEquals(await named("1 + 2", "*", "other", "-x"), []);
+  const started = performance.now();
+  await named("-".repeat(250_000), `${"*a".repeat(2000)}`, "/*".repeat(3));
+  assert(performance.now() - started < 5000, "long arguments are searched quickly");
 });
