@@ -181,6 +181,8 @@ function wrongNode(document: ReturnType<typeof parseText>): { offset: number; me
     if (anchor !== undefined) sizes.set(anchor, undefined);
     if (isCollection(node) && level > MOST_LEVELS) refuseAt(node, tooDeep);
     if (isMap(node)) {
+      const alias = node.items.map(({ key }) => key).find((key) => isAlias(key));
+      if (alias !== undefined) refuseAt(alias, `"*${alias.source}" cannot be a name: write the name out`);
       const twice = repeatedKey(node.items);
       if (twice !== undefined) refuseAt(twice, `the map has "${twice.value}" twice: names must be unique`);
     }
@@ -195,11 +197,12 @@ function wrongNode(document: ReturnType<typeof parseText>): { offset: number; me
 }
 
 function repeatedKey(pairs: readonly Pair[]): Scalar | undefined {
-  const seen = new Set<unknown>();
+  const seen = new Set<string>();
   for (const { key } of pairs) {
     if (!isScalar(key)) continue;
-    if (seen.has(key.value)) return key;
-    seen.add(key.value);
+    const name = String(key.value ?? ""); // 1 and "1" are the same name of an object, and so are ~ and ""
+    if (seen.has(name)) return key;
+    seen.add(name);
   }
   return undefined;
 }

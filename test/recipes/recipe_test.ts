@@ -282,6 +282,19 @@ Deno.test("compileRecipe() reports within its time limit what is wrong with a fi
   assertEquals(await problemsOf(`name: x\nname: y\n${read}`), [
     '2:1: the map has "name" twice: names must be unique',
   ]);
+  // Other ways to write the same name, of which only the last one would count.
+  for (
+    const [params, why] of [
+      ["{ &k tt: 1, *k : 2 }", '"*k" cannot be a name: write the name out'],
+      ['{ 1: a, "1": b }', 'the map has "1" twice: names must be unique'],
+      ['{ ~: a, "": b }', 'the map has "" twice: names must be unique'],
+      ['{ true: a, "true": b }', 'the map has "true" twice: names must be unique'],
+      ['{ "t\\x74": a, !!str tt: b }', 'the map has "tt" twice: names must be unique'],
+    ] as const
+  ) {
+    const [problem = ""] = await problemsOf(`name: x\nparams: ${params}\n${read}`);
+    assertStringIncludes(problem, why, params);
+  }
   const digits = Array.from({ length: 25_000 }, () => "007").join(",");
   assertEquals((await problemsOf(`name: x\nparams: { a: [${digits}] }\n${read}`)).length, 101);
   const funds = (params: string) => `name: x\nsteps: [{ id: a, uses: account.funds, with: { ${params} } }]\n`;
