@@ -6,8 +6,11 @@
  * @module
  */
 
-/** Matches Unicode control and format characters and the two Unicode line separators, except line end and tab. */
-export const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+/**
+ * Matches Unicode control and format characters, characters that are shown as nothing or as an empty cell, and the two
+ * Unicode line separators, except line end and tab.
+ */
+export const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]/gu;
 
 /**
  * Matches the characters of `HIDDEN`, line end and tab. Also matches the backslash of a text that looks like one of

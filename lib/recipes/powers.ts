@@ -34,7 +34,15 @@ export interface Power {
 
 /** Returns a line that describes a power. */
 export function powerText({ kind, name, by }: Power): string {
-  return `${powerKinds[kind]}: ${name} (${by})`;
+  return `${powerKinds[kind]}: ${name}${kind === "host" ? realHost(name) : ""} (${by})`;
+}
+
+/** Returns the host that an address reaches, if that is not the host that a person reads in the address. */
+function realHost(address: string): string {
+  const host = URL.parse(address)?.host;
+  // A host of a step's permission has no scheme, and Deno itself compares it.
+  if (host === undefined || host === "") return "";
+  return new RegExp(`^[a-z]+://${RegExp.escape(host)}([:/?#]|$)`, "i").test(address) ? "" : `, host ${host}`;
 }
 
 /** Returns the key of a power. Trust of a power covers every power with the same key. */

@@ -193,6 +193,9 @@ export const recipeSchema = z.strictObject({
     z.enum(["gateway", "direct", "simulator"]),
     z.strictObject({
       gateway: z.url({ protocol: /^https?$/, error: 'an address such as "http://127.0.0.1:11111"' })
+        .refine((address) => !/^[^/]*\/\/[^/?#\\]*@/.test(address), {
+          error: 'an address without a user name, such as "http://127.0.0.1:11111"',
+        })
         .optional().meta({ description: "Address of the gateway" }),
     }),
     z.strictObject({

@@ -289,6 +289,7 @@ Deno.test("shownText() keeps line breaks and all writing systems, and shownJson(
   assertEquals(shownText(fine), fine);
   assertEquals(shownLine(fine), fine.replaceAll(/[\n\t]/g, " "));
   assertEquals(shownText("a\x1bb\u202ec\u{e0041}d"), "a b c d");
+  assertEquals(shownText("a\u3164b\u2800c\u034fd\ufe0fe\u115ff\uffa0g"), "a b c d e f g");
   const value = { text: `${EVIL}\u{e0041}` };
   const json = shownJson(JSON.stringify(value));
   assert(!SHOWN_WRONG.test(json));

@@ -1065,3 +1065,56 @@ Deno.test("no recipe reaches another recipe that needs trust by a name that only
   const late = await w.hsgate("check", `${w.path}/late.yaml`);
   assertStringIncludes(late.out, "steps.1.with.recipe: expected a name that is known before the run");
 });
+
+Deno.test("check and trust print the name of a recipe's file in one line, and nothing that looks like another line", async () => {
+  await using w = await world((url) => ({
+    "a\nforged  recipes\x1b[2J.yaml":
+      `name: r\nsteps: [{ id: tell, uses: notify, with: { webhook: "${url}", text: hello } }]\n`,
+    "b\nforged: wrong.yaml": "name: 7\n",
+  }));
+  for (
+    const words of [["check", w.path], ["trust", w.path, "--yes"], ["trust", "--list"], ["next", w.path]]
+  ) {
+    const { out, err } = await w.hsgate(...words);
+    assert(!/^forged/m.test(out + err) && !(out + err).includes("\x1b"), `${words}: ${out}${err}`);
+  }
+});
+
+Deno.test("check shows the host that an address reaches, and rejects a user name in the address of a gateway", async () => {
+  const gateway = (url: string) =>
+    `name: r\nconnect: { gateway: "${url}" }\nsteps: [{ id: a, uses: account.funds, with: { market: hk } }]\n`;
+  await using w = await world(() => ({ "r.yaml": "" }));
+  const path = `${w.path}/r.yaml`;
+  const check = async (text: string) => {
+    await Deno.writeTextFile(path, text);
+    return (await w.hsgate("check", path)).out;
+  };
+  for (
+    const url of [
+      "https://127.0.0.1:11111@evil.example",
+      "https://a:b@evil.example/",
+      "https://@evil.example",
+    ]
+  ) {
+    assertStringIncludes(
+      await check(gateway(url)),
+      "connect.gateway: expected an address without a user name",
+      url,
+    );
+  }
+  const shown = [
+    ["https://\u0430pple.example/", "host xn--pple-43d.example"],
+    ["https://evil.example\\\\.good.example/", "host evil.example"],
+    ["https://127.1/", "host 127.0.0.1"],
+  ] as const;
+  for (const [url, host] of shown) {
+    assertStringIncludes(await check(gateway(url)), `, ${host} (connect)`, url);
+    const notice =
+      `name: r\nsteps: [{ id: n, uses: notify, with: { webhook: "${url}\${{ slot }}", text: x } }]\n`;
+    assertStringIncludes(await check(notice), `, ${host} (step "n")`, url);
+  }
+  assertStringIncludes(
+    await check(gateway("HTTPS://good.example:8443/x")),
+    "connects to: HTTPS://good.example:8443/x (connect)",
+  );
+});

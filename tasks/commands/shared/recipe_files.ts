@@ -68,10 +68,10 @@ async function find(given: string): Promise<[path: string, info: Deno.FileInfo]>
   );
 }
 
-/** Returns a line for each mistake in recipes: `file:line:column: reason`. */
+/** Returns a line for each mistake in recipes, `file:line:column: reason`, safe to print. */
 export function issueLines({ files }: CheckReport): string[] {
   return files.flatMap(({ path, issues }) =>
-    issues.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`)
+    issues.map(({ line, column, message }) => plain(`${path}:${line}:${column}: ${message}`))
   );
 }
 

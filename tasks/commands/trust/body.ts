@@ -64,10 +64,10 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
     for (const each of calendars) showCalendars(each, host);
     for (const offer of offers) show(offer, host, await trust.changeOf(offer.path));
   }
-  const names = [
+  const names = plain([
     ...[...asking.settings, ...asking.stores, ...asking.calendars].map(({ path }) => `"${path}"`),
     ...asking.recipes.map(({ recipe }) => `"${recipe.name}"`),
-  ].join(", ");
+  ].join(", "));
   if (names !== "") {
     await consent(names, { yes: flags.yes ?? false, host });
     await record(asking, trust, host);
