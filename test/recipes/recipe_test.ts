@@ -320,6 +320,34 @@ Deno.test("compileRecipe() reports within its time limit what is wrong with a fi
   ]);
 });
 
+Deno.test("compileRecipe() evaluates the known values of a recipe with one budget, and measures each schedule once", async () => {
+  const step = (id: string, from: string) =>
+    `  - { id: ${id}, uses: orders.history, with: { market: hk, from: "\${{ ${from} }}", to: "2025-01-02" } }\n`;
+  const heavy = "size(params.l.map(a, params.l.map(b, params.l.map(c, a + b + c)))) > 0 ? '2025-01-01' : ''";
+  const recipe = (count: number) =>
+    `name: x\nparams: { l: { type: list, default: [${
+      Array(30).fill(1).join(",")
+    }] }, d: { type: text, default: x } }\nsteps:\n` +
+    Array.from({ length: count }, (_, at) => step(`s${at}`, heavy)).join("") +
+    step("last", "daysBefore(params.d, 1)");
+  const [found] = await problemsOf(recipe(1));
+  assertStringIncludes(found ?? "", 'steps.1.with.from: Cannot work out "daysBefore(params.d, 1)"');
+  // Each of the first steps takes about a tenth of the budget, so the value of the last one is left to the run.
+  assertEquals((await compileRecipe(recipe(30), "x.yaml", { now })).steps.length, 31);
+  const logins = Array.from(
+    { length: 100 },
+    (_, at) => `  - { id: s${at}, uses: keep-login, with: { market: hk, life: 30m } }\n`,
+  ).join("");
+  const crons = Array.from(
+    { length: 50 },
+    (_, at) => `  - { id: c${at}, cron: "${at} * * * *", timezone: UTC }\n`,
+  ).join("");
+  const started = performance.now();
+  assertEquals((await problemsOf(`name: x\nschedule:\n${crons}steps:\n${logins}`)).length, 100);
+  const took = performance.now() - started;
+  assert(took < 30_000, `${took} ms for 50 schedules and 100 steps`);
+});
+
 Deno.test("compileRecipe() rejects addresses that are secrets themselves, anywhere in a recipe", async () => {
   const of = (address: string, way: "webhook" | "ping" | "chat") =>
     problemsOf(
