@@ -39,7 +39,7 @@ export function linkedOutside(path: string): string | undefined {
 
 /**
  * Returns the path of a file below a folder. The path comes from a recipe or from the broker. The file must be inside
- * the folder: `..`, absolute paths and existing links that lead out are errors.
+ * the folder: `..`, absolute paths and existing links that lead out, or to a reserved file, are errors.
  *
  * @returns The folder as given, followed by the rest of the path without `.` and `..`.
  * @throws {TypeError} When the path leaves the folder, contains control characters, or names a file that belongs to
@@ -69,6 +69,11 @@ export function confined(folder: string, path: string): string {
   const [realTop, real] = [realPlace(top), realPlace(wanted)];
   if (realTop === undefined || real === undefined) throw refuse("a link in the path is broken");
   if (!isInside(realTop, real)) throw refuse("a link in the path leads out of the folder of the run");
+  // A link has another name than its target.
+  const reserved = real.slice(realTop.length).split("/").find((name) =>
+    isLoadedByPrograms(name) || isOfWorkingFolder(name)
+  );
+  if (reserved !== undefined) throw refuse(`a link in the path leads to "${reserved}"`);
   if (folder === "") return isAbsolute(path) ? wanted : rest;
   return rest === "" ? folder : `${folder.replace(/\/+$/, "")}/${rest}`;
 }

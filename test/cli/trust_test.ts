@@ -185,6 +185,11 @@ Deno.test("a recipe without trust replaces no file that no step wrote, and repla
   const { err } = await report("new.csv", "d");
   assertStringIncludes(err, 'Cannot replace "new.csv": it is not as a step wrote it');
   assertEquals(Deno.readTextFileSync(`${w.path}/new.csv`), "my notes");
+  // Nor through a link below `out/` that leads back into the working folder.
+  Deno.symlinkSync("..", `${w.path}/out/up`);
+  const { err: linked } = await report("out/up/new.csv", "e");
+  assertStringIncludes(linked, 'Cannot replace "out/up/new.csv": it is not as a step wrote it');
+  assertEquals(Deno.readTextFileSync(`${w.path}/new.csv`), "my notes");
 });
 
 Deno.test("a recipe that only reads from the configured broker into its folder runs without trust", async () => {

@@ -3,6 +3,8 @@ import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows
 import { createClient } from "../../lib/client/client.ts";
 import { confined, isInside, safeName } from "../../lib/confined_paths.ts";
 import { compileRecipe, type StepContext } from "../../lib/recipes/mod.ts";
+import { exists } from "../../lib/private_files.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
 import { memory } from "../../lib/transports/memory.ts";
 import { FRIDAY_MORNING, simulated, temporaryFolder } from "../day_book/simulated.ts";
 import { stepContext } from "./support.ts";
@@ -124,6 +126,63 @@ Deno.test("snapshot keeps the bars of a symbol with a path in it inside the fold
     "a link in the path",
   );
   assertEquals(at.leaked(), []);
+});
+
+Deno.test("watch appends to no file through a link, and leaves the target and its mode unchanged", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = broker.simulator.info;
+  await using client = createClient(gateway({ url: gatewayUrl, push: pushAddress, tradePasswordKey }), {
+    tradePassword,
+  });
+  const record = { securities: ["00700.HK"], topics: ["quote"], for: "10m", orders: false, out: "pushes" };
+  for (const kind of ["file", "hsgate.yaml", "folder", "broken"]) {
+    using at = place();
+    const target = `${at.out}/${kind === "hsgate.yaml" ? kind : "src/quote.jsonl"}`;
+    Deno.mkdirSync(`${at.out}/src`);
+    if (kind !== "broken") {
+      Deno.writeTextFileSync(target, "kept");
+      if (Deno.build.os !== "windows") Deno.chmodSync(target, 0o644);
+    }
+    const day = `${at.out}/pushes/2025-08-15`;
+    Deno.mkdirSync(kind === "folder" ? `${at.out}/pushes` : day, { recursive: true });
+    if (kind === "folder") Deno.symlinkSync(`${at.out}/src`, day);
+    else Deno.symlinkSync(target, `${day}/quote.jsonl`);
+    const ending = new AbortController();
+    const running = at.run("watch", record, {
+      client: () => Promise.resolve(client),
+      now: () => broker.clock.now(),
+      signal: ending.signal,
+      sleep: () => new Promise<void>((resolve) => ending.signal.addEventListener("abort", () => resolve())),
+    }).catch((error) => error).finally(() => ending.abort());
+    const until = Date.now() + 10_000;
+    while (!ending.signal.aborted && Date.now() < until) {
+      broker.clock.advance(5_000);
+      broker.simulator.round();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    ending.abort();
+    const error = await running;
+    assert(error instanceof TypeError && /link/.test(error.message), `${kind}: ${error}`);
+    if (kind === "broken") assert(!exists(target));
+    else assertEquals(Deno.readTextFileSync(target), "kept", kind);
+    if (kind !== "broken" && Deno.build.os !== "windows") {
+      assertEquals(Deno.statSync(target).mode! & 0o777, 0o644, kind);
+    }
+  }
+});
+
+Deno.test("confined() rejects a link to a file of hsgate, or to one that programs load", () => {
+  using folder = temporaryFolder();
+  const top = folder.path;
+  for (const each of ["recipes", ".git", "plain"]) Deno.mkdirSync(`${top}/${each}`);
+  for (const [name, target] of [["a", "hsgate.yaml"], ["b", "recipes"], ["c", ".git"], ["d", "deno.json"]]) {
+    if (target!.includes(".") && target !== ".git") Deno.writeTextFileSync(`${top}/${target}`, "");
+    Deno.symlinkSync(`${top}/${target}`, `${top}/${name}`);
+    const path = target === "recipes" || target === ".git" ? `${name}/x.csv` : name!;
+    assertThrows(() => confined(top, path), TypeError, "a link in the path leads to");
+  }
+  Deno.symlinkSync(`${top}/plain`, `${top}/e`);
+  assertEquals(confined(top, "e/x.csv"), `${top}/e/x.csv`);
 });
 
 Deno.test("watch and export-day-book write inside the folder of the run only", async () => {

@@ -6,7 +6,7 @@
 import { sha256 } from "../../sha256.ts";
 import { readRegular, readRegularTextSync } from "../../regular_files.ts";
 import { exists, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
-import { confined, isInside } from "../../confined_paths.ts";
+import { confined, isInside, realPlace, resolved } from "../../confined_paths.ts";
 import { type CsvOptions, csvRecord } from "../../csv_text.ts";
 import { shownJson } from "../../shown_text.ts";
 import type { StepContext } from "../compiled.ts";
@@ -59,7 +59,10 @@ export async function writeNamed(
 ): Promise<WrittenFile> {
   const top = out === "" ? "." : out;
   const isWorkingFolder = isInside(top, ".");
-  if (!isWorkingFolder || isInside(`${top}/out`, path)) return await writeWhole(path, content);
+  // A link below `out/` may lead to another folder of the working folder.
+  const folder = realPlace(resolved(path.replace(/[^/]*$/, "")));
+  const isBelowOut = folder !== undefined && isInside(`${realPlace(resolved(top))}/out`, folder);
+  if (!isWorkingFolder || isBelowOut) return await writeWhole(path, content);
   const record = path.replace(/[^/]*$/, ".$&.hsgate");
   const old = exists(path) ? await recordedHash(path, record) : "";
   if (old === undefined) {

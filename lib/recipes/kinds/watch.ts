@@ -4,7 +4,7 @@
  * @module
  */
 import type { SecurityType } from "../../dictionaries/security_type.ts";
-import { exists, makePrivate, PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
+import { exists, isLink, makePrivate, PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
 import { needRegular } from "../../regular_files.ts";
 import * as z from "zod";
 import { PushTopic } from "../../dictionaries/push.ts";
@@ -227,8 +227,17 @@ class PushFiles {
     return [...this.#open.values()].map(({ path }) => path).sort();
   }
 
-  /** Returns the path of the file for one kind of push. @throws {TypeError} If it would leave the folder. */
+  /**
+   * Returns the path of the file for one kind of push.
+   *
+   * @throws {TypeError} If it would leave the folder, or if the file or the folder of the day is a link.
+   */
   pathOf(type: string): string {
-    return this.#locate(`${type}.jsonl`);
+    const path = this.#locate(`${type}.jsonl`);
+    // Appending through a link would change another file.
+    for (const each of [path.replace(/\/[^/]*$/, ""), path]) {
+      if (isLink(each)) throw new TypeError(`Cannot write "${each}": it is a symbolic link; remove the link`);
+    }
+    return path;
   }
 }
