@@ -12,7 +12,7 @@
  *
  * @module
  */
-export { connect } from "./lib/client/connect.ts";
+export { connect } from "./lib/desk/connect.ts";
 export { securityOf } from "./lib/client/security.ts";
 export { formatOptionCode, parseOptionCode } from "./lib/operations/option_code.ts";
 export { createClient } from "./lib/client/client.ts";

@@ -55,6 +55,8 @@ export interface ClientOptions {
   fundAccounts?: readonly string[];
   /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */
   machine?: Partial<Machine>;
+  /** Why this client must not write orders, for the text of the error. @default it may */
+  noOrders?: string;
   /**
    * Called right before a write is sent. The client calls the returned function when the answer has arrived or the
    * call has failed.
@@ -130,12 +132,15 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
   const base: ClientBase = {
     transport,
     call: (operation, params, callOptions = {}) => calls.call(operation, params, callOptions),
-    raw: (group, name, params = {}, callOptions = {}) =>
-      calls.underWay(
+    raw: async (group, name, params = {}, callOptions = {}) => {
+      const given = copyOf(params) as Record<string, unknown>;
+      if (options.noOrders !== undefined) await refuseRawOrder(name, options.noOrders);
+      return await calls.underWay(
         { name: `${group}/${name}` },
         params,
-        () => transport.raw(group, name, copyOf(params) as Record<string, unknown>, callOptions),
-      ),
+        () => transport.raw(group, name, given, callOptions),
+      );
+    },
     async *watch(watchOptions = {}) {
       yield* (await watches()).watch(watchOptions);
     },
@@ -144,6 +149,16 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
   };
   return Object.assign(methodsOf(calls, trackedBy(calls, watches)), base);
 }
+
+/** Rejects a raw call of an operation that writes orders. Loads the catalogue, because only it knows which do. */
+async function refuseRawOrder(name: string, why: string): Promise<void> {
+  const { findOperation } = await import("../operations/mod.ts");
+  const operation = findOperation(name);
+  if (operation?.order !== undefined) throw noOrders(operation.name, why);
+}
+
+const noOrders = (operation: string, why: string) =>
+  new BrokerError(`Cannot call ${operation}: ${why}`, { code: "no-store", operation });
 
 /** Loads the code for pushes, which most programs do not use. */
 async function openWatches(calls: Calls, transport: Transport, options: ClientOptions): Promise<Watches> {
@@ -249,6 +264,7 @@ class Calls {
   readonly #waitMs: number;
   readonly #machine: Machine;
   readonly #onWrite: ClientOptions["onWrite"];
+  readonly #noOrders: string | undefined;
   /** The trade password, plain and as it was sent: a broker may repeat what it received. */
   readonly #hidden = new Redactor({ anyLength: true });
   readonly #closed = new AbortController();
@@ -256,7 +272,7 @@ class Calls {
 
   constructor(
     transport: Transport,
-    { tradePassword, retry = {}, machine, onWrite }: ClientOptions,
+    { tradePassword, retry = {}, machine, onWrite, noOrders }: ClientOptions,
   ) {
     this.#machine = machineWith(machine);
     this.#transport = transport;
@@ -278,6 +294,7 @@ class Calls {
     this.#attempts = Math.max(1, retry.attempts ?? 3);
     this.#waitMs = retry.waitMs ?? 200;
     this.#onWrite = onWrite;
+    this.#noOrders = noOrders;
   }
 
   /**
@@ -339,6 +356,9 @@ class Calls {
    * write again.
    */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    if (operation.order !== undefined && this.#noOrders !== undefined) {
+      throw noOrders(operation.name, this.#noOrders);
+    }
     if (operation.needs === "trade-login" && operation.effect === "write" && this.#keeper.canLogIn) {
       await this.#keeper.ensure();
     }

@@ -7,6 +7,7 @@
  */
 import type { Client } from "../client/client.ts";
 import { intercepted, type WantedWrite } from "../client/intercept.ts";
+import type { WatchOptions } from "../client/watch.ts";
 import { add, compare } from "../decimal.ts";
 import { BrokerError, type Issue, OutcomeUnknownError, ProtocolError, RejectedError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
@@ -15,6 +16,7 @@ import { provingLists } from "../operations/proof.ts";
 import { countWrite } from "../store/last_writes.ts";
 import type { Store } from "../store/store.ts";
 import { type Machine, wait } from "../time.ts";
+import type { TransportEvent } from "../transports/push/events.ts";
 import type { LateAnswer } from "../transports/transport.ts";
 import { endedStates, type ListPlace, type Look, look, placeOf, type SeenOrder } from "./broker_lists.ts";
 import { fingerprintOf, judge, provesAbsence, targetsOf, termsOf } from "./prove.ts";
@@ -40,8 +42,8 @@ export interface PlannedWrite {
   operation: AnyOperation;
   params: Readonly<Record<string, unknown>>;
   why: Why;
-  /** The broker's lists just before the write. */
-  looked: Look;
+  /** The broker's lists just before the write; absent for a cancellation of named orders. */
+  looked: Look | undefined;
   /** The client, for further reads. */
   client: Client;
 }
@@ -92,6 +94,8 @@ const lastingLists = ["conditionalOrders.today", "futures.ordersToday"];
 /** Sends the order writes of one account, and follows them. */
 export class Desk {
   readonly #options: DeskOptions;
+  /** Resolves when what an earlier process left behind was compared with the broker's lists. */
+  #started: Promise<unknown> | undefined;
   /** Intents that a call of this process is sending. */
   readonly #underWay = new Set<string>();
 
@@ -105,10 +109,29 @@ export class Desk {
    * @param why Who writes, for the record.
    */
   client(why: Why = {}): Client {
-    return intercepted(this.#options.client, {
+    const client = intercepted(this.#options.client, {
       write: (wanted) => this.#write(wanted, why),
       raw: (path, _params, send) => this.#raw(path, send),
     });
+    return { ...client, watch: (options) => this.#watch(client, options) };
+  }
+
+  /** Passes pushes on. After a break, which may have hidden fills, and after a push of an order, looks at the lists. */
+  async *#watch(client: Client, options?: WatchOptions): AsyncIterableIterator<TransportEvent> {
+    let looking: Promise<unknown> | undefined;
+    let failure: { error: unknown } | undefined;
+    for await (const event of client.watch(options)) {
+      const isTold = event.type === "order" || event.type === "gap";
+      if (isTold && looking === undefined) {
+        looking = this.reconcile({ ...options?.signal && { signal: options.signal } }).catch((error) => {
+          // A look that fails proves nothing; the next push, or the next write, looks again.
+          if (!(error instanceof BrokerError)) failure = { error };
+        }).finally(() => looking = undefined);
+      }
+      if (failure !== undefined) throw failure.error;
+      yield event;
+    }
+    await looking;
   }
 
   /** Rejects a raw call of an order write: the desk could not read its terms. */
@@ -128,6 +151,7 @@ export class Desk {
     // Without valid parameters the client itself throws before it sends anything.
     if (operation.order === undefined || issues.length > 0) return await wanted.send(options);
     const params = given as Readonly<Record<string, unknown>>; // the check above accepts only records
+    await this.#start();
     const { store, machine, account } = this.#options;
     const fingerprint = fingerprintOf(operation.name, params);
     await this.#refuseLike(fingerprint, operation.name);
@@ -153,6 +177,20 @@ export class Desk {
     }
   }
 
+  /** Reconciles once before the first write, if an earlier process left intents open. */
+  async #start(): Promise<void> {
+    const { store, account } = this.#options;
+    this.#started ??= openIntents(store, account).then((open) =>
+      open.length > 0 ? this.reconcile() : undefined
+    );
+    try {
+      await this.#started;
+    } catch (error) {
+      this.#started = undefined; // try again before the next write
+      throw error;
+    }
+  }
+
   /** Throws if an intent that asks for the same is unresolved: sending now could do it twice. */
   async #refuseLike(fingerprint: string, operation: string): Promise<void> {
     const { store, account } = this.#options;
@@ -172,14 +210,17 @@ export class Desk {
     params: Readonly<Record<string, unknown>>,
     why: Why,
     signal: AbortSignal | undefined,
-  ): Promise<Look> {
+  ): Promise<Look | undefined> {
     const { client, machine, guard } = this.#options;
     try {
-      const looked = await look(client, placeOf(operation, params), {
-        now: () => machine.now(),
-        since: machine.now(),
-        ...signal && { signal },
-      });
+      // A cancellation makes no new order that had to be told from the orders before it.
+      const looked = operation.order === "cancel" && targetsOf({ params }).length > 0
+        ? undefined
+        : await look(client, placeOf(operation, params), {
+          now: () => machine.now(),
+          since: machine.now(),
+          ...signal && { signal },
+        });
       await guard?.({ operation, params, why, looked, client });
       await this.#move(id, { to: "approved", by: "desk" });
       return looked;
@@ -192,7 +233,7 @@ export class Desk {
   async #send(
     id: string,
     wanted: WantedWrite,
-    { looked, fingerprint }: { looked: Look; fingerprint: string },
+    { looked, fingerprint }: { looked: Look | undefined; fingerprint: string },
   ): Promise<unknown> {
     const { operation, options } = wanted;
     let isBegun = false;
@@ -226,7 +267,7 @@ export class Desk {
   async #begin(
     id: string,
     operation: AnyOperation,
-    { looked, fingerprint }: { looked: Look; fingerprint: string },
+    { looked, fingerprint }: { looked: Look | undefined; fingerprint: string },
   ): Promise<void> {
     const { store, machine, account, haltedByFile } = this.#options;
     const checkFile = () => {
@@ -245,7 +286,7 @@ export class Desk {
         by: "desk",
         at,
         sentAt: at,
-        known: [...looked.orders.keys()],
+        known: [...looked?.orders.keys() ?? []],
       });
       await countWrite(store, { account, runKey: id, step: operation.name, at });
     });

@@ -13,6 +13,9 @@ import type { PushHooks, PushStream } from "./push/stream.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
 import { type CallOptions, tellBrokerTime, type Transport } from "./transport.ts";
 
+/** Address of a gateway on this machine with its usual port. */
+export const GATEWAY_URL = "http://127.0.0.1:11111";
+
 /** Options of {@linkcode gateway}. */
 export interface GatewayOptions {
   /**
@@ -94,7 +97,7 @@ class GatewayTransport implements Transport {
   readonly #pushIdleMs: number;
 
   constructor(options: GatewayOptions) {
-    this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
+    this.#base = baseUrl(options.url ?? GATEWAY_URL);
     this.push = addressOf(options.push ?? `${new URL(this.#base).hostname}:11112`);
     if (!options.plainHttp) {
       if (isOpenToOthers(new URL(this.#base))) throw open("gateway", this.#base);

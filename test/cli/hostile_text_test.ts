@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
-import { connect } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
 import { shownJson, shownLine, shownText } from "../../lib/shown_text.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
 import { report } from "../../tasks/terminal/error_report.ts";

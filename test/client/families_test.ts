@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { connect, InvalidParamsError } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { InvalidParamsError } from "../../mod.ts";
 import { loadedFamily } from "../../lib/operations/families.ts";
 import { farEnd, ok } from "../support/far_end.ts";
 

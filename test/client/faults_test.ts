@@ -3,10 +3,10 @@
  * the fault really happened.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { connect } from "../../lib/client/connect.ts";
 import {
   BusyError,
   type Client,
-  connect,
   LoginExpiredError,
   OutcomeUnknownError,
   ProtocolError,

@@ -11,8 +11,8 @@ const securities = [{ type: "hk-stock", symbol: "00700.HK" }] as const;
 
 const kernel = `
 import { connect } from "${new URL("../../mod.ts", import.meta.url)}";
-const [gateway, push, tradePassword, tradePasswordKey] = Deno.args;
-const client = await connect({ gateway: { url: gateway, push }, tradePassword, tradePasswordKey });
+const [gateway, push, tradePassword, tradePasswordKey, store] = Deno.args;
+const client = await connect({ gateway: { url: gateway, push }, tradePassword, tradePasswordKey, store });
 for await (const event of client.watch({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] })) {
   if (event.type !== "quote") continue;
   await client.orders.place({
@@ -32,11 +32,15 @@ Deno.test("F30: after a kernel was killed during a watch, the next one watches a
     pushIntervalMs: 20,
   });
   const { gatewayUrl, pushAddress } = gateway.info;
-  const script = await Deno.makeTempFile({ suffix: ".ts" });
+  const folder = await Deno.makeTempDir({ prefix: "hsgate-kernel-" });
+  const [script, store] = [`${folder}/kernel.ts`, `${folder}/hsgate.db`];
   try {
     await Deno.writeTextFile(script, kernel);
     const process = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-check", "-A", "--config", config, script, gatewayUrl, pushAddress, PASSWORD, KEY],
+      args: [
+        ...["run", "--no-check", "-A", "--config", config, script],
+        ...[gatewayUrl, pushAddress, PASSWORD, KEY, store],
+      ],
       cwd: new URL("../../", import.meta.url).pathname,
       stdout: "piped",
       stderr: "inherit",
@@ -51,6 +55,7 @@ Deno.test("F30: after a kernel was killed during a watch, the next one watches a
       gateway: { url: gatewayUrl, push: pushAddress },
       tradePassword: PASSWORD,
       tradePasswordKey: KEY,
+      store,
     });
     // Control: without the call, nothing is subscribed.
     assertEquals(gateway.state().pushConnections, 0);
@@ -67,7 +72,13 @@ Deno.test("F30: after a kernel was killed during a watch, the next one watches a
     assertEquals([...seen].sort(), ["connection", "quote"]);
     const orders = await client.orders.today({ market: "hk" }).toArray();
     assertEquals(orders.map(({ symbol, quantity }) => [symbol, quantity]), [["00700.HK", "100"]]);
+    // The order of the killed kernel is known as ours, and followed.
+    const { changed, foreign } = await client.desk.reconcile({ markets: ["hk"] });
+    assertEquals(changed.map(({ state, orderIds }) => [state, orderIds]), [["working", [
+      orders[0]!.orderId,
+    ]]]);
+    assertEquals(foreign, []);
   } finally {
-    await Deno.remove(script);
+    await Deno.remove(folder, { recursive: true });
   }
 });

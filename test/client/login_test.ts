@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { connect, DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../mod.ts";
 import { isAboutPassword, loginWaitMs } from "../../lib/transports/login_refusals.ts";
 import { type Arrived, type FarEnd, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 

@@ -1,6 +1,7 @@
 /** Tests that an open push connection without data is detected, reported and replaced, however it was opened. */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
-import { type Client, connect, InvalidParamsError, type TransportEvent } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { type Client, InvalidParamsError, type TransportEvent } from "../../mod.ts";
 import { connectConfigured } from "../../lib/client/configured.ts";
 import { gateway as gatewayTransport } from "../../lib/transports/gateway.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";

@@ -1,6 +1,7 @@
 /** Tests pushes from the real simulator through the client. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { type Client, connect, InvalidParamsError, TransportError, type TransportEvent } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { type Client, InvalidParamsError, TransportError, type TransportEvent } from "../../mod.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { farEnd, ok } from "../support/far_end.ts";

@@ -30,6 +30,8 @@ Deno.test("faultOf() allows imports in one direction only", pure, () => {
       "client must not use day_book: imports point the other way",
     ],
     ["lib/day_book/rows.ts", "lib/desk/desk.ts", "day_book must not use desk: imports point the other way"],
+    ["lib/store/store.ts", "lib/desk/desk.ts", "store must not use desk: imports point the other way"],
+    ["lib/desk/desk.ts", "lib/recipes/mod.ts", "desk must not use recipes: imports point the other way"],
     ["lib/transports/memory.ts", "lib/simulator/mod.ts", "transports must not use simulator"],
     ["lib/endpoints/http_server.ts", "lib/simulator/mod.ts", "endpoints must not use simulator"],
     ["lib/simulator/mod.ts", "lib/client/client.ts", "the simulator must not use client"],

@@ -3,7 +3,7 @@
  * calls.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { connect } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
 import type { Client } from "../../lib/client/client.ts";
 import { RejectedError, TransportError, UnmappedError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";

@@ -2,7 +2,8 @@
  * Tests a server that stops but keeps its sockets open (fault F15), and a blocked event loop on our side (fault F16).
  */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { connect, OutcomeUnknownError, TransportError } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { OutcomeUnknownError, TransportError } from "../../mod.ts";
 import { openPushStream } from "../../lib/transports/push/stream.ts";
 import { isConnected, ORDER, TENCENT, until } from "../conformance/house.ts";
 import { connectDirect } from "../support/direct_client.ts";

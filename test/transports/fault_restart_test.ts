@@ -3,7 +3,8 @@
  * the account continues.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { BrokerError, connect, LoginExpiredError } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { BrokerError, LoginExpiredError } from "../../mod.ts";
 import type { Client } from "../../lib/client/client.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { type Core, makeCore } from "../../lib/simulator/endpoints/core.ts";

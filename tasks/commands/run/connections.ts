@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { directAccount, gatewayAccount, gatewayPlace } from "../../../lib/client/account_name.ts";
 import { type Client, createClient } from "../../../lib/client/client.ts";
 import { directOptionsOf } from "../../../lib/client/connect_options.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
@@ -88,7 +89,11 @@ export class Connections implements AsyncDisposable {
   /** Loads the settings; does not connect. */
   static async open(flags: Shared, host: Host, options: ConnectionsOptions = {}): Promise<Connections> {
     const loaded = await loadSettingsOf(flags, host);
-    return new Connections(flags, host, { ...options, loaded, directAccount: await directAccountOf(loaded) });
+    return new Connections(flags, host, {
+      ...options,
+      loaded,
+      directAccount: await directAccount(loaded.settings.developerPrivateKey),
+    });
   }
 
   /**
@@ -114,7 +119,7 @@ export class Connections implements AsyncDisposable {
     if (connect !== undefined) this.#refuse(recipe, ["auth-url"], "direct");
     const url = connect?.to === "gateway" ? connect.url : undefined;
     if (url === undefined) return { to: "gateway", url: settings.gatewayUrl };
-    if (this.#flags.gateway !== undefined && addressOf(this.#flags.gateway) !== addressOf(url)) {
+    if (this.#flags.gateway !== undefined && gatewayPlace(this.#flags.gateway) !== gatewayPlace(url)) {
       this.#refuse(recipe, ["gateway"]);
     }
     return { to: "gateway", url };
@@ -123,7 +128,7 @@ export class Connections implements AsyncDisposable {
   /** Returns a name for the trade login of a recipe. Of all runs of a store with one name, only one runs at a time. */
   readonly accountOf = (recipe: CompiledRecipe): string => {
     const connection = this.check(recipe);
-    if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
+    if (connection.to === "gateway") return gatewayAccount(connection.url);
     // A simulator belongs to this process, so runs of other processes need not wait for it.
     return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
   };
@@ -187,7 +192,7 @@ export class Connections implements AsyncDisposable {
   #settingsFor(connection: Exclude<Connection, { to: "simulator" }>): Settings {
     const own = { ...this.settings, transport: connection.to };
     if (connection.to === "direct") return own;
-    const isOther = addressOf(own.gatewayUrl) !== addressOf(connection.url);
+    const isOther = gatewayPlace(own.gatewayUrl) !== gatewayPlace(connection.url);
     own.gatewayUrl = connection.url;
     if (isOther) own.tradePassword = own.tradePasswordKey = own.pushAddress = undefined;
     return own;
@@ -291,30 +296,8 @@ export class Connections implements AsyncDisposable {
 }
 
 function keyOf(connection: Connection): string {
-  if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
+  if (connection.to === "gateway") return gatewayAccount(connection.url);
   return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
-}
-
-/** Returns a gateway's address in one form for all its spellings. */
-function addressOf(url: string): string {
-  const { protocol, hostname, port } = new URL(url);
-  const host = hostname === "localhost" || hostname === "[::1]" ? "127.0.0.1" : hostname;
-  return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
-}
-
-/** Returns a name for the account: a digest of its public key, as for the lease of the trade connection. */
-async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
-  if (settings.developerPrivateKey === undefined) return "direct";
-  const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([
-    import("../../../lib/wire/keys.ts"),
-    import("../../../lib/transports/direct/lease.ts"),
-  ]);
-  try {
-    const key = exportPublicKey(publicKeyOf(readPrivateKey(settings.developerPrivateKey)));
-    return `direct ${await leaseName(key)}`;
-  } catch {
-    return "direct"; // the connection will report the invalid key
-  }
 }
 
 function seedOf({ name }: CompiledRecipe, seed = 1): number {

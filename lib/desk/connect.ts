@@ -1,0 +1,60 @@
+/**
+ * Creates a client whose order writes go through the order desk of a store, for scripts and notebooks.
+ *
+ * @module
+ */
+import {
+  connect as connectOnly,
+  type ConnectOptions,
+  type DirectClient,
+  type DirectConnectOptions,
+} from "../client/connect.ts";
+import type { Client } from "../client/client.ts";
+import type { Trading } from "./trading.ts";
+
+/** Where a client records its order writes. */
+export interface StoreOptions {
+  /**
+   * The store that records every order write: a file such as `hsgate.db`, or `postgres://…`. Without it the client
+   * reads, but writes no orders. `false` sends orders without a record: after a lost answer, only you can find out
+   * whether the broker has the order.
+   */
+  store?: string | false;
+  /** Name of the person or program, for the record. @default "a script" */
+  by?: string;
+}
+
+const NO_STORE =
+  'this client has no store to record the order in; give connect() a store, such as store: "hsgate.db"';
+
+/**
+ * Resolves to a client of the local gateway or of the platform itself. Over the gateway it sends nothing before the
+ * first call. With a store, every order write is recorded before it is sent, and an order whose answer is lost is looked
+ * for in the broker's lists.
+ *
+ * @throws {TypeError} If an address or a key is unreadable.
+ * @throws {StoreError} If the store cannot be used.
+ * @example Print the funds of the Hong Kong account
+ * ```ts ignore
+ * import { connect } from "hsgate";
+ *
+ * await using client = await connect({ gateway: "http://127.0.0.1:11111" });
+ * console.log(await client.account.funds({ market: "hk" }));
+ * ```
+ */
+export function connect(options: ConnectOptions & { store: string; by?: string }): Promise<Client & Trading>;
+export function connect(
+  options: DirectConnectOptions & { store: string; by?: string },
+): Promise<DirectClient & Trading>;
+export function connect(options: ConnectOptions & StoreOptions): Promise<Client>;
+export function connect(options: DirectConnectOptions & StoreOptions): Promise<DirectClient>;
+export async function connect(
+  { store, by, ...options }: (ConnectOptions | DirectConnectOptions) & StoreOptions,
+): Promise<Client> {
+  const connected = (own: ConnectOptions | DirectConnectOptions) =>
+    "direct" in own ? connectOnly(own) : connectOnly(own);
+  if (store === false) return await connected(options);
+  if (store === undefined) return await connected({ ...options, noOrders: NO_STORE });
+  const { openTrading } = await import("./trading.ts");
+  return await openTrading(() => connected(options), options, { store, by });
+}

@@ -1,0 +1,55 @@
+/**
+ * Opens a store and puts its order desk before a client.
+ *
+ * @module
+ */
+import { directAccount, gatewayAccount } from "../client/account_name.ts";
+import type { Client } from "../client/client.ts";
+import type { ConnectOptions, DirectConnectOptions } from "../client/connect.ts";
+import { isPostgresUrl } from "../store/postgres_url.ts";
+import type { Store } from "../store/store.ts";
+import { machineWith } from "../time.ts";
+import { GATEWAY_URL } from "../transports/gateway.ts";
+import { Desk } from "./desk.ts";
+import { fileHalt } from "./halt.ts";
+
+/** A client with a store: its order writes go through the desk. */
+export interface Trading {
+  /** The order desk of the account. */
+  readonly desk: Desk;
+}
+
+/** Opens the store that a path or URL names. */
+async function openStore(name: string): Promise<Store> {
+  if (isPostgresUrl(name)) return await (await import("../store/postgres.ts")).openPostgres(name);
+  return await (await import("../store/sqlite.ts")).openSqlite(name);
+}
+
+/** Returns the client that `connectClient` makes, with the desk of a store. Closing it closes the store. */
+export async function openTrading(
+  connectClient: () => Promise<Client>,
+  options: ConnectOptions | DirectConnectOptions,
+  { store: name, by = "a script" }: { store: string; by?: string },
+): Promise<Client & Trading> {
+  const account = "direct" in options ? await directAccount(options.direct.privateKey) : gatewayAccount(
+    typeof options.gateway === "string" ? options.gateway : options.gateway.url ?? GATEWAY_URL,
+  );
+  const store = await openStore(name);
+  let inner: Client;
+  try {
+    inner = await connectClient();
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+  const machine = machineWith(options.machine);
+  const desk = new Desk({ store, machine, account, client: inner, haltedByFile: fileHalt(name) });
+  const close = async () => {
+    try {
+      await inner.close();
+    } finally {
+      await store[Symbol.asyncDispose]();
+    }
+  };
+  return { ...desk.client({ by }), desk, close, [Symbol.asyncDispose]: close };
+}

@@ -1,0 +1,74 @@
+/** Tests of connect() with and without a store. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { connect } from "../../mod.ts";
+import { BrokerError } from "../../lib/errors.ts";
+import { openHouse, ORDER } from "../conformance/house.ts";
+import { temporaryFolder } from "../runner/support.ts";
+
+Deno.test("connect() without a store writes no order by any way, and says what is missing; with false it does", async () => {
+  await using house = await openHouse();
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  const options = { gateway: { url, tradePasswordKey }, tradePassword };
+  const sent = house.count("orders.place");
+  {
+    await using client = await connect(options);
+    const tries = [
+      () => client.orders.place(ORDER),
+      () => client.orders.cancelAll({ market: "hk" }),
+      () => client.futures.cancel({ symbol: "HSI2508.HK", orderId: "1" }),
+      () => client.algo.cancel({ market: "hk", orderId: "1" }),
+      () => client.raw("trade", "TradeEntrust", {}),
+    ];
+    for (const write of tries) {
+      const error = await assertRejects(write, BrokerError);
+      assertEquals(
+        [error.code, /store: "hsgate\.db"/.test(error.message)],
+        ["no-store", true],
+        error.message,
+      );
+    }
+    assertEquals(sent(), 0);
+    assert((await client.account.funds({ market: "hk" })).totalAssets !== undefined);
+  }
+  await using client = await connect({ ...options, store: false });
+  await client.orders.place(ORDER);
+  assertEquals(sent(), 1);
+});
+
+Deno.test("connect() with a store records each order, and a second program on the same store knows it", async () => {
+  await using house = await openHouse();
+  using folder = await temporaryFolder();
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  const store = `${folder.path}/hsgate.db`;
+  const options = { gateway: { url, tradePasswordKey }, tradePassword, store };
+  let orderId: string;
+  {
+    await using client = await connect({ ...options, by: "ann" });
+    ({ orderId } = await client.orders.place(ORDER));
+  }
+  await using client = await connect({
+    ...options,
+    gateway: { url: url.replace("127.0.0.1", "localhost"), tradePasswordKey },
+  });
+  const { changed, foreign } = await client.desk.reconcile({ markets: ["hk"] });
+  assertEquals(changed.map(({ why, state, orderIds }) => [why, state, orderIds]), [
+    [{ by: "ann" }, "working", [orderId]],
+  ]);
+  assert(!foreign.some((order) => order.orderId === orderId));
+  assertEquals((await Deno.stat(store)).mode! & 0o077, 0);
+});
+
+Deno.test("a halt file beside the store stops a script's orders at once", async () => {
+  await using house = await openHouse();
+  using folder = await temporaryFolder();
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  const store = `${folder.path}/hsgate.db`;
+  await using client = await connect({ gateway: { url, tradePasswordKey }, tradePassword, store });
+  const sent = house.count("orders.place");
+  await Deno.writeTextFile(`${store}.halt`, "stop\n");
+  const error = await assertRejects(() => client.orders.place(ORDER), BrokerError);
+  assertEquals([error.code, sent()], ["halted", 0]);
+  await Deno.remove(`${store}.halt`);
+  await client.orders.place(ORDER);
+  assertEquals(sent(), 1);
+});
