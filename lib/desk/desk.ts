@@ -649,7 +649,7 @@ function placesOf(intents: readonly Intent[], markets: readonly string[], now: n
 }
 
 /** Returns the answer that the broker would have sent for an intent that the lists show. */
-function answerOf(operation: AnyOperation, intent: Intent): unknown {
+export function answerOf(operation: AnyOperation, intent: Intent): unknown {
   if (operation.undone !== undefined) return { cancelled: intent.orderIds, failed: [] };
   const [orderId] = intent.orderIds;
   return orderId === undefined ? undefined : { orderId };

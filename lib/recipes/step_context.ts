@@ -28,9 +28,9 @@ export interface StepDeps {
   now?: () => number;
   /** Waits; replace it for a virtual clock. @default waits on the machine's timers until the step's signal is aborted */
   sleep?(ms: number): Promise<void>;
-  /** Returns the client, connected on first use. */
-  client(): Promise<Client>;
-  /** Returns the value of a secret by its name. */
+  /** The client for a step, connected on first use. */
+  client(step: string): Promise<Client>;
+  /** The value of a secret by its reference. */
   secret(name: string): Promise<string>;
 }
 
@@ -67,7 +67,7 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
     out,
     now: deps.now ?? (() => machine.now()),
     sleep: deps.sleep ?? ((ms) => wait(machine, ms, signal)),
-    client: async () => guard === undefined ? await client() : await guard.guard(await client()),
+    client: async () => guard === undefined ? await client(step) : guard.guard(await client(step)),
     ...guard !== undefined && { proven: (error, outcome) => guard.prove(error, outcome) },
     log: parts.log,
     progress: parts.progress ?? (() => {}),

@@ -25,6 +25,8 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   redactor: Redactor;
   /** The client for a recipe, connected on first use. */
   client(recipe: CompiledRecipe): Promise<Client>;
+  /** Returns why a file of this machine stops every order write, if one does. @default none */
+  haltedByFile?(): string | undefined;
   /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the machine. */
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
   /** Returns the value of a secret by its name. */

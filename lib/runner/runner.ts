@@ -9,7 +9,11 @@ import type { Claimer } from "./claims/claims.ts";
 import type { RunDeps } from "./deps.ts";
 import { noticeChannel } from "./notify/notice_step.ts";
 import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify/notify.ts";
-import { findRuns } from "./queries/runs.ts";
+import { resolveOutcome } from "./claims/claims.ts";
+import { continueRun } from "./queries/claims.ts";
+import { findRun, findRuns, isStarterOnly } from "./queries/runs.ts";
+import { lastStepOf } from "./queries/steps.ts";
+import { proveSteps } from "./run/recover_run.ts";
 import { withSharedClock } from "../store/store.ts";
 import { runNested } from "./run/nested.ts";
 import type { Recipes } from "./schedule/misfire_policy.ts";
@@ -31,6 +35,9 @@ export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "wh
   /** Called after each try to send a notice. */
   onNotice?(event: NoticeEvent): void | Promise<void>;
 }
+
+/** Name of the order desk in the record of who resolved a write. */
+const DESK = "order desk";
 
 /** Runs the recipes of one process and delivers their notices. */
 export class Runner {
@@ -72,6 +79,35 @@ export class Runner {
         channels?.[notice.channel] ?? await noticeChannel(options.recipes(), this.deps, notice),
       redact: (text) => redactor.reason(text),
       onNotice,
+    });
+  }
+
+  /**
+   * Looks for what became of the writes of an interrupted run. If the order desk and the broker's lists prove it, the
+   * run goes on with its other steps; a manual run ends.
+   *
+   * @returns What proves it; `undefined` if nothing does yet.
+   */
+  async recover(runKey: string, recipe: CompiledRecipe): Promise<string | undefined> {
+    const { store, machine } = this.#options;
+    const steps = await proveSteps(recipe, runKey, this.deps);
+    const row = await findRun(store, runKey);
+    if (steps === undefined || row === undefined) return undefined;
+    const because = steps.map((step) => step.because).join("; ");
+    const state = steps.every((step) => step.state === "ok") ? "ok" : "failed";
+    const now = machine.now();
+    if (isStarterOnly(row)) {
+      // No process may continue it, so steps that it had not begun stay undone.
+      const isWhole = steps.length > 0 && await lastStepOf(store, runKey) === recipe.steps.at(-1)?.id;
+      const end = state === "ok" && isWhole ? "ok" : "failed";
+      return await resolveOutcome(store, { runKey, state: end, actor: DESK, because, now })
+        ? because
+        : undefined;
+    }
+    return await store.transaction(async () => {
+      if (!await continueRun(store, runKey, steps, now)) return undefined;
+      await store.event(now, "resolved", { state, actor: DESK, because }, runKey);
+      return because;
     });
   }
 

@@ -195,10 +195,54 @@ export async function resolveRun(
   ) === 1;
 }
 
-/** Returns the keys of runs that wait for the outcome of an interrupted write. */
-export async function runsToRecover(store: Store): Promise<string[]> {
-  return (await store.all<{ run_key: string }>("select run_key from run where state = 'waiting_recovery'"))
-    .map(({ run_key }) => run_key);
+/** Returns the runs whose writes are unresolved, oldest first. */
+export async function runsToRecover(store: Store): Promise<Pick<RunRow, "run_key" | "recipe" | "kind">[]> {
+  return await store.all(
+    `select run_key, recipe, kind from run where class = 'write' and state in ('waiting_recovery', 'unknown')
+      order by slot_at, run_key`,
+  );
+}
+
+/** A step whose outcome was proven after its process ended or its answer was lost. */
+export interface ResolvedStep {
+  id: string;
+  state: "ok" | "failed";
+  output?: unknown;
+}
+
+/**
+ * Records the outcomes of a run's unresolved steps, and makes the run due again: its other steps run, and these do not.
+ * Its deadline is over, because it had begun in time; each further write checks the window itself.
+ *
+ * @returns `false` if the run has no unresolved write any more.
+ */
+export async function continueRun(
+  store: Store,
+  runKey: string,
+  steps: readonly ResolvedStep[],
+  now: number,
+): Promise<boolean> {
+  return await store.transaction(async () => {
+    const continued = await store.run(
+      `update run set state = 'due', reason = null, due_at = ?, deadline_at = null, finished_at = null, holder = null,
+        lease_until = null where run_key = ? and state in ('waiting_recovery', 'unknown')`,
+      now,
+      runKey,
+    );
+    if (continued !== 1) return false;
+    for (const { id, state, output } of steps) {
+      await store.run(
+        `update step_run set state = ?, output = ?, finished_at = coalesce(finished_at, ?)
+          where run_key = ? and step_id = ? and effect = 'write' and state in ('begun', 'unknown')`,
+        state,
+        output === undefined ? undefined : JSON.stringify(output),
+        now,
+        runKey,
+        id,
+      );
+    }
+    return true;
+  });
 }
 
 /** Returns the key of a running run of a recipe; `undefined` if none is running. */

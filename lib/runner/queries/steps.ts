@@ -215,6 +215,14 @@ export async function resolveSteps(
   );
 }
 
+/** Returns the step of a run that began last. */
+export async function lastStepOf(store: Store, runKey: string): Promise<string | undefined> {
+  return (await store.get<{ step_id: string }>(
+    "select step_id from step_run where run_key = ? order by round desc, started_at desc, attempt desc limit 1",
+    runKey,
+  ))?.step_id;
+}
+
 /** Returns every attempt at the steps of a run, oldest first. */
 export async function stepsOf(store: Store, runKey: string): Promise<StepRow[]> {
   return await store.all(

@@ -4,6 +4,8 @@
  *
  * @module
  */
+import type { Client } from "../../client/client.ts";
+import type { Desk } from "../../desk/desk.ts";
 import { BrokerError, DisplacedError, LoginRefusedError } from "../../errors.ts";
 import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
 import { type Halt } from "../../recipes/step_end.ts";
@@ -34,6 +36,7 @@ import { WRITE_SENT } from "../queries/events.ts";
 import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
 import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
 import { noteLoginEnd, noteSlowness } from "./end_warnings.ts";
+import { deskOf } from "./recover_run.ts";
 import { RunReport } from "./report.ts";
 import { whyNoWrites } from "../claims/claims.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
@@ -79,6 +82,8 @@ class Execution {
   readonly #report: RunReport;
   readonly #engine: StepEngine;
   #startedAt = 0;
+  /** The order desk, with the client that it sends with. */
+  #desk: { client: Client; desk: Desk } | undefined;
   /** Why a step did not write although all steps before it succeeded. */
   #withheld: "window" | "unsafe" | undefined;
   #takenOver = false;
@@ -117,7 +122,7 @@ class Execution {
         out,
         redactor,
         secret,
-        client: () => client(recipe),
+        client: async (step) => this.#throughDesk(await client(recipe), step),
         ...now !== undefined && { now },
       },
       mode: modes.stored,
@@ -216,6 +221,17 @@ class Execution {
         this.#report.emit({ type: "artifact", step, dataset: file.dataset, path: file.path, ...recorded });
       },
     };
+  }
+
+  /** Returns a client whose order writes go through the order desk of the run's account. */
+  #throughDesk(client: Client, step: string): Client {
+    const { name: recipe, class: kind } = this.#recipe;
+    if (kind !== "write") return client; // the guards of its steps reject every write
+    if (this.#desk?.client !== client) {
+      const account = this.#row.account ?? "default";
+      this.#desk = { client, desk: deskOf(this.#deps, account, client) };
+    }
+    return this.#desk.desk.client({ recipe, runKey: this.#row.run_key, step });
   }
 
   #tellStep(event: StepEvent): void {

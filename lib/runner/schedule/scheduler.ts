@@ -43,7 +43,11 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   pollMs?: number;
   /** What the store keeps of old runs and logs; `"everything"` prunes nothing. @default 400 days and 100,000 runs of each recipe; logs 90 days */
   retention?: Retention | "everything";
-  /** Returns the outcome of an interrupted write from the order journal; `undefined` if the journal does not know it. */
+  /**
+   * Returns the outcome of an interrupted write that did not go through the order desk; `undefined` if it is unknown.
+   *
+   * @default the order desk's
+   */
   recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
   onSchedulerEvent?(event: SchedulerEvent): void;
 }
@@ -57,6 +61,7 @@ export type SchedulerEvent =
     | { type: "asked"; at: number; runKey: string }
     | ({ type: "held"; at: number } & BlockedRun)
     | { type: "recovered"; at: number; runKey: string; state: string }
+    | { type: "resolved"; at: number; runKey: string; because: string }
     | { type: "clock-jump"; at: number; byMs: number }
     | { type: "reloaded"; at: number; recipes: number }
     | { type: "recipe-missing"; at: number; recipe: string }
@@ -65,6 +70,8 @@ export type SchedulerEvent =
   );
 
 const DAY_MS = 86_400_000;
+/** How often to look for the outcome of an interrupted write. */
+const LOOK_EVERY_MS = 20_000;
 /** Number of runs that one batch removes; this takes a few milliseconds. */
 const PRUNE_AT_A_TIME = 200;
 /** Maximum number of batches in one pass, so that pruning keeps up with the runs that a store gains in a minute. */
@@ -82,7 +89,10 @@ export class Scheduler implements AsyncDisposable {
   readonly #pruner: Pruner | undefined;
   readonly #running = new Map<string, Promise<RunOutcome | void>>();
   readonly #stop = new AbortController();
-  readonly #settling = new Set<string>();
+  /** Looks for the outcomes of interrupted writes that are under way, by their runs. */
+  readonly #recovering = new Map<string, Promise<void>>();
+  /** When to look again, by the monotonic clock. */
+  readonly #lookAgainAt = new Map<string, number>();
   #cancelTimer: () => void = () => {};
   #started = false;
   /** Whether a further pass is queued. */
@@ -240,7 +250,8 @@ export class Scheduler implements AsyncDisposable {
     this.#stop.abort();
     // A pass that is in progress may begin one more run.
     const ended = this.#inTurn(() => Promise.resolve())
-      .then(() => Promise.all([...this.#running.values(), this.#runner.end()])).then(() => true);
+      .then(() => Promise.all([...this.#running.values(), ...this.#recovering.values(), this.#runner.end()]))
+      .then(() => true);
     let cancel: () => void = () => {};
     const late = new Promise<boolean>((resolve) => {
       cancel = this.#options.machine.setTimer(timeoutMs, () => resolve(false));
@@ -277,7 +288,7 @@ export class Scheduler implements AsyncDisposable {
       this.#mustLookAtAll = false;
       await this.#claim();
       this.#deliver();
-      await this.#settle();
+      await this.#recover();
       waitMs = await this.#untilNext();
       this.#failing = undefined;
     } catch (error) {
@@ -354,20 +365,33 @@ export class Scheduler implements AsyncDisposable {
     await this.#runner.deliverNotices();
   }
 
-  /** Asks the order journal for the outcomes of interrupted writes, one request at a time for each run. */
-  async #settle(): Promise<void> {
-    const { store, machine, recover } = this.#options;
-    if (recover === undefined) return;
-    for (const runKey of await runsToRecover(store)) {
-      if (this.#settling.has(runKey)) continue;
-      this.#settling.add(runKey);
-      recover(runKey).then(async (state) => {
-        if (state !== undefined) {
-          await resolveOutcome(store, { runKey, state, actor: "journal", now: machine.now() });
-        }
+  /** Looks in the background for the outcomes of interrupted writes, one look at a time for each run. */
+  async #recover(): Promise<void> {
+    const { store, machine } = this.#options;
+    for (const { run_key: runKey, recipe: name } of await runsToRecover(store)) {
+      const recipe = this.#set.recipes.get(name);
+      const isSoon = machine.monotonic() < (this.#lookAgainAt.get(runKey) ?? -Infinity);
+      if (recipe === undefined || isSoon || this.#recovering.has(runKey)) continue;
+      this.#lookAgainAt.set(runKey, machine.monotonic() + LOOK_EVERY_MS);
+      const work = this.#outcomeOf(runKey, recipe).then(async (because) => {
+        if (because === undefined) return;
+        this.#lookAgainAt.delete(runKey);
+        await this.#emit({ type: "resolved", at: machine.now(), runKey, because });
+        if (this.#started) void this.#turn();
       }).catch(async (error) => await this.#emit({ type: "error", at: machine.now(), error }))
-        .finally(() => this.#settling.delete(runKey));
+        .finally(() => this.#recovering.delete(runKey));
+      this.#recovering.set(runKey, work);
     }
+  }
+
+  /** Resolves the writes of a run if their outcome can be found out. Returns what proves it. */
+  async #outcomeOf(runKey: string, recipe: CompiledRecipe): Promise<string | undefined> {
+    const { store, machine, recover } = this.#options;
+    if (recover === undefined) return await this.#runner.recover(runKey, recipe);
+    const state = await recover(runKey);
+    if (state === undefined) return undefined;
+    await resolveOutcome(store, { runKey, state, actor: "journal", now: machine.now() });
+    return state;
   }
 
   async #emit(...events: SchedulerEvent[]): Promise<void> {

@@ -186,6 +186,8 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`blocked: ${describeBlock(event)}`, "yellow"];
     case "recovered":
       return [`taken over from a process that has died: ${event.state}`, "yellow"];
+    case "resolved":
+      return [`its writes are resolved: ${event.because}`, "green"];
     case "clock-jump":
       return [`the clock jumped by ${seconds(event.byMs)}`, "yellow"];
     case "notice":

@@ -1,0 +1,100 @@
+/**
+ * Finds out what became of the writes of an interrupted run: from the intents of the order desk, and from the broker's
+ * lists. A person is asked only if the lists cannot prove it.
+ *
+ * @module
+ */
+import type { Client } from "../../client/client.ts";
+import { answerOf, Desk } from "../../desk/desk.ts";
+import { type Intent, intentsOfRun } from "../../desk/queries.ts";
+import { unresolvedStates } from "../../desk/states.ts";
+import { findOperation } from "../../operations/mod.ts";
+import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
+import type { RunDeps } from "../deps.ts";
+import { eventDataOf, WRITE_SENT } from "../queries/events.ts";
+import { findRun } from "../queries/runs.ts";
+import { unresolvedSteps } from "../queries/steps.ts";
+
+/** What became of an unresolved step, and what proves it. */
+export interface ProvenStep {
+  id: string;
+  state: "ok" | "failed";
+  /** Output of a step that was done, as its answer would have given it. */
+  output?: unknown;
+  because: string;
+}
+
+/** Steps that write orders in no other way than through the client: no intent means that nothing was sent. */
+const orderSteps = ["cancel-open-orders"];
+
+/** Returns the desk of an account. */
+export function deskOf(deps: RunDeps, account: string, client: Client): Desk {
+  const { store, machine, haltedByFile } = deps;
+  return new Desk({ store, machine, account, client, ...haltedByFile && { haltedByFile } });
+}
+
+/**
+ * Returns what became of the unresolved steps of a run, or `undefined` if nothing proves it yet.
+ *
+ * @throws {BrokerError} If the broker's lists cannot be read.
+ */
+export async function proveSteps(
+  recipe: CompiledRecipe,
+  runKey: string,
+  deps: RunDeps,
+): Promise<ProvenStep[] | undefined> {
+  const { store } = deps;
+  const row = await findRun(store, runKey);
+  if (row === undefined) return undefined;
+  const isOpen = ({ state }: Intent) => unresolvedStates.includes(state);
+  let intents = await intentsOfRun(store, runKey);
+  if (intents.some(isOpen)) {
+    await deskOf(deps, row.account ?? "default", await deps.client(recipe)).reconcile();
+    intents = await intentsOfRun(store, runKey);
+    if (intents.some(isOpen)) return undefined;
+  }
+  const sent = (await eventDataOf(store, runKey, WRITE_SENT)).map((data): SentWrite => JSON.parse(data));
+  const proven: ProvenStep[] = [];
+  for (const { step_id: id } of await unresolvedSteps(store, runKey)) {
+    const step = recipe.steps.find((each) => each.id === id);
+    const own = intents.filter(({ why }) => why.step === id);
+    const writes = sent.filter((each) => each.step === id);
+    const part = step && outcomeOfStep(step, own, writes);
+    if (part === undefined) return undefined;
+    proven.push(part);
+  }
+  return proven.length === 0 ? undefined : proven;
+}
+
+/** A write that a step was about to send. */
+interface SentWrite {
+  step: string;
+  operation: string;
+}
+
+/** Returns the outcome of one step, or `undefined` if its intents do not show everything that it may have written. */
+function outcomeOfStep(
+  { id, uses }: CompiledStep,
+  intents: readonly Intent[],
+  writes: readonly SentWrite[],
+): ProvenStep | undefined {
+  const operation = findOperation(uses);
+  const isOfDesk = operation?.order !== undefined || orderSteps.includes(uses);
+  // Custom code may write in other ways, and a write without an intent went past the desk.
+  if (!isOfDesk && intents.length === 0) return undefined;
+  if (writes.some((each) => findOperation(each.operation)?.order === undefined)) return undefined;
+  if (writes.length > intents.length) return undefined;
+  if (intents.length === 0) {
+    return { id, state: "failed", because: `step "${id}" had sent nothing: it has no intent` };
+  }
+  const told = intents.map(({ id: intent, state, orderIds }) =>
+    `intent ${intent} is ${state}${orderIds.length === 0 ? "" : ` (order ${orderIds.join(", ")})`}`
+  ).join(", ");
+  // Only a step that is one operation has done its whole work with one executed write.
+  const [only] = intents;
+  const isDone = operation?.order !== undefined && only !== undefined && intents.length === 1 &&
+    only.state !== "abandoned" && only.state !== "rejected";
+  return isDone
+    ? { id, state: "ok", output: answerOf(operation, only), because: `step "${id}": ${told}` }
+    : { id, state: "failed", because: `step "${id}" was interrupted: ${told}` };
+}
