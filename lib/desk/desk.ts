@@ -154,19 +154,23 @@ export class Desk {
     await this.#start();
     const { store, machine, account } = this.#options;
     const fingerprint = fingerprintOf(operation.name, params);
-    await this.#refuseLike(fingerprint, operation.name);
+    const { order: kind, name } = operation;
     const id = machine.id();
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 10_000;
-    await insertIntent(store, {
-      id,
-      account,
-      kind: operation.order,
-      operation: operation.name,
-      params,
-      fingerprint,
-      why,
-      createdAt: machine.now(),
-      timeoutMs,
+    const createdAt = machine.now();
+    await this.#first(name, async () => {
+      await this.#refuseLike(fingerprint, name);
+      await insertIntent(store, {
+        id,
+        account,
+        kind,
+        operation: name,
+        params,
+        fingerprint,
+        why,
+        createdAt,
+        timeoutMs,
+      });
     });
     this.#underWay.add(id);
     try {
@@ -188,6 +192,21 @@ export class Desk {
     } catch (error) {
       this.#started = undefined; // try again before the next write
       throw error;
+    }
+  }
+
+  /** Does work that must be done before anything is sent. Its failure is an error that proves that nothing was sent. */
+  async #first<T>(operation: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof BrokerError) throw error;
+      throw new BrokerError(
+        `Cannot send ${operation}: the store "${this.#options.store.name}" could not record it first: ${
+          reasonOf(error)
+        }`,
+        { code: "store", operation, cause: error },
+      );
     }
   }
 
@@ -213,7 +232,7 @@ export class Desk {
   ): Promise<Look | undefined> {
     const { client, machine, guard } = this.#options;
     try {
-      // A cancellation makes no new order that had to be told from the orders before it.
+      // A cancellation creates no order, so no list of the orders before it is needed.
       const looked = operation.order === "cancel" && targetsOf({ params }).length > 0
         ? undefined
         : await look(client, placeOf(operation, params), {
@@ -222,11 +241,20 @@ export class Desk {
           ...signal && { signal },
         });
       await guard?.({ operation, params, why, looked, client });
-      await this.#move(id, { to: "approved", by: "desk" });
+      await this.#first(operation.name, () => this.#move(id, { to: "approved", by: "desk" }));
       return looked;
     } catch (error) {
-      await this.#move(id, { to: "abandoned", by: "desk", data: { why: reasonOf(error) } });
+      await this.#abandon(id, error);
       throw error;
+    }
+  }
+
+  /** Abandons an intent of which nothing was sent. */
+  async #abandon(id: string, error: unknown): Promise<void> {
+    try {
+      await this.#move(id, { to: "abandoned", by: "desk", data: { why: reasonOf(error) } });
+    } catch {
+      // The error that the caller gets says more. The intent is given up, or proven not sent, by a later look.
     }
   }
 
@@ -248,13 +276,13 @@ export class Desk {
         },
         beforeWrite: async () => {
           await options.beforeWrite?.();
-          await this.#begin(id, operation, { looked, fingerprint });
+          await this.#first(operation.name, () => this.#begin(id, operation, { looked, fingerprint }));
           isBegun = true;
         },
       });
     } catch (error) {
       if (!isBegun) {
-        await this.#move(id, { to: "abandoned", by: "desk", data: { why: reasonOf(error) } });
+        await this.#abandon(id, error);
         throw error;
       }
       return await this.#noAnswer(id, wanted, error);

@@ -33,7 +33,8 @@ export const iso = (ms: number): string => new Date(ms).toISOString().replace(".
 export class TestMachine implements Machine {
   #wall: number;
   #monotonic = 0;
-  #ids = 0;
+  /** Ids are unique among all machines of a test, which may share a store. */
+  static #ids = 0;
   #timers = new Set<{ at: number; callback: () => void }>();
   readonly random: () => number;
 
@@ -51,7 +52,7 @@ export class TestMachine implements Machine {
   }
 
   id(): string {
-    return `id-${++this.#ids}`;
+    return `id-${++TestMachine.#ids}`;
   }
 
   setTimer(ms: number, callback: () => void): () => void {
