@@ -15,6 +15,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
 import { countWrite } from "../store/last_writes.ts";
 import type { Store } from "../store/store.ts";
+import { isPassing, onceMore } from "../store/store_error.ts";
 import { type Machine, wait } from "../time.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import type { LateAnswer } from "../transports/transport.ts";
@@ -80,6 +81,9 @@ export interface Reconciled {
 
 /** Waits before the looks after a lost answer. */
 const LOOK_WAITS_MS = [500, 1_500, 3_000, 5_000];
+/** How long to try to record an answer while the store cannot be used, and how often. */
+const KEEP_MS = 20_000;
+const KEEP_AGAIN_MS = 1_000;
 /** An intent that was planned this long ago and never sent belongs to a process that ended. */
 const PLANNED_MS = 10 * 60_000;
 /** Added to a call's time limit before an intent without an answer belongs to a process that ended. */
@@ -198,7 +202,7 @@ export class Desk {
   /** Does work that must be done before anything is sent. Its failure is an error that proves that nothing was sent. */
   async #first<T>(operation: string, work: () => Promise<T>): Promise<T> {
     try {
-      return await work();
+      return await onceMore(work);
     } catch (error) {
       if (error instanceof BrokerError) throw error;
       throw new BrokerError(
@@ -324,10 +328,12 @@ export class Desk {
 
   async #takeAnswer(id: string, operation: AnyOperation, answer: unknown): Promise<void> {
     const { store } = this.#options;
-    const orderIds = await this.#ordersIn(id, answer);
+    const orderIds = idsIn(answer);
     try {
-      await this.#move(id, { to: "acknowledged", by: "answer", orderIds, data: { answer } });
-      if (operation.order === "amend") await this.#noteAmended(id, orderIds);
+      await this.#keep(async () => {
+        const intent = await this.#acknowledge(id, orderIds, { answer });
+        if (operation.order === "amend") await this.#noteAmended(intent);
+      });
     } catch (error) {
       throw new OutcomeUnknownError(
         `The broker accepted ${operation.name} (order ${
@@ -339,25 +345,43 @@ export class Desk {
     }
   }
 
-  /** Returns the order ids of an answer; for a cancellation, the orders that it was for. */
-  async #ordersIn(id: string, answer: unknown): Promise<string[]> {
-    const { orderId, cancelled } = Object(answer) as { orderId?: unknown; cancelled?: unknown };
-    if (typeof orderId === "string") return [orderId];
-    if (Array.isArray(cancelled)) return cancelled.filter((each) => typeof each === "string");
-    const intent = await findIntent(this.#options.store, id);
-    return intent === undefined ? [] : [...targetsOf(intent)];
+  /** Records an answer, unless an earlier try has recorded it although its commit seemed lost. */
+  async #acknowledge(
+    id: string,
+    orderIds: readonly string[],
+    data: Readonly<Record<string, unknown>>,
+  ): Promise<Intent> {
+    const intent = (await findIntent(this.#options.store, id))!; // it was recorded before the write was sent
+    if (intent.state === "acknowledged") return intent;
+    // The answer to a cancellation may name no order: it is about those that were to be cancelled.
+    const ids = orderIds.length > 0 ? orderIds : targetsOf(intent);
+    return await this.#move(id, { to: "acknowledged", by: "answer", orderIds: ids, data });
+  }
+
+  /** Does work in the store that must not be lost: while the store cannot be used, tries again for a while. */
+  async #keep<T>(work: () => Promise<T>): Promise<T> {
+    const { machine } = this.#options;
+    const endAt = machine.monotonic() + KEEP_MS;
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isPassing(error) || machine.monotonic() >= endAt) throw error;
+      }
+      await wait(machine, KEEP_AGAIN_MS);
+    }
   }
 
   /** Adds the order that an amendment created to the intent that placed the old one. */
-  async #noteAmended(id: string, orderIds: readonly string[]): Promise<void> {
+  async #noteAmended(amendment: Intent): Promise<void> {
     const { store } = this.#options;
-    const intent = await findIntent(store, id);
-    if (intent === undefined) return;
-    const [target = ""] = targetsOf(intent);
+    const [target = ""] = targetsOf(amendment);
     const owner = (await this.#owned()).get(target);
     const placed = owner && await findIntent(store, owner.intent);
     if (placed === undefined) return;
-    await noteIntent(store, placed.id, { orderIds: [...new Set([...placed.orderIds, ...orderIds])] });
+    await noteIntent(store, placed.id, {
+      orderIds: [...new Set([...placed.orderIds, ...amendment.orderIds])],
+    });
   }
 
   /** Records a write without a usable answer, and looks at the broker's lists for a while. */
@@ -365,17 +389,17 @@ export class Desk {
     const { operation, options } = wanted;
     const data = { why: reasonOf(error) };
     if (error instanceof RejectedError) {
-      await this.#move(id, { to: "rejected", by: "answer", data });
+      await this.#keep(() => this.#moveOnce(id, { to: "rejected", by: "answer", data }));
       throw error;
     }
     // Only hsgate's own classes prove that nothing was sent; any other error may come after the first byte.
     const isUnknown = !(error instanceof BrokerError) || error instanceof OutcomeUnknownError ||
       error instanceof ProtocolError;
     if (!isUnknown) {
-      await this.#move(id, { to: "abandoned", by: "answer", data });
+      await this.#keep(() => this.#moveOnce(id, { to: "abandoned", by: "answer", data }));
       throw error;
     }
-    await this.#move(id, { to: "unknown", by: "desk", data });
+    await this.#keep(() => this.#moveOnce(id, { to: "unknown", by: "desk", data }));
     const found = await this.#lookFor(id, options.signal);
     const answer = found === undefined ? undefined : answerOf(operation, found);
     if (answer !== undefined) return answer;
@@ -426,8 +450,7 @@ export class Desk {
       return;
     }
     if (error !== undefined || !mayChange(intent.state, "acknowledged", "answer")) return;
-    const orderIds = await this.#ordersIn(id, result);
-    await this.#move(id, { to: "acknowledged", by: "answer", orderIds, data });
+    await this.#acknowledge(id, idsIn(result), data);
   }
 
   /**
@@ -510,7 +533,7 @@ export class Desk {
       case "sent": {
         const move = { to: "acknowledged", by: "list", orderIds: verdict.orderIds } as const;
         const now = await this.#move(intent.id, { ...move, data: { lists: looked.lists } });
-        if (intent.kind === "amend") await this.#noteAmended(intent.id, verdict.orderIds);
+        if (intent.kind === "amend") await this.#noteAmended(now);
         await this.#follow(now, looked);
         return undefined;
       }
@@ -626,6 +649,12 @@ export class Desk {
     });
   }
 
+  /** Moves an intent, unless an earlier try has done it although its commit seemed lost. */
+  async #moveOnce(id: string, move: Omit<Move, "at">): Promise<void> {
+    const intent = await findIntent(this.#options.store, id);
+    if (intent?.state !== move.to) await this.#move(id, move);
+  }
+
   async #move(id: string, move: Omit<Move, "at"> & { at?: number }): Promise<Intent> {
     const { store, machine, onChange } = this.#options;
     const intent = await moveIntent(store, id, { at: machine.now(), ...move });
@@ -681,6 +710,13 @@ export function answerOf(operation: AnyOperation, intent: Intent): unknown {
   if (operation.undone !== undefined) return { cancelled: intent.orderIds, failed: [] };
   const [orderId] = intent.orderIds;
   return orderId === undefined ? undefined : { orderId };
+}
+
+/** Returns the orders that an answer names. */
+function idsIn(answer: unknown): string[] {
+  const { orderId, cancelled } = Object(answer) as { orderId?: unknown; cancelled?: unknown };
+  if (typeof orderId === "string") return [orderId];
+  return Array.isArray(cancelled) ? cancelled.filter((each) => typeof each === "string") : [];
 }
 
 function halted(why: string, operation: string): BrokerError {

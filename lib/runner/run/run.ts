@@ -19,7 +19,7 @@ import {
 } from "../../recipes/engine.ts";
 import { tellSent } from "../../recipes/guarded_client.ts";
 import { scopeOf } from "../../recipes/step_context.ts";
-import { isPassing, StoreError } from "../../store/store_error.ts";
+import { isPassing, onceMore } from "../../store/store_error.ts";
 import { wait } from "../../time.ts";
 import { type Claim, endRun, LeaseKeeper, LeaseLostError, renewClaim } from "../claims/claim.ts";
 import { pauseRecipe } from "../claims/decisions.ts";
@@ -58,19 +58,6 @@ export async function executeRun(
 ): Promise<RunOutcome> {
   const row = (await findRun(deps.store, claim.runKey))!; // it was just claimed
   return await new Execution(recipe, { claim, row, deps, stop }).execute();
-}
-
-/**
- * Does work in the store, and does it again if the connection was lost and nothing was saved. A short restart of the
- * database must not keep an order from being sent.
- */
-async function onceMore<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== "lost-connection") throw error;
-    return await work();
-  }
 }
 
 class Execution {
