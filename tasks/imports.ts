@@ -61,7 +61,7 @@ const quickPrograms: readonly QuickProgram[] = [
       "@marcbachmann/cel-js",
       "croner",
     ],
-    most: 114,
+    most: 115,
   },
 ];
 

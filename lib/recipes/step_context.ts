@@ -67,7 +67,7 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
     out,
     now: deps.now ?? (() => machine.now()),
     sleep: deps.sleep ?? ((ms) => wait(machine, ms, signal)),
-    client: async () => guard === undefined ? await client(step) : guard.guard(await client(step)),
+    client: async () => guard === undefined ? await client(step) : await guard.guard(await client(step)),
     ...guard !== undefined && { proven: (error, outcome) => guard.prove(error, outcome) },
     log: parts.log,
     progress: parts.progress ?? (() => {}),
