@@ -208,6 +208,8 @@ export interface ResolvedStep {
   id: string;
   state: "ok" | "failed";
   output?: unknown;
+  /** What proves it, in words. */
+  because: string;
 }
 
 /**
@@ -230,12 +232,13 @@ export async function continueRun(
       runKey,
     );
     if (continued !== 1) return false;
-    for (const { id, state, output } of steps) {
+    for (const { id, state, output, because } of steps) {
       await store.run(
-        `update step_run set state = ?, output = ?, finished_at = coalesce(finished_at, ?)
+        `update step_run set state = ?, output = ?, error = ?, finished_at = coalesce(finished_at, ?)
           where run_key = ? and step_id = ? and effect = 'write' and state in ('begun', 'unknown')`,
         state,
         output === undefined ? undefined : JSON.stringify(output),
+        state === "failed" ? because : undefined,
         now,
         runKey,
         id,

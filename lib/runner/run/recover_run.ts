@@ -85,7 +85,7 @@ function outcomeOfStep(
   if (writes.some((each) => findOperation(each.operation)?.order === undefined)) return undefined;
   if (writes.length > intents.length) return undefined;
   if (intents.length === 0) {
-    return { id, state: "failed", because: `step "${id}" had sent nothing: it has no intent` };
+    return { id, state: "failed", because: "it had sent nothing: it has no intent" };
   }
   const told = intents.map(({ id: intent, state, orderIds }) =>
     `intent ${intent} is ${state}${orderIds.length === 0 ? "" : ` (order ${orderIds.join(", ")})`}`
@@ -95,6 +95,6 @@ function outcomeOfStep(
   const isDone = operation?.order !== undefined && only !== undefined && intents.length === 1 &&
     only.state !== "abandoned" && only.state !== "rejected";
   return isDone
-    ? { id, state: "ok", output: answerOf(operation, only), because: `step "${id}": ${told}` }
-    : { id, state: "failed", because: `step "${id}" was interrupted: ${told}` };
+    ? { id, state: "ok", output: answerOf(operation, only), because: told }
+    : { id, state: "failed", because: `it was interrupted: ${told}` };
 }
