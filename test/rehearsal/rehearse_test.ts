@@ -166,7 +166,10 @@ steps:
   const result = await rehearsed(write, ["2025-03-05", "2025-03-05"], {
     outages: [outage("03-05T15:44", "kill")],
   });
-  assertEquals(amiss(result), ["2025-03-05 Wed  waiting recovery: cancel"]);
+  // The order desk has no intent of it, so nothing was sent, and nobody has to be asked.
+  assertEquals(amiss(result), [
+    '2025-03-05 Wed  failed at "cancel" after 2 attempts (it had sent nothing: it has no intent): cancel',
+  ]);
 });
 
 Deno.test("rehearse() makes the gateway unreachable, slow and busy, and then normal again", async () => {

@@ -327,6 +327,7 @@ export class Scheduler implements AsyncDisposable {
     const { isAnyDue, laterAt } = await nextDue(store, now);
     if (isAnyDue) next = Math.min(next, now + pollMs);
     next = Math.min(next, laterAt ?? Infinity);
+    for (const at of this.#lookAgainAt.values()) next = Math.min(next, at - machine.monotonic() + now);
     const lease = await firstLeaseEnd(store);
     if (lease !== undefined) next = Math.min(next, Math.max(lease + 1, now + pollMs));
     return Math.max(0, Math.min(next - now, tickMs));
@@ -368,7 +369,11 @@ export class Scheduler implements AsyncDisposable {
   /** Looks in the background for the outcomes of interrupted writes, one look at a time for each run. */
   async #recover(): Promise<void> {
     const { store, machine } = this.#options;
-    for (const { run_key: runKey, recipe: name } of await runsToRecover(store)) {
+    const runs = await runsToRecover(store);
+    // A person, or another process, may have resolved the others.
+    const keys = new Set(runs.map(({ run_key }) => run_key));
+    for (const runKey of this.#lookAgainAt.keys()) if (!keys.has(runKey)) this.#lookAgainAt.delete(runKey);
+    for (const { run_key: runKey, recipe: name } of runs) {
       const recipe = this.#set.recipes.get(name);
       const isSoon = machine.monotonic() < (this.#lookAgainAt.get(runKey) ?? -Infinity);
       if (recipe === undefined || isSoon || this.#recovering.has(runKey)) continue;

@@ -1,0 +1,122 @@
+/** Tests of runs whose writes were interrupted: the order desk finds out what was written, and the run goes on. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { compileRecipe } from "../../lib/recipes/mod.ts";
+import { recentIntents } from "../../lib/desk/queries.ts";
+import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { testBoth } from "./both_stores.ts";
+import { brokerBench, countPlaced, ORDER } from "./broker_bench.ts";
+import { type Bench, HOUR, MINUTE, runsOf } from "./support.ts";
+
+/** A recipe of plain operations: an order, and a read after it. */
+const buyThenLook = () =>
+  compileRecipe(
+    JSON.stringify({
+      name: "buy",
+      schedule: { id: "s1", calendar: "XHKG", at: "open+30m" },
+      window: "XHKG.open..XHKG.close-10m",
+      steps: [
+        { id: "buy", uses: "orders.place", with: ORDER },
+        { id: "look", uses: "orders.today", with: { market: "hk" }, needs: ["buy"] },
+      ],
+    }),
+    "buy.json",
+  );
+
+const KEY = "buy/s1/2025-08-15";
+
+/** Lets simulated time pass in parts, with real time between them for the calls over HTTP. */
+async function pass({ machine }: Bench, ms: number, parts = 120): Promise<void> {
+  for (let part = 0; part < parts; part++) {
+    await machine.pass(ms / parts);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Runs the recipe at its slot; `during` acts on the way. */
+async function atSlot(broker: Simulated, during: (b: Bench) => Promise<void>): Promise<void> {
+  await using b = await brokerBench(broker, {
+    recipes: [await buyThenLook()],
+    onSchedulerEvent: () => {}, // a look may fail
+  });
+  await b.scheduler.start();
+  await during(b);
+  await b.scheduler.stop();
+}
+
+testBoth(
+  "an order whose answer was lost is found by the desk, and the run succeeds without anybody",
+  async () => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const before = await countPlaced(broker);
+    broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    await using b = await brokerBench(broker, {
+      recipes: [await buyThenLook()],
+      onSchedulerEvent: () => {}, // a look may fail
+    });
+    await b.scheduler.start();
+    await pass(b, 2 * MINUTE);
+    await b.scheduler.stop();
+    assertEquals(broker.simulator.faults.struck("lost-answer"), 1);
+    assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
+    assertEquals(await countPlaced(broker), before + 1);
+    const [intent] = await recentIntents(b.store, "default", { limit: 10 });
+    assertEquals([intent!.why, intent!.orderIds.length], [{ recipe: "buy", runKey: KEY, step: "buy" }, 1]);
+  },
+);
+
+testBoth(
+  "an order that appears in the lists only later ends the wait of its run, which goes on with its other steps",
+  async () => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const before = await countPlaced(broker);
+    const { faults } = broker.simulator;
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    // The first look before the order passes; then the lists cannot be read for a while.
+    faults.arm({ kind: "http-error", operation: "orders.today", skip: 1, times: 40 });
+    await using b = await brokerBench(broker, {
+      recipes: [await buyThenLook()],
+      onSchedulerEvent: () => {}, // a look may fail
+    });
+    await b.scheduler.start();
+    await pass(b, 2 * MINUTE);
+    assertEquals(await runsOf(b.store), [`${KEY} unknown write live`]);
+    faults.clear();
+    await pass(b, 2 * MINUTE);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
+    assertEquals(await countPlaced(broker), before + 1);
+    const steps = await b.store.all<{ step_id: string; state: string; output: string }>(
+      "select step_id, state, output from step_run where run_key = ? order by started_at",
+      KEY,
+    );
+    assertEquals(steps.map(({ step_id, state }) => `${step_id} ${state}`), [
+      "buy ok",
+      "look skipped", // before the order was found
+      "look ok",
+    ]);
+    const placed = JSON.parse(steps[0]!.output).orderId;
+    assert(JSON.parse(steps.at(-1)!.output).some((row: { orderId: string }) => row.orderId === placed));
+  },
+);
+
+testBoth(
+  "a lost request stays unknown, blocks the account, and a person is asked: no list can prove it",
+  async () => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const before = await countPlaced(broker);
+    broker.simulator.faults.arm({ kind: "lost-request", operation: "orders.place" });
+    await using b = await brokerBench(broker, {
+      recipes: [await buyThenLook()],
+      onSchedulerEvent: () => {}, // a look may fail
+    });
+    await b.scheduler.start();
+    await pass(b, HOUR, 360);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(b.store), [`${KEY} unknown write live`]);
+    assertEquals(await countPlaced(broker), before);
+    const [intent] = await recentIntents(b.store, "default", { limit: 10 });
+    assertEquals(intent!.state, "unknown");
+    assert((intent!.absent?.count ?? 0) > 2);
+    assertStringIncludes(JSON.stringify(intent!.params), ORDER.symbol);
+  },
+);
