@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { recentIntents } from "../../lib/desk/queries.ts";
-import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
 import { brokerBench, countPlaced, ORDER } from "./broker_bench.ts";
 import { type Bench, HOUR, MINUTE, runsOf } from "./support.ts";
@@ -30,17 +30,6 @@ async function pass({ machine }: Bench, ms: number, parts = 120): Promise<void> 
     await machine.pass(ms / parts);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-}
-
-/** Runs the recipe at its slot; `during` acts on the way. */
-async function atSlot(broker: Simulated, during: (b: Bench) => Promise<void>): Promise<void> {
-  await using b = await brokerBench(broker, {
-    recipes: [await buyThenLook()],
-    onSchedulerEvent: () => {}, // a look may fail
-  });
-  await b.scheduler.start();
-  await during(b);
-  await b.scheduler.stop();
 }
 
 testBoth(
