@@ -139,7 +139,7 @@ Deno.test("orders.place outside market hours is rejected with the broker's text"
   // Monday: Hong Kong accepts auction orders from 09:00, other orders from 09:30.
   const early = open(Date.parse("2025-08-18T01:10:00Z"));
   refusal(() => place(early, { ...tencent, side: "buy", quantity: "100", price: "500" }));
-  place(early, { ...tencent, orderType: "auction-limit", side: "buy", quantity: "100", price: "500" });
+  place(early, { ...tencent, orderType: "auction-limit", side: "buy", quantity: "100", price: "510" });
 });
 
 Deno.test("orders.place checks listing, lot, price step, price limits, cash and holdings", () => {
@@ -295,7 +295,10 @@ Deno.test("orders.today ends day orders at the close, and clearing moves the day
     quantity: "2000",
     price: add(desk.price("00700.HK"), "5"),
   });
+  // Until the closing auction has matched, between 16:08 and 16:10, the exchange keeps the orders.
   desk.clock.set(Date.parse("2025-08-15T08:00:00Z"));
+  assertEquals(today(desk, "hk").map(({ status }) => status), ["accepted", "filled"]);
+  desk.clock.set(Date.parse("2025-08-15T08:10:00Z"));
   assertEquals(today(desk, "hk").map(({ status }) => status), ["cancelled", "filled"]);
   assertEquals(states(desk, resting), ["accepted", "cancelled"]);
   const days = { market: "hk", from: "2025-08-15", to: "2025-08-15" };

@@ -21,7 +21,15 @@ import type { algo as operations } from "../../operations/algo.ts";
 import type { Params } from "../../operations/operation.ts";
 import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
-import { checkHours, checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";
+import {
+  checkChange,
+  checkHours,
+  checkPrice,
+  checkQuantity,
+  findInstrument,
+  invalid,
+  refused,
+} from "./checks.ts";
 import { filledCentsOf, filledOf, isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { least, meanPrice, writePrice } from "./money.ts";
 import { cancelOrder, placeOrder } from "./orders.ts";
@@ -79,7 +87,7 @@ export class AlgoDesk {
     const instrument = findInstrument(state, market, symbol);
     const { day } = state.today[market];
     const extended = order.tradingHours === "extended";
-    checkHours(day, state.now, { market, orderType: "limit", extended });
+    checkHours(state, day, { market, orderType: "limit", extended });
     const isSell = order.side === "sell";
     const quantity = checkQuantity(order.quantity, instrument, { isSell, orderType: "limit" });
     const price = checkPrice(state, instrument, order.price);
@@ -144,6 +152,7 @@ export class AlgoDesk {
     const child = this.#find(id).children.find((each) => each.id === childId);
     if (child === undefined) throw invalid(`unknown child order number "${childId}"`);
     if (!isOpen(child)) throw refused(`order "${childId}" is ${child.status} and can no longer be changed`);
+    checkChange(this.#state, child, "cancelled");
     cancelOrder(this.#state, child);
   }
 

@@ -9,7 +9,9 @@ import type { OrderType } from "../../dictionaries/order_type.ts";
 import { priceLimits } from "../../facts/price_rules.ts";
 import { Refusal, refusalOfCode } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
-import { readPrice } from "./money.ts";
+import type { Phase } from "./auctions.ts";
+import type { LiveOrder } from "./live_order.ts";
+import { readPrice, writePrice } from "./money.ts";
 import { type BookDay, HOUR_MS, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 
@@ -17,10 +19,17 @@ import type { State } from "./state.ts";
 export const CLOSED_TEXT = "current time does not allow entrust";
 
 const auctionTypes: readonly OrderType[] = ["auction", "auction-limit"];
-/**
- * Minutes before the open in which orders are accepted: order input in Hong Kong, extended hours in New York.
- */
-const AUCTION_LEAD = 30;
+const auctionPhases: readonly Phase[] = ["opening", "opening-locked", "closing", "closing-locked"];
+const tradingPhases: readonly Phase[] = ["continuous", "lunch-locked", "lunch"];
+const lockedPhases: readonly Phase[] = [
+  "opening-locked",
+  "before-open",
+  "lunch-locked",
+  "before-closing",
+  "closing-locked",
+];
+/** Minutes before the open in which orders are accepted: northbound, and for extended hours in New York. */
+const NORTHBOUND_LEAD = 15;
 const EXTENDED_LEAD = 330;
 const EXTENDED_HOURS = 4;
 
@@ -47,18 +56,51 @@ export function findInstrument(state: State, market: Market, symbol: string): In
   return instrument;
 }
 
-/** Rejects an order outside the hours in which its market accepts it. Lunch breaks count as open. */
+/**
+ * Rejects an order outside the hours in which its market accepts it. In lunch breaks the broker keeps orders until the
+ * market trades again. In Hong Kong, each phase accepts either auction orders or the other orders.
+ */
 export function checkHours(
-  { openAt, closeAt }: BookDay,
-  at: number,
+  { now: at, auctions }: State,
+  day: BookDay,
   { market, orderType, extended = false }: { market: Market; orderType: OrderType; extended?: boolean },
 ): void {
-  const northbound = market === "shanghai" || market === "shenzhen" ? 15 : 0;
-  const auction = market === "hk" && auctionTypes.includes(orderType) ? AUCTION_LEAD : 0;
-  const early = extended && market === "us" ? EXTENDED_LEAD : 0;
-  const from = openAt - Math.max(northbound, auction, early) * MINUTE_MS;
-  const until = closeAt + (extended && market === "us" ? EXTENDED_HOURS * HOUR_MS : 0);
+  if (market === "hk") {
+    const phases = auctionTypes.includes(orderType) ? auctionPhases : tradingPhases;
+    if (!phases.includes(auctions.phase(day, at))) throw refused(CLOSED_TEXT);
+    return;
+  }
+  const { openAt, closeAt } = day;
+  const isExtended = extended && market === "us";
+  const from = openAt - (isExtended ? EXTENDED_LEAD : market === "us" ? 0 : NORTHBOUND_LEAD) * MINUTE_MS;
+  const until = closeAt + (isExtended ? EXTENDED_HOURS * HOUR_MS : 0);
   if (at < from || at >= until) throw refused(CLOSED_TEXT);
+}
+
+/** Rejects an amendment or a cancellation in a phase in which Hong Kong's exchange takes none. */
+export function checkChange(
+  { now, auctions }: State,
+  { id, book, day }: Pick<LiveOrder, "id" | "book" | "day">,
+  change: "amended" | "cancelled",
+): void {
+  if (book !== "hk") return;
+  const phase = auctions.phase(day, now);
+  const isLate = change === "amended" && phase === "lunch";
+  if (lockedPhases.includes(phase) || isLate) {
+    throw refused(`order "${id}" cannot be ${change} now: the exchange takes no such request in this phase`);
+  }
+}
+
+/** Rejects a price outside the limits of the auction that Hong Kong is in. */
+export function checkAuction(
+  { now, auctions }: State,
+  { book, day, instrument: { symbol }, price }: Pick<LiveOrder, "book" | "day" | "instrument" | "price">,
+): void {
+  if (book !== "hk" || price === 0n) return;
+  const limits = auctions.limits(symbol, day, auctions.phase(day, now));
+  if (limits === undefined || (price >= limits.low && price <= limits.high)) return;
+  const [own, low, high] = [price, limits.low, limits.high].map((each) => writePrice(each));
+  throw refused(`price "${own}" of "${symbol}" is outside the auction's limits ${low} to ${high}`);
 }
 
 /** Parses a quantity in whole shares or contracts and checks it against the board lot. */

@@ -43,7 +43,7 @@ export class Engine {
   constructor(state: State, desks: Desks) {
     this.#state = state;
     this.#desks = desks;
-    this.#matching = new Matching(state.tape);
+    this.#matching = new Matching(state);
   }
 
   /**
@@ -80,7 +80,7 @@ export class Engine {
       const { day, closed } = this.#state.today[book];
       const event = closed
         ? { at: day.clearingAt, run: () => this.#clear(book) }
-        : { at: day.closeAt, run: () => this.#close(book) };
+        : { at: this.#state.endOf(book, day), run: () => this.#close(book) };
       if (first === undefined || event.at < first.at) first = event;
     }
     // There is always at least one book.
@@ -117,7 +117,13 @@ export class Engine {
       return horizon < at ? undefined : { at, run: () => this.#matchAtOnce(order, at) };
     }
     const at = this.#matching.nextAt(order, horizon);
-    return at === undefined ? undefined : { at, run: () => void this.#match(order, at) };
+    return at === undefined ? undefined : { at, run: () => this.#matchAt(order, at) };
+  }
+
+  #matchAt(order: LiveOrder, at: number): void {
+    this.#match(order, at);
+    const isAfterAuction = order.orderType === "auction" && at < order.day.openAt;
+    if (isAfterAuction && isOpen(order)) cancelOrder(this.#state, order, "not filled in the auction");
   }
 
   /** Matches an order, and returns whether the market filled a part of it. */
@@ -161,9 +167,13 @@ export class Engine {
   }
 }
 
-/** Returns whether an order has a better price than another order of the same listing and side. */
+/**
+ * Returns whether an order has a better price than another order of the same listing and side. An order without a limit
+ * has the best price.
+ */
 function isBetter(order: LiveOrder, other: LiveOrder): boolean {
   if (order.instrument.symbol !== other.instrument.symbol || order.isSell !== other.isSell) return false;
+  if (order.price === 0n || other.price === 0n) return order.price === 0n && other.price !== 0n;
   const [limit, otherLimit] = [limitOf(order), limitOf(other)];
   return order.isSell ? limit < otherLimit : limit > otherLimit;
 }

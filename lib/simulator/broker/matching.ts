@@ -6,12 +6,16 @@
  * joins the queue at its limit, behind the volume that the book shows there. Trades at the limit first serve the
  * volume ahead; trades beyond the limit have served all of it.
  *
+ * In Hong Kong, orders also take part in the auctions, which `auctions.ts` describes: auction orders before the open, and
+ * after the close every order that is still open.
+ *
  * A fill never exceeds what the market trades: a level of the book is taken once, and of each trade the account's
  * orders get a quarter, but at least one lot. Both are less than a real queue would give, so a program that works
  * here meets partial fills.
  *
  * @module
  */
+import type { AuctionName, Auctions } from "./auctions.ts";
 import { type FillRule, leftOf, type LiveOrder, NEXT_FILL_MS } from "./live_order.ts";
 import { least } from "./money.ts";
 import type { Book } from "./sessions.ts";
@@ -32,31 +36,50 @@ const BOOK_MS = 3_000;
 /** Matches orders, and remembers the volume that they have taken. */
 export class Matching {
   readonly #tape: Tape;
+  readonly #auctions: Auctions;
   /** Volume of book levels and trades that the account's orders have taken, by book. */
   readonly #taken = new Map<Book, Map<string, bigint>>();
 
-  constructor(tape: Tape) {
+  constructor({ tape, auctions }: { tape: Tape; auctions: Auctions }) {
     this.#tape = tape;
+    this.#auctions = auctions;
   }
 
   /**
    * Returns the next second up to an instant in which the market may fill an order. The result is stored in the order.
    */
   nextAt(order: LiveOrder, until: number): number | undefined {
+    if (order.next !== undefined) return order.next;
+    const next = this.#joins(order, "opening")
+      ? this.#auctions.matchAt(order.day, "opening")
+      : this.#nextTrade(order, until) ??
+        (this.#joins(order, "closing") ? this.#auctions.matchAt(order.day, "closing") : undefined);
+    if (next === undefined || next > until) return undefined;
+    return order.next = next;
+  }
+
+  /** Returns whether an order takes part in an auction that it has not yet been through. */
+  #joins({ book, day, orderType, readyAt, scannedUntil }: LiveOrder, auction: AuctionName): boolean {
+    if (book !== "hk" || orderType === "odd-lot") return false;
+    const matchAt = this.#auctions.matchAt(day, auction);
+    return readyAt <= matchAt && scannedUntil < matchAt;
+  }
+
+  #nextTrade(order: LiveOrder, until: number): number | undefined {
     const { readyAt, instrument: { symbol } } = order;
     const horizon = Math.min(until, order.book === "futures" ? until : order.day.closeAt);
-    if (order.next !== undefined || horizon < readyAt) return order.next;
+    if (horizon < readyAt) return undefined;
     if (order.ahead === undefined && order.scannedUntil <= readyAt && this.#tape.isOpen(symbol, readyAt)) {
-      return order.next = readyAt;
+      return readyAt;
     }
     const after = Math.max(readyAt, order.scannedUntil);
     if (after >= horizon) return undefined;
     // An order that has not reached the exchange waits for any trade, a resting order for a trade at its limit.
     const holds = (range: Range) =>
       order.ahead === undefined || reaches(order, order.isSell ? range.high : range.low);
-    order.next = this.#tape.find(symbol, after, horizon, holds);
-    order.scannedUntil = order.next ?? horizon;
-    return order.next;
+    const at = this.#tape.find(symbol, after, horizon, holds);
+    order.scannedUntil = at ?? horizon;
+    return at;
   }
 
   /**
@@ -65,12 +88,34 @@ export class Matching {
   match(order: LiveOrder, at: number): Match | undefined {
     delete order.next;
     order.scannedUntil = at;
+    const { book, day } = order;
+    if (book === "hk" && at < day.openAt) return this.#match(order, "opening");
+    if (book === "hk" && at > day.closeAt) return this.#match(order, "closing");
     return order.ahead === undefined ? this.#take(order, at) : this.#wait(order, at, order.ahead);
   }
 
   /** Forgets a day's taken volume. */
   clear(book: Book): void {
     this.#taken.delete(book);
+  }
+
+  /** Matches an order in an auction, at the price of the auction. */
+  #match(order: LiveOrder, auction: AuctionName): Match | undefined {
+    const { instrument: { symbol, lotSize }, book, day } = order;
+    // What the opening auction leaves reaches the continuous market as a limit order.
+    if (auction === "opening") order.readyAt = day.openAt;
+    const { price, volume } = this.#auctions.match(symbol, day, auction);
+    if (!reaches(order, price)) return undefined;
+    const key = `${symbol} ${auction}`;
+    const lot = BigInt(lotSize);
+    const isLast = order.price === price;
+    const part = isLast ? this.#auctions.partAtPrice(symbol, day, auction) : 1000n;
+    const share = volume / SHARE_OF_TRADE * part / 1000n / lot * lot;
+    const most = (share > lot || isLast ? share : lot) - this.#takenOf(book, key);
+    const quantity = least(leftOf(order), most);
+    if (quantity <= 0n) return undefined;
+    this.#keep(book, key, quantity);
+    return { price, quantity, rule: `${auction}-auction` };
   }
 
   /** Takes the best level of the other side that is left, or joins the queue. */
@@ -90,7 +135,7 @@ export class Matching {
     const isShort = futures?.validity === "fill-or-cancel" &&
       levels.reduce((sum, { free }) => sum + free, 0n) < whole;
     if (best === undefined || isShort) {
-      order.ahead = this.#joins(order, at);
+      order.ahead = this.#queueOf(order, at);
       return undefined;
     }
     const { price, key, free } = best;
@@ -104,7 +149,7 @@ export class Matching {
   }
 
   /** Returns the volume ahead of an order that found nothing to take. */
-  #joins(order: LiveOrder, at: number): bigint {
+  #queueOf(order: LiveOrder, at: number): bigint {
     const { instrument: { symbol }, isSell, orderType } = order;
     if (order.price === 0n || orderType === "odd-lot") return 0n;
     return this.#tape.queue(symbol, at, order.price, !isSell);

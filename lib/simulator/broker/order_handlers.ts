@@ -7,7 +7,7 @@ import type { Market } from "../../dictionaries/market.ts";
 import { Refusal } from "../contract.ts";
 import type { Handlers } from "../contract.ts";
 import type { AlgoDesk } from "./algo.ts";
-import { invalid } from "./checks.ts";
+import { checkChange, invalid } from "./checks.ts";
 import { type ConditionalDesk, isConditional } from "./conditional.ts";
 import { factsOf, type LiveOrder } from "./live_order.ts";
 import { amountOf, readPrice } from "./money.ts";
@@ -39,7 +39,9 @@ export function orderHandlers(
     const failed: { orderId: string; remark: string }[] = [];
     for (const orderId of ids) {
       try {
-        cancelOrder(state, findOpen(state, orderId, (book) => sameMarkets(market).includes(book)));
+        const order = findOpen(state, orderId, (book) => sameMarkets(market).includes(book));
+        checkChange(state, order, "cancelled");
+        cancelOrder(state, order);
         cancelled.push(orderId);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
@@ -86,6 +88,7 @@ export function orderHandlers(
       ) {
         throw invalid(`the price of order "${orderId}" is not "${price}"`);
       }
+      checkChange(state, order, "cancelled");
       cancelOrder(state, order);
       return { orderId };
     },

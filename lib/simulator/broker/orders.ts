@@ -11,7 +11,16 @@ import type { Side } from "../../dictionaries/side.ts";
 import type { Order } from "../../operations/orders.ts";
 import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
-import { checkHours, checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";
+import {
+  checkAuction,
+  checkChange,
+  checkHours,
+  checkPrice,
+  checkQuantity,
+  findInstrument,
+  invalid,
+  refused,
+} from "./checks.ts";
 import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder, makeReady } from "./live_order.ts";
 import { changeHolding } from "./make_past.ts";
 import type { Match } from "./matching.ts";
@@ -47,11 +56,12 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   }
   const instrument = findInstrument(state, market, symbol);
   const { day } = state.today[market];
-  checkHours(day, state.now, { market, orderType, extended });
+  checkHours(state, day, { market, orderType, extended });
   const isSell = side === "sell";
   const sellable = state.sellable(market, symbol);
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
   const price = checkedPrice(state, instrument, terms);
+  checkAuction(state, { book: market, day, instrument, price });
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
   checkMeans(state, draft, { isSell, quantity, frozenPrice, sellable });
@@ -182,10 +192,12 @@ export function amendOrder(
   const { book, instrument, isSell, orderType } = order;
   if (book === "shanghai" || book === "shenzhen") throw refused("orders of Stock Connect cannot be amended");
   if (book === "futures") throw invalid(`"${order.id}" is a futures order`);
-  checkHours(order.day, state.now, { market: book, orderType, extended: order.extended });
+  checkChange(state, order, "amended");
+  if (book !== "hk") checkHours(state, order.day, { market: book, orderType, extended: order.extended });
   const sellable = state.sellable(book, instrument.symbol, order);
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
   const price = checkedPrice(state, instrument, { orderType, price: terms.price });
+  checkAuction(state, { ...order, price });
   const filled = filledOf(order);
   if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);
   const frozenPrice = frozenPriceOf(state, instrument, price);
@@ -232,8 +244,12 @@ export function fillOrder(state: State, order: LiveOrder, { price, quantity, rul
   const today = state.today[order.book];
   const id = `${order.id}-${order.fills.length + 1}`;
   const fill: LiveFill = { id, price, quantity, at: state.now, rule };
-  const [part = 0n, ...parts] = order.slices;
-  order.slices = part > quantity ? [part - quantity, ...parts] : parts;
+  let used = quantity;
+  order.slices = order.slices.map((part) => {
+    const taken = least(part, used);
+    used -= taken;
+    return part - taken;
+  }).filter((part) => part > 0n);
   order.fills.push(fill);
   order.status = leftOf(order) === 0n ? "filled" : "part-filled";
   today.fills.push({ order, fill });

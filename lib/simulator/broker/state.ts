@@ -7,6 +7,7 @@ import type { Market } from "../../dictionaries/market.ts";
 import type { Tariff } from "../../facts/fees.ts";
 import type { OrderPush } from "../contract.ts";
 import type { SimulatedMarket } from "../market/mod.ts";
+import { Auctions } from "./auctions.ts";
 import { chargesOf, type Describe, type MarketHistory, totalOf } from "./history.ts";
 import {
   filledCentsOf,
@@ -64,6 +65,7 @@ export class State {
   readonly seed: number;
   readonly market: SimulatedMarket;
   readonly tape: Tape;
+  readonly auctions: Auctions;
   readonly tariff: Tariff;
   readonly describe: Describe;
   readonly histories: Readonly<Record<Market, MarketHistory>>;
@@ -84,6 +86,7 @@ export class State {
     this.seed = init.seed;
     this.market = init.market;
     this.tape = new Tape(init.market);
+    this.auctions = new Auctions(init.seed, init.market);
     this.tariff = init.tariff;
     this.describe = init.describe;
     this.histories = init.histories;
@@ -93,10 +96,15 @@ export class State {
     this.now = init.startAt;
     const start = (book: Book): Today => {
       const day = dayAt(init.market.calendars, book, init.startAt);
-      return { day, closed: init.startAt >= day.closeAt, orders: [], fills: [], numbered: 0 };
+      return { day, closed: init.startAt >= this.endOf(book, day), orders: [], fills: [], numbered: 0 };
     };
     // There is one entry per book; the type of `fromEntries` does not show that.
     this.today = Object.fromEntries(books.map((book) => [book, start(book)])) as Record<Book, Today>;
+  }
+
+  /** Returns when a book's day orders expire: at the close, in Hong Kong after the closing auction. */
+  endOf(book: Book, day: BookDay): number {
+    return book === "hk" ? this.auctions.matchAt(day, "closing") : day.closeAt;
   }
 
   /** Returns the next order number of a book. */
