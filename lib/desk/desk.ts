@@ -77,6 +77,8 @@ export interface Reconciled {
   unresolved: readonly { intent: Intent; missing: string }[];
   /** Orders in the lists that no intent of this store has placed: made in the broker's app, or by another program. */
   foreign: readonly SeenOrder[];
+  /** Every order in the lists that were read, by its id. */
+  seen: ReadonlyMap<string, SeenOrder>;
 }
 
 /** Waits before the looks after a lost answer. */
@@ -313,19 +315,14 @@ export class Desk {
       // Another process may have sent the same since this intent was planned.
       await this.#refuseLike(fingerprint, operation.name);
       const at = machine.now();
-      const { why } = await this.#move(id, {
+      await this.#move(id, {
         to: "sent",
         by: "desk",
         at,
         sentAt: at,
         known: [...looked?.orders.keys() ?? []],
       });
-      await countWrite(store, {
-        account,
-        runKey: why.runKey ?? id,
-        step: why.step ?? operation.name,
-        at,
-      });
+      await countWrite(store, { account, runKey: id, step: operation.name, at });
     });
     await store.mark();
     checkFile(); // the store may have taken long
@@ -429,7 +426,8 @@ export class Desk {
     for (let turn = 0;; turn++) {
       const waitMs = LOOK_WAITS_MS[turn] ?? LOOK_WAITS_MS.at(-1)!;
       if (signal?.aborted || machine.monotonic() + waitMs > endAt) return undefined;
-      await wait(machine, waitMs);
+      await wait(machine, waitMs, signal).catch(() => {}); // only the signal ends it early
+      if (signal?.aborted) return undefined;
       try {
         await this.#reconcileOnly(id);
       } catch (error) {
@@ -476,7 +474,7 @@ export class Desk {
     );
     const changed: Intent[] = [];
     const unresolved: { intent: Intent; missing: string }[] = [];
-    const foreign = new Map<string, SeenOrder>();
+    const seen = new Map<string, SeenOrder>();
     for (const { place, members, since } of placesOf(intents, markets, this.#options.machine.now())) {
       const looked = await look(this.#options.client, place, {
         now: () => this.#options.machine.now(),
@@ -489,10 +487,11 @@ export class Desk {
         if (now.state !== intent.state) changed.push(now);
         if (missing !== undefined) unresolved.push({ intent: now, missing });
       }
-      for (const order of looked.orders.values()) foreign.set(order.orderId, order);
+      for (const order of looked.orders.values()) seen.set(order.orderId, order);
     }
+    const foreign = new Map(seen);
     for (const orderId of (await this.#owned()).keys()) foreign.delete(orderId);
-    return { changed, unresolved, foreign: [...foreign.values()] };
+    return { changed, unresolved, foreign: [...foreign.values()], seen };
   }
 
   async #reconcileOnly(id: string): Promise<void> {
@@ -634,24 +633,11 @@ export class Desk {
   }
 
   /** Records a person's decision about an unresolved intent. */
-  async decide(
-    id: string,
-    decision: { wasSent: true; orderIds: readonly string[] } | { wasSent: false },
-    by: string,
-  ): Promise<Intent> {
-    const intent = await findIntent(this.#options.store, id);
-    if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
-    if (!unresolvedStates.includes(intent.state) || intent.state === "sent") {
-      throw new TypeError(
-        `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
-      );
-    }
-    return await this.#move(id, {
-      to: decision.wasSent ? "acknowledged" : "abandoned",
-      by: "person",
-      data: { by },
-      ...decision.wasSent && { orderIds: decision.orderIds },
-    });
+  async decide(id: string, decision: Decision, by: string): Promise<Intent> {
+    const { store, machine, onChange } = this.#options;
+    const intent = await decideIntent(store, id, { ...decision, by, at: machine.now() });
+    onChange?.(intent);
+    return intent;
   }
 
   /** Moves an intent, unless an earlier try has done it although its commit seemed lost. */
@@ -666,6 +652,46 @@ export class Desk {
     onChange?.(intent);
     return intent;
   }
+}
+
+/** What a person found about an unresolved intent, and why the person is sure. */
+export type Decision =
+  & ({ wasSent: true; orderIds: readonly string[] } | { wasSent: false })
+  & { because?: string };
+
+/**
+ * Records a person's decision about an unresolved intent, without a connection.
+ *
+ * @throws {TypeError} If the intent is not unresolved, or if an order belongs to another intent.
+ */
+export async function decideIntent(
+  store: Store,
+  id: string,
+  { by, at, because, ...decision }: Decision & { by: string; at: number },
+): Promise<Intent> {
+  const intent = await findIntent(store, id);
+  if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
+  if (!unresolvedStates.includes(intent.state) || intent.state === "sent") {
+    throw new TypeError(
+      `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
+    );
+  }
+  const orderIds = decision.wasSent ? decision.orderIds : undefined;
+  if (intent.kind === "place" && orderIds !== undefined) {
+    const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
+    for (const orderId of orderIds) {
+      const owner = owned.get(orderId)?.intent;
+      if (owner === undefined || owner === id) continue;
+      throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
+    }
+  }
+  return await moveIntent(store, id, {
+    to: decision.wasSent ? "acknowledged" : "abandoned",
+    by: "person",
+    at,
+    data: { by, ...because !== undefined && { because } },
+    ...orderIds !== undefined && { orderIds },
+  });
 }
 
 /** Returns the state that the rows of an intent's orders show together; `undefined` if one of them is unknown. */

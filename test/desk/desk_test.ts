@@ -225,3 +225,15 @@ deskTest(
     assertEquals(error.code, "raw-order");
   },
 );
+
+deskTest("a call that is aborted while the desk looks for its order ends at once", async (house) => {
+  const { open, machine, simulator: { faults }, last } = house;
+  const stop = new AbortController();
+  // Its timers never fire, so only the signal can end the wait between two looks.
+  const waiting = open({ machine: { ...machine, setTimer: () => () => {} } });
+  faults.arm({ kind: "lost-request", operation: "orders.place" });
+  const placing = waiting.client().orders.place(ORDER, { signal: stop.signal });
+  while ((await last())?.state !== "unknown") await new Promise((resolve) => setTimeout(resolve, 5));
+  setTimeout(() => stop.abort(), 20);
+  await assertRejects(() => placing, OutcomeUnknownError, "hsgate orders show");
+});
