@@ -1,6 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Writes the reference pages from the catalogue, the steps and the commands, and the index of the operations. With
+ * Writes the reference pages from the catalogue, the steps and the commands, the diagram of `docs/orders.md`, and the
+ * index of the operations. With
  * `--check`, writes nothing and fails if a page or the index is not up to date.
  *
  * @module
@@ -8,6 +9,7 @@
 import { referencePages } from "./docs/operation_pages.ts";
 import { recipesPage } from "./docs/recipes_page.ts";
 import { commandsPage } from "./docs/commands_page.ts";
+import { withDiagram } from "./docs/states_diagram.ts";
 import { operationIndex } from "./docs/operation_index.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
@@ -63,6 +65,13 @@ for await (const { name } of Deno.readDir(folder)) {
   stale.push(`docs/reference/${name}`);
   if (!isCheck) await Deno.remove(new URL(name, folder));
 }
+const ordersFile = new URL("../docs/orders.md", import.meta.url);
+const ordersPage = await Deno.readTextFile(ordersFile);
+const withStates = await format(withDiagram(ordersPage), "md");
+if (ordersPage !== withStates) {
+  stale.push("docs/orders.md");
+  if (!isCheck) await Deno.writeTextFile(ordersFile, withStates);
+}
 const indexFile = new URL("../lib/operations/index.json", import.meta.url);
 const index = await format(operationIndex(), "json");
 if (await readOr(indexFile, "") !== index) {
@@ -75,6 +84,6 @@ if (isCheck && stale.length > 0) {
 }
 console.log(
   isCheck
-    ? `${pages.size} pages and the index are up to date`
-    : `${stale.length} of ${pages.size + 1} files written`,
+    ? `${pages.size} pages, the diagram and the index are up to date`
+    : `${stale.length} of ${pages.size + 2} files written`,
 );

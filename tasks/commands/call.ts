@@ -1,6 +1,6 @@
 /** Description of `hsgate call`. @module */
 import { command, type Flags, type Input } from "../terminal/command.ts";
-import { columns } from "../terminal/flags.ts";
+import { by, columns, newStore } from "../terminal/flags.ts";
 
 const flags = {
   all: { type: "boolean", text: "read all pages of a list" },
@@ -11,6 +11,8 @@ const flags = {
   "dry-run": { type: "boolean", text: "check the parameters, print the request, send nothing" },
   yes: { type: "boolean", short: "y", text: "do not ask before a call that changes the account" },
   columns,
+  store: { ...newStore, text: `${newStore.text}; only for order writes` },
+  by,
 } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type CallInput = Input<typeof flags>;
@@ -32,7 +34,9 @@ some columns and names them. It never cuts order numbers and listing codes. --co
 accepts any member of the answer, and inner members by their path: symbol,fees.total.
 
 Before a call that changes the account, the command shows the request and asks you, but
-only on a terminal. It never sends a write twice.`,
+only on a terminal. It never sends a write twice. A call that places, amends or cancels
+orders goes through the order desk like "buy": the store records it before it is sent, and
+the question shows it in words.`,
   flags,
   calendars: false,
   exits: [3, 4, 5, 6],

@@ -1,6 +1,6 @@
 /** Descriptions of `hsgate pause` and `hsgate resume`. @module */
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
-import { servedRecipes, store } from "../terminal/flags.ts";
+import { by, servedRecipes, store } from "../terminal/flags.ts";
 
 const pauseFlags = {
   store,
@@ -30,20 +30,25 @@ const resumeFlags = {
   store,
   recipes: servedRecipes,
   "catch-up": { type: "boolean", text: "run slots that were skipped during the pause" },
+  by,
 } as const satisfies Flags;
 /** Arguments and flags of `hsgate resume`. */
 export type ResumeInput = Input<typeof resumeFlags>;
 
-/** Resumes a paused recipe from now. */
+/** Resumes a paused recipe from now, or trading after a halt. */
 export const resume = command({
   name: "resume",
-  summary: "resume a paused recipe from now",
-  usage: "RECIPE",
-  args: [1, 1],
+  summary: 'resume a paused recipe from now; without a recipe, resume trading after "halt"',
+  usage: "[RECIPE]",
+  args: [0, 1],
   details: `--catch-up also runs slots that were skipped during the pause, as many as the recipe's
-misfire policy allows for missed slots. It fails for a recipe that writes.`,
+misfire policy allows for missed slots. It fails for a recipe that writes.
+
+Without a recipe, the command removes the halt of the account from the store, and the halt
+file. Recipes that are paused stay paused.`,
   flags: resumeFlags,
-  without: unconnected,
+  // The flags that remain name the account.
+  without: ["push", "plain-http", "auth-url", "timeout"],
   exits: [],
-  examples: ["resume end-of-day", "resume end-of-day --catch-up"],
+  examples: ["resume end-of-day", "resume end-of-day --catch-up", "resume"],
 });

@@ -24,6 +24,18 @@ import { next } from "./next.ts";
 import { notices } from "./notices.ts";
 import { notify } from "./notify.ts";
 import { operations } from "./operations.ts";
+import {
+  amend,
+  buy,
+  cancel,
+  cancelAll,
+  fills,
+  halt,
+  orders,
+  ordersResolve,
+  ordersShow,
+  sell,
+} from "./orders.ts";
 import { pause, resume } from "./pause.ts";
 import { quote } from "./quote.ts";
 import { rerun } from "./rerun.ts";
@@ -69,6 +81,16 @@ export const commands: readonly Command[] = [
   withBody(call, async () => (await import("./call/body.ts")).run),
   withBody(quote, async () => (await import("./quote/body.ts")).run),
   withBody(watch, async () => (await import("./watch/body.ts")).run),
+  withBody(buy, async () => (await import("./orders/place.ts")).buy),
+  withBody(sell, async () => (await import("./orders/place.ts")).sell),
+  withBody(amend, async () => (await import("./orders/change.ts")).amend),
+  withBody(cancel, async () => (await import("./orders/change.ts")).cancel),
+  withBody(cancelAll, async () => (await import("./orders/change.ts")).cancelAll),
+  withBody(ordersShow, async () => (await import("./orders/show.ts")).show),
+  withBody(ordersResolve, async () => (await import("./orders/show.ts")).resolve),
+  withBody(orders, async () => (await import("./orders/list.ts")).run),
+  withBody(fills, async () => (await import("./orders/list.ts")).fills),
+  withBody(halt, async () => (await import("./orders/halt.ts")).halt),
   withBody(login, async () => (await import("./login/body.ts")).run),
   withBody(sim, async () => (await import("./sim/body.ts")).run),
   withBody(demo, async () => (await import("./demo/body.ts")).run),

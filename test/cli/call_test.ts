@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { cli, envOf, KEY, PASSWORD, simulate, spawned, start } from "./support.ts";
+import { cli, envOf, folder, KEY, PASSWORD, simulate, spawned, start } from "./support.ts";
 import { record } from "../conformance/recorder.ts";
 import { waitUntil } from "../support/waits.ts";
 
@@ -13,6 +13,12 @@ const order = {
 };
 const one = '{"market":"hk","from":"2025-08-14","to":"2025-08-14","limit":2}';
 const orderJson = JSON.stringify(order);
+
+/** A store for order writes; the warning about its place is not the subject of these tests. */
+const storeIn = ({ path }: { path: string }) => ({
+  HSGATE_STORE: `${path}/hsgate.db`,
+  HSGATE_VOLATILE_STORE: "allow",
+});
 
 Deno.test("call prints one line of JSON with --json and indents it without", async () => {
   await using gateway = await simulate();
@@ -149,7 +155,8 @@ Deno.test("call --dry-run shows what would be sent and sends nothing", async () 
 
 Deno.test("call shows a write and asks before sending it, and sends nothing after a no", async () => {
   await using gateway = await simulate();
-  const env = envOf(gateway);
+  await using files = await folder();
+  const env = { ...envOf(gateway), ...storeIn(files) };
   const no = await cli(["call", "orders.place", orderJson], { env, answer: "" });
   assertEquals({ code: no.code, out: no.out }, { code: 0, out: "" });
   assertStringIncludes(no.err, "This call changes the account. It would send to /trade/TradeEntrust:");
@@ -165,12 +172,13 @@ Deno.test("call shows a write and asks before sending it, and sends nothing afte
 
 Deno.test("call ends with 3 when the broker rejects the request, and keeps the broker's text", async () => {
   await using gateway = await simulate();
+  await using files = await folder();
   const { code, out, err } = await cli([
     "call",
     "orders.cancel",
     '{"market":"hk","symbol":"00700.HK","orderId":"99"}',
   ], {
-    env: envOf(gateway),
+    env: { ...envOf(gateway), ...storeIn(files) },
   });
   assertEquals({ code, out }, { code: 3, out: "" });
   assertStringIncludes(err, "hsgate: Cannot complete orders.cancel: ");
@@ -193,8 +201,9 @@ Deno.test("call ends with 4 when no program listens, and says what to check", as
 
 Deno.test("call ends with 5 when a write gets no answer, sends it only once, and says to check the orders first", async () => {
   await using gateway = await simulate();
+  await using files = await folder();
   await using recorder = record(gateway.info.gatewayUrl);
-  const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url };
+  const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url, ...storeIn(files) };
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 5000, when: "answer" });
   // The limit also holds for the login before the order, which a busy machine answers late.
   const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "2.5"], { env });
@@ -324,14 +333,14 @@ Deno.test("hsgate keeps control characters of an answer off the terminal", async
 
 Deno.test("call at Ctrl-C during a write ends with 5, because the outcome is unknown", async () => {
   await using gateway = await simulate();
+  await using files = await folder();
   const login = await cli(["login"], { env: envOf(gateway) });
   assertEquals(login.code, 0);
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
-  const before = gateway.state().callsTaken;
   const process = start(["call", "orders.place", orderJson], {
-    env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl },
+    env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl, ...storeIn(files) },
   });
-  await waitUntil("the gateway to take the call", () => gateway.state().callsTaken !== before);
+  await waitUntil("the delay to strike", () => gateway.faults.struck("delay") === 1);
   process.kill("SIGINT");
   const { code, stdout, stderr } = await process.output();
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });

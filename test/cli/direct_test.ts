@@ -17,11 +17,14 @@ const ORDER =
 async function world(options: Partial<PlatformOptions> = {}) {
   const files = await folder();
   const platform = await simulatePlatform(options);
+  const env = directEnvOf(platform.info, files.path);
   return {
     platform,
     out: `${files.path}/out`,
     leases: files.path,
-    env: directEnvOf(platform.info, files.path),
+    env,
+    /** The same with a store, which order writes need. */
+    trading: { ...env, HSGATE_STORE: `${files.path}/hsgate.db`, HSGATE_VOLATILE_STORE: "allow" },
     async [Symbol.asyncDispose]() {
       await platform.close();
       await files[Symbol.asyncDispose]();
@@ -97,7 +100,7 @@ for (const style of ["form", "query"]) {
 
 Deno.test("call places an order over the trade socket, and reads it back from all pages", async () => {
   await using at = await world();
-  const placed = await cli(["call", "orders.place", ORDER, "--json"], { env: at.env });
+  const placed = await cli(["call", "orders.place", ORDER, "--json"], { env: at.trading });
   assertEquals({ code: placed.code, err: placed.err }, { code: 0, err: "" });
   const { orderId } = JSON.parse(placed.out);
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--all", "--json"], { env: at.env });
@@ -125,11 +128,13 @@ Deno.test("call --dry-run shows the socket message and sends nothing", async () 
 
 Deno.test("call asks before a write over the socket, and sends nothing after a no", async () => {
   await using at = await world();
-  const { code, err } = await cli(["call", "orders.place", ORDER], { env: at.env, answer: "n" });
+  const { code, err } = await cli(["call", "orders.place", ORDER], { env: at.trading, answer: "n" });
   assertEquals(code, 0);
   assertStringIncludes(err, "It would send TradeEntrustRequest over the trade socket:");
   assertStringIncludes(err, "hsgate: nothing was sent");
-  assertEquals(at.platform.state().callsTaken, 0);
+  // The words about the order read the market and the account; the order itself was not sent.
+  const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: at.env });
+  assertEquals(JSON.parse(today.out), []);
 });
 
 Deno.test("call ends with 2 for an operation that the socket does not support, says why, and sends nothing", async () => {
@@ -147,21 +152,36 @@ Deno.test("call ends with 2 for an operation that the socket does not support, s
   assertEquals(at.platform.state().callsTaken, 0);
 });
 
-Deno.test("call ends with 5 when a write gets no answer, and says to check the orders first", async () => {
+Deno.test("call finds the order of a lost answer in the lists, and ends with 5 if the lists do not show it", async () => {
   await using at = await world();
+  const place = (price: string, signal?: AbortSignal) =>
+    cli(["call", "orders.place", ORDER.replace("580.00", price), "--json"], {
+      env: at.trading,
+      ...signal && { signal },
+    });
   at.platform.faults.arm({ kind: "lost-answer", operation: "orders.place" });
-  const { code, err } = await cli(["call", "orders.place", ORDER], { env: at.env });
+  const found = await place("580.00");
+  assertEquals([found.code, at.platform.faults.struck("lost-answer")], [0, 1], found.err);
+  const today = async () =>
+    JSON.parse((await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: at.env })).out);
+  assertEquals((await today()).map(({ orderId }: { orderId: string }) => orderId), [
+    JSON.parse(found.out).orderId,
+  ]);
+  at.platform.faults.arm({ kind: "lost-request", operation: "orders.place" });
+  const stop = new AbortController();
+  const lost = place("579.00", stop.signal);
+  await waitUntil("the request to be lost", () => at.platform.faults.struck("lost-request") === 1);
+  stop.abort();
+  const { code, err } = await lost;
   assertEquals(code, 5);
   assertStringIncludes(err, "It may have happened. Do not repeat it");
-  assertEquals(at.platform.faults.struck("lost-answer"), 1);
-  const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: at.env });
-  assertEquals(JSON.parse(today.out).length, 1);
+  assertEquals((await today()).length, 1);
 });
 
 Deno.test("call at Ctrl-C during a write over the socket ends with 5", async () => {
   await using at = await world();
   at.platform.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
-  const process = start(["call", "orders.place", ORDER], { env: at.env });
+  const process = start(["call", "orders.place", ORDER], { env: at.trading });
   await waitUntil("the delay to strike", () => at.platform.faults.struck("delay") !== 0);
   process.kill("SIGINT");
   const { code, stdout, stderr } = await process.output();

@@ -6,7 +6,6 @@
 import type { Client } from "../../../lib/client/client.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
 import { paged } from "../../../lib/client/paging.ts";
-import { InvalidParamsError, type Issue } from "../../../lib/errors.ts";
 import { account } from "../../../lib/operations/account.ts";
 import {
   type AnyOperation,
@@ -27,8 +26,11 @@ import type { CallInput } from "../call.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { checkColumns, printAnswer } from "../../terminal/answer.ts";
-import { namedOperation } from "../shared/named_operation.ts";
+import { checkParams, namedOperation } from "../shared/named_operation.ts";
 import { columnsAsked } from "../../terminal/print.ts";
+import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
+import type { OpenDesk } from "../shared/desk.ts";
+import { isWanted } from "../shared/ask.ts";
 import { clientOf, settingsOf } from "../shared/session.ts";
 
 type Given = Record<string, unknown>;
@@ -41,7 +43,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   const params = normalizeParams(fields, await readParams(operation, json, host));
   // A login without parameters uses the password of the settings, so there is nothing to check.
   const isOwnLogin = operation.name === account.login.name && json === undefined;
-  if (!isOwnLogin) check(operation, params);
+  if (!isOwnLogin) checkParams(operation, params);
   const [columns, inWireForm] = [columnsAsked(flags), flags.wire === true];
   checkColumns({ operation, inWireForm, columns });
   const loaded = await settingsOf(flags, host);
@@ -54,14 +56,17 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   if (flags.all && operation.paging === undefined) {
     throw new UsageError(`Cannot use --all: ${operation.name} has no pages; remove --all`);
   }
+  await using open = operation.order === undefined
+    ? undefined
+    : await openOrders(operation, params, { flags, host, loaded });
   if (operation.effect === "write" && !flags.yes && host.canAsk) {
     const sent = await whatIsSent(operation, params, transport);
-    if (!await confirm(operation, sent, host)) {
-      host.note("hsgate: nothing was sent");
-      return 0;
-    }
+    if (!await confirm(operation, sent, { open, params, host })) return 0;
   }
-  await using client = await clientOf(flags, host, { command: `call ${operation.name}`, loaded });
+  await using own = open === undefined
+    ? await clientOf(flags, host, { command: `call ${operation.name}`, loaded })
+    : undefined;
+  const client = open?.trader ?? own!; // one of the two is open
   // Tables show rounded JSON numbers; output for programs keeps every digit.
   const keepWire = inWireForm && (flags.json === true || !host.isTerminal) ? "digits" : "members";
   const all = flags.all === true;
@@ -145,14 +150,6 @@ function tellUnknown(operation: AnyOperation, sent: unknown, isShown: boolean, h
   );
 }
 
-function check(operation: AnyOperation, params: unknown): void {
-  const issues: Issue[] = [];
-  operation.request.check(params, [], issues);
-  if (issues.length > 0) {
-    throw new InvalidParamsError(`call ${operation.name}`, issues, { operation: operation.name });
-  }
-}
-
 /** A request, as it would be sent. */
 interface Sent {
   /** Path at the gateway, or at the platform. */
@@ -195,15 +192,30 @@ function hidden(operation: AnyOperation, encoded: Given): Given {
   return encoded;
 }
 
+/** Opens the order desk for an order write. Nothing is opened if the transport does not support the operation. */
+async function openOrders(
+  operation: AnyOperation,
+  params: unknown,
+  { flags, host, loaded }: Pick<CallInput, "flags" | "host"> & { loaded: LoadedSettings },
+): Promise<OpenDesk> {
+  await whatIsSent(operation, params, loaded.settings.transport);
+  const { openDesk } = await import("../shared/desk.ts"); // only order writes need a store
+  return await openDesk(flags, { host, command: `call ${operation.name}`, writes: true, loaded });
+}
+
 async function confirm(
-  { name }: AnyOperation,
+  operation: AnyOperation,
   { path, message, params }: Sent,
-  host: Host,
+  { open, params: given, host }: { open: OpenDesk | undefined; params: unknown; host: Host },
 ): Promise<boolean> {
+  const { name } = operation;
   const what = path === undefined ? `send ${message ?? name} over the trade socket` : `send to ${path}`;
   host.note(`This call changes the account. It would ${what}:`);
   host.note(JSON.stringify(params, undefined, 2));
-  return /^y(es)?$/i.test(await host.ask(`Send ${name}? [y/N] `));
+  if (open === undefined) return await isWanted(`Send ${name}?`, host);
+  const { isAllowed } = await import("../orders/place.ts");
+  // The operation has checked that the parameters are a record.
+  return await isAllowed(operation, given as Given, { open, host, isAsked: true });
 }
 
 /** Reads the parameters from the command line, stdin or a file. */

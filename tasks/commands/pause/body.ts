@@ -46,8 +46,13 @@ export async function run({ args: [given = ""], flags, host }: PauseInput): Prom
   return 0;
 }
 
-/** Resumes a recipe. */
-export async function resume({ args: [given = ""], flags, host }: ResumeInput): Promise<number> {
+/** Resumes a recipe, or trading if no recipe is named. */
+export async function resume(input: ResumeInput): Promise<number> {
+  const { args: [given], flags, host } = input;
+  if (given === undefined) {
+    if (flags["catch-up"]) throw new UsageError("Cannot use --catch-up without a recipe: name the recipe");
+    return await (await import("../orders/halt.ts")).resumeTrading(input);
+  }
   await using store = await openStore(flags, { host, mustExist: true });
   const recipe = await getRecipe(given, store, { folder: flags.recipes, host, now: host.now });
   const { name } = recipe;

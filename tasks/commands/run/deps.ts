@@ -29,6 +29,8 @@ interface CommandDepsOptions {
   out?: string;
   /** The clock. @default the host's */
   now?: () => number;
+  /** Returns why a halt file stops every order write, if one does. @default no file stops the runs */
+  haltedByFile?: () => string | undefined;
 }
 
 /** Dependencies that a command gives to every run. */
@@ -47,6 +49,7 @@ type CommandDeps = Required<
     | "secret"
     | "holder"
     | "stop"
+    | "haltedByFile"
   >
 >;
 
@@ -56,7 +59,8 @@ type CommandDeps = Required<
  * @throws {UsageError} If two recipes name different sources of one secret.
  */
 export function commandDeps(
-  { connections, host, recipes, redactor, out = "", now = host.now }: CommandDepsOptions,
+  { connections, host, recipes, redactor, out = "", now = host.now, haltedByFile = () => undefined }:
+    CommandDepsOptions,
 ): CommandDeps {
   const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel } } = connections;
   return {
@@ -72,6 +76,7 @@ export function commandDeps(
     secret: secretReader(recipes, host, redactor),
     holder: `${Deno.pid} ${crypto.randomUUID()}`, // unique among processes
     stop: host.signal,
+    haltedByFile,
   };
 }
 
@@ -103,7 +108,7 @@ export async function learnSettings(redactor: Redactor, settings: Settings): Pro
 }
 
 /** Returns the machine (clock, timers, random numbers) for the runner. */
-function runnerMachine(host: Pick<Host, "now">): Machine {
+export function runnerMachine(host: Pick<Host, "now">): Machine {
   return { ...systemMachine, now: () => host.now(), id: () => ulid(host.now()) };
 }
 

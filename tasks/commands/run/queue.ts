@@ -13,6 +13,7 @@ import type { Host } from "../../terminal/host.ts";
 import { failedLine, warnOfUnsent } from "../shared/notice_lines.ts";
 import { neighboursOf } from "../shared/recipe_files.ts";
 import { Connections } from "./connections.ts";
+import { fileHaltOf } from "../shared/store_file.ts";
 import { commandDeps, redactorOf } from "./deps.ts";
 
 /** Maximum wait for another run. */
@@ -53,7 +54,14 @@ export class RunQueue implements AsyncDisposable {
     connections.check(recipe); // throws before any run becomes due
     const redactor = await redactorOf(connections);
     const runner = new Runner({
-      ...commandDeps({ connections, host, recipes: recipes.values(), redactor, out: flags.out }),
+      ...commandDeps({
+        connections,
+        host,
+        recipes: recipes.values(),
+        redactor,
+        out: flags.out,
+        haltedByFile: await fileHaltOf(flags, host),
+      }),
       store,
       recipes: () => recipes,
       onEvent: (event) => onEvent?.(event),

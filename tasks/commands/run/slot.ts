@@ -21,7 +21,7 @@ import { bindParams, type CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { plain } from "../../terminal/print.ts";
 import type { RunInput } from "../run.ts";
-import { openStore, retentionOf, storeTime, warnOfPlace } from "../shared/store_file.ts";
+import { fileHaltOf, openStore, retentionOf, storeTime, warnOfPlace } from "../shared/store_file.ts";
 import { pruneSome } from "../../../lib/runner/queries/retention.ts";
 import { clockOf } from "../../terminal/arguments.ts";
 import { failedLine, noticeData, warnOfUnsent } from "../shared/notice_lines.ts";
@@ -67,7 +67,15 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const isManual = isByHand || past !== undefined;
   const params = past === undefined ? given : paramsOf(recipe, undefined);
   const tree = new RunTree();
-  const common = commandDeps({ connections, host, recipes: recipes.values(), redactor, out: flags.out, now });
+  const common = commandDeps({
+    connections,
+    host,
+    recipes: recipes.values(),
+    redactor,
+    out: flags.out,
+    now,
+    haltedByFile: await fileHaltOf(flags, host),
+  });
   const stop = host.signal;
   const notices: NoticeEvent[] = [];
   const run = async (): Promise<ScriptResult | undefined> => {

@@ -14,7 +14,7 @@ import { plain } from "../../terminal/print.ts";
 import type { ScheduleInput } from "../schedule.ts";
 import { watchFiles } from "./file_watch.ts";
 import { renewedClients } from "./held_logins.ts";
-import { openStore, retentionOf, warnOfPlace } from "../shared/store_file.ts";
+import { fileHaltOf, openStore, retentionOf, warnOfPlace } from "../shared/store_file.ts";
 import { warnOfUnsent } from "../shared/notice_lines.ts";
 import { logTarget, observe } from "../shared/observers.ts";
 import { loadRecipes, servedRecipes } from "../shared/recipe_files.ts";
@@ -37,7 +37,8 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   let current = recipes;
   const { settings } = connections;
   const redactor = redactorFor(host);
-  const deps = commandDeps({ connections, host, recipes, redactor, out: flags.out });
+  const haltedByFile = await fileHaltOf(flags, host);
+  const deps = commandDeps({ connections, host, recipes, redactor, out: flags.out, haltedByFile });
   let { secret } = deps;
   const json = flags.json ?? (!flags.text && !host.isTerminal);
   const zone = commonZone(recipes);

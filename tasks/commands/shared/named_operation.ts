@@ -1,9 +1,10 @@
 /**
- * Finds the operation that a person named.
+ * Finds the operation that a person named, and checks its parameters.
  *
  * @module
  */
 import { didYouMean } from "../../../lib/client/nearest.ts";
+import { InvalidParamsError, type Issue } from "../../../lib/errors.ts";
 import { catalogue, findOperation, operations } from "../../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
@@ -28,4 +29,13 @@ export function namedOperation(given: string): AnyOperation {
   throw new UsageError(
     `Cannot find operation "${given}"${didYouMean(given, names) || '; "hsgate operations" lists them all'}`,
   );
+}
+
+/** Checks the parameters of a call. @throws {InvalidParamsError} If one is wrong; it lists them all. */
+export function checkParams(operation: AnyOperation, params: unknown): void {
+  const issues: Issue[] = [];
+  operation.request.check(params, [], issues);
+  if (issues.length > 0) {
+    throw new InvalidParamsError(`call ${operation.name}`, issues, { operation: operation.name });
+  }
 }

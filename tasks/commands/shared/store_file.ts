@@ -5,6 +5,7 @@
  */
 import { recipesWithRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { scheduledRecipes } from "../../../lib/runner/queries/schedules.ts";
+import { fileHalt } from "../../../lib/desk/halt.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { openSqlite, type SqliteOptions } from "../../../lib/store/sqlite.ts";
 import type { Store } from "../../../lib/store/store.ts";
@@ -24,11 +25,21 @@ import type { Settings } from "../../../lib/client/settings.ts";
 import { loadSettingsOf, type StoreFlags, storePath } from "./session.ts";
 
 /** Default path of the store. */
-const STORE = "hsgate.db";
+export const STORE = "hsgate.db";
+
+/** Returns the path or URL of the named store, or otherwise `hsgate.db`. */
+export async function storeName(flags: StoreFlags, host: Host): Promise<string> {
+  return await storePath(flags, host) ?? STORE;
+}
+
+/** Returns a function that says why the halt file of the store stops order writes, if it does. */
+export async function fileHaltOf(flags: StoreFlags, host: Host): Promise<() => string | undefined> {
+  return fileHalt(await storeName(flags, host));
+}
 
 /** Returns whether the named store, or otherwise `hsgate.db`, exists. A PostgreSQL store counts as existing. */
 export async function storeExists(flags: StoreFlags, host: Host): Promise<boolean> {
-  const path = await storePath(flags, host) ?? STORE;
+  const path = await storeName(flags, host);
   return isPostgresUrl(path) || await exists(path);
 }
 
@@ -45,7 +56,7 @@ export async function existingStore(flags: StoreFlags, host: Host): Promise<stri
 }
 
 async function storeThere(flags: StoreFlags, host: Host): Promise<string> {
-  const path = await storePath(flags, host) ?? STORE;
+  const path = await storeName(flags, host);
   if (isPostgresUrl(path)) {
     throw new UsageError("Cannot do this with a store on PostgreSQL: name a store in a file with --store");
   }
@@ -79,7 +90,7 @@ export async function openStore(
   flags: StoreFlags,
   { host, mustExist, isScheduler = false }: { host: Host; mustExist: boolean; isScheduler?: boolean },
 ): Promise<Store> {
-  const named = await storePath(flags, host) ?? STORE;
+  const named = await storeName(flags, host);
   if (isPostgresUrl(named)) return await openDatabase(named, flags, { host, isScheduler });
   const path = mustExist ? await storeThere(flags, host) : named;
   const { isNew } = await checkedStore(path, flags, host);

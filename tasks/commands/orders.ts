@@ -1,0 +1,291 @@
+/** Descriptions of the commands that write and show orders. @module */
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { by, newStore, store } from "../terminal/flags.ts";
+
+const yes = { type: "boolean", short: "y", text: "do not ask; needed without a terminal" } as const;
+const writeFlags = { yes, by, store: newStore } as const satisfies Flags;
+
+const recorded = `The store records the order before hsgate sends it. If no answer arrives, hsgate looks for
+the order in the broker's lists; "orders show" says what is known. hsgate never sends an
+order twice.`;
+
+const placeFlags = {
+  limit: { type: "string", value: "PRICE", text: "limit price, in the listing's currency" },
+  "market-order": { type: "boolean", text: "a market order, at any price; only in the US" },
+  type: {
+    type: "string",
+    value: "TYPE",
+    text: 'order type of the market: "limit", "enhanced-limit", "auction", "odd-lot", ... (limit)',
+  },
+  hours: {
+    type: "string",
+    value: "HOURS",
+    text: 'trading hours: "no-extended" or "extended"; of a conditional order "regular", ...',
+  },
+  trigger: { type: "string", value: "VALUE", text: "of a conditional order: the value that triggers it" },
+  "valid-days": {
+    type: "string",
+    value: "DAYS",
+    text: "of a conditional order: how long it is valid, 1 to 100",
+  },
+  "trail-by": { type: "string", value: "UNIT", text: 'of a trailing order: "percentage" or "spread"' },
+  display: { type: "string", value: "QUANTITY", text: "of an iceberg order: the quantity that others see" },
+  ...writeFlags,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate buy` and `hsgate sell`. */
+export type PlaceInput = Input<typeof placeFlags>;
+
+const placing = `The command shows the order in words, with quote, value, estimated fees and cash, and asks
+you. Without a terminal it needs --yes, and sends nothing without it. The code shows the
+market: 00700.HK, 600519.SH, 000333.SZ, AAPL. For futures and options, use "call".
+
+A conditional order has a --type such as take-profit-limit or stop-loss-limit. It needs
+--trigger and --valid-days.
+
+${recorded}`;
+
+const placeCommand = (name: "buy" | "sell", examples: readonly string[]) =>
+  command({
+    name,
+    summary: `${name} shares: show the order in words, ask, and send it once`,
+    usage: "QUANTITY SYMBOL",
+    args: [2, 2],
+    details: placing,
+    flags: placeFlags,
+    calendars: false,
+    exits: [3, 4, 5, 6],
+    examples,
+  });
+
+/** Buys shares. */
+export const buy = placeCommand("buy", [
+  "buy 100 00700.HK --limit 600",
+  "buy 10 AAPL --market-order --yes",
+  "buy 100 00700.HK --type take-profit-limit --trigger 580 --limit 581 --valid-days 5",
+]);
+/** Sells shares. */
+export const sell = placeCommand("sell", [
+  "sell 100 00700.HK --limit 650",
+  "sell 100 00700.HK --type auction",
+]);
+
+const findMarket = {
+  type: "string",
+  value: "MARKET",
+  text: '"hk", "us", "shanghai" or "shenzhen" (where the order is found)',
+} as const;
+
+const amendFlags = {
+  quantity: { type: "string", value: "QUANTITY", text: "the new quantity (unchanged)" },
+  price: { type: "string", value: "PRICE", text: "the new limit price (unchanged)" },
+  market: findMarket,
+  ...writeFlags,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate amend`. */
+export type AmendInput = Input<typeof amendFlags>;
+
+/** Amends an order. */
+export const amend = command({
+  name: "amend",
+  summary: "change the quantity or the price of an order",
+  usage: "ORDER --quantity N --price P",
+  args: [1, 1],
+  details: `ORDER is the broker's order number from "orders". The command shows the order as it is and
+as it would be, and asks you. Without a terminal it needs --yes. The broker may give the
+amended order a new number. For conditional orders, use "call orders.amend".
+
+${recorded}`,
+  flags: amendFlags,
+  calendars: false,
+  exits: [3, 4, 5, 6],
+  examples: ["amend 2508150000123 --price 590", "amend 2508150000123 --quantity 200 --price 590"],
+});
+
+const cancelFlags = { market: findMarket, ...writeFlags } as const satisfies Flags;
+/** Arguments and flags of `hsgate cancel`. */
+export type CancelInput = Input<typeof cancelFlags>;
+
+/** Cancels orders. */
+export const cancel = command({
+  name: "cancel",
+  summary: "cancel orders, each with one request",
+  usage: "ORDER…",
+  args: [1, 100],
+  details: `ORDER is the broker's order number from "orders". The command shows the orders and asks you.
+Without a terminal it needs --yes. A problem with one order does not stop the others; the
+exit code is that of the first problem. An order that has ended is not cancelled: the
+command says so, and ends with 1 if it was filled.
+
+${recorded}`,
+  flags: cancelFlags,
+  calendars: false,
+  exits: [3, 4, 5, 6],
+  examples: ["cancel 2508150000123", "cancel 2508150000123 2508150000124 --yes"],
+});
+
+const cancelAllFlags = {
+  market: { type: "string", value: "MARKET", text: 'required: "hk", "us", "shanghai" or "shenzhen"' },
+  "yes-all": { type: "boolean", text: "do not ask; needed without a terminal" },
+  by,
+  store: newStore,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate cancel-all`. */
+export type CancelAllInput = Input<typeof cancelAllFlags>;
+
+/** Cancels all orders of a market. */
+export const cancelAll = command({
+  name: "cancel-all",
+  summary: "cancel every order of a market, also those made elsewhere",
+  usage: "--market MARKET",
+  args: [0, 0],
+  details: `The command shows today's open orders of the market, and asks you. Without a terminal it
+needs --yes-all; --yes is not enough. The broker cancels shanghai and shenzhen together.
+Conditional orders stay: cancel them one by one. The direct transport does not have this
+operation.
+
+${recorded}`,
+  flags: cancelAllFlags,
+  calendars: false,
+  exits: [3, 4, 5, 6],
+  examples: ["cancel-all --market hk", "cancel-all --market hk --yes-all"],
+});
+
+const markets = {
+  type: "string",
+  value: "LIST",
+  text: "hk, us, shanghai, shenzhen (hk, and the markets of open intents)",
+} as const;
+
+const listFlags = {
+  markets,
+  limit: { type: "string", value: "N", text: "how many intents, newest first, 1 to 1000 (20)" },
+  watch: { type: "boolean", text: "show changes until Ctrl-C" },
+  store: newStore,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate orders`. */
+export type OrdersInput = Input<typeof listFlags>;
+
+/** Lists intents and orders. */
+export const orders = command({
+  name: "orders",
+  summary: "list your order writes beside the orders at the broker",
+  usage: "",
+  args: [0, 0],
+  details: `An intent is an order write that somebody wants: it places, amends or cancels orders. The
+command compares the open intents with the broker's lists first, and records what the
+lists prove. Orders without an intent were made in the broker's app or by another program.
+
+If the broker does not answer, the command shows what the store knows, and says so.
+--json prints a list of { intent, state, orderIds, why, evidence } with more members; an
+order that was made elsewhere has the intent null. With --watch, --json prints a line for
+each change.`,
+  flags: listFlags,
+  calendars: false,
+  exits: [3, 4, 6],
+  examples: ["orders", "orders --watch", "orders --markets hk,us --json"],
+});
+
+const showFlags = { store } as const satisfies Flags;
+/** Arguments and flags of `hsgate orders show`. */
+export type OrdersShowInput = Input<typeof showFlags>;
+
+const intentText = 'INTENT is an id from "orders", or its first letters if no other id begins with them.';
+
+/** Shows one intent. */
+export const ordersShow = command({
+  name: "orders show",
+  summary: "show an intent: its history with evidence, and what is missing for a proof",
+  usage: "INTENT",
+  args: [1, 1],
+  details: `${intentText} If the intent is open, the command compares it with the broker's lists first.`,
+  flags: showFlags,
+  calendars: false,
+  exits: [3, 4, 6],
+  examples: ["orders show 01K2P0", "orders show 01K2P0 --json"],
+});
+
+const resolveFlags = {
+  order: {
+    type: "list",
+    value: "ORDER",
+    text: "with sent: an order that the broker made of it; may be given several times",
+  },
+  because: { type: "string", value: "TEXT", text: "what you checked; the store records it" },
+  by,
+  store,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate orders resolve`. */
+export type OrdersResolveInput = Input<typeof resolveFlags>;
+
+/** Records what became of an intent. */
+export const ordersResolve = command({
+  name: "orders resolve",
+  summary: "record what became of a write whose outcome is unknown",
+  usage: "INTENT sent|not-sent",
+  args: [2, 2],
+  details: `${intentText}
+
+"sent": the broker executed it. Name its orders with --order; of a cancellation or an
+amendment, hsgate takes the order that it was for. "not-sent": the broker did not execute
+it; --because is required. Check the broker's app first: after "not-sent", hsgate sends
+the same order again if you ask for it.`,
+  flags: resolveFlags,
+  without: unconnected,
+  exits: [],
+  examples: [
+    "orders resolve 01K2P0 sent --order 2508150000123",
+    'orders resolve 01K2P0 not-sent --because "the app shows no such order"',
+  ],
+});
+
+const fillsFlags = {
+  markets: { ...markets, text: "hk, us, shanghai, shenzhen (hk)" },
+  store,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate fills`. */
+export type FillsInput = Input<typeof fillsFlags>;
+
+/** Lists fills. */
+export const fills = command({
+  name: "fills",
+  summary: "list today's fills, with the intents that ordered them",
+  usage: "",
+  args: [0, 0],
+  details: `Fees are not known before clearing: "export day-book" has them. If there is a store, each
+fill names its intent; a fill without one was ordered elsewhere.`,
+  flags: fillsFlags,
+  calendars: false,
+  exits: [3, 4, 6],
+  examples: ["fills", "fills --markets hk,us --json"],
+});
+
+const haltFlags = {
+  why: { type: "string", value: "TEXT", text: "the reason; each rejected write names it" },
+  by,
+  store,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate halt`. */
+export type HaltInput = Input<typeof haltFlags>;
+
+/** Shared flags that only matter for a connection; the others name the account. */
+const unneeded = ["push", "plain-http", "auth-url", "timeout"] as const;
+
+/** Stops every order write. */
+export const halt = command({
+  name: "halt",
+  summary: 'stop every order write at once, until "resume"',
+  usage: "",
+  args: [0, 0],
+  details: `hsgate sends no order, amendment or cancellation any more: no command, no recipe and no
+script with this store. Orders that are at the broker stay there. The command writes a
+file beside the store first, which works even if the store or the broker does not answer.
+Then it writes a row into the store, for the other machines that use it. With a store on
+PostgreSQL, the file is hsgate.halt in the working folder.
+
+Ends with 1 if only this machine could be halted.`,
+  flags: haltFlags,
+  without: unneeded,
+  calendars: false,
+  exits: [],
+  examples: ["halt", 'halt --why "prices look wrong"'],
+});

@@ -1,0 +1,140 @@
+/**
+ * Runs `hsgate amend`, `hsgate cancel` and `hsgate cancel-all`.
+ *
+ * @module
+ */
+import { isZero } from "../../../lib/decimal.ts";
+import { ownedOrders } from "../../../lib/desk/queries.ts";
+import { termsOf } from "../../../lib/desk/prove.ts";
+import { Market } from "../../../lib/dictionaries/market.ts";
+import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
+import { BrokerError } from "../../../lib/errors.ts";
+import { findOperation } from "../../../lib/operations/mod.ts";
+import { report } from "../../terminal/error_report.ts";
+import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { plain } from "../../terminal/print.ts";
+import type { AmendInput, CancelAllInput, CancelInput } from "../orders.ts";
+import { isWanted, needAnswer } from "../shared/ask.ts";
+import { intentOf, marketOf, type OpenDesk, openDesk } from "../shared/desk.ts";
+import { checkParams } from "../shared/named_operation.ts";
+import { isAllowed, tellSent } from "./place.ts";
+import { describeOrder, findOrder, headline, isOpen, type OrderParams } from "./words.ts";
+
+type Found = Awaited<ReturnType<typeof foundOrder>>;
+
+/** Finds an order at the broker. @throws {UsageError} If no list of today shows it. */
+async function foundOrder(
+  orderId: string,
+  { open, market, host }: { open: OpenDesk; market: string | undefined; host: Host },
+) {
+  const markets = market === undefined ? await likelyMarkets(open, orderId) : [marketOf(market)];
+  const found = await findOrder(open.client, orderId, { markets, host });
+  if (found?.order.symbol !== undefined) return { ...found, symbol: found.order.symbol };
+  throw new UsageError(
+    `Cannot find order "${orderId}": today's lists of ${
+      markets.join(", ")
+    } do not show it; "orders" lists the orders of today`,
+  );
+}
+
+/** Returns the market of the intent that placed an order, or all markets if there is none. */
+async function likelyMarkets({ store, account }: OpenDesk, orderId: string): Promise<Market[]> {
+  const owner = (await ownedOrders(store, account, 0)).get(orderId);
+  const market = owner && termsOf(await intentOf(store, owner.intent, "find")).market;
+  return market !== undefined && Market.has(market) ? [market] : [...Market.names];
+}
+
+const operationOf = (name: string) => findOperation(name)!; // the catalogue has it
+
+/** Amends an order. What no flag changes stays as it is. */
+export async function amend({ args: [orderId = ""], flags, host }: AmendInput): Promise<number> {
+  if (flags.quantity === undefined && flags.price === undefined) {
+    throw new UsageError("Cannot amend without a change: give --quantity, --price or both");
+  }
+  needAnswer("yes", flags.yes, host);
+  const operation = operationOf("orders.amend");
+  await using open = await openDesk(flags, { host, command: "amend", writes: true });
+  const { market, symbol, order } = await foundOrder(orderId, { open, market: flags.market, host });
+  if (conditionalTypes.some((each) => each === order.orderType)) {
+    throw new UsageError(
+      `Cannot amend order "${orderId}": it is a conditional order; use: hsgate call orders.amend`,
+    );
+  }
+  const params: OrderParams = {
+    market,
+    symbol,
+    orderId,
+    quantity: flags.quantity ?? order.quantity,
+    price: flags.price ?? order.price,
+  };
+  checkParams(operation, params);
+  if (!await isAllowed(operation, params, { open, host, isAsked: !flags.yes })) return 0;
+  await open.trader.call(operation, params, { signal: host.signal });
+  tellSent(open, flags.json, host);
+  return 0;
+}
+
+/** Returns the parameters that cancel an order. */
+function cancelParams({ market, symbol, order }: Found): OrderParams {
+  const isConditional = conditionalTypes.some((each) => each === order.orderType);
+  return {
+    market,
+    symbol,
+    orderId: order.orderId,
+    ...isConditional && {
+      orderType: order.orderType,
+      ...order.quantity !== undefined && { quantity: order.quantity },
+      ...order.price !== undefined && !isZero(order.price) && { price: order.price },
+    },
+  };
+}
+
+/** Cancels orders, one after the other. A problem with one of them does not stop the others. */
+export async function cancel({ args, flags, host }: CancelInput): Promise<number> {
+  needAnswer("yes", flags.yes, host);
+  const operation = operationOf("orders.cancel");
+  await using open = await openDesk(flags, { host, command: "cancel", writes: true });
+  const found: Found[] = [];
+  for (const orderId of new Set(args)) {
+    found.push(await foundOrder(orderId, { open, market: flags.market, host }));
+  }
+  const live = found.filter(({ order }) => isOpen(order));
+  let code = 0;
+  for (const { order } of found) {
+    const hasEnded = !isOpen(order);
+    if (hasEnded && order.state === "filled") code = 1;
+    const what = hasEnded ? "hsgate: nothing to cancel in order" : "Cancel order";
+    host.note(`${what} ${order.orderId}: ${plain(describeOrder(order))}`);
+  }
+  const question = live.length === 1 ? "Send orders.cancel?" : `Send ${live.length} cancellations?`;
+  if (live.length > 0 && !flags.yes && !await isWanted(question, host)) return 0;
+  for (const each of live) {
+    try {
+      await open.trader.call(operation, cancelParams(each), { signal: host.signal });
+    } catch (error) {
+      if (!(error instanceof BrokerError) || host.signal.aborted) throw error;
+      report(error, undefined, host);
+      code ||= exitCodeOf(error);
+    }
+  }
+  tellSent(open, flags.json, host);
+  return code;
+}
+
+/** Cancels every order of a market. */
+export async function cancelAll({ flags, host }: CancelAllInput): Promise<number> {
+  if (flags.market === undefined) {
+    throw new UsageError("Cannot cancel all orders without a market: give --market");
+  }
+  const params = { market: marketOf(flags.market) };
+  needAnswer("yes-all", flags["yes-all"], host);
+  const operation = operationOf("orders.cancelAll");
+  await using open = await openDesk(flags, { host, command: "cancel-all", writes: true });
+  const isAsked = !flags["yes-all"];
+  if (!isAsked) host.note(`hsgate: ${headline(operation, params)}`);
+  else if (!await isAllowed(operation, params, { open, host, isAsked })) return 0;
+  await open.trader.call(operation, params, { signal: host.signal });
+  tellSent(open, flags.json, host);
+  return 0;
+}

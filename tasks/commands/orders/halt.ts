@@ -1,0 +1,90 @@
+/**
+ * Runs `hsgate halt`, and `hsgate resume` without a recipe.
+ *
+ * @module
+ */
+import { haltPath, removeHalt, writeHalt } from "../../../lib/desk/halt.ts";
+import { clearHalt, setHalt } from "../../../lib/desk/queries.ts";
+import { isPostgresUrl } from "../../../lib/store/postgres_url.ts";
+import type { Host } from "../../terminal/host.ts";
+import { plain } from "../../terminal/print.ts";
+import type { HaltInput } from "../orders.ts";
+import type { ResumeInput } from "../pause.ts";
+import { actorOf } from "../shared/decide.ts";
+import { accountOf } from "../shared/desk.ts";
+import { loadSettingsOf } from "../shared/session.ts";
+import { openStore, STORE, storeExists, storeName, storeTime } from "../shared/store_file.ts";
+
+const reasonOf = (error: unknown) => error instanceof Error ? error.message : String(error);
+
+/** Stops every order write: first with a file, which needs no store and no broker, then with a row of the store. */
+export async function halt({ flags, host }: HaltInput): Promise<number> {
+  const by = actorOf(flags, host);
+  const why = flags.why ?? "no reason given";
+  const name = await nameAnyway(flags, host);
+  const path = haltPath(name);
+  const problems: string[] = [];
+  let isFileWritten = false;
+  try {
+    writeHalt(name, `${why} (by ${by})`);
+    isFileWritten = true;
+  } catch (error) {
+    problems.push(`Cannot write the halt file "${path}": ${reasonOf(error)}`);
+  }
+  let isRowWritten = false;
+  try {
+    isRowWritten = await writeRow(flags, { why, by, host });
+  } catch (error) {
+    problems.push(`Cannot record the halt in the store: ${reasonOf(error)}`);
+  }
+  for (const problem of problems) host.note(`hsgate: ${plain(problem)}`);
+  const isHalted = isFileWritten || isRowWritten;
+  // A file beside the store stops everybody who uses the store. A database is also used by other machines.
+  const isOnlyHere = isFileWritten && !isRowWritten && isPostgresUrl(name);
+  if (isOnlyHere) host.note('hsgate: only this machine is halted: run "hsgate halt" on the others too');
+  if (flags.json) {
+    host.out(
+      JSON.stringify({ halted: isHalted, why, by, file: isFileWritten ? path : null, store: isRowWritten }),
+    );
+  } else if (isHalted) host.out(`trading is halted: ${plain(why)}; to go on, run: hsgate resume`);
+  return isHalted && !isOnlyHere ? 0 : 1;
+}
+
+/** Returns the name of the store, even if the settings cannot be read. */
+async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string> {
+  try {
+    return await storeName(flags, host);
+  } catch (error) {
+    const name = flags.store ?? host.env("HSGATE_STORE") ?? STORE;
+    host.note(`hsgate: warning: ${plain(reasonOf(error))}; the halt is for the store "${name}"`);
+    return name;
+  }
+}
+
+/** Returns whether the store has the halt now. A missing store has no row, and nobody writes with it. */
+async function writeRow(
+  flags: HaltInput["flags"],
+  { why, by, host }: { why: string; by: string; host: Host },
+): Promise<boolean> {
+  if (!await storeExists(flags, host)) return false;
+  const account = await accountOf((await loadSettingsOf(flags, host)).settings);
+  await using store = await openStore(flags, { host, mustExist: true });
+  await setHalt(store, { account, why, by, at: storeTime(store, host) });
+  return true;
+}
+
+/** Removes the halt from the store, and then the file: if the store fails, trading stays halted. */
+export async function resumeTrading({ flags, host }: ResumeInput): Promise<number> {
+  const name = await storeName(flags, host);
+  const account = await accountOf((await loadSettingsOf(flags, host)).settings);
+  let hadRow = false;
+  if (await storeExists(flags, host)) {
+    await using store = await openStore(flags, { host, mustExist: true });
+    hadRow = await clearHalt(store, account);
+  }
+  const hadFile = await removeHalt(name);
+  const changed = hadRow || hadFile;
+  if (flags.json) host.out(JSON.stringify({ halted: false, changed }));
+  else host.out(changed ? "trading is resumed" : "trading was not halted");
+  return 0;
+}

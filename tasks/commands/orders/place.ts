@@ -1,0 +1,125 @@
+/**
+ * Runs `hsgate buy` and `hsgate sell`, and sends any order write through the desk.
+ *
+ * @module
+ */
+import { securityOf } from "../../../lib/client/security.ts";
+import type { Market } from "../../../lib/dictionaries/market.ts";
+import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
+import { findOperation } from "../../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../../lib/operations/operation.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { plain } from "../../terminal/print.ts";
+import type { PlaceInput } from "../orders.ts";
+import { checkParams } from "../shared/named_operation.ts";
+import { isWanted, needAnswer } from "../shared/ask.ts";
+import { type OpenDesk, openDesk } from "../shared/desk.ts";
+import { headline, type OrderParams, orderWords } from "./words.ts";
+
+/** Buys shares. */
+export const buy = (input: PlaceInput): Promise<number> => place("buy", input);
+/** Sells shares. */
+export const sell = (input: PlaceInput): Promise<number> => place("sell", input);
+
+async function place(side: "buy" | "sell", { args, flags, host }: PlaceInput): Promise<number> {
+  const operation = findOperation("orders.place")!; // the catalogue has it
+  const params = paramsOf(side, args, flags);
+  checkParams(operation, params);
+  needAnswer("yes", flags.yes, host);
+  await using open = await openDesk(flags, { host, command: side, writes: true });
+  if (!await isAllowed(operation, params, { open, host, isAsked: !flags.yes })) return 0;
+  await open.trader.call(operation, params, { signal: host.signal });
+  tellSent(open, flags.json, host);
+  return 0;
+}
+
+const byEnding: readonly (readonly [RegExp, Market])[] = [
+  [/\.HK$/, "hk"],
+  [/\.SH$/, "shanghai"],
+  [/\.SZ$/, "shenzhen"],
+];
+
+/** Returns the parameters of the order. The operation checks them. */
+function paramsOf(
+  side: "buy" | "sell",
+  [quantity = "", given = ""]: readonly string[],
+  flags: PlaceInput["flags"],
+): OrderParams {
+  const symbol = given.toUpperCase();
+  const { type: kind } = securityOf(symbol);
+  if (/future|option/.test(kind)) {
+    throw new UsageError(
+      `Cannot ${side} "${symbol}": it is a ${kind}; place its orders with: hsgate call ${
+        kind.includes("future") ? "futures.place" : "orders.place"
+      }`,
+    );
+  }
+  const market = byEnding.find(([ending]) => ending.test(symbol))?.[1] ?? "us";
+  const { limit, type, "market-order": isMarket, trigger, "valid-days": days } = flags;
+  if (isMarket && (limit !== undefined || type !== undefined)) {
+    throw new UsageError(
+      `Cannot use --market-order with --${limit === undefined ? "type" : "limit"}: use one of them`,
+    );
+  }
+  if (isMarket && market !== "us") {
+    throw new UsageError(
+      `Cannot send a market order to "${market}": the market has none; give a price with --limit`,
+    );
+  }
+  if (limit === undefined && type === undefined && !isMarket) {
+    throw new UsageError(
+      `Cannot ${side} ${symbol} without a price: give --limit PRICE${
+        market === "us" ? " or --market-order" : ""
+      }`,
+    );
+  }
+  const orderType = isMarket ? "market" : type ?? "limit";
+  const isConditional = conditionalTypes.some((each) => each === orderType);
+  const price = limit ?? (isConditional ? undefined : "0"); // an order at any price sends zero
+  return {
+    market,
+    symbol,
+    side,
+    quantity,
+    orderType,
+    ...price !== undefined && { price },
+    ...flags.hours !== undefined && { tradingHours: flags.hours },
+    ...trigger !== undefined && { triggerValue: trigger },
+    ...days !== undefined && { validDays: daysOf(days) },
+    ...flags["trail-by"] !== undefined && { trailBy: flags["trail-by"] },
+    ...flags.display !== undefined && { displayQuantity: flags.display },
+  };
+}
+
+function daysOf(given: string): number {
+  if (/^([1-9]\d?|100)$/.test(given)) return Number(given);
+  throw new UsageError(`Cannot use --valid-days "${given}": write a whole number from 1 to 100`);
+}
+
+/** Shows an order write in words and, if wanted, asks. Returns whether to send it. */
+export async function isAllowed(
+  operation: AnyOperation,
+  params: OrderParams,
+  { open, host, isAsked }: { open: Pick<OpenDesk, "client" | "account">; host: Host; isAsked: boolean },
+): Promise<boolean> {
+  if (!isAsked) {
+    host.note(`hsgate: ${plain(headline(operation, params))}`);
+    return true;
+  }
+  for (const line of await orderWords(operation, params, { ...open, host })) host.note(line);
+  return await isWanted(`Send ${operation.name}?`, host);
+}
+
+/** Prints the intents that a command sent. */
+export function tellSent(open: OpenDesk, asJson: boolean | undefined, host: Host): void {
+  const intents = open.sent();
+  if (asJson) {
+    const shown = intents.map(({ id, state, orderIds }) => ({ intent: id, state, orderIds }));
+    return host.out(JSON.stringify(shown.length === 1 ? shown[0] : shown));
+  }
+  for (const { id, state, orderIds } of intents) {
+    const orders = orderIds.length === 0 ? "" : `order ${orderIds.join(", ")}: `;
+    host.out(`${orders}${state} (intent ${id})`);
+  }
+}

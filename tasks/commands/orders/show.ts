@@ -1,0 +1,159 @@
+/**
+ * Runs `hsgate orders show` and `hsgate orders resolve`.
+ *
+ * @module
+ */
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { decideIntent } from "../../../lib/desk/desk.ts";
+import { targetsOf } from "../../../lib/desk/prove.ts";
+import { changesOf, findIntent, type Intent } from "../../../lib/desk/queries.ts";
+import { isFinal, unresolvedStates } from "../../../lib/desk/states.ts";
+import { BrokerError } from "../../../lib/errors.ts";
+import { findOperation } from "../../../lib/operations/mod.ts";
+import { commandsOf, provingLists } from "../../../lib/operations/proof.ts";
+import { shellHint } from "../../../lib/shell_words.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import { list, paint, plain } from "../../terminal/print.ts";
+import type { OrdersResolveInput, OrdersShowInput } from "../orders.ts";
+import { actorOf } from "../shared/decide.ts";
+import { connectDesk, intentOf, type OpenBook, openBook } from "../shared/desk.ts";
+import { openStore, storeTime } from "../shared/store_file.ts";
+import { colorOf, evidenceOf, rowOf } from "./rows.ts";
+import { headline } from "./words.ts";
+
+/** What a look at the broker's lists showed about an intent. */
+interface Looked {
+  intent: Intent;
+  missing?: string;
+  seen: Parameters<typeof rowOf>[2]["seen"];
+  /** Why the lists could not be read. */
+  trouble?: string;
+}
+
+/** Shows one intent with its history. */
+export async function show({ args: [given = ""], flags, host }: OrdersShowInput): Promise<number> {
+  await using book = await openBook(flags, { host, command: "orders show", writes: false });
+  const { store } = book;
+  const { intent, missing, seen, trouble } = await lookAt(await intentOf(store, given, "show"), book, {
+    flags,
+    host,
+  });
+  const row = await rowOf(store, intent, { seen, missing });
+  const history = (await changesOf(store, intent.id)).map(({ from, to, ...change }) => ({
+    from: from ?? null,
+    to,
+    ...evidenceOf({ from, to, ...change }),
+  }));
+  const advice = adviceFor(intent);
+  if (flags.json) {
+    host.out(JSON.stringify({
+      ...row,
+      params: intent.params,
+      sentAt: intent.sentAt === undefined ? null : showInstant(intent.sentAt),
+      absent: intent.absent ?? null,
+      history,
+      advice,
+      trouble: trouble ?? null,
+    }));
+    return 0;
+  }
+  const operation = findOperation(intent.operation);
+  const what = operation === undefined ? intent.operation : headline(operation, intent.params);
+  host.out(paint(host, "bold", plain(what)));
+  const rows = [
+    ["intent", intent.id],
+    ["state", intent.state],
+    ["orders", intent.orderIds.join(", ") || "none known"],
+    ["filled", intent.filled],
+    ["wanted by", [intent.why.by, intent.why.recipe, intent.why.runKey].filter(Boolean).join(", ")],
+    ["recorded", showInstant(intent.createdAt)],
+    ["sent", intent.sentAt === undefined ? "never" : showInstant(intent.sentAt)],
+    ...missing === undefined ? [] : [["missing", missing]],
+    ...trouble === undefined ? [] : [["broker", trouble]],
+  ] as [string, string][];
+  for (const line of list(host, rows)) host.out(line);
+  host.out(paint(host, "bold", "history"));
+  for (const { from, to, by, at, ...data } of history) {
+    const change = from === null ? to : `${from} -> ${to}`;
+    const more = Object.keys(data).length === 0 ? "" : `  ${plain(JSON.stringify(data))}`;
+    host.out(`  ${paint(host, "dim", at ?? "")}  ${paint(host, colorOf(to), change)}  by ${by}${more}`);
+  }
+  for (const line of advice) host.out(paint(host, "yellow", plain(line)));
+  return 0;
+}
+
+/** Compares an open intent with the broker's lists. Without an answer, returns what the store knows. */
+async function lookAt(
+  intent: Intent,
+  book: OpenBook,
+  { flags, host }: Pick<OrdersShowInput, "flags" | "host">,
+): Promise<Looked> {
+  if (isFinal(intent.state) || intent.account !== book.account) return { intent, seen: new Map() };
+  try {
+    await using open = await connectDesk(book, flags, { host, command: "orders show", writes: false });
+    const { unresolved, seen } = await open.desk.reconcile({ signal: host.signal });
+    const missing = unresolved.find((each) => each.intent.id === intent.id)?.missing;
+    const now = await findIntent(book.store, intent.id) ?? intent;
+    return { intent: now, seen, ...missing !== undefined && { missing } };
+  } catch (error) {
+    if (!(error instanceof BrokerError) || host.signal.aborted) throw error;
+    return { intent, seen: new Map(), trouble: `its lists could not be read: ${error.message}` };
+  }
+}
+
+/** Returns lines that say what a person can do about an intent whose outcome is unknown. */
+function adviceFor({ id, state, operation, params }: Intent): string[] {
+  if (!unresolvedStates.includes(state)) return [];
+  if (state === "sent") return ["its answer may still arrive; run the command again in a minute"];
+  const known = findOperation(operation);
+  const lists = known === undefined ? [] : commandsOf(provingLists(known, params));
+  return [
+    `look at the broker's app${lists.length === 0 ? "" : `, or run: ${lists.join("; ")}`}`,
+    `if the broker has it: hsgate orders resolve ${shellHint(id)} sent --order ORDER`,
+    `if not: hsgate orders resolve ${shellHint(id)} not-sent --because "what you checked"`,
+  ];
+}
+
+/** Records what a person found about an intent whose outcome is unknown. */
+export async function resolve(input: OrdersResolveInput): Promise<number> {
+  const { args: [given = "", word = ""], flags, host } = input;
+  if (word !== "sent" && word !== "not-sent") {
+    throw new UsageError(`Cannot resolve as "${word}": write sent or not-sent`);
+  }
+  const { because } = flags;
+  if (word === "not-sent" && (because === undefined || because.trim() === "")) {
+    throw new UsageError('Cannot resolve without a reason: write --because "what you checked"');
+  }
+  if (word === "not-sent" && flags.order !== undefined) {
+    throw new UsageError('Cannot use --order with not-sent: an order at the broker means "sent"');
+  }
+  await using store = await openStore(flags, { host, mustExist: true });
+  const intent = await intentOf(store, given, "resolve");
+  const orderIds = word === "sent" ? ordersFor(intent, flags.order) : [];
+  const by = actorOf(flags, host);
+  const decision = word === "sent" ? { wasSent: true, orderIds } as const : { wasSent: false } as const;
+  const { id, state } = await decideIntent(store, intent.id, {
+    ...decision,
+    ...because !== undefined && { because },
+    by,
+    at: storeTime(store, host),
+  });
+  if (flags.json) host.out(JSON.stringify({ intent: id, state, orderIds, by, because: because ?? null }));
+  else {
+    host.out(
+      word === "sent"
+        ? `intent ${id} is resolved as sent: order ${orderIds.join(", ")}`
+        : `intent ${id} is resolved as not sent; the same order can be sent again`,
+    );
+  }
+  return 0;
+}
+
+/** Returns the orders that belong to an intent. */
+function ordersFor(intent: Intent, given: readonly string[] | undefined): readonly string[] {
+  const orderIds = given ?? (intent.kind === "place" ? [] : targetsOf(intent));
+  const wrong = orderIds.find((each) => !/^\d{1,32}$/.test(each));
+  if (wrong !== undefined) throw new UsageError(`Cannot use --order "${wrong}": order numbers are digits`);
+  if (orderIds.length > 0) return orderIds;
+  throw new UsageError("Cannot resolve as sent without its orders: write --order ORDER for each of them");
+}

@@ -1,0 +1,269 @@
+/**
+ * Says in words what an order write would do, before a person decides.
+ *
+ * @module
+ */
+import { dateAt } from "../../../lib/calendars/trading_days.ts";
+import type { Client } from "../../../lib/client/client.ts";
+import { type Security, securityOf } from "../../../lib/client/security.ts";
+import {
+  add,
+  compare,
+  type Decimal,
+  divide,
+  isDecimal,
+  isZero,
+  multiply,
+  round,
+  subtract,
+} from "../../../lib/decimal.ts";
+import { look, placeOf, type SeenOrder, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
+import { Market } from "../../../lib/dictionaries/market.ts";
+import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
+import { ProtocolError, RejectedError, UnmappedError } from "../../../lib/errors.ts";
+import { type FeeMarket, feesOf } from "../../../lib/facts/fees.ts";
+import { listing } from "../../../lib/facts/listings.ts";
+import { findOperation } from "../../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../../lib/operations/operation.ts";
+import type { Host } from "../../terminal/host.ts";
+import { list, plain } from "../../terminal/print.ts";
+import { priceText } from "../quote/line.ts";
+
+/** Parameters of any order write, with our names. They were checked against the operation. */
+export type OrderParams = Readonly<Record<string, unknown>>;
+
+const currencies: Readonly<Record<Market, string>> = {
+  hk: "HKD",
+  us: "USD",
+  shanghai: "CNY",
+  shenzhen: "CNY",
+};
+
+const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined;
+const marketIn = (params: OrderParams): Market | undefined => {
+  const market = textOf(params.market);
+  return market !== undefined && Market.has(market) ? market : undefined;
+};
+const priceIn = ({ price }: OrderParams): Decimal | undefined =>
+  isDecimal(price) && !isZero(price) ? price : undefined;
+
+/** Returns one line that names an order write: `buy 100 of 00700.HK at a limit of 600.00 HKD`. */
+export function headline(operation: Pick<AnyOperation, "name" | "order">, params: OrderParams): string {
+  const { side, symbol, quantity, orderId, orderIds, orderType } = params;
+  const market = marketIn(params);
+  const currency = market === undefined ? "" : ` ${listing(String(symbol))?.currency ?? currencies[market]}`;
+  const price = priceIn(params);
+  const at = price === undefined ? "" : ` at ${price}${currency}`;
+  if (operation.order === "place") {
+    const name = listing(String(symbol))?.name;
+    const what = `${symbol ?? "?"}${name === undefined ? "" : ` (${name})`}`;
+    const trigger = textOf(params.triggerValue);
+    return `${side ?? "place"} ${quantity ?? "?"} of ${what}` +
+      (price === undefined ? " at any price" : ` at a limit of ${price}${currency}`) +
+      (orderType === undefined ? "" : `, order type ${orderType}`) +
+      (trigger === undefined ? "" : `, triggered at ${trigger}`);
+  }
+  const ids = Array.isArray(orderIds) ? orderIds.join(", ") : textOf(orderId);
+  if (operation.order === "amend") {
+    const number = quantity === undefined ? "" : ` to ${quantity}`;
+    return `amend order ${ids ?? "?"}${symbol === undefined ? "" : ` of ${symbol}`}${number}${at}`;
+  }
+  if (ids === undefined || ids === "") return `cancel every order in market "${market ?? "?"}"`;
+  return `cancel order ${ids}${symbol === undefined ? "" : ` of ${symbol}`}`;
+}
+
+/** Where to read the market and the account, and to which terminal the words go. */
+interface WordsOptions {
+  client: Client;
+  account: string;
+  host: Host;
+}
+
+/**
+ * Returns lines that say what an order write would do. For a new order they contain the quote, the value, estimated
+ * fees and the cash.
+ *
+ * @throws {BrokerError} If the broker cannot be reached; then the order could not be sent either.
+ */
+export async function orderWords(
+  operation: AnyOperation,
+  params: OrderParams,
+  { client, account, host }: WordsOptions,
+): Promise<string[]> {
+  const head = headline(operation, params);
+  const first = `${head[0]!.toUpperCase()}${head.slice(1)}`;
+  const rows = operation.order === "place" && operation.name.startsWith("orders.")
+    ? await placeRows(params, { client, host })
+    : await changeRows(operation, params, { client, host });
+  return [plain(first), ...list(host, [...rows, ["account", account]]).map((line) => `  ${line}`)];
+}
+
+type Row = readonly [name: string, value: string];
+type Reading = Pick<WordsOptions, "client" | "host">;
+
+async function placeRows(params: OrderParams, { client, host }: Reading): Promise<Row[]> {
+  const { signal } = host;
+  const market = marketIn(params);
+  const symbol = String(params.symbol);
+  const security = securityIn(symbol);
+  const [book, quotes, funds] = await Promise.all([
+    security && said(client.quotes.orderBook({ security }, { signal })),
+    security && said(client.quotes.latest({ securities: [security] }, { signal })),
+    market && said(client.account.funds({ market }, { signal })),
+  ]);
+  const bid = book?.is?.bids[0]?.price;
+  const ask = book?.is?.asks[0]?.price;
+  const last = quotes?.is?.[0]?.lastPrice;
+  const price = priceIn(params);
+  const isBuy = params.side === "buy" || params.side === "short-close";
+  const near = (isBuy ? ask : bid) ?? last;
+  const rows: Row[] = [];
+  const trouble = book?.not ?? quotes?.not;
+  const shown = (value: Decimal | undefined) => value === undefined ? "none" : priceText(value);
+  rows.push([
+    "quote",
+    `bid ${shown(bid)}, ask ${shown(ask)}, last ${shown(last)}${away(price, last)}${
+      trouble === undefined ? "" : ` (${trouble})`
+    }`,
+  ]);
+  const each = price ?? near;
+  const quantity = textOf(params.quantity);
+  if (market === undefined || each === undefined || quantity === undefined) return rows;
+  const currency = listing(symbol)?.currency ?? currencies[market];
+  const value = multiply(each, quantity);
+  const about = price === undefined ? "about " : "";
+  rows.push(["value", `${about}${money(value)} ${currency}`]);
+  const fees = estimate(market, symbol, { isBuy, price: each, quantity, now: host.now() });
+  rows.push([
+    "fees",
+    fees === undefined
+      ? "no estimate: no rates are known"
+      : `about ${fees} ${currency}, an estimate with an example broker's commission`,
+  ]);
+  const available = funds?.is?.available;
+  if (available === undefined) {
+    rows.push(["cash", `not known${funds?.not === undefined ? "" : ` (${funds.not})`}`]);
+    return rows;
+  }
+  const after = isBuy
+    ? subtract(available, add(value, fees ?? "0"))
+    : subtract(add(available, value), fees ?? "0");
+  const short = compare(after, "0") < 0 ? "; that is more than is available" : "";
+  rows.push(["cash", `${money(available)} ${currency} available, about ${money(after)} after it${short}`]);
+  return rows;
+}
+
+/** Returns the orders that an amendment or a cancellation is for, as the broker's lists show them. */
+async function changeRows(
+  operation: AnyOperation,
+  params: OrderParams,
+  { client, host }: Reading,
+): Promise<Row[]> {
+  const looked = await said(look(client, placeOf(operation, params), {
+    now: host.now,
+    since: host.now(),
+    signal: host.signal,
+  }));
+  if (looked.is === undefined) return [["orders", `not known (${looked.not})`]];
+  const { orderId, childOrderId, orderIds } = params;
+  const ids = Array.isArray(orderIds) && orderIds.length > 0 ? orderIds : [childOrderId ?? orderId];
+  const isAll = ids.every((id) => id === undefined);
+  const orders = [...looked.is.orders.values()];
+  const rows = orders.filter((order) => isAll ? isOpen(order) : ids.includes(order.orderId)).map((
+    order,
+  ): Row => [
+    order.orderId,
+    describeOrder(order),
+  ]);
+  if (rows.length > 0) return rows;
+  return [["orders", isAll ? "none is open" : "the lists of today do not show it"]];
+}
+
+/** Returns whether the broker may still do something with an order. */
+export function isOpen({ state }: SeenOrder): boolean {
+  return state === undefined || ["acknowledged", "working", "part-filled"].includes(state);
+}
+
+/** Returns an order of the broker's lists in words: `buy 100 00700.HK at 550.00, working, 0 filled`. */
+export function describeOrder({ side, quantity, symbol, price, state, filled }: SeenOrder): string {
+  const at = price === undefined || isZero(price) ? "" : ` at ${price}`;
+  return `${side ?? "?"} ${quantity ?? "?"} ${symbol ?? "?"}${at}, ${
+    state ?? "state unknown"
+  }, ${filled} filled`;
+}
+
+/** The orders that are at the broker, and conditional orders, which have their own lists. */
+export async function findOrder(
+  client: Client,
+  orderId: string,
+  { markets, host }: { markets: readonly Market[]; host: Host },
+): Promise<{ market: Market; order: SeenOrder } | undefined> {
+  const operation = findOperation("orders.place")!; // the catalogue has it
+  for (const market of markets) {
+    for (const orderType of [undefined, conditionalTypes[0]]) {
+      const { orders } = await look(client, placeOf(operation, { market, orderType }), {
+        now: host.now,
+        since: host.now(),
+        signal: host.signal,
+      });
+      const order = orders.get(orderId);
+      if (order !== undefined) return { market, order };
+    }
+  }
+  return undefined;
+}
+
+function securityIn(symbol: string): Security | undefined {
+  try {
+    return securityOf(symbol);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined; // the broker decides about the code
+    throw error;
+  }
+}
+
+/** Returns how far a price is from the last one: `; the limit is 2.50% above the last`. */
+function away(price: Decimal | undefined, last: Decimal | undefined): string {
+  if (price === undefined || last === undefined || compare(last, "0") <= 0) return "";
+  const percent = divide(multiply(subtract(price, last), "100"), last, 2, "half-up");
+  if (isZero(percent)) return "";
+  const isBelow = percent.startsWith("-");
+  return `; the limit is ${isBelow ? percent.slice(1) : percent}% ${isBelow ? "below" : "above"} the last`;
+}
+
+const money = (value: Decimal) => round(value, 2, "half-up");
+
+function estimate(
+  market: FeeMarket & Market,
+  symbol: string,
+  { isBuy, price, quantity, now }: { isBuy: boolean; price: Decimal; quantity: Decimal; now: number },
+): Decimal | undefined {
+  try {
+    const { order } = feesOf({
+      market,
+      symbol,
+      date: dateAt(now, zoneOfMarket(market)),
+      side: isBuy ? "buy" : "sell",
+      instrument: listing(symbol)?.instrument ?? "stock",
+      fills: [{ price, quantity }],
+    });
+    return order.total;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined; // no rate for that day
+    throw error;
+  }
+}
+
+/** Resolves to the answer, or to the reason if the broker does not give it. Other errors also concern the order. */
+async function said<T>(reading: Promise<T>): Promise<{ is?: T; not?: string }> {
+  try {
+    return { is: await reading };
+  } catch (error) {
+    if (
+      error instanceof RejectedError || error instanceof UnmappedError || error instanceof ProtocolError
+    ) {
+      if (error.name !== "LoginExpiredError") return { not: plain(error.message) };
+    }
+    throw error;
+  }
+}

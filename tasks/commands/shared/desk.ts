@@ -1,0 +1,165 @@
+/**
+ * Opens what a command needs to write orders: the store, the connection and the order desk of the account.
+ *
+ * @module
+ */
+import { directAccount, gatewayAccount } from "../../../lib/client/account_name.ts";
+import type { Client } from "../../../lib/client/client.ts";
+import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
+import { Desk } from "../../../lib/desk/desk.ts";
+import { findHalt, findIntent, type Intent, intentsLike } from "../../../lib/desk/queries.ts";
+import { BrokerError } from "../../../lib/errors.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
+import { Market } from "../../../lib/dictionaries/market.ts";
+import type { Store } from "../../../lib/store/store.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { runnerMachine } from "../run/deps.ts";
+import { actorOf } from "./decide.ts";
+import { clientOf, settingsOf, type StoreFlags } from "./session.ts";
+import { fileHaltOf, openStore, warnOfPlace } from "./store_file.ts";
+
+/** Flags of a command that uses the order desk. */
+export type DeskFlags = StoreFlags & { readonly by?: string };
+
+/** Options of {@linkcode openDesk}. */
+interface DeskOptions {
+  host: Host;
+  /** Name of the command, for other programs and for the record. */
+  command: string;
+  /** Whether it writes orders. */
+  writes: boolean;
+  /** The settings, if the command has loaded them. */
+  loaded?: LoadedSettings;
+  /** Called with each change of an intent. */
+  onChange?(intent: Intent): void;
+}
+
+/** The store and the account of a command. Disposal closes the store. */
+export interface OpenBook extends AsyncDisposable {
+  store: Store;
+  account: string;
+  loaded: LoadedSettings;
+}
+
+/** The order desk of a command. Disposal closes the connection and, after `openDesk`, the store. */
+export interface OpenDesk extends AsyncDisposable {
+  store: Store;
+  account: string;
+  /** The client without the desk, for reads. */
+  client: Client;
+  desk: Desk;
+  /** The client whose order writes go through the desk. */
+  trader: Client;
+  /** The intents that this command sent, as they are now, oldest first. */
+  sent(): Intent[];
+}
+
+/** Returns the name of the account that the settings connect to. */
+export async function accountOf({ transport, developerPrivateKey, gatewayUrl }: Settings): Promise<string> {
+  return transport === "direct" ? await directAccount(developerPrivateKey) : gatewayAccount(gatewayUrl);
+}
+
+/**
+ * Opens the store, and finds the account that the settings name. Does not connect.
+ *
+ * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
+ */
+export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<OpenBook> {
+  const { host, command, writes } = options;
+  const loaded = options.loaded ?? await settingsOf(flags, host);
+  // Before the store is opened, because the file also counts if the store does not answer.
+  if (writes) refuseHalted((await fileHaltOf(flags, host))());
+  const account = await accountOf(loaded.settings);
+  await using opened = new AsyncDisposableStack();
+  const store = opened.use(await openStore(flags, { host, mustExist: false }));
+  if (writes) {
+    await warnOfPlace(store, [{ name: command, class: "write" }], { flags, host });
+    if (store.risk !== undefined) {
+      throw new UsageError(`Cannot send orders: the store "${store.name}" may be lost: ${store.risk}`);
+    }
+    const halt = await findHalt(store, account);
+    refuseHalted(halt && `${halt.why} (by ${halt.by})`);
+  }
+  const kept = opened.move();
+  return { store, account, loaded, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** Connects, and returns the order desk of an open store. Disposal closes the connection only. */
+export async function connectDesk(
+  { store, account, loaded }: OpenBook,
+  flags: DeskFlags,
+  { host, command, onChange }: DeskOptions,
+): Promise<OpenDesk> {
+  const client = await clientOf(flags, host, { command, loaded });
+  const sent = new Map<string, Intent>();
+  const desk = new Desk({
+    store,
+    machine: runnerMachine(host),
+    account,
+    client,
+    timeoutMs: loaded.settings.timeoutMs,
+    haltedByFile: await fileHaltOf(flags, host),
+    onChange(intent) {
+      if (intent.state === "sent" || sent.has(intent.id)) sent.set(intent.id, intent);
+      onChange?.(intent);
+    },
+  });
+  return {
+    store,
+    account,
+    client,
+    desk,
+    trader: desk.client({ by: actorOf(flags, host) }),
+    sent: () => [...sent.values()],
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+/**
+ * Opens the store, connects, and returns the order desk.
+ *
+ * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
+ */
+export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<OpenDesk> {
+  await using opened = new AsyncDisposableStack();
+  const book = opened.use(await openBook(flags, options));
+  const desk = await connectDesk(book, flags, options);
+  opened.use(desk);
+  const kept = opened.move();
+  return { ...desk, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+function refuseHalted(why: string | undefined): void {
+  if (why === undefined) return;
+  throw new BrokerError(`Cannot write orders: trading is halted: ${why}; to go on, run: hsgate resume`, {
+    code: "halted",
+  });
+}
+
+/**
+ * Returns the intent with this id, or with the only id that begins with this text.
+ *
+ * @throws {UsageError} If the store has no such intent, or several.
+ */
+export async function intentOf(store: Store, given: string, verb: string): Promise<Intent> {
+  const exact = await findIntent(store, given);
+  if (exact !== undefined) return exact;
+  const [intent, other] = given === "" ? [] : await intentsLike(store, given);
+  if (intent === undefined) {
+    throw new UsageError(`Cannot ${verb} "${given}": the store has no such intent; "orders" lists them`);
+  }
+  if (other === undefined) return intent;
+  throw new UsageError(`Cannot ${verb} "${given}": several intents begin with it; write more of the id`);
+}
+
+/** Returns the market that a flag names. @throws {UsageError} If there is no such market. */
+export function marketOf(given: string): Market {
+  if (Market.has(given)) return given;
+  throw new UsageError(
+    `Cannot use --market "${given}": expected one of ${Market.names.join(", ")}${
+      didYouMean(given, Market.names)
+    }`,
+  );
+}
