@@ -19,6 +19,7 @@ export { createClient } from "./lib/client/client.ts";
 export { gateway } from "./lib/transports/gateway.ts";
 export { describeDirectEvent, direct } from "./lib/transports/direct/mod.ts";
 export * as decimal from "./lib/decimal.ts";
+export { shownLine } from "./lib/shown_text.ts";
 export {
   BrokerError,
   BusyError,

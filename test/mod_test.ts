@@ -24,5 +24,6 @@ Deno.test("mod.ts exports these names and no others: a wider public face is a de
     "gateway",
     "parseOptionCode",
     "securityOf",
+    "shownLine",
   ]);
 });

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { decimal } from "hsgate";
+import { decimal, shownLine } from "hsgate";
 import { markets, open } from "./account.ts";
 
 const today = Temporal.Now.plainDateISO();
@@ -18,7 +18,9 @@ for (const market of markets) {
   const fees = new decimal.DecimalSum();
   let fills = 0;
   for await (const fill of client.fills.history({ market, ...days })) {
-    console.log(fill.date, fill.side.padEnd(4), fill.filledQuantity, fill.symbol, "at", fill.fillPrice);
+    const { date, side, filledQuantity, symbol, fillPrice } = fill;
+    // A text of the gateway may contain characters that control a terminal.
+    console.log(shownLine(`${date} ${side.padEnd(4)} ${filledQuantity} ${symbol} at ${fillPrice}`));
     amount.add(fill.fillAmount ?? "0");
     fees.add(fill.fees?.total ?? "0"); // absent until the day has been cleared
     fills++;
