@@ -25,8 +25,8 @@ interface SettingsFile {
   distrusted?: string;
 }
 
-/** A MAC address that no manufacturer uses. */
-const SIMULATED_DEVICE = "02-00-00-00-00-01";
+/** Settings of a simulator: nothing there is live, and any address of a device works unless it is told to check it. */
+const SIMULATED = { deviceId: "02-00-00-00-00-01", liveTrading: "allow" } as const; // no manufacturer uses the address
 
 /** Sources of settings. */
 export interface SettingsSources {
@@ -269,8 +269,7 @@ class Loader {
         );}
     }
     if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
-    // The simulator checks the device only if told to, so any address works there.
-    return isSimulators ? { deviceId: SIMULATED_DEVICE, ...out } : out;
+    return isSimulators ? { ...SIMULATED, ...out } : out;
   }
 
   /** Parses a settings file. Adds its errors to `issues` and then returns an empty object. */

@@ -4,12 +4,13 @@
  * @module
  */
 import { credentialsIn } from "../redact.ts";
+import { isLimit, type LimitName, limitNames, limitTable, type LimitTexts } from "./limits.ts";
 import { addressOf } from "../transports/net/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
 import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push/reconnect.ts";
 
 /** Settings of a program. Settings of a transport that is not used may be absent. */
-export interface Settings {
+export interface Settings extends LimitTexts {
   /** Transport to the broker. */
   transport: "gateway" | "direct";
   /** Address of the gateway's HTTP endpoint. */
@@ -111,6 +112,13 @@ const secretText = {
   secret: true,
   file: true,
 } as const;
+
+// One entry for each limit; `fromEntries` loses the names.
+const limitSettings = Object.fromEntries(limitNames.map((name): [string, Setting] => {
+  const { env, expected, fallback, power } = limitTable[name];
+  const accepts = (text: string) => isLimit(name, text);
+  return [name, { env, expected, accepts, power, ...fallback !== undefined && { fallback } }];
+})) as Record<LimitName, Setting>;
 
 /** Every setting with its rules, in display order. */
 export const settingTable: Readonly<Record<SettingName, Setting>> = {
@@ -293,6 +301,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     file: true,
     power: "this address receives pings while a scheduler runs",
   },
+  ...limitSettings,
   timeoutMs: {
     env: "HSGATE_TIMEOUT_MS",
     expected: "milliseconds from 1 to 3600000",

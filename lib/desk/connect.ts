@@ -10,6 +10,7 @@ import {
   type DirectConnectOptions,
 } from "../client/connect.ts";
 import type { Client } from "../client/client.ts";
+import type { LimitTexts } from "../client/limits.ts";
 import type { Trading } from "./trading.ts";
 
 /** Where a client records its order writes. */
@@ -22,6 +23,11 @@ export interface StoreOptions {
   store?: string | false;
   /** Name of the person or program, for the record. @default "a script" */
   by?: string;
+  /**
+   * Limits that guard rails check before an order is sent, as the settings of the same names; needs a store.
+   * @default the defaults of the settings, and live trading is allowed
+   */
+  limits?: LimitTexts;
 }
 
 const NO_STORE =
@@ -30,8 +36,9 @@ const NO_STORE =
 /**
  * Resolves to a client of the local gateway or of the platform itself. Over the gateway it sends nothing before the
  * first call. With a store, every order write is recorded before it is sent, and an order whose answer is lost is looked
- * for in the broker's lists.
+ * for in the broker's lists. Guard rails check each order first.
  *
+ * @throws {InvalidParamsError} If a limit is unreadable.
  * @throws {TypeError} If an address or a key is unreadable.
  * @throws {StoreError} If the store cannot be used.
  * @example Print the funds of the Hong Kong account
@@ -42,19 +49,25 @@ const NO_STORE =
  * console.log(await client.account.funds({ market: "hk" }));
  * ```
  */
-export function connect(options: ConnectOptions & { store: string; by?: string }): Promise<Client & Trading>;
 export function connect(
-  options: DirectConnectOptions & { store: string; by?: string },
+  options: ConnectOptions & StoreOptions & { store: string },
+): Promise<Client & Trading>;
+export function connect(
+  options: DirectConnectOptions & StoreOptions & { store: string },
 ): Promise<DirectClient & Trading>;
 export function connect(options: ConnectOptions & StoreOptions): Promise<Client>;
 export function connect(options: DirectConnectOptions & StoreOptions): Promise<DirectClient>;
 export async function connect(
-  { store, by, ...options }: (ConnectOptions | DirectConnectOptions) & StoreOptions,
+  { store, by, limits, ...options }: (ConnectOptions | DirectConnectOptions) & StoreOptions,
 ): Promise<Client> {
   const connected = (own: ConnectOptions | DirectConnectOptions) =>
     "direct" in own ? connectOnly(own) : connectOnly(own);
   if (store === false) return await connected(options);
   if (store === undefined) return await connected({ ...options, noOrders: NO_STORE });
   const { openTrading } = await import("./trading.ts");
-  return await openTrading(() => connected(options), options, { store, by });
+  return await openTrading(() => connected(options), options, {
+    store,
+    by,
+    limits,
+  });
 }

@@ -40,6 +40,8 @@ import { mayChange, unresolvedStates } from "./states.ts";
 
 /** An order write that a guard rail checks before it is sent. */
 export interface PlannedWrite {
+  /** Its intent, which is already in the store. */
+  id: string;
   operation: AnyOperation;
   params: Readonly<Record<string, unknown>>;
   why: Why;
@@ -57,8 +59,11 @@ export interface DeskOptions {
   account: string;
   /** The client that sends. */
   client: Client;
-  /** Checks a write before it is sent. Throws if it is not allowed. @default allows everything */
-  guard?(planned: PlannedWrite): void | Promise<void>;
+  /**
+   * Checks a write before it is sent. Throws if it is not allowed; otherwise may resolve to what the record of the
+   * approval keeps. @default allows everything
+   */
+  guard?(planned: PlannedWrite): object | void | Promise<object | void>;
   /** Returns why a file of this machine stops every write, if one does. Asked right before each write. @default none */
   haltedByFile?(): string | undefined;
   /** Called with each change of an intent. */
@@ -246,8 +251,8 @@ export class Desk {
           since: machine.now(),
           ...signal && { signal },
         });
-      await guard?.({ operation, params, why, looked, client });
-      await this.#first(operation.name, () => this.#move(id, { to: "approved", by: "desk" }));
+      const data = { ...await guard?.({ id, operation, params, why, looked, client }) };
+      await this.#first(operation.name, () => this.#move(id, { to: "approved", by: "desk", data }));
       return looked;
     } catch (error) {
       await this.#abandon(id, error);

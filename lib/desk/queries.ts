@@ -273,6 +273,27 @@ export async function recentIntents(
   return rows.map(intentOf);
 }
 
+/** An intent that counts in the limits of an account. */
+export interface CountedIntent extends Intent {
+  /** Price by which it counts if it has none of its own; recorded when it was approved. */
+  reference: string | undefined;
+}
+
+/** Returns the placing and amending intents of an account since an instant that were not abandoned, oldest first. */
+export async function countedIntents(store: Store, account: string, since: number): Promise<CountedIntent[]> {
+  const rows = await store.all<IntentRow & { approval: string | null }>(
+    `select intent.*, intent_change.data as approval from intent
+      left join intent_change on intent_change.intent = intent.id and intent_change.to_state = 'approved'
+      where account = ? and created_at >= ? and kind <> 'cancel' and state <> 'abandoned' order by created_at, id`,
+    account,
+    since,
+  );
+  return rows.map((row) => ({
+    ...intentOf(row),
+    reference: row.approval === null ? undefined : JSON.parse(row.approval).reference,
+  }));
+}
+
 /** Returns the intents of a run, oldest first. */
 export async function intentsOfRun(store: Store, runKey: string): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(

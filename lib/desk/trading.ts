@@ -3,14 +3,17 @@
  *
  * @module
  */
+import { builtInCalendars } from "../calendars/mod.ts";
 import { directAccount, gatewayAccount } from "../client/account_name.ts";
 import type { Client } from "../client/client.ts";
 import type { ConnectOptions, DirectConnectOptions } from "../client/connect.ts";
+import { type LimitTexts, readLimits } from "../client/limits.ts";
 import { isPostgresUrl } from "../store/postgres_url.ts";
 import type { Store } from "../store/store.ts";
 import { machineWith } from "../time.ts";
 import { GATEWAY_URL } from "../transports/gateway.ts";
 import { Desk } from "./desk.ts";
+import { guardsOf } from "./guards.ts";
 import { fileHalt } from "./halt.ts";
 
 /** A client with a store: its order writes go through the desk. */
@@ -29,8 +32,14 @@ async function openStore(name: string): Promise<Store> {
 export async function openTrading(
   connectClient: () => Promise<Client>,
   options: ConnectOptions | DirectConnectOptions,
-  { store: name, by = "a script" }: { store: string; by?: string },
+  { store: name, by = "a script", limits: texts }: {
+    store: string;
+    by?: string | undefined;
+    limits?: LimitTexts | undefined;
+  },
 ): Promise<Client & Trading> {
+  // A program that opens an order desk has been written to trade; a setting would not make that clearer.
+  const limits = readLimits({ liveTrading: "allow", ...texts });
   const account = "direct" in options ? await directAccount(options.direct.privateKey) : gatewayAccount(
     typeof options.gateway === "string" ? options.gateway : options.gateway.url ?? GATEWAY_URL,
   );
@@ -43,7 +52,8 @@ export async function openTrading(
     throw error;
   }
   const machine = machineWith(options.machine);
-  const desk = new Desk({ store, machine, account, client: inner, haltedByFile: fileHalt(name) });
+  const guard = guardsOf(limits, { store, machine, account, calendars: () => builtInCalendars });
+  const desk = new Desk({ store, machine, account, client: inner, guard, haltedByFile: fileHalt(name) });
   const close = async () => {
     try {
       await inner.close();

@@ -41,7 +41,7 @@ export interface NamedClockChange {
 }
 
 /** Options of a check. */
-export interface CheckOptions extends Pick<CompileOptions, "calendars"> {
+export interface CheckOptions extends Pick<CompileOptions, "calendars" | "limits"> {
   /** The time, Unix milliseconds. */
   now: () => number;
   /** Aborting it stops loading TypeScript steps and recipes; the report then lists them as not loaded. */
@@ -108,11 +108,12 @@ async function checkFile(
   if (refused !== undefined) {
     return { ...nothing, issues: [{ line: 1, column: 1, path: [], message: refused }] };
   }
-  const { now, calendars, signal, mayRunCode } = options;
+  const { now, calendars, limits, signal, mayRunCode } = options;
   const compileOptions: CompileOptions = {
     now,
     calendars,
     signal,
+    ...limits !== undefined && { limits },
     ...mayRunCode !== undefined && { mayRunCode },
   };
   try {

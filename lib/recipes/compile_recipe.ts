@@ -4,6 +4,7 @@
  * @module
  */
 import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
+import { type Limits, type LimitTexts, widerLimits } from "../client/limits.ts";
 import type { Issue } from "../errors.ts";
 import { holdsToken, namesSecret, secretAddress } from "./open_addresses.ts";
 import { classOf, findExcess, findSlow, findUnsafe, withDefaults } from "./recipe_rules.ts";
@@ -42,6 +43,8 @@ export interface CompileOptions {
   now?: () => number;
   /** Trading days of the exchanges. @default the built-in calendars */
   calendars?: Calendars;
+  /** Limits of the account; a recipe with a wider limit is a mistake. @default not compared */
+  limits?: Limits;
   /** Parameters to use instead of the defaults. */
   params?: Readonly<Record<string, unknown>>;
   /**
@@ -192,6 +195,12 @@ async function compileValue(
       calendars: options.calendars ?? builtInCalendars,
     }),
   );
+  const limits = isFine("limits") ? limitsIn(source) : {};
+  if (options.limits !== undefined) {
+    for (const name of widerLimits(options.limits, limits)) {
+      late.push(expected(["limits", name], `at most what the setting ${name} of the account allows`));
+    }
+  }
   if (found.length + late.length > 0) return { found: [...found, ...late] };
   const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
   const secretNames = new Set([...steps, ...notices].flatMap(({ secretNames }) => [...secretNames]));
@@ -206,6 +215,7 @@ async function compileValue(
     schedules,
     ...withDefaults(source, recipeClass, schedules),
     ...window !== undefined && { window },
+    ...source.limits !== undefined && { limits },
     needsAccount: steps.some(({ needsAccount }) => needsAccount === true),
     params: defaults,
     paramTypes: Object.fromEntries(
@@ -277,6 +287,13 @@ function given(
     Object.entries(params).map((
       [name, each],
     ) => [name, Object.hasOwn(own, name) ? { ...each, value: own[name] } : each]),
+  );
+}
+
+/** Returns the limits of a recipe as texts; a count may be written as a number. */
+function limitsIn({ limits = {} }: RecipeSource): LimitTexts {
+  return Object.fromEntries(
+    Object.entries(limits).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)]]),
   );
 }
 

@@ -6,6 +6,7 @@
  */
 import type { Calendars, Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
+import type { LimitTexts } from "../client/limits.ts";
 import type { AsOfNow, RunDay } from "./as_of_now.ts";
 import type { NamedFile, Place } from "./named_files.ts";
 import type { ParamType, Type } from "./expressions/value_types.ts";
@@ -97,6 +98,8 @@ export interface CompiledRecipe {
   deadlineMs?: number;
   /** When a recipe that writes may act. */
   window?: SessionSpan;
+  /** Limits of its orders, which narrow those of the account. */
+  limits?: LimitTexts;
   /** Whether any step uses the trade login, which only one run at a time may use. */
   needsAccount: boolean;
   params: Readonly<Record<string, unknown>>;

@@ -5,6 +5,7 @@
  */
 import * as z from "zod";
 import type { Mic } from "../calendars/mod.ts";
+import { isLimit, limitNames, limitTable } from "../client/limits.ts";
 import {
   durationExpected,
   durationPattern,
@@ -90,6 +91,9 @@ const everyForm = z.strictObject({
   }),
   jitter: duration.optional().meta({ description: "Largest delay that hsgate adds to a slot, such as 2m" }),
 }).meta({ description: "At a fixed interval (`every`)" });
+
+/** Limits that a recipe may narrow. Only the settings decide whether orders are sent at all. */
+const recipeLimits = limitNames.filter((name) => name !== "liveTrading");
 
 const SEED = "a whole number from 0 to 4294967295";
 
@@ -188,6 +192,19 @@ export const recipeSchema = z.strictObject({
   }),
   window: span.optional().meta({
     description: "Part of the session in which a recipe may write, such as XHKG.open+5m..XHKG.close-10m",
+  }),
+  limits: z.strictObject(
+    Object.fromEntries(
+      recipeLimits.map((name) => {
+        const { expected, power } = limitTable[name];
+        const value = z.union([z.string(), z.number()], `${expected}`)
+          .refine((given) => isLimit(name, String(given)), expected);
+        return [name, value.optional().meta({ description: `Narrows the setting ${name}, which ${power}` })];
+      }),
+    ),
+  ).optional().meta({
+    description:
+      "Limits of the recipe's orders; they may be narrower than the limits of the settings, never wider",
   }),
   connect: z.union([
     z.enum(["gateway", "direct", "simulator"]),

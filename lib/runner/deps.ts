@@ -5,6 +5,7 @@
  */
 import type { Calendars } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
+import type { Limits } from "../client/limits.ts";
 import type { RunDay } from "../recipes/as_of_now.ts";
 import type { CompiledRecipe } from "../recipes/compiled.ts";
 import type { Redactor } from "../redact.ts";
@@ -27,6 +28,8 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   client(recipe: CompiledRecipe): Promise<Client>;
   /** Returns why a file of this machine stops every order write, if one does. @default none */
   haltedByFile?(): string | undefined;
+  /** The limits of the account's orders. @default no guard rails */
+  limits?: Limits;
   /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the machine. */
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
   /** Returns the value of a secret by its name. */

@@ -27,9 +27,21 @@ function load({ flags = {}, env = {}, files = {}, path = "hsgate.yaml", required
   });
 }
 
+/** Defaults of the limits of orders. */
+const limits = {
+  liveTrading: "refuse",
+  maxOrdersPerMinute: "60",
+  allowShort: "refuse",
+  priceCollar: "10%",
+  quoteMaxAge: "60s",
+  maxVolumeShare: "off",
+};
+const limitOrigins = Object.fromEntries(Object.keys(limits).map((name) => [name, "default"]));
+
 Deno.test("loadSettings() has a default for the gateway's address", async () => {
   const loaded = await load();
   assertEquals(loaded.settings, {
+    ...limits,
     gatewayUrl: "http://127.0.0.1:11111",
     pushIdleMs: 300_000,
     keepRunsDays: 400,
@@ -42,6 +54,7 @@ Deno.test("loadSettings() has a default for the gateway's address", async () => 
     transport: "gateway",
   });
   assertEquals(loaded.origins, {
+    ...limitOrigins,
     gatewayUrl: "default",
     pushIdleMs: "default",
     keepRunsDays: "default",
@@ -66,6 +79,7 @@ Deno.test("loadSettings() prefers flags to the environment and the environment t
   assertEquals(settings.pushAddress, "127.0.0.1:5");
   assertEquals(settings.timeoutMs, 3000);
   assertEquals(origins, {
+    ...limitOrigins,
     gatewayUrl: "flag",
     pushAddress: "HSGATE_PUSH_ADDRESS",
     pushIdleMs: "default",
@@ -109,6 +123,8 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     required: true,
   });
   assertEquals(settings, {
+    ...limits,
+    liveTrading: "allow", // nothing there is live
     gatewayUrl: "http://127.0.0.1:4001",
     pushAddress: "127.0.0.1:4002",
     pushIdleMs: 300_000,
@@ -252,13 +268,23 @@ Deno.test("loadSettings() warns about an unknown key without a similar setting",
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is not a setting; the settings are transport, gatewayUrl, pushAddress, ' +
     "plainHttp, pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
-    "platformPublicKey, parameterStyle, caCerts, leaseFolder, storePassword, store, volatileStore, keepRunsDays, keepRecipeRuns, keepLogDays, keepLogLines, logLevel, calendars, pingUrl, timeoutMs, " +
+    "platformPublicKey, parameterStyle, caCerts, leaseFolder, storePassword, store, volatileStore, keepRunsDays, keepRecipeRuns, keepLogDays, keepLogLines, logLevel, calendars, pingUrl, liveTrading, maxOrderValue, maxSymbolValue, maxDayValue, maxOrdersPerMinute, allowedSymbols, allowShort, priceCollar, quoteMaxAge, maxVolumeShare, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, fundAccountsFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, storePasswordFile, pingUrlFile",
   ]);
 });
 
 const refusals: [string, World, string][] = [
+  [
+    "an amount without its currency",
+    { files: { "hsgate.yaml": "maxOrderValue: 500000" } },
+    'maxOrderValue (hsgate.yaml): expected amounts with their currencies, such as "500000 HKD, 60000 USD", or "off", got "500000"',
+  ],
+  [
+    "a percentage without its sign",
+    { env: { HSGATE_PRICE_COLLAR: "0.1" } },
+    "priceCollar (HSGATE_PRICE_COLLAR): expected a percentage above 0%",
+  ],
   [
     "a near miss among the keys",
     { files: { "hsgate.yaml": "gatewayURI: http://127.0.0.1:1" } },

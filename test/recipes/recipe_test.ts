@@ -1,5 +1,6 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { narrowedLimits, readLimits } from "../../lib/client/limits.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { lastSessions } from "../../lib/recipes/kinds/export_day_book.ts";
 import {
@@ -822,4 +823,47 @@ Deno.test("lastSessions() counts days on which one of the markets has opened", (
     from: "2025-07-07",
     to: "2025-07-07",
   });
+});
+
+Deno.test("limits of a recipe narrow those of the account; a wider one is a mistake of check, at its line", async () => {
+  const text = (limits: string) =>
+    `name: buy\nlimits: ${limits}\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n`;
+  const account = readLimits({
+    maxOrderValue: "50000 HKD, 9000 USD",
+    priceCollar: "5%",
+    maxOrdersPerMinute: "10",
+  });
+  const check = async (limits: string) =>
+    (await checkRecipes([{ path: "buy.yaml", text: text(limits) }], { now, limits: account })).files[0]!;
+  const narrow = await check(
+    "{ maxOrderValue: 20000 HKD, priceCollar: 1%, maxOrdersPerMinute: 2, allowedSymbols: 00700.HK }",
+  );
+  assertEquals(narrow.issues, []);
+  const effective = narrowedLimits(account, narrow.recipe!.limits!);
+  assertEquals([
+    effective.maxOrderValue,
+    effective.priceCollar,
+    effective.maxOrdersPerMinute,
+    effective.allowedSymbols,
+  ], [
+    { HKD: "20000" },
+    "0.010000",
+    2,
+    ["00700.HK"],
+  ]);
+  const wide = "{ maxOrderValue: 20000 HKD, priceCollar: 6%, maxOrdersPerMinute: off, allowShort: allow }";
+  assertEquals((await check(wide)).issues.map(({ line, path }) => `${line} ${path.join(".")}`).sort(), [
+    "2 limits.allowShort",
+    "2 limits.maxOrdersPerMinute",
+    "2 limits.priceCollar",
+  ]);
+  // Even without a check, a run uses the narrower limit of the two.
+  const run = narrowedLimits(account, {
+    priceCollar: "6%",
+    maxOrdersPerMinute: "off",
+    maxOrderValue: "1 CNY",
+  });
+  assertEquals([run.priceCollar, run.maxOrdersPerMinute, run.maxOrderValue], ["0.050000", 10, {}]);
+  const wrong = await check("{ priceColar: 5%, maxOrderValue: 100 }");
+  assertEquals(wrong.issues.length, 2, wrong.issues.map(({ message }) => message).join("\n"));
 });

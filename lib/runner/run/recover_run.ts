@@ -5,7 +5,9 @@
  * @module
  */
 import type { Client } from "../../client/client.ts";
+import { narrowedLimits } from "../../client/limits.ts";
 import { answerOf, Desk } from "../../desk/desk.ts";
+import { guardsOf } from "../../desk/guards.ts";
 import { type Intent, intentsOfRun } from "../../desk/queries.ts";
 import { unresolvedStates } from "../../desk/states.ts";
 import { findOperation } from "../../operations/mod.ts";
@@ -27,10 +29,27 @@ export interface ProvenStep {
 /** Steps that write orders in no other way than through the client: no intent means that nothing was sent. */
 const orderSteps = ["cancel-open-orders"];
 
-/** Returns the desk of an account. */
-export function deskOf(deps: RunDeps, account: string, client: Client): Desk {
-  const { store, machine, haltedByFile } = deps;
-  return new Desk({ store, machine, account, client, ...haltedByFile && { haltedByFile } });
+/** Returns the desk of an account for the orders of a recipe, with the narrower limits of the two. */
+export function deskOf(
+  deps: RunDeps,
+  account: string,
+  client: Client,
+  { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
+): Desk {
+  const { store, machine, haltedByFile, limits: outer, calendars } = deps;
+  const limits = outer && narrowedLimits(outer, own);
+  const guard = limits && guardsOf(
+    connect?.to === "simulator" ? { ...limits, liveTrading: true } : limits,
+    { store, machine, account, calendars },
+  );
+  return new Desk({
+    store,
+    machine,
+    account,
+    client,
+    ...guard && { guard },
+    ...haltedByFile && { haltedByFile },
+  });
 }
 
 /**

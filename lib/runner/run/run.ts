@@ -216,7 +216,7 @@ class Execution {
     if (kind !== "write") return client; // the guards of its steps reject every write
     if (this.#desk?.client !== client) {
       const account = this.#row.account ?? "default";
-      this.#desk = { client, desk: deskOf(this.#deps, account, client) };
+      this.#desk = { client, desk: deskOf(this.#deps, account, client, this.#recipe) };
     }
     return this.#desk.desk.client({ recipe, runKey: this.#row.run_key, step });
   }

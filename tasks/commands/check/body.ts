@@ -4,6 +4,8 @@
  * @module
  */
 import type { Calendars } from "../../../lib/calendars/mod.ts";
+import { type Limits, limitsOf } from "../../../lib/client/limits.ts";
+import { BrokerError } from "../../../lib/errors.ts";
 import { clockChangeSlots } from "../../../lib/runner/schedule/schedule_checks.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
 import { calendarOf } from "../../../lib/recipes/step_context.ts";
@@ -16,7 +18,7 @@ import { checkRecipes, type CheckReport, type FileReport, powersOf } from "../..
 import type { CheckInput } from "../check.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
-import { type FoundSettings, foundSettings } from "../shared/session.ts";
+import { type FoundSettings, foundSettings, loadSettingsOf } from "../shared/session.ts";
 import {
   calendarLines,
   type RefusedCalendars,
@@ -33,6 +35,16 @@ import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/s
 import { filledAddress } from "../../../lib/recipes/open_addresses.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
+/** Returns the limits of the settings; `undefined` if the settings cannot be used, which the check reports itself. */
+async function trustedLimits(flags: CheckInput["flags"], host: Host): Promise<Limits | undefined> {
+  try {
+    return limitsOf((await loadSettingsOf(flags, host)).settings);
+  } catch (error) {
+    if (error instanceof BrokerError || error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
 /** Checks recipes and lists what they will do; returns 2 if a recipe has a mistake. */
 export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const now = clockOf(flags.now, host);
@@ -40,9 +52,11 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   await trust.records(); // an invalid trust record must not appear as a mistake of a recipe
   const calendars = await takeUpTrustedCalendars(flags, host);
   const mayRunCode = (file: string) => flags.run === true || trust.isUnchanged(file);
+  const limits = await trustedLimits(flags, host);
   const compiled = await checkRecipes(await recipeFiles(args), {
     now,
     calendars: calendarsOf(host),
+    ...limits !== undefined && { limits },
     nextSlots: (...given) => nextSlots(calendarsOf(host), ...given),
     clockChangeSlots: (...given) => clockChangeSlots(calendarsOf(host), ...given),
     mayRunCode,

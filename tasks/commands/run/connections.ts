@@ -7,6 +7,7 @@
 import { directAccount, gatewayAccount, gatewayPlace } from "../../../lib/client/account_name.ts";
 import { type Client, createClient } from "../../../lib/client/client.ts";
 import { directOptionsOf } from "../../../lib/client/connect_options.ts";
+import { type Limits, limitsOf } from "../../../lib/client/limits.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
 import { markPassword } from "../../../lib/runner/claims/password_mark.ts";
@@ -84,6 +85,13 @@ export class Connections implements AsyncDisposable {
   /** Replaces the function that prints lines, for example with one that prints above a progress display. */
   tellWith(note: (line: string) => void): void {
     this.#note = note;
+  }
+
+  /** The limits of the settings. Recipes that write may run unless a setting refuses live trading explicitly. */
+  get limits(): Limits {
+    const { settings, origins } = this.#loaded;
+    const { liveTrading, ...limits } = limitsOf(settings);
+    return { ...limits, liveTrading: liveTrading || origins.liveTrading === "default" };
   }
 
   /** Loads the settings; does not connect. */

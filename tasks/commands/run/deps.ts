@@ -10,7 +10,6 @@ import type { RunnerOptions } from "../../../lib/runner/runner.ts";
 import { type Machine, systemMachine } from "../../../lib/time.ts";
 import { trustedText } from "../../../lib/owned_files.ts";
 import { ulid } from "../../../lib/std/ulid.ts";
-import { secretOfCommand } from "../../../lib/runner/run/secret_command.ts";
 import { Trust } from "../../../lib/runner/trust/trust.ts";
 import { recipesRunBy } from "../../../lib/recipes/powers.ts";
 import type { CompiledRecipe, SecretOrigin } from "../../../lib/recipes/mod.ts";
@@ -42,6 +41,7 @@ type CommandDeps = Required<
     | "out"
     | "redactor"
     | "logLevel"
+    | "limits"
     | "client"
     | "timeOf"
     | "accountOf"
@@ -62,13 +62,14 @@ export function commandDeps(
   { connections, host, recipes, redactor, out = "", now = host.now, haltedByFile = () => undefined }:
     CommandDepsOptions,
 ): CommandDeps {
-  const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel } } = connections;
+  const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel }, limits } = connections;
   return {
     machine: runnerMachine({ now }),
     calendars: () => calendarsOf(host),
     out,
     redactor,
     logLevel,
+    limits,
     client,
     timeOf,
     accountOf,
@@ -166,5 +167,6 @@ async function readSecret(
     const file = await host.readFile(origin.file);
     return file === undefined ? undefined : trustedText(origin.file, file).trimEnd();
   }
+  const { secretOfCommand } = await import("../../../lib/runner/run/secret_command.ts");
   return await secretOfCommand(name, origin.command, { signal: host.signal });
 }

@@ -1,0 +1,480 @@
+/** Tests of the guard rails: what each one refuses and names, that nothing is sent, and that the nearest value passes. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import { type LimitTexts, readLimits } from "../../lib/client/limits.ts";
+import { add, compare, multiply } from "../../lib/decimal.ts";
+import { guardsOf } from "../../lib/desk/guards.ts";
+import { BrokerError } from "../../lib/errors.ts";
+import type { Client } from "../../lib/client/client.ts";
+import type { ConformanceOptions } from "../conformance/house.ts";
+import { ORDER, TENCENT } from "../conformance/house.ts";
+import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+
+const oneWay = { memory: "one transport is enough here", direct: "one transport is enough here" };
+
+/** Runs a test over the gateway, with guard rails before the desk. */
+function guardTest(
+  name: string,
+  limits: LimitTexts,
+  run: (house: DeskHouse & { guarded: Client; another(limits?: LimitTexts): Client }) => Promise<void>,
+  options: ConformanceOptions = {},
+): void {
+  deskTest(name, async (house) => {
+    const { store, machine, open } = house;
+    const another = (own: LimitTexts = limits) =>
+      open({
+        guard: guardsOf(readLimits({ liveTrading: "allow", ...own }), {
+          store,
+          machine,
+          account: ACCOUNT,
+          calendars: () => builtInCalendars,
+        }),
+      }).client();
+    await run({ ...house, guarded: another(), another });
+  }, { ...options, skip: oneWay });
+}
+
+/** Asserts that a write is refused by a rule with words in its message, and that nothing was sent. */
+async function assertRefused(
+  { count }: Pick<DeskHouse, "count">,
+  write: () => Promise<unknown>,
+  rule: string,
+  ...words: string[]
+): Promise<void> {
+  const counts = ["orders.place", "orders.amend", "futures.place"].map((name) => count(name));
+  const sent = () => counts.map((each) => each());
+  const before = sent();
+  const error = await assertRejects(write, BrokerError);
+  assertEquals([error.code, error.message.includes(`guard rail ${rule} `)], ["guard", true], error.message);
+  for (const each of words) assertStringIncludes(error.message, each);
+  assertEquals(sent(), before);
+}
+
+guardTest(
+  "an order within all limits is sent unchanged, and an order over them is only recorded",
+  {},
+  async (house) => {
+    const { guarded, client, intents } = house;
+    const { orderId } = await guarded.orders.place(ORDER);
+    const rows = await client.orders.today({ market: "hk" }).toArray();
+    const { symbol, side, price, quantity, orderType } = rows.find((each) => each.orderId === orderId)!;
+    assertEquals({ market: "hk", symbol, side, price: `${Number(price)}.00`, quantity, orderType }, ORDER);
+    await assertRefused(house, () => guarded.orders.place({ ...ORDER, price: "550.10" }), "tick");
+    assertEquals((await intents()).map(({ state }) => state).sort(), ["abandoned", "acknowledged"]);
+  },
+);
+
+guardTest("live trading that is not allowed refuses orders and lets cancellations pass", {
+  liveTrading: "refuse",
+}, async (house) => {
+  const { guarded, client } = house;
+  await assertRefused(house, () => guarded.orders.place(ORDER), "liveTrading", 'set liveTrading to "allow"');
+  const { orderId } = await client.orders.place(ORDER);
+  await guarded.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId: String(orderId) });
+});
+
+guardTest("a price off the grid is refused with both neighbours, which pass", {}, async (house) => {
+  const { guarded } = house;
+  await assertRefused(
+    house,
+    () => guarded.orders.place({ ...ORDER, price: "550.30" }),
+    "tick",
+    "550.30",
+    "550 and 550.5",
+  );
+  await guarded.orders.place({ ...ORDER, price: "550.5" });
+  await guarded.orders.place({ ...ORDER, price: "550" });
+});
+
+guardTest("a quantity off the board lot is refused with both neighbours, which pass", {}, async (house) => {
+  const { guarded } = house;
+  await assertRefused(
+    house,
+    () => guarded.orders.place({ ...ORDER, quantity: "150" }),
+    "lot",
+    "150",
+    "multiple of the lot 100",
+    "100 and 200",
+  );
+  await assertRefused(
+    house,
+    () => guarded.orders.place({ ...ORDER, quantity: "100", orderType: "odd-lot" }),
+    "lot",
+    "99",
+  );
+  await guarded.orders.place({ ...ORDER, quantity: "200" });
+});
+
+const at = (text: string) => Date.parse(text);
+const sessions: [string, number, Partial<typeof ORDER> | object, string][] = [
+  ["before the open", at("2025-08-15T09:20:00+08:00"), {}, "2025-08-15 09:30"],
+  ["at lunch", at("2025-08-15T12:10:00+08:00"), {}, "2025-08-15 13:00"],
+  ["after the close of a Friday", at("2025-08-15T16:20:00+08:00"), {}, "2025-08-18 09:30"],
+  ["after the close of a half day", at("2025-12-24T13:30:00+08:00"), {}, "2025-12-29 09:30"],
+  ["an auction order in continuous trading", at("2025-08-15T10:30:00+08:00"), {
+    orderType: "auction-limit",
+  }, "2025-08-15 16:01"],
+];
+for (const [what, time, change, next] of sessions) {
+  guardTest(
+    `a session that accepts no such order refuses it and names the next one: ${what}`,
+    {},
+    async (house) => {
+      await assertRefused(house, () => house.guarded.orders.place({ ...ORDER, ...change }), "session", next);
+    },
+    { at: time },
+  );
+}
+guardTest("an auction order passes in the auction before the open", {}, async ({ guarded }) => {
+  await guarded.orders.place({ ...ORDER, orderType: "auction-limit" });
+}, { at: at("2025-08-15T09:05:00+08:00") });
+guardTest("a limit order passes right at the open after lunch", {}, async ({ guarded }) => {
+  await guarded.orders.place(ORDER);
+}, { at: at("2025-08-15T13:00:30+08:00") });
+
+const AAPL = { market: "us", symbol: "AAPL", quantity: "1", side: "buy", orderType: "limit" } as const;
+guardTest("extended hours must be asked for", {}, async (house) => {
+  const { guarded, client } = house;
+  const [quote] = await client.quotes.latest({ securities: [{ type: "us-stock", symbol: "AAPL" }] });
+  const price = `${Math.floor(Number(quote!.lastPrice))}`;
+  await assertRefused(house, () => guarded.orders.place({ ...AAPL, price }), "session", "2025-08-15 09:30");
+  await guarded.orders.place({ ...AAPL, price, tradingHours: "extended" });
+}, { at: at("2025-08-15T08:00:00-04:00") });
+
+guardTest(
+  "a price beyond the collar is refused with the valid range, whose ends pass",
+  { priceCollar: "5%" },
+  async (house) => {
+    const { guarded } = house;
+    const refusal = await assertRejects(() => guarded.orders.place(ORDER), BrokerError);
+    const [, low = "", high = ""] = /valid are prices from ([\d.]+) to ([\d.]+)/.exec(refusal.message) ?? [];
+    for (const price of ["550", String(Number(low) - 0.5), String(Number(high) + 0.5)]) {
+      await assertRefused(
+        house,
+        () => guarded.orders.place({ ...ORDER, price }),
+        "priceCollar",
+        "5 %",
+        low,
+        high,
+      );
+    }
+    await guarded.orders.place({ ...ORDER, price: low });
+    await guarded.orders.place({ ...ORDER, price: high });
+  },
+);
+
+guardTest(
+  "the value of an order has a limit in the currency of its market",
+  { maxOrderValue: "120000 HKD" },
+  async (house) => {
+    const { guarded } = house;
+    await assertRefused(
+      house,
+      () => guarded.orders.place({ ...ORDER, quantity: "300" }),
+      "maxOrderValue",
+      "165000 HKD",
+      "120000 HKD",
+      "550 is 200",
+    );
+    await assertRefused(
+      house,
+      () => house.another({ maxOrderValue: "90000 USD" }).orders.place(ORDER),
+      "maxOrderValue",
+      "no amount in HKD",
+      "converts none",
+    );
+    await guarded.orders.place({ ...ORDER, quantity: "200" });
+  },
+);
+
+guardTest(
+  "the values of a day and of a listing add up over processes, and amendments count by their difference",
+  {
+    maxDayValue: "200000 HKD",
+  },
+  async (house) => {
+    const { guarded, another } = house;
+    const { orderId } = await guarded.orders.place(ORDER); // 55000
+    const other = another(); // another process on the same store
+    await assertRefused(
+      house,
+      () => other.orders.place({ ...ORDER, quantity: "300" }),
+      "maxDayValue",
+      "220000 HKD",
+      "with 55000 of earlier orders",
+      "550 is 200",
+    );
+    await other.orders.amend({
+      market: "hk",
+      symbol: ORDER.symbol,
+      orderId: String(orderId),
+      quantity: "300",
+      price: "550",
+    });
+    await assertRefused(
+      house,
+      () => guarded.orders.place({ ...ORDER, price: "551" }),
+      "maxDayValue",
+      "with 165000",
+      "no quantity fits",
+    );
+    await assertRefused(
+      house,
+      () => another({ maxSymbolValue: "165000 HKD" }).orders.place({ ...ORDER, price: "551" }),
+      "maxSymbolValue",
+      "with 165000",
+    );
+    // A cancellation passes, and gives nothing back: the day's orders have been sent.
+    await guarded.orders.cancelAll({ market: "hk" });
+    await assertRefused(
+      house,
+      () => guarded.orders.place({ ...ORDER, price: "551" }),
+      "maxDayValue",
+      "with 165000",
+    );
+  },
+);
+
+guardTest("orders of a minute have a limit over all processes; a minute later the next one passes", {
+  maxOrdersPerMinute: "2",
+}, async (house) => {
+  const { guarded, another, clock } = house;
+  await guarded.orders.place(ORDER);
+  await another().orders.place({ ...ORDER, price: "551" });
+  await assertRefused(
+    house,
+    () => guarded.orders.place({ ...ORDER, price: "552" }),
+    "maxOrdersPerMinute",
+    "order 3",
+    "60 s",
+  );
+  await guarded.orders.cancelAll({ market: "hk" });
+  clock.advance(60_000);
+  await guarded.orders.place({ ...ORDER, price: "552" });
+});
+
+guardTest("only allowed symbols are traded", { allowedSymbols: "00005.HK, AAPL" }, async (house) => {
+  await assertRefused(
+    house,
+    () => house.guarded.orders.place(ORDER),
+    "allowedSymbols",
+    "00700.HK",
+    "00005.HK, AAPL",
+  );
+});
+
+guardTest("no sale is larger than what the broker says can be sold", {}, async (house) => {
+  const { guarded, client, another } = house;
+  const [row] = await client.account.holdings({ market: "hk" });
+  const { symbol, sellableQuantity: most = "" } = row!;
+  const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol }] });
+  const sale = { ...ORDER, symbol, side: "sell", price: quote!.lastPrice!, orderType: "limit" } as const;
+  const lot = String(quote!.lotSize);
+  const tooMuch = add(most, lot);
+  await assertRefused(
+    house,
+    () => guarded.orders.place({ ...sale, quantity: tooMuch }),
+    "allowShort",
+    tooMuch,
+    `quantity is ${most}`,
+  );
+  await assertRefused(
+    house,
+    () => guarded.orders.place({ ...sale, side: "short-open", quantity: lot }),
+    "allowShort",
+    "short",
+  );
+  assert(compare(most, "0") > 0);
+  const { orderId } = await guarded.orders.place({ ...sale, quantity: most });
+  await assertRefused(
+    house,
+    () => another().orders.place({ ...sale, quantity: lot }),
+    "allowShort",
+    "nothing can be sold",
+  );
+  assert(orderId !== undefined);
+});
+
+guardTest("an order needs buying power", { priceCollar: "off" }, async (house) => {
+  const { guarded, client } = house;
+  const { quantity } = await client.account.maxBuy({
+    market: "hk",
+    symbol: ORDER.symbol,
+    price: ORDER.price,
+  });
+  await assertRefused(
+    house,
+    () => guarded.orders.place({ ...ORDER, quantity: add(quantity, "100") }),
+    "buyingPower",
+    `largest quantity is ${quantity}`,
+  );
+  await guarded.orders.place({ ...ORDER, quantity });
+});
+
+guardTest(
+  "a stale quote refuses an order, and the age limit may be wider",
+  { quoteMaxAge: "30s" },
+  async (house) => {
+    const { store, machine, open } = house;
+    // The desk's machine and the broker agree on the time here; the quote is of the minute before.
+    const stale = (client: Client): Client => ({
+      ...client,
+      quotes: {
+        ...client.quotes,
+        latest: async (...given: Parameters<typeof client.quotes.latest>) =>
+          (await client.quotes.latest(...given)).map((quote) => ({ ...quote, marketTime: "20250815102900" })),
+      },
+    });
+    const limited = (limits: LimitTexts) =>
+      open({
+        client: stale(house.client),
+        guard: guardsOf(readLimits({ liveTrading: "allow", ...limits }), {
+          store,
+          machine,
+          account: ACCOUNT,
+          calendars: () => builtInCalendars,
+        }),
+      }).client();
+    await assertRefused(
+      house,
+      () => limited({ quoteMaxAge: "30s" }).orders.place(ORDER),
+      "quoteMaxAge",
+      "60 s old",
+      "at most 30 s",
+    );
+    await limited({ quoteMaxAge: "1m" }).orders.place(ORDER);
+  },
+);
+
+guardTest(
+  "a quantity is compared with the average day's volume",
+  { maxVolumeShare: "0.001%" },
+  async (house) => {
+    const { guarded, client } = house;
+    await assertRefused(house, () => guarded.orders.place(ORDER), "maxVolumeShare", "off");
+    await client.quotes.subscribe({ topic: "quote", securities: [TENCENT] });
+    const refusal = await assertRejects(
+      () => guarded.orders.place({ ...ORDER, quantity: "1000" }),
+      BrokerError,
+    );
+    const [, most = ""] = /the largest quantity is (\d+)/.exec(refusal.message) ?? [];
+    await assertRefused(
+      house,
+      () => guarded.orders.place({ ...ORDER, quantity: add(most, "100") }),
+      "maxVolumeShare",
+      most,
+    );
+    await guarded.orders.place({ ...ORDER, quantity: most });
+  },
+  { house: { gateway: { barsNeedSubscription: true } as object } },
+);
+
+guardTest("a market order counts with the price of the market, also in a later process", {
+  maxOrderValue: "500 USD",
+  maxDayValue: "500 USD",
+}, async (house) => {
+  const { guarded, another } = house;
+  const order = { ...AAPL, price: "0", orderType: "market" } as const;
+  await assertRefused(house, () => guarded.orders.place({ ...order, quantity: "9" }), "maxOrderValue", "USD");
+  await guarded.orders.place(order);
+  await assertRefused(
+    house,
+    () => another().orders.place({ ...order, quantity: "2" }),
+    "maxDayValue",
+    "of earlier orders",
+  );
+}, { at: at("2025-08-15T10:30:00-04:00") });
+
+guardTest("a futures order is checked by the step, the contracts allowed and its value", {
+  maxOrderValue: "2000000 HKD",
+}, async (house) => {
+  const { guarded, client } = house;
+  const symbol = "HSI2508.HK";
+  const [quote] = await client.quotes.latest({ securities: [{ type: "hk-index-future", symbol }] });
+  const price = String(Math.floor(Number(quote!.lastPrice)));
+  const order = { symbol, price, quantity: "1", side: "buy", orderType: "limit", validity: "day" } as const;
+  await assertRefused(house, () => guarded.futures.place({ ...order, price: `${price}.5` }), "tick", price);
+  await assertRefused(
+    house,
+    () => guarded.futures.place({ ...order, quantity: "2" }),
+    "maxOrderValue",
+    "is 1",
+  );
+  await assertRefused(
+    house,
+    () => guarded.futures.place({ ...order, side: "sell" }),
+    "allowShort",
+    "nothing can be sold",
+  );
+  await guarded.futures.place(order);
+});
+
+/** Returns a generator of numbers from 0 to 1, from a seed. */
+function numbersOf(seed: number): () => number {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+for (const seed of [1, 2, 3]) {
+  guardTest(`no sequence of orders, amendments and cancellations exceeds a limit, seed ${seed}`, {
+    maxOrderValue: "300000 HKD",
+    maxSymbolValue: "900000 HKD",
+    maxDayValue: "1200000 HKD",
+    maxOrdersPerMinute: "4",
+  }, async (house) => {
+    const { guarded, another, clock } = house;
+    const next = numbersOf(seed);
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
+    const desks = [guarded, another()];
+    const prices: Record<string, number> = { "00700.HK": 550, "00005.HK": 95 };
+    /** Most that each order at the broker could trade for, and the times of what was sent. */
+    const values = new Map<string, { symbol: string; quantity: string; price: string }>();
+    const times: number[] = [];
+    let [sent, refused] = [0, 0];
+    for (let turn = 0; turn < 45; turn++) {
+      const symbol = pick(Object.keys(prices));
+      const lot = symbol === "00700.HK" ? 100 : 400;
+      const price = String(prices[symbol]! + Math.floor(next() * 8));
+      const quantity = String(lot * (1 + Math.floor(next() * 8)));
+      const own = [...values].filter(([, each]) => each.symbol === symbol).map(([id]) => id);
+      const isAmendment = own.length > 0 && next() < 0.35;
+      if (next() < 0.1) await pick(desks).orders.cancelAll({ market: "hk" });
+      clock.advance(Math.floor(next() * 25_000));
+      const target = pick(own);
+      const before = isAmendment ? values.get(target)! : undefined;
+      try {
+        const { orderId } = before !== undefined
+          ? await pick(desks).orders.amend({ market: "hk", symbol, orderId: target, quantity, price })
+          : await pick(desks).orders.place({ ...ORDER, symbol, quantity, price });
+        const most = (one: string, other = "0") => compare(one, other) > 0 ? one : other;
+        if (before !== undefined) values.delete(target);
+        values.set(String(orderId), {
+          symbol,
+          quantity: most(quantity, before?.quantity),
+          price: most(price, before?.price),
+        });
+        assert(compare(multiply(quantity, price), "300000") <= 0);
+        times.push(clock.now());
+        sent++;
+      } catch (error) {
+        if (!(error instanceof BrokerError)) throw error;
+        if (error.code === "guard") refused++;
+      }
+      const total = (isCounted: (symbol: string) => boolean) =>
+        add(
+          "0",
+          ...[...values.values()].filter((each) => isCounted(each.symbol)).map((each) =>
+            multiply(each.quantity, each.price)
+          ),
+        );
+      assert(compare(total(() => true), "1200000") <= 0, total(() => true));
+      for (const each of Object.keys(prices)) assert(compare(total((one) => one === each), "900000") <= 0);
+      assert(times.filter((time) => time > clock.now() - 60_000).length <= 4);
+    }
+    assert(sent > 5 && refused > 5, `${sent} sent, ${refused} refused`);
+  });
+}
