@@ -191,7 +191,8 @@ export const recipeSchema = z.strictObject({
     description: "Longest time from a slot to its start, such as 1h; hsgate skips a slot that is later",
   }),
   window: span.optional().meta({
-    description: "Part of the session in which a recipe may write, such as XHKG.open+5m..XHKG.close-10m",
+    description:
+      "Time of day in which a slot may start and the recipe may write, such as XHKG.open+5m..XHKG.close-10m",
   }),
   limits: z.strictObject(
     Object.fromEntries(
