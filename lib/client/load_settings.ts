@@ -48,13 +48,13 @@ export interface SettingsFileContent {
   text: string;
   /** The members whose value is a text, by name. */
   members: Readonly<Record<string, string>>;
-  /** The members that have an effect, in the order of the table. */
+  /** The members with which the author of the file can do something that needs trust, in the order of the table. */
   powers: readonly SettingPower[];
-  /** The files that it names as separate files of one setting. */
+  /** The files that it names and that contain the value of one setting, such as that of `tradePasswordFile`. */
   files: readonly string[];
 }
 
-/** A member of a settings file that has an effect. */
+/** A member of a settings file with which the author of the file can do something that needs trust. */
 export interface SettingPower {
   /** The member, such as `gatewayUrl` or `mobileFile`. */
   name: string;
@@ -84,7 +84,7 @@ interface Given {
  * Loads settings. One error lists everything that is wrong, and no message contains a secret.
  *
  * @throws {InvalidParamsError} If a value is invalid, a file is missing or unreadable, or a key is misspelt.
- * @throws {TypeError} If others could have written the settings file, or a separate file of one setting.
+ * @throws {TypeError} If others could have written the settings file, or a file with the value of one setting.
  */
 export async function loadSettings(sources: SettingsSources): Promise<LoadedSettings> {
   const loader = new Loader(sources);

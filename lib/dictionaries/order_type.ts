@@ -1,5 +1,5 @@
 /**
- * Code tables for order types, including older tables that the broker still lists.
+ * Code tables for order types, including older tables, which only the community Go SDK lists.
  *
  * @module
  */

@@ -36,7 +36,10 @@ export class FrameWriter {
     this.done = this.#write();
   }
 
-  /** Queues a frame. Returns `false` when the reader was too slow and its connection is now closed. */
+  /**
+   * Queues a frame, or ignores it if the connection is ending. Returns `false` only for the frame that exceeded the limit
+   * and closed the connection.
+   */
   send(bytes: Uint8Array): boolean {
     if (this.#ending) return true;
     if (this.#queued + bytes.length > this.#limit) {

@@ -10,7 +10,7 @@ import { date } from "./types.ts";
 
 /** The terms of an option that its code contains. */
 export interface OptionTerms {
-  /** Code of the underlying, capital letters and digits. */
+  /** Code of the underlying: capital letters, digits and dots, such as `AAPL`. */
   underlying: string;
   /** Last trading day, such as `2025-08-15`. From 2000 to 2099, because the code has only two digits for the year. */
   expiry: string;
@@ -44,7 +44,7 @@ export function formatOptionCode(terms: OptionTerms): string {
   require(
     typeof underlying === "string" && underlyingPattern.test(underlying),
     "underlying",
-    'capital letters and digits, such as "AAPL"',
+    'capital letters, digits and dots, such as "AAPL"',
   );
   const day: Issue[] = [];
   date.check(expiry, ["expiry"], day);

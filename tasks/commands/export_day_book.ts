@@ -51,8 +51,8 @@ folder, such as 2025-08-15.disputed-1. If the broker rejects the request for a l
 list, and the day stays provisional. For an
 account without futures use --accounts securities.
 
-A folder belongs to one account; the export rejects another account. Memory use grows by
-about 8 bytes for each row of a day: a day of a million fills needs less than 200 MB.`,
+A folder belongs to one account; the export rejects another account. A day of a million
+fills needs less than 200 MB in all; each further row needs about 8 bytes.`,
   flags,
   exits: [3, 4, 6, 7],
   examples: [

@@ -134,7 +134,8 @@ const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.
 
 /**
  * Returns a table that fits the terminal: it omits columns that do not fit and cuts long texts, but never identifiers.
- * Without a terminal, or with `--columns`, it omits and cuts nothing.
+ * With `--columns` it shows exactly those columns. Without a terminal it shows every column that is not `extra`. In both
+ * cases it cuts nothing.
  *
  * @throws {UsageError} If a chosen column does not exist.
  */

@@ -198,8 +198,11 @@ Deno.test("calendar set rejects impossible values, and writes nothing", async ()
         ["XHKG", "2026-02-30", "open", ...because],
         'Cannot use the day "2026-02-30" of XHKG: write a day that exists',
       ],
-      [["XHKG", "2026-12-09", "09:30-11:00", "--half-day", ...because], "those of XHKG are 09:30-12:00"],
-      [["XSHG", "2026-12-09", "09:30-11:30", "--half-day", ...because], "XSHG has none"],
+      [
+        ["XHKG", "2026-12-09", "09:30-11:00", "--half-day", ...because],
+        "the half-day hours of XHKG are 09:30-12:00",
+      ],
+      [["XSHG", "2026-12-09", "09:30-11:30", "--half-day", ...because], "XSHG has no half-days"],
       [["XHKG", "2026-12-09", "13:00-12:00", ...because], "each after the one before"],
       [["XHKG", "2026-12-09", "shut", ...because], "write closed, open, or hours"],
     ] as const

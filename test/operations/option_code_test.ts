@@ -42,7 +42,10 @@ Deno.test("formatOptionCode() rejects terms that a code cannot contain", pure, (
     [{ expiry: "2025-02-30" }, "expiry: expected a date that exists from 2000 to 2099"],
     [{ expiry: "20250815" }, "expiry: expected"],
     [{ expiry: "1999-12-31" }, "expiry: expected"],
-    [{ underlying: "aapl" }, 'underlying: expected capital letters and digits, such as "AAPL", got "aapl"'],
+    [
+      { underlying: "aapl" },
+      'underlying: expected capital letters, digits and dots, such as "AAPL", got "aapl"',
+    ],
     [{ underlying: "" }, "underlying: expected"],
     [{ underlying: "AA PL" }, "underlying: expected"],
     // @ts-expect-error a letter is not one of our option types

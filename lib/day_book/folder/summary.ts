@@ -76,7 +76,7 @@ export interface Summary {
   day: string;
   /** `day` for the day itself, `disputed` for a reading that contradicts it. */
   standing: "day" | "disputed";
-  /** Other folders of this day that have rows or totals that this reading lacks, or lack some that it has. */
+  /** Other folders of this day that differ from this reading: either has rows or totals that the other lacks. */
   contradicts: string[];
   status: DayStatus;
   /** Whether every list was read, and every list is certainly complete. */
@@ -194,7 +194,8 @@ function provisionalReasons({ day, parts, notRead, clock, unconfirmedOwner, chec
   const fills = parts.find(({ spec }) => spec.list === "fills" || spec.list === "futures_fills");
   const { rows, withoutFees } = fills?.tally ?? { rows: 0, withoutFees: 0 };
   if (withoutFees > 0) reasons.push(`${withoutFees} of ${rows} fills have no fees yet`);
-  // Without fills, only the market's next date shows that the broker has cleared the day.
+  // Without fills, and for futures (whose fills have no fees), only the market's change to its next date shows that the
+  // day was cleared.
   const isRunning = day.day === day.runningDay;
   if (isRunning && day.isOver && fills !== undefined && (rows === 0 || day.market === "futures")) {
     reasons.push("the market still has this date, and no fees show that the day was cleared");

@@ -85,7 +85,7 @@ interface Evaluator {
 /** A node with its own functions, which the package's types omit. */
 type Evaluated = ASTNode & {
   evaluate: Evaluate;
-  /** Calls the function of a call with its values, after the check has set it. */
+  /** Runs the function of a call node with these values. The type check sets this member. */
   handle: (values: unknown[], ...others: unknown[]) => unknown;
 };
 
@@ -113,7 +113,7 @@ export function meterNodes(root: ASTNode, meter: Meter): void {
   visit(root, "passed");
 }
 
-/** Operators that do not find the types of their operands only. */
+/** How operators use their operands; operators that are not listed only find the types. */
 const usesOf: ReadonlyMap<string, Use> = new Map([
   ...["==", "!=", "in"].map((op) => [op, "compared"] as const),
   ...[".", "[]", "?:", "list", "map"].map((op) => [op, "passed"] as const),
@@ -121,7 +121,7 @@ const usesOf: ReadonlyMap<string, Use> = new Map([
 
 function meterNode(node: Evaluated, { meter, use }: { meter: Meter; use: Use }): void {
   const isCall = node.op === "call" || node.op === "rcall";
-  // A node replaces its own evaluation function when it is evaluated first, so the setter keeps the wrapper in place.
+  // At its first evaluation, a node replaces its evaluation function. The setter keeps the wrapper in place.
   let way: Evaluate = isCall ? wayOfCall(node, meter) : node.evaluate;
   const before = 1 + (isCall ? costOf(node) : 0);
   const makes = isCall || node.op === "+";
@@ -196,8 +196,8 @@ function costOfType(value: unknown, widths: WeakMap<object, number>): number {
 type Cost = number | ((values: readonly unknown[], budget: Budget) => number);
 
 /**
- * The cost of each function; `values` are the receiver, if any, and the arguments. A function that takes more than time
- * in proportion to its arguments and its result counts its work before it starts.
+ * The cost of each function; `values` are the receiver, if any, and the arguments. If the time of a function can grow
+ * faster than its arguments and its result, its work is counted before it starts.
  */
 export const costs: Readonly<Record<string, Cost>> = {
   ...Object.fromEntries(
@@ -223,7 +223,7 @@ export const costs: Readonly<Record<string, Cost>> = {
   daysBefore: 20,
 };
 
-/** The engine's search compares each character of the searched text with each place of the text, at worst. */
+/** At worst, the engine compares each character of `part` with the text at each place. */
 function searchCost([text, part]: readonly unknown[]): number {
   if (typeof text !== "string" || typeof part !== "string") return 5;
   return 5 + Math.ceil(Math.max(0, text.length - part.length + 1) * part.length / 128);

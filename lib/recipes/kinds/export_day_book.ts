@@ -201,15 +201,15 @@ async function nameArtifacts(days: readonly DayResult[], context: StepContext): 
         ...record,
         final,
       });
-      // Lets other work, such as renewing a lease, run between files: a listener may read the whole file.
+      // `artifact` may read the whole file to check it. This pause lets other work, such as renewing a lease, run
+      // between two files.
       await Deno.stat(path);
     }
   }
 }
 
 /**
- * Returns the first and the last of the last trading days of some markets: days on which at least one of them has
- * opened.
+ * Returns the range of the newest `count` days on which at least one of these markets has opened.
  *
  * @throws {CalendarUnknownError} If a calendar does not cover the days.
  */
@@ -222,7 +222,7 @@ export function lastSessions(
   const days = new Set<string>();
   for (const market of markets) {
     const today = Temporal.PlainDate.from(dateIn(market, now));
-    // Two weeks cover the longest holidays; every other week has at least one session.
+    // Three days per session leave room for weekends and single holidays, and two more weeks for the longest holiday.
     const first = today.subtract({ days: 14 + count * 3 });
     const sessions = calendars.sessionsBetween(
       calendarOfMarket[market],

@@ -1,5 +1,5 @@
 /**
- * Runs a recipe as a step of another recipe. The inner run has its own row; its key begins with the key of the outer run.
+ * Runs a recipe as a step of another recipe. The inner run has its own row; its key contains the key of the outer run.
  *
  * @module
  */
@@ -85,8 +85,8 @@ export async function runNested(
 }
 
 /**
- * Returns the id of an inner run: the outer run, the step, a hash of the call, and how often the step made that call. So
- * a step that continues after a stop finds its inner runs again.
+ * Returns the id of an inner run: the outer run, its round if it started over, the step, a hash of the call if it has
+ * parameters, and a count from the second such call on. So a step that continues after a stop finds its inner runs again.
  */
 function nestedId(
   { runKey, step, calls }: CallingStep,
@@ -128,7 +128,7 @@ async function claimNested(
   // The outer run's holder also holds its inner runs. So a running inner row belongs to a process that has lost both.
   let state = row.state === "running" ? await recoverRun(store, row, now) : row.state;
   if (state === "failed" || state === "cancelled") {
-    // The outer run is resumed, so it continues this inner run where that ended.
+    // The outer run was resumed, so the inner run continues where it stopped.
     await reopenRun(store, { runKey, kind: "manual", freshRound: false, now });
     state = "due";
   }

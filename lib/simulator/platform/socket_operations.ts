@@ -73,7 +73,7 @@ export function readPayload(
   const plain = messages.decode(socket.request, bytes);
   const raw = messages.reader(socket.request)(bytes);
   for (const { wire, optional, fallback } of Object.values(request.fields ?? {})) {
-    // A number that is absent on the wire is zero, unless the member is optional.
+    // A number that is absent on the wire is zero, unless the member is optional and has no fallback.
     if (plain[wire] === undefined && (!optional || fallback !== undefined) && isNumber(raw[wire])) {
       plain[wire] = 0;
     }

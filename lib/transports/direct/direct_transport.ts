@@ -51,13 +51,13 @@ import { Logins, needsLogin, TradeLogin, type Way } from "./trade_login.ts";
 
 /** The direct transport, with the states of its connections. */
 export interface DirectTransport extends Transport {
-  /** Yields the states of the connections, starting with the latest. */
+  /** Yields the present state of each connection, then every change. */
   states(): AsyncIterableIterator<DirectState>;
   /** Yields states, faults and late answers. */
   events(): AsyncIterableIterator<DirectEvent>;
   /** Returns the latest state of a connection. */
   state(channel: ChannelName): DirectState;
-  /** Returns both states as text, one line each. */
+  /** Returns the state of each connection as text, one line each. */
   describe(): string;
 }
 
@@ -404,7 +404,7 @@ class Direct implements DirectTransport {
     if (refusal !== undefined && this.#tradeLogin.tries > tries && this.#tradeLogin.knows(password)) {
       throw refusal;
     }
-    // Decoded with the operation's own type.
+    // `send` decodes the answer with the type of `account.login`, so the cast is safe.
     const call = { operation: account.login, params: { password }, payload };
     const answer = await this.#calls.send(way, call, limits, options) as { success: boolean };
     if (answer.success) this.#tradeLogin.remember(password, way.link, way.token);

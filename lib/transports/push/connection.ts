@@ -177,7 +177,8 @@ export interface PushLine {
   /** Closes the connection. */
   close(): void;
   /**
-   * Returns when the last frame of the broken part arrived, in Unix milliseconds. Only for a line with several parts.
+   * Only for a line of several connections: returns when the last frame of the broken connection arrived, in Unix
+   * milliseconds.
    */
   brokenSince?(): number | undefined;
 }
@@ -203,8 +204,8 @@ export interface GatewaySourceOptions {
   /** Longest wait for a connection. @default {10_000} */
   connectTimeoutMs?: number;
   /**
-   * Milliseconds of silence after which the connection is replaced; 0 for no limit. The replacement may come up to a
-   * quarter later. The push port accepts no data from a client, so only a new connection shows whether the gateway
+   * Milliseconds of silence after which the connection is replaced; 0 for no limit. The replacement may come later,
+   * by up to a quarter of this time. The push port accepts no data from a client, so only a new connection shows whether the gateway
    * still pushes. In a quiet market, each replacement causes one `gap` event.
    *
    * @default {300_000}

@@ -121,8 +121,8 @@ function givenDay(mic: Mic, given: string): string {
 function needHalfDay(calendars: Calendars, mic: Mic, date: string, hours: string): void {
   const expected = calendars.halfDayHours(mic);
   if (hours === expected) return;
-  const why = expected === null ? `${mic} has none` : `those of ${mic} are ${expected}`;
-  throw new UsageError(`Cannot set ${mic} ${date} to ${hours} as a half-day: ${why}; leave --half-day out`);
+  const why = expected === null ? `${mic} has no half-days` : `the half-day hours of ${mic} are ${expected}`;
+  throw new UsageError(`Cannot set ${mic} ${date} to ${hours} as a half-day: ${why}; leave out --half-day`);
 }
 
 function hoursOf(given: string): string {

@@ -32,8 +32,7 @@ interface Row extends ShownSlot {
   /** Why its schedule is paused. */
   paused?: string;
   /**
-   * The instant of the run that the session already has, from before an edit of the schedule; ISO 8601 in UTC. Absent
-   * if there is no such run.
+   * If the session already had a run before the schedule was edited: the instant of that run, ISO 8601 in UTC.
    */
   doneFor?: string;
 }
@@ -99,7 +98,8 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
 ];
 
 /**
- * Returns the next slots of each schedule of a recipe, soonest first, so that a frequent schedule does not hide others.
+ * Returns the next slots of a recipe, soonest first: `count` for each schedule, so that a frequent schedule does not
+ * hide others.
  */
 function slotsOf(
   recipe: CompiledRecipe,
@@ -126,7 +126,10 @@ function slotsOf(
   });
 }
 
-/** Returns keys of coming slots whose session already has a run for another instant, from before an edit. */
+/**
+ * Returns the coming slots whose session already had a run before the schedule was edited: the slot's key, and the
+ * instant of that run.
+ */
 async function takenKeys(
   store: Store,
   recipes: readonly CompiledRecipe[],

@@ -12,7 +12,10 @@ import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shortResult } from "./summaries.ts";
 import type { TreeEvent } from "./tree.ts";
 
-/** Returns the events for the tree, without outputs, which the store contains. */
+/**
+ * Returns the events for the tree. They contain no outputs; this reads the output of a finished step from the store and
+ * shortens it.
+ */
 export async function treeEventsOf(
   event: RunEvent,
   { store, recipes }: { store: Store; recipes: ReadonlyMap<string, CompiledRecipe> },

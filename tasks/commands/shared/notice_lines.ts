@@ -1,5 +1,5 @@
 /**
- * Formats notices that were not sent, for commands that send or list them.
+ * Formats notices, and warns of unsent ones. For commands that send or list notices.
  *
  * @module
  */

@@ -45,7 +45,7 @@ export async function verify({ flags, host }: StoreVerifyInput): Promise<number>
   for (const warning of warnings) host.note(`hsgate: warning: ${path}: ${plain(warning)}`);
   if (faults.length === 0) return 0;
   host.note(
-    "  -> Stop the scheduler, keep this file, and copy the last backup to its place. The backup does not contain what " +
+    "  -> Stop the scheduler, move this file elsewhere, and copy the last backup to its old place. The backup does not contain what " +
       'ran after it: look at the orders since then, and then run "store accept"',
   );
   return 7;
