@@ -1,6 +1,8 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { add, type Decimal, multiply, subtract } from "../../lib/decimal.ts";
+import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
+import { Refusal } from "../../lib/simulator/contract.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { call, login, start } from "./gateway_client.ts";
@@ -183,6 +185,107 @@ Deno.test("an amendment to a smaller quantity keeps the place in the queue, any 
   assertEquals(desk.ahead(larger), volumeOf(bids, price) ?? "0");
   assertEquals(desk.ahead(moved), volumeOf(bids, subtract(price, "0.5")) ?? "0");
   assert(Number(desk.ahead(smaller)) <= Number(before));
+});
+
+const refused = (act: () => unknown) => assertThrows(act, Refusal).text;
+
+Deno.test("a special limit order takes what it can at once, and the exchange cancels the rest", () => {
+  const symbol = "00001.HK";
+  const { asks } = shared.orderBook(symbol, MORNING + SECOND);
+  const [best, second] = asks.map(({ price }) => price.toFixed(2)) as [string, string]; // ten levels
+  const order = { market: "hk", symbol, orderType: "special-limit", side: "buy" };
+  const [first, both] = [Number(asks[0]!.volume), Number(asks[0]!.volume) + Number(asks[1]!.volume)];
+  for (const [price, expected] of [[best, first], [second, both]] as const) {
+    const desk = open(MORNING);
+    const id = desk.place({ ...order, price, quantity: String(expected + 500) });
+    const amendment = { market: "hk", symbol, orderId: id, quantity: "500", price };
+    assertEquals(
+      refused(() => desk.broker.call("orders.amend", amendment)),
+      "special limit orders cannot be amended",
+    );
+    desk.advance(SECOND);
+    const fills = desk.fillsOf(id);
+    assertEquals(sum(fills.map(({ quantity }) => quantity)), expected);
+    assertEquals(new Set(fills.map(({ at }) => at)).size, 1);
+    const [row] = desk.broker.call("orders.today", { market: "hk" }) as Order[]; // its answer
+    assertEquals([row?.status, row?.remark], ["part-filled-cancelled", "rest not filled at once"]);
+  }
+  const { asks: now } = shared.orderBook(symbol, MORNING);
+  const short = subtract(now[0]!.price.toFixed(2), "0.05");
+  assertEquals(
+    refused(() => open(MORNING).place({ ...order, price: short, quantity: "500" })),
+    `a special limit order of "${symbol}" needs a price at or through ${now[0]!.price.toFixed(2)}`,
+  );
+});
+
+Deno.test("a cancellation reaches the exchange a second later; a fill of that second counts", () => {
+  const cancel = (desk: ReturnType<typeof open>, orderId: string) =>
+    desk.broker.call("orders.cancel", { market: "hk", symbol: "00700.HK", orderId });
+  const row = (desk: ReturnType<typeof open>) =>
+    (desk.broker.call("orders.today", { market: "hk" }) as Order[])[0]; // its answer
+  const price = shared.orderBook("00700.HK", MORNING + SECOND).asks[3]!.price.toFixed(2);
+  const order = { ...tencent, side: "buy", price };
+  // The order takes the book before the cancellation arrives: all of a small order, a part of a larger one.
+  for (
+    const [quantity, pending, end] of [
+      ["100", "cancel-pending", "filled"],
+      ["1000", "cancel-pending", "part-filled-cancelled"],
+    ] as const
+  ) {
+    const desk = open(MORNING);
+    const pushed: (string | undefined)[] = [];
+    desk.broker.onOrderPush(({ update }) => pushed.push(update.status));
+    const id = desk.place({ ...order, quantity });
+    cancel(desk, id);
+    const { status, canCancel, canAmend } = row(desk)!;
+    assertEquals([status, canCancel, canAmend], [pending, false, false]);
+    assert(refused(() => cancel(desk, id)).includes("can no longer be changed"));
+    desk.advance(SECOND);
+    assertEquals(row(desk)?.status, end);
+    assertEquals(row(desk)?.filledQuantity, String(sum(desk.fillsOf(id).map((fill) => fill.quantity))));
+    const filled = end === "filled" ? ["filled"] : ["part-filled-cancel-pending", end];
+    assertEquals(pushed, ["accepted", pending, ...filled]);
+    const { fills } = desk.broker.matches();
+    desk.advance(3_600 * SECOND);
+    assertEquals(desk.broker.matches().fills, fills);
+  }
+  // Nothing fills this order, so it is cancelled at once.
+  const desk = open(MORNING);
+  const id = desk.place({ ...order, quantity: "100", price: subtract(price, "50") });
+  cancel(desk, id);
+  assertEquals(row(desk)?.status, "cancelled");
+});
+
+Deno.test("the look for a fill before a cancellation takes nothing from the book", () => {
+  const symbol = callOf(NEW_YORK);
+  let seen = 0;
+  for (let minute = 0; seen < 3; minute++) {
+    const desk = open(NEW_YORK + minute * 60 * SECOND);
+    const { price, volume } = shared.orderBook(symbol, desk.clock.now() + SECOND).asks[0]!;
+    if (Number(volume) > 4) continue;
+    seen++;
+    const order = { market: "us", symbol, orderType: "limit", side: "buy", quantity: volume };
+    const orderId = desk.place({ ...order, price: price.toFixed(2) });
+    desk.broker.call("orders.cancel", { market: "us", symbol, orderId });
+    desk.advance(SECOND);
+    assertEquals(desk.fillsOf(orderId).map(({ quantity }) => quantity), [volume]);
+  }
+});
+
+Deno.test("a cancellation does not change the fills of other orders", () => {
+  const run = (cancels: boolean) => {
+    const desk = open(MORNING);
+    const [one, two] = [-1, 0].map((steps) => {
+      const price = add(shared.orderBook("00700.HK", MORNING).bids[0]!.price.toFixed(2), String(steps));
+      return desk.place({ ...tencent, side: "buy", quantity: "400", price });
+    });
+    desk.advance(30 * SECOND);
+    if (cancels) desk.broker.call("orders.cancel", { market: "hk", symbol: "00700.HK", orderId: one! });
+    desk.advance(3_600 * SECOND);
+    return desk.fillsOf(two!);
+  };
+  assertEquals(run(true), run(false));
+  assert(run(true).length > 0);
 });
 
 Deno.test("fills and queues are the same however often the broker is queried", () => {

@@ -32,7 +32,7 @@ import {
 } from "./checks.ts";
 import { filledCentsOf, filledOf, isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { least, meanPrice, writePrice } from "./money.ts";
-import { cancelOrder, placeOrder } from "./orders.ts";
+import { cancelOrder, placeOrder, requestCancel } from "./orders.ts";
 import { type BookDay, bookRules, HOUR_MS, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
 import { wholeSecond } from "./tape.ts";
@@ -153,7 +153,7 @@ export class AlgoDesk {
     if (child === undefined) throw invalid(`unknown child order number "${childId}"`);
     if (!isOpen(child)) throw refused(`order "${childId}" is ${child.status} and can no longer be changed`);
     checkChange(this.#state, child, "cancelled");
-    cancelOrder(this.#state, child);
+    requestCancel(this.#state, child);
   }
 
   /** Starts, stops, suspends or resumes the strategy. */

@@ -103,6 +103,23 @@ export function checkAuction(
   throw refused(`price "${own}" of "${symbol}" is outside the auction's limits ${low} to ${high}`);
 }
 
+/**
+ * Rejects a special limit order of Hong Kong behind the best price. At lunch it is not checked: the exchange gets it
+ * later.
+ */
+export function checkSpecial(
+  { now, auctions, tape }: State,
+  { book, day, instrument: { symbol }, isSell, orderType, price }: Pick<
+    LiveOrder,
+    "book" | "day" | "instrument" | "isSell" | "orderType" | "price"
+  >,
+): void {
+  if (book !== "hk" || orderType !== "special-limit" || auctions.phase(day, now) !== "continuous") return;
+  const best = tape.levels(symbol, now, isSell ? "bids" : "asks")[0]?.price;
+  if (best === undefined || (isSell ? price <= best : price >= best)) return;
+  throw refused(`a special limit order of "${symbol}" needs a price at or through ${writePrice(best)}`);
+}
+
 /** Parses a quantity in whole shares or contracts and checks it against the board lot. */
 export function checkQuantity(
   value: Decimal,

@@ -14,7 +14,7 @@ import { clearMarket } from "./clearing.ts";
 import type { ConditionalDesk } from "./conditional.ts";
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
-import { limitOf, Matching } from "./matching.ts";
+import { limitOf } from "./matching.ts";
 import { cancelOrder, expireOrders, fillOrder, settleFill } from "./orders.ts";
 import { type Book, books, dayAt } from "./sessions.ts";
 import type { State } from "./state.ts";
@@ -37,13 +37,11 @@ interface Desks {
 export class Engine {
   readonly #state: State;
   readonly #desks: Desks;
-  readonly #matching: Matching;
   #isRunning = false;
 
   constructor(state: State, desks: Desks) {
     this.#state = state;
     this.#desks = desks;
-    this.#matching = new Matching(state);
   }
 
   /**
@@ -110,14 +108,23 @@ export class Engine {
     return first;
   }
 
+  /** Returns the next event of an order. A match in the second of its cancellation is earlier. */
   #orderEvent(order: LiveOrder, horizon: number): Event | undefined {
+    const { cancelAt } = order;
+    if (cancelAt === undefined || cancelAt > horizon) return this.#matchEvent(order, horizon);
+    return this.#matchEvent(order, cancelAt) ?? { at: cancelAt, run: () => cancelOrder(this.#state, order) };
+  }
+
+  #matchEvent(order: LiveOrder, horizon: number): Event | undefined {
     const validity = order.futures?.validity;
     if (validity === "fill-and-cancel" || validity === "fill-or-cancel") {
       const at = order.readyAt;
       return horizon < at ? undefined : { at, run: () => this.#matchAtOnce(order, at) };
     }
-    const at = this.#matching.nextAt(order, horizon);
-    return at === undefined ? undefined : { at, run: () => this.#matchAt(order, at) };
+    const at = this.#state.matching.nextAt(order, horizon);
+    if (at === undefined) return undefined;
+    const isSpecial = order.book === "hk" && order.orderType === "special-limit";
+    return { at, run: () => isSpecial ? this.#matchAtOnce(order, at) : this.#matchAt(order, at) };
   }
 
   #matchAt(order: LiveOrder, at: number): void {
@@ -128,7 +135,7 @@ export class Engine {
 
   /** Matches an order, and returns whether the market filled a part of it. */
   #match(order: LiveOrder, at: number): boolean {
-    const match = this.#matching.match(order, at);
+    const match = this.#state.matching.match(order, at);
     if (match === undefined) return false;
     const fill = fillOrder(this.#state, order, match);
     if (order.book === "futures") this.#desks.futures.fill(order, fill);
@@ -160,7 +167,7 @@ export class Engine {
     expireOrders(this.#state, book, true);
     if (book === "futures") this.#desks.futures.clear();
     else clearMarket(this.#state, book);
-    this.#matching.clear(book);
+    this.#state.matching.clear(book);
     const lasting = today.orders.filter(isOpen);
     const day = dayAt(this.#state.market.calendars, book, today.day.clearingAt);
     Object.assign(today, { day, closed: false, orders: lasting, fills: [], numbered: 0 });

@@ -21,7 +21,7 @@ import {
 } from "./futures_account.ts";
 import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder } from "./live_order.ts";
 import { amountOf, meanPrice, writeCents } from "./money.ts";
-import { addOrder, amendPlace, cancelOrder, findOpen } from "./orders.ts";
+import { addOrder, amendPlace, findOpen, requestCancel } from "./orders.ts";
 import { bookRules, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 
@@ -142,7 +142,7 @@ export class FuturesDesk {
     "futures.cancel": ({ orderId, symbol }) => {
       const order = findOpen(this.#state, orderId, (book) => book === "futures");
       if (order.instrument.symbol !== symbol) throw invalid(`order "${orderId}" is for another contract`);
-      cancelOrder(this.#state, order);
+      requestCancel(this.#state, order);
       return { orderId };
     },
     "futures.ordersToday": () =>

@@ -185,7 +185,7 @@ export function futuresRow(order: LiveOrder, fill?: LiveFill): FuturesOrder {
   const filled = fill?.quantity ?? filledOf(order);
   const mean = fill?.price ?? meanPrice(filledCentsOf(order), filled, order.multiplier);
   const [fillDate, fillTime] = last === undefined ? [] : localTime(day, last.at).split(" ");
-  const canChange = fill === undefined && isOpen(order);
+  const canChange = fill === undefined && isOpen(order) && order.cancelAt === undefined;
   const orderType = futures?.orderType ?? "limit";
   return {
     symbol: instrument.symbol,

@@ -69,12 +69,14 @@ export interface LiveOrder {
   ahead?: bigint;
   /** Instant up to which the market was searched for the next match without success. */
   scannedUntil: number;
+  /** When a cancellation that has been sent reaches the exchange. */
+  cancelAt?: number;
   /** The second of the next match, if it is known. */
   next?: number;
   futures?: FuturesTerms;
 }
 
-/** Milliseconds from an order's acceptance to its first fill. */
+/** Milliseconds from the acceptance of an order, or of its cancellation, until the exchange has it. */
 const FIRST_FILL_MS = 1_000;
 /** Milliseconds between the parts of an order that take from the order book. */
 export const NEXT_FILL_MS = 2_000;
@@ -83,7 +85,12 @@ export const NEXT_FILL_MS = 2_000;
 const LOTS_AT_ONCE = 4n;
 const SHARES_AT_ONCE = 100n;
 
-const openStatuses: readonly OrderStatus[] = ["accepted", "part-filled"];
+const openStatuses: readonly OrderStatus[] = [
+  "accepted",
+  "part-filled",
+  "cancel-pending",
+  "part-filled-cancel-pending",
+];
 
 /** Returns whether an order can still be filled. */
 export function isOpen({ status }: Pick<LiveOrder, "status">): boolean {
@@ -105,6 +112,11 @@ export function leftOf(order: LiveOrder): bigint {
   return isOpen(order) ? order.quantity - filledOf(order) : 0n;
 }
 
+/** Returns the whole second at which the exchange has what the broker accepted at an instant. */
+export function reachesExchange(at: number): number {
+  return Math.ceil((at + FIRST_FILL_MS) / 1000) * 1000;
+}
+
 /** Splits the rest of an order into parts; a small rest is one part. */
 export function makeReady(order: LiveOrder, at: number, seed: number): void {
   const left = order.quantity - filledOf(order);
@@ -118,7 +130,7 @@ export function makeReady(order: LiveOrder, at: number, seed: number): void {
     { length: Number(count) },
     (_, index) => index === 0 ? left - part * (count - 1n) : part,
   );
-  order.readyAt = Math.ceil((at + FIRST_FILL_MS) / 1000) * 1000;
+  order.readyAt = reachesExchange(at);
   order.scannedUntil = 0;
   delete order.ahead;
   delete order.next;
@@ -128,6 +140,7 @@ export function makeReady(order: LiveOrder, at: number, seed: number): void {
 export function factsOf(order: LiveOrder): OrderFacts {
   const { book, day, placedAt, fills } = order;
   const last = fills.at(-1);
+  const canChange = isOpen(order) && order.cancelAt === undefined;
   return {
     symbol: order.instrument.symbol,
     name: order.instrument.name,
@@ -145,9 +158,9 @@ export function factsOf(order: LiveOrder): OrderFacts {
     orderTime: localTime(day, placedAt).slice(11),
     ...(last === undefined ? {} : { fillTime: localTime(day, last.at).slice(11) }),
     status: order.status,
-    canCancel: isOpen(order),
+    canCancel: canChange,
     // Stock Connect does not allow amendments.
-    canAmend: isOpen(order) && book !== "shanghai" && book !== "shenzhen",
+    canAmend: canChange && book !== "shanghai" && book !== "shenzhen",
     ...(order.remark === undefined ? {} : { remark: order.remark }),
     ...(order.venue === undefined ? {} : { venue: order.venue }),
   };

@@ -49,7 +49,7 @@ export class Matching {
    * Returns the next second up to an instant in which the market may fill an order. The result is stored in the order.
    */
   nextAt(order: LiveOrder, until: number): number | undefined {
-    if (order.next !== undefined) return order.next;
+    if (order.next !== undefined) return order.next <= until ? order.next : undefined;
     const next = this.#joins(order, "opening")
       ? this.#auctions.matchAt(order.day, "opening")
       : this.#nextTrade(order, until) ??
@@ -60,7 +60,7 @@ export class Matching {
 
   /** Returns whether an order takes part in an auction that it has not yet been through. */
   #joins({ book, day, orderType, readyAt, scannedUntil }: LiveOrder, auction: AuctionName): boolean {
-    if (book !== "hk" || orderType === "odd-lot") return false;
+    if (book !== "hk" || orderType === "odd-lot" || orderType === "special-limit") return false;
     const matchAt = this.#auctions.matchAt(day, auction);
     return readyAt <= matchAt && scannedUntil < matchAt;
   }
@@ -92,6 +92,18 @@ export class Matching {
     if (book === "hk" && at < day.openAt) return this.#match(order, "opening");
     if (book === "hk" && at > day.closeAt) return this.#match(order, "closing");
     return order.ahead === undefined ? this.#take(order, at) : this.#wait(order, at, order.ahead);
+  }
+
+  /** Returns whether the market fills a part of an order up to an instant. Nothing changes. */
+  willFill(order: LiveOrder, until: number): boolean {
+    const trial = { ...order, slices: [...order.slices] };
+    const taken = new Map(this.#taken.get(order.book));
+    let isFilled = false;
+    for (let at = this.nextAt(trial, until); at !== undefined && !isFilled; at = this.nextAt(trial, until)) {
+      isFilled = this.match(trial, at) !== undefined;
+    }
+    this.#taken.set(order.book, taken);
+    return isFilled;
   }
 
   /** Forgets a day's taken volume. */

@@ -11,7 +11,7 @@ import { checkChange, invalid } from "./checks.ts";
 import { type ConditionalDesk, isConditional } from "./conditional.ts";
 import { factsOf, type LiveOrder } from "./live_order.ts";
 import { amountOf, readPrice } from "./money.ts";
-import { amendOrder, cancelOrder, findOpen, placeOrder } from "./orders.ts";
+import { amendOrder, findOpen, placeOrder, requestCancel } from "./orders.ts";
 import { fillRow, journalRow, orderRow } from "./rows.ts";
 import { type Book, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
@@ -41,7 +41,7 @@ export function orderHandlers(
       try {
         const order = findOpen(state, orderId, (book) => sameMarkets(market).includes(book));
         checkChange(state, order, "cancelled");
-        cancelOrder(state, order);
+        requestCancel(state, order);
         cancelled.push(orderId);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
@@ -89,7 +89,7 @@ export function orderHandlers(
         throw invalid(`the price of order "${orderId}" is not "${price}"`);
       }
       checkChange(state, order, "cancelled");
-      cancelOrder(state, order);
+      requestCancel(state, order);
       return { orderId };
     },
     "orders.cancelMany": ({ market, orderIds }) => cancelEach(market, orderIds),

@@ -17,11 +17,20 @@ import {
   checkHours,
   checkPrice,
   checkQuantity,
+  checkSpecial,
   findInstrument,
   invalid,
   refused,
 } from "./checks.ts";
-import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder, makeReady } from "./live_order.ts";
+import {
+  filledOf,
+  isOpen,
+  leftOf,
+  type LiveFill,
+  type LiveOrder,
+  makeReady,
+  reachesExchange,
+} from "./live_order.ts";
 import { changeHolding } from "./make_past.ts";
 import type { Match } from "./matching.ts";
 import { amountOf, least } from "./money.ts";
@@ -62,6 +71,7 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
   const price = checkedPrice(state, instrument, terms);
   checkAuction(state, { book: market, day, instrument, price });
+  checkSpecial(state, { book: market, day, instrument, isSell, orderType, price });
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
   checkMeans(state, draft, { isSell, quantity, frozenPrice, sellable });
@@ -171,14 +181,29 @@ export function addRejected(state: State, terms: OrderTerms, reason: Refusal): L
 export function findOpen(state: State, id: string, isOf: (book: Book) => boolean): LiveOrder {
   const order = state.byId.get(id);
   if (order === undefined || !isOf(order.book)) throw invalid(`unknown order number "${id}"`);
-  if (!isOpen(order)) throw refused(`order "${id}" is ${order.status} and can no longer be changed`);
+  if (!isOpen(order) || order.cancelAt !== undefined) {
+    throw refused(`order "${id}" is ${order.status} and can no longer be changed`);
+  }
   return order;
+}
+
+/**
+ * Cancels the rest of an order on request. If the market fills a part before the request reaches the exchange, the order
+ * is pending until then, and the fill counts.
+ */
+export function requestCancel(state: State, order: LiveOrder): void {
+  const at = reachesExchange(state.now);
+  if (!state.matching.willFill(order, at)) return cancelOrder(state, order);
+  order.cancelAt = at;
+  order.status = order.fills.length > 0 ? "part-filled-cancel-pending" : "cancel-pending";
+  state.push(order);
 }
 
 /** Cancels the rest of an order. */
 export function cancelOrder(state: State, order: LiveOrder, remark?: string): void {
   order.status = order.fills.length > 0 ? "part-filled-cancelled" : "cancelled";
   if (remark !== undefined) order.remark = remark;
+  delete order.cancelAt;
   delete order.next;
   state.push(order);
 }
@@ -192,6 +217,7 @@ export function amendOrder(
   const { book, instrument, isSell, orderType } = order;
   if (book === "shanghai" || book === "shenzhen") throw refused("orders of Stock Connect cannot be amended");
   if (book === "futures") throw invalid(`"${order.id}" is a futures order`);
+  if (orderType === "special-limit") throw refused("special limit orders cannot be amended");
   checkChange(state, order, "amended");
   if (book !== "hk") checkHours(state, order.day, { market: book, orderType, extended: order.extended });
   const sellable = state.sellable(book, instrument.symbol, order);
@@ -251,7 +277,8 @@ export function fillOrder(state: State, order: LiveOrder, { price, quantity, rul
     return part - taken;
   }).filter((part) => part > 0n);
   order.fills.push(fill);
-  order.status = leftOf(order) === 0n ? "filled" : "part-filled";
+  const isPending = order.cancelAt !== undefined;
+  order.status = leftOf(order) === 0n ? "filled" : isPending ? "part-filled-cancel-pending" : "part-filled";
   today.fills.push({ order, fill });
   return fill;
 }

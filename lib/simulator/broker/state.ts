@@ -19,6 +19,7 @@ import {
   type UpdateDetails,
   updateOf,
 } from "./live_order.ts";
+import { Matching } from "./matching.ts";
 import { amountOf, meanPrice, writePrice } from "./money.ts";
 import type { Holding } from "./past.ts";
 import {
@@ -66,6 +67,7 @@ export class State {
   readonly market: SimulatedMarket;
   readonly tape: Tape;
   readonly auctions: Auctions;
+  readonly matching: Matching;
   readonly tariff: Tariff;
   readonly describe: Describe;
   readonly histories: Readonly<Record<Market, MarketHistory>>;
@@ -87,6 +89,7 @@ export class State {
     this.market = init.market;
     this.tape = new Tape(init.market);
     this.auctions = new Auctions(init.seed, init.market);
+    this.matching = new Matching(this);
     this.tariff = init.tariff;
     this.describe = init.describe;
     this.histories = init.histories;
