@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { cli, envOf, folder, KEY, PASSWORD, simulate, spawned, start } from "./support.ts";
+import { cli, envOf, folder, KEY, PASSWORD, simulate, spawned, start, storeEnv } from "./support.ts";
 import { record } from "../conformance/recorder.ts";
 import { waitUntil } from "../support/waits.ts";
 
@@ -13,12 +13,6 @@ const order = {
 };
 const one = '{"market":"hk","from":"2025-08-14","to":"2025-08-14","limit":2}';
 const orderJson = JSON.stringify(order);
-
-/** A store for order writes; the warning about its place is not the subject of these tests. */
-const storeIn = ({ path }: { path: string }) => ({
-  HSGATE_STORE: `${path}/hsgate.db`,
-  HSGATE_VOLATILE_STORE: "allow",
-});
 
 Deno.test("call prints one line of JSON with --json and indents it without", async () => {
   await using gateway = await simulate();
@@ -156,7 +150,7 @@ Deno.test("call --dry-run shows what would be sent and sends nothing", async () 
 Deno.test("call shows a write and asks before sending it, and sends nothing after a no", async () => {
   await using gateway = await simulate();
   await using files = await folder();
-  const env = { ...envOf(gateway), ...storeIn(files) };
+  const env = { ...envOf(gateway), ...storeEnv(files) };
   const no = await cli(["call", "orders.place", orderJson], { env, answer: "" });
   assertEquals({ code: no.code, out: no.out }, { code: 0, out: "" });
   assertStringIncludes(no.err, "This call changes the account. It would send to /trade/TradeEntrust:");
@@ -178,7 +172,7 @@ Deno.test("call ends with 3 when the broker rejects the request, and keeps the b
     "orders.cancel",
     '{"market":"hk","symbol":"00700.HK","orderId":"99"}',
   ], {
-    env: { ...envOf(gateway), ...storeIn(files) },
+    env: { ...envOf(gateway), ...storeEnv(files) },
   });
   assertEquals({ code, out }, { code: 3, out: "" });
   assertStringIncludes(err, "hsgate: Cannot complete orders.cancel: ");
@@ -203,7 +197,7 @@ Deno.test("call ends with 5 when a write gets no answer, sends it only once, and
   await using gateway = await simulate();
   await using files = await folder();
   await using recorder = record(gateway.info.gatewayUrl);
-  const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url, ...storeIn(files) };
+  const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url, ...storeEnv(files) };
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 5000, when: "answer" });
   // The limit also holds for the login before the order, which a busy machine answers late.
   const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "2.5"], { env });
@@ -338,7 +332,7 @@ Deno.test("call at Ctrl-C during a write ends with 5, because the outcome is unk
   assertEquals(login.code, 0);
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
   const process = start(["call", "orders.place", orderJson], {
-    env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl, ...storeIn(files) },
+    env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl, ...storeEnv(files) },
   });
   await waitUntil("the delay to strike", () => gateway.faults.struck("delay") === 1);
   process.kill("SIGINT");

@@ -5,7 +5,7 @@ import { leaseName, takeLease } from "../../lib/transports/direct/lease.ts";
 import { exportPublicKey, publicKeyOf, readPrivateKey } from "../../lib/wire/keys.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
-import { cli, directEnvOf, folder, simulatePlatform, spawned, start } from "./support.ts";
+import { cli, directEnvOf, folder, simulatePlatform, spawned, start, storeEnv } from "./support.ts";
 import { waitUntil } from "../support/waits.ts";
 
 const NOW = "2025-08-16T12:00:00+08:00";
@@ -24,7 +24,7 @@ async function world(options: Partial<PlatformOptions> = {}) {
     leases: files.path,
     env,
     /** The same with a store, which order writes need. */
-    trading: { ...env, HSGATE_STORE: `${files.path}/hsgate.db`, HSGATE_VOLATILE_STORE: "allow" },
+    trading: { ...env, ...storeEnv(files) },
     async [Symbol.asyncDispose]() {
       await platform.close();
       await files[Symbol.asyncDispose]();

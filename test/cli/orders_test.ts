@@ -14,6 +14,7 @@ import {
   PASSWORD,
   simulate,
   simulatePlatform,
+  storeEnv,
   trustAll,
   type World,
 } from "./support.ts";
@@ -28,7 +29,7 @@ async function house(options: Partial<GatewayOptions> = {}) {
   const clock = new ManualClock(MORNING);
   const gateway = await simulate({ clock, ...options });
   const store = `${files.path}/hsgate.db`;
-  const env = { ...envOf(gateway), HSGATE_STORE: store, HSGATE_VOLATILE_STORE: "allow", USER: "ann" };
+  const env = { ...envOf(gateway), ...storeEnv(files), USER: "ann" };
   const run = (words: readonly string[], world: World = {}) =>
     cli(words, { ...world, env: { ...env, ...world.env } });
   const json = async (words: readonly string[], world: World = {}) => {
@@ -422,8 +423,7 @@ Deno.test("buy works over the direct transport", async () => {
   await using platform = await simulatePlatform();
   const env = {
     ...directEnvOf(platform.info, files.path),
-    HSGATE_STORE: `${files.path}/hsgate.db`,
-    HSGATE_VOLATILE_STORE: "allow",
+    ...storeEnv(files),
   };
   const asked = await cli(BUY, { env, answer: "n" });
   assertMatch(asked.err, /account +direct \S+\n/);

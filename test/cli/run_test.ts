@@ -23,6 +23,7 @@ import {
   spawned,
   start,
 } from "./support.ts";
+import { storeEnv } from "./support.ts";
 import { readUntil } from "../support/waits.ts";
 
 const funds = "steps:\n  - { id: funds, uses: account.funds, with: { market: hk } }\n";
@@ -512,7 +513,9 @@ Deno.test("run --dry-run plans every write and sends none", async () => {
     assertStringIncludes(text, line);
   }
   // Control: these faults are armed, and a real write triggers them.
-  await cli(["call", "orders.cancel", '{"market":"hk","symbol":"00700.HK","orderId":"1"}'], { env });
+  await cli(["call", "orders.cancel", '{"market":"hk","symbol":"00700.HK","orderId":"1"}'], {
+    env: { ...env, ...storeEnv(dir) },
+  });
   assertEquals(gateway.state().faults.struck, { delay: 1 });
 });
 
@@ -826,7 +829,10 @@ Deno.test("run --dry-run shows the current orders that would be cancelled, and l
     price: "500",
     orderType: "enhanced-limit",
   };
-  const placed = await cli(["call", "orders.place", JSON.stringify(order), "--yes", "--json"], { env });
+  await using files = await folder({});
+  const placed = await cli(["call", "orders.place", JSON.stringify(order), "--yes", "--json"], {
+    env: { ...env, ...storeEnv(files) },
+  });
   const { orderId } = JSON.parse(placed.out);
   await using dir = await folder({
     "w.yaml":

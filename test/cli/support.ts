@@ -221,6 +221,11 @@ export function directEnvOf(info: PlatformInfo, leases: string): Record<string, 
   };
 }
 
+/** Environment variables for order writes: a store in a folder of the test, without a warning about its place. */
+export function storeEnv({ path }: { path: string }): Record<string, string> {
+  return { HSGATE_STORE: `${path}/hsgate.db`, HSGATE_VOLATILE_STORE: "allow" };
+}
+
 /** A temporary folder. */
 export async function folder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await Deno.makeTempDir({ prefix: "hsgate-cli-" });

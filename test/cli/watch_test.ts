@@ -3,7 +3,7 @@ import { ProtocolError } from "../../lib/errors.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { lineOf } from "../../tasks/commands/watch/board.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
-import { cli, envOf, simulate, start, type World } from "./support.ts";
+import { cli, envOf, folder, simulate, start, storeEnv, type World } from "./support.ts";
 import { readUntil } from "../support/waits.ts";
 
 /** Ends a watch like Ctrl-C, after a line has arrived. */
@@ -37,6 +37,7 @@ Deno.test("watch writes each push as one line of JSON, and unsubscribes at Ctrl-
 
 Deno.test("watch shows order changes next to the quotes", async () => {
   await using gateway = await simulate({ pushIntervalMs: 50 });
+  await using files = await folder();
   const env = envOf(gateway);
   const order =
     '{"market":"hk","symbol":"00700.HK","quantity":"100","price":"580.00","side":"buy","orderType":"limit"}';
@@ -46,7 +47,7 @@ Deno.test("watch shows order changes next to the quotes", async () => {
     env,
     signal: until.signal,
     onLine: (line) => {
-      placed ??= cli(["call", "orders.place", order], { env });
+      placed ??= cli(["call", "orders.place", order], { env: { ...env, ...storeEnv(files) } });
       until.onLine?.(line);
     },
   });
