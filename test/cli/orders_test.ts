@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { GatewayOptions } from "../../lib/simulator/gateway/mod.ts";
 import { connect } from "../../lib/client/connect.ts";
 import { ManualClock } from "../../lib/time.ts";
+import { testBoth } from "../support/stores.ts";
 import { waitUntil } from "../support/waits.ts";
 import {
   cli,
@@ -14,6 +15,7 @@ import {
   PASSWORD,
   simulate,
   simulatePlatform,
+  spawned,
   storeEnv,
   trustAll,
   type World,
@@ -431,4 +433,39 @@ Deno.test("buy works over the direct transport", async () => {
   assertEquals(code, 0, err);
   const [row] = JSON.parse((await cli(["orders", "--json"], { env })).out);
   assertEquals(row.orderIds, JSON.parse(out).orderIds);
+});
+
+testBoth("a halt in the store stops a process with another working folder", async ({ where }) => {
+  await using at = await house();
+  const env = { HSGATE_STORE: where };
+  const placed = await at.run([...BUY, "--yes"], { env });
+  assertEquals(placed.code, 0, placed.err);
+  const elsewhere = { env: { ...at.env, ...env }, cwd: at.files.path };
+  const halted = await spawned(["halt", "--why", "lunch", "--json"], elsewhere);
+  assertEquals([halted.code, JSON.parse(halted.out).store], [0, true], halted.err);
+  // Only the row is left.
+  const { file } = JSON.parse(halted.out);
+  await Deno.remove(file.startsWith("/") ? file : `${at.files.path}/${file}`);
+  const refused = await at.run(["buy", "100", "00700.HK", "--limit", "551", "--yes"], { env });
+  assertEquals(refused.code, 1);
+  assertStringIncludes(refused.err, "trading is halted: lunch (by ann); to go on, run: hsgate resume");
+  assertEquals((await spawned(["resume"], elsewhere)).out, "trading is resumed\n");
+  const again = await at.run(["buy", "100", "00700.HK", "--limit", "551", "--yes"], { env });
+  assertEquals(again.code, 0, again.err);
+  assertEquals((await at.atBroker()).length, 2);
+});
+
+Deno.test("buy places a conditional order, and cancel finds it in its own list", async () => {
+  await using at = await house();
+  const words = ["--type", "stop-loss-limit", "--trigger", "700", "--limit", "701", "--valid-days", "5"];
+  const asked = await at.run(["buy", "100", "00700.HK", ...words], { answer: "n" });
+  assertStringIncludes(asked.err, "order type stop-loss-limit, triggered at 700");
+  const { orderIds: [orderId] } = await at.json(["buy", "100", "00700.HK", ...words, "--yes"]);
+  const list = () => at.client.conditionalOrders.today({ market: "hk" }).toArray();
+  assertEquals((await list()).map(({ orderId }) => orderId), [orderId]);
+  assertEquals((await at.run(["amend", orderId, "--price", "702", "--yes"])).code, 2);
+  const cancelled = await at.run(["cancel", orderId, "--yes"]);
+  assertEquals(cancelled.code, 0, cancelled.err);
+  const intents = await at.json(["orders"]);
+  assertEquals(intents.map(({ state }: { state: string }) => state), ["cancelled", "cancelled"]);
 });
