@@ -4,7 +4,6 @@ import {
   BrokerError,
   BusyError,
   type Client,
-  connect,
   DisplacedError,
   gateway,
   InvalidParamsError,
@@ -16,6 +15,7 @@ import {
   TransportError,
   UnmappedError,
 } from "../../mod.ts";
+import { connect } from "../../lib/client/connect.ts";
 import { readText, TooLargeError } from "../../lib/transports/net/post_once.ts";
 import { account } from "../../lib/operations/account.ts";
 import { operations } from "../../lib/operations/mod.ts";
