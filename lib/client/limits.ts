@@ -143,7 +143,7 @@ export const limitTable: { readonly [Name in LimitName]: Limit<NonNullable<Limit
     env: "HSGATE_LIVE_TRADING",
     ...permission,
     fallback: "refuse",
-    power: '"allow" lets commands send orders',
+    power: '"allow" lets orders be sent',
   },
   maxOrderValue: {
     env: "HSGATE_MAX_ORDER_VALUE",
