@@ -1,5 +1,5 @@
 /**
- * Reads the broker's lists of orders and fills, and returns the orders that they show in one form.
+ * Reads the broker's lists of orders and fills. Returns the orders of all lists in one form.
  *
  * @module
  */
@@ -74,7 +74,7 @@ export interface SeenOrder {
   state: SeenState | undefined;
   /** When it was placed, local date and time of the exchange; absent if the lists do not say. */
   placedAt: string | undefined;
-  /** The broker's own word for why it ended, if there is one. */
+  /** The broker's text that says why the order ended, if there is one. */
   remark: string | undefined;
 }
 
@@ -93,7 +93,7 @@ export interface Look {
 
 /** A part of the account that has its own lists. */
 export interface ListPlace {
-  /** Name of the market, or of the family for futures. */
+  /** The market in the write's parameters; `undefined` if they contain none. */
   readonly market: string | undefined;
   readonly lists: readonly string[];
 }
@@ -233,7 +233,7 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
   return [...seen.values()];
 }
 
-/** Combines two lists' rows of one order: the list of orders names its terms, and the larger filled quantity is newer. */
+/** Combines the rows of one order in two lists. The list of orders has the terms; the larger filled quantity is newer. */
 function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
   const [first, second] = one.quantity === undefined ? [other, one] : [one, other];
   const isNewer = compare(second.filled, first.filled) > 0;
@@ -246,7 +246,7 @@ function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
     price: first.price ?? second.price,
     quantity: first.quantity ?? second.quantity,
     filled: isNewer ? second.filled : first.filled,
-    // An ended state stands: a list that was read earlier, or shows a day that is over, may lag behind.
+    // A state that ends the order counts first: a list that was read earlier, or shows a past day, may lag behind.
     state: [first.state, second.state].find((state) => state !== undefined && endedStates.includes(state)) ??
       first.state ?? second.state,
     placedAt: first.placedAt ?? second.placedAt,

@@ -1,7 +1,7 @@
 /**
- * The order desk: every order write of an account goes through it. It records what is wanted before the first byte
- * leaves, finds out by the broker's lists what became of a write whose answer was lost, and follows each order to its
- * end.
+ * The order desk: every order write of an account goes through it. The desk records each write before the first byte
+ * leaves. If the answer to a write is lost, the desk looks for the outcome in the broker's lists. It follows each order to
+ * its end.
  *
  * @module
  */
@@ -68,9 +68,9 @@ export interface DeskOptions {
   haltedByFile?(): string | undefined;
   /** Called with each change of an intent. */
   onChange?(intent: Intent): void;
-  /** Time limit of a call without one of its own, as the transport has it. @default 10 s */
+  /** Time limit of calls that set none; the same as the transport's. @default 10 s */
   timeoutMs?: number;
-  /** How long a write whose answer was lost looks at the broker's lists before it throws. @default 15 s */
+  /** How long a write looks for its outcome in the broker's lists after its answer was lost. @default 15 s */
   resolveMs?: number;
 }
 
@@ -86,18 +86,18 @@ export interface Reconciled {
   seen: ReadonlyMap<string, SeenOrder>;
 }
 
-/** Waits before the looks after a lost answer. */
+/** Waits before each look at the lists after a lost answer; the last wait repeats. */
 const LOOK_WAITS_MS = [500, 1_500, 3_000, 5_000];
-/** How long to try to record an answer while the store cannot be used, and how often. */
+/** How long to try to record an answer while the store cannot be used, and the time between two tries. */
 const KEEP_MS = 20_000;
 const KEEP_AGAIN_MS = 1_000;
 /** An intent that was planned this long ago and never sent belongs to a process that ended. */
 const PLANNED_MS = 10 * 60_000;
-/** Added to a call's time limit before an intent without an answer belongs to a process that ended. */
+/** If a sent intent has no answer this long after the time limit of its call, its process has ended. */
 const SENT_MS = 30_000;
 /** An order for one day has expired when it is this old and the lists still do not show its end. */
 const DAY_ORDER_MS = 36 * 3_600_000;
-/** A conditional order is valid for at most 100 days, and the order that it sends for one more. */
+/** A conditional order is valid for at most 100 days, and the order that it places for one more day. */
 const LONGEST_ORDER_MS = 102 * 24 * 3_600_000;
 /** Lists whose orders may last for many days. */
 const lastingLists = ["conditionalOrders.today", "futures.ordersToday"];
@@ -105,7 +105,7 @@ const lastingLists = ["conditionalOrders.today", "futures.ordersToday"];
 /** Sends the order writes of one account, and follows them. */
 export class Desk {
   readonly #options: DeskOptions;
-  /** Resolves when what an earlier process left behind was compared with the broker's lists. */
+  /** Resolves when the intents that an earlier process left open have been compared with the broker's lists. */
   #started: Promise<unknown> | undefined;
   /** Intents that a call of this process is sending. */
   readonly #underWay = new Set<string>();
@@ -127,7 +127,7 @@ export class Desk {
     return { ...client, watch: (options) => this.#watch(client, options) };
   }
 
-  /** Passes pushes on. After a break, which may have hidden fills, and after a push of an order, looks at the lists. */
+  /** Passes pushes on. Looks at the lists after each push of an order, and after a break, because fills may be missing. */
   async *#watch(client: Client, options?: WatchOptions): AsyncIterableIterator<TransportEvent> {
     let looking: Promise<unknown> | undefined;
     let failure: { error: unknown } | undefined;
@@ -221,7 +221,7 @@ export class Desk {
     }
   }
 
-  /** Throws if an intent that asks for the same is unresolved: sending now could do it twice. */
+  /** Throws if an intent that asks for the same is unresolved: the broker could execute both. */
   async #refuseLike(fingerprint: string, operation: string): Promise<void> {
     const { store, account } = this.#options;
     const other = await unresolvedLike(store, account, fingerprint);
@@ -233,7 +233,7 @@ export class Desk {
     );
   }
 
-  /** Reads the lists, and checks the guard rails. Abandons the intent if one of them fails. */
+  /** Reads the lists, and checks the guard rails. If a list cannot be read or a guard rail refuses, abandons the intent. */
   async #approve(
     id: string,
     operation: AnyOperation,
@@ -243,7 +243,7 @@ export class Desk {
   ): Promise<Look | undefined> {
     const { client, machine, guard } = this.#options;
     try {
-      // A cancellation creates no order, so no list of the orders before it is needed.
+      // A cancellation of named orders creates no order, so the lists before it are not needed.
       const looked = operation.order === "cancel" && targetsOf({ params }).length > 0
         ? undefined
         : await look(client, placeOf(operation, params), {
@@ -265,7 +265,8 @@ export class Desk {
     try {
       await this.#move(id, { to: "abandoned", by: "desk", data: { why: reasonOf(error) } });
     } catch {
-      // The error that the caller gets says more. The intent is given up, or proven not sent, by a later look.
+      // The caller gets the error of the write, which says more. A later `reconcile`
+      // abandons the intent or marks it as unknown.
     }
   }
 
@@ -352,7 +353,7 @@ export class Desk {
     }
   }
 
-  /** Records an answer, unless an earlier try has recorded it although its commit seemed lost. */
+  /** Records an answer, unless an earlier try did: a commit may succeed although it seemed to fail. */
   async #acknowledge(
     id: string,
     orderIds: readonly string[],
@@ -360,7 +361,7 @@ export class Desk {
   ): Promise<Intent> {
     const intent = (await findIntent(this.#options.store, id))!; // it was recorded before the write was sent
     if (intent.state === "acknowledged") return intent;
-    // The answer to a cancellation may name no order: it is about those that were to be cancelled.
+    // If the answer to a cancellation names no order, it is about the orders of the request.
     const ids = orderIds.length > 0 ? orderIds : targetsOf(intent);
     return await this.#move(id, { to: "acknowledged", by: "answer", orderIds: ids, data });
   }
@@ -379,7 +380,7 @@ export class Desk {
     }
   }
 
-  /** Adds the order that an amendment created to the intent that placed the old one. */
+  /** Adds the order that an amendment created to the intent that placed the amended order. */
   async #noteAmended(amendment: Intent): Promise<void> {
     const { store } = this.#options;
     const [target = ""] = targetsOf(amendment);
@@ -391,7 +392,10 @@ export class Desk {
     });
   }
 
-  /** Records a write without a usable answer, and looks at the broker's lists for a while. */
+  /**
+   * Records how a write failed. If its outcome is unknown, looks for it in the broker's lists for a while, and returns the
+   * answer that the broker would have sent.
+   */
   async #noAnswer(id: string, wanted: WantedWrite, error: unknown): Promise<unknown> {
     const { operation, options } = wanted;
     const data = { why: reasonOf(error) };
@@ -413,7 +417,7 @@ export class Desk {
     throw new OutcomeUnknownError(
       `${
         reasonOf(error)
-      }; it is recorded as intent ${id}, and hsgate goes on looking for it in the broker's lists: ` +
+      }; it is recorded as intent ${id}, and hsgate keeps looking for it in the broker's lists: ` +
         `see hsgate orders show ${id}`,
       {
         code: error instanceof BrokerError && error.code !== undefined ? error.code : "unknown",
@@ -424,7 +428,7 @@ export class Desk {
     );
   }
 
-  /** Looks at the lists until they show an intent, or until the time is over. Returns the intent if it was found. */
+  /** Looks at the lists until they show the outcome, or the time is over. Returns the intent if it was executed. */
   async #lookFor(id: string, signal: AbortSignal | undefined): Promise<Intent | undefined> {
     const { machine, resolveMs = 15_000, store } = this.#options;
     const endAt = machine.monotonic() + resolveMs;
@@ -436,7 +440,7 @@ export class Desk {
       try {
         await this.#reconcileOnly(id);
       } catch (error) {
-        // The broker cannot be asked now. The error of the write says more than this one.
+        // The broker's lists cannot be read now. The error of the write says more than this error.
         if (!(error instanceof BrokerError)) throw error;
       }
       const intent = await findIntent(store, id);
@@ -467,7 +471,7 @@ export class Desk {
    * minutes while intents are open.
    *
    * @param markets Markets whose foreign orders are wanted too, even if no intent is open there.
-   * @throws {BrokerError} If a list cannot be read to its end; nothing is concluded from it.
+   * @throws {BrokerError} If a list cannot be read to its end; that list then proves nothing.
    */
   async reconcile(
     { signal, markets = [] }: { signal?: AbortSignal; markets?: readonly string[] } = {},
@@ -511,7 +515,7 @@ export class Desk {
     await this.#compare(intent, looked);
   }
 
-  /** Ends or marks what a process left behind that ended in the middle of a write. */
+  /** Abandons the unsent intents of processes that ended. Marks their sent intents without an answer as unknown. */
   async #giveUpOld(): Promise<void> {
     const { store, account, machine } = this.#options;
     const now = machine.now();
@@ -560,13 +564,13 @@ export class Desk {
     }
   }
 
-  /** Returns the orders that intents of the account have placed; no order lasts longer than they go back. */
+  /** Returns the orders that the account's intents placed within {@linkcode LONGEST_ORDER_MS}. Older orders have ended. */
   async #owned(): Promise<Map<string, Owner>> {
     const { store, account, machine } = this.#options;
     return await ownedOrders(store, account, machine.now() - LONGEST_ORDER_MS);
   }
 
-  /** Returns the orders of the other intents. */
+  /** Returns the orders of all intents except this one. */
   async #othersOf({ id }: Intent): Promise<Map<string, Owner>> {
     return new Map([...await this.#owned()].filter(([, { intent }]) => intent !== id));
   }
@@ -622,7 +626,7 @@ export class Desk {
     });
   }
 
-  /** Adds the parts into which the broker split an order: the answer names only the first one. */
+  /** Returns all orders of an intent. If the broker split its order, the answer names only the first part. */
   async #withParts(intent: Intent, looked: Look): Promise<readonly string[]> {
     const { quantity } = termsOf(intent);
     const own = intent.orderIds.map((id) => looked.orders.get(id)?.quantity);
@@ -645,7 +649,7 @@ export class Desk {
     return intent;
   }
 
-  /** Moves an intent, unless an earlier try has done it although its commit seemed lost. */
+  /** Moves an intent, unless an earlier try did: a commit may succeed although it seemed to fail. */
   async #moveOnce(id: string, move: Omit<Move, "at">): Promise<void> {
     const intent = await findIntent(this.#options.store, id);
     if (intent?.state !== move.to) await this.#move(id, move);
@@ -713,7 +717,7 @@ function stateOf(rows: readonly SeenOrder[]): Exclude<SeenOrder["state"], undefi
   return hasFill ? "part-filled" : has("working") ? "working" : "acknowledged";
 }
 
-/** The lists of some intents, read together. */
+/** Intents whose lists are read together. */
 interface PlacedIntents {
   place: ListPlace;
   members: Intent[];
@@ -757,7 +761,7 @@ function idsIn(answer: unknown): string[] {
 
 function halted(why: string, operation: string): BrokerError {
   return new BrokerError(
-    `Cannot send ${operation}: trading is halted: ${why}; to go on, run: hsgate resume`,
+    `Cannot send ${operation}: trading is halted: ${why}; to continue, run: hsgate resume`,
     {
       code: "halted",
       operation,

@@ -1,6 +1,6 @@
 /**
  * The guard rails of the order desk: checks that an order must pass before it is sent. A guard rail refuses an order or
- * lets it pass; it never changes it. Every refusal names the rule, the value, and the nearest valid value.
+ * lets it pass, but never changes the order. Every refusal names the rule, the value, and the nearest valid value.
  *
  * Cancellations pass, so that an order can always be taken back. The limits and their settings: `client/limits.ts`.
  *
@@ -154,7 +154,7 @@ const priceOf = ({ price }: { price?: Decimal | undefined }): Decimal | undefine
 
 const isBuy = (side: string): boolean => side === "buy" || side === "short-close";
 
-/** Values that chains of one order and its amendments count with. */
+/** An order with its amendments, and the quantity and price by which it counts in the limits. */
 interface Chain {
   orderIds: Set<string>;
   market: Order["market"];
@@ -382,7 +382,7 @@ class Check {
   #lastTrading({ market, isExtended }: Order): number {
     const [now, mic] = [this.#now, mics[market]];
     const today = dateAt(now, calendarZone[mic]);
-    // Without an order type of its own, a plain limit order.
+    // Uses the periods of plain limit orders.
     const plain = { market, orderType: "limit", isExtended } as Order;
     for (let day = 0; day > -15; day--) {
       const ends = this.#periods(plain, mic, addDays(today, day)).filter(({ from }) => from <= now)
@@ -654,7 +654,8 @@ class Check {
       }
       const total = add(before, value);
       if (compare(total, most) <= 0) continue;
-      // A chain counts with its highest price, and what it counts with already may be kept.
+      // An amended order counts with its highest price. It may use the rest of the limit, and the value by which it
+      // counts already.
       const isOwn = rule === "maxOrderValue" || chain === undefined || grown === undefined;
       const price = isOwn ? order.price : grown.price;
       const each = multiply(price, multiplier);
@@ -676,8 +677,9 @@ class Check {
   }
 
   /**
-   * Returns what today's orders count with. An order counts in full whatever becomes of it, unless it never reached the
-   * broker or the broker rejected it. An amended order counts with its largest quantity and its highest price.
+   * Returns today's orders with the quantity and price by which they count. An order counts in full even if it is
+   * cancelled or expires. Only an order that never reached the broker, or that the broker rejected, does not count. An
+   * amended order counts with its largest quantity and its highest price.
    */
   async #chains(intents: readonly CountedIntent[], market: Order["market"]): Promise<Chain[]> {
     const since = this.#dayStart(market);
@@ -796,8 +798,9 @@ class Check {
   }
 
   /**
-   * Checks that the broker's funds pay for the order. The broker's figure is net of what its open orders freeze, whoever
-   * placed them; open orders that it does not freeze funds for are subtracted, as are orders that are being sent.
+   * Checks that the account's funds pay for the order. The broker's figure excludes the funds that it has frozen for open
+   * orders, whoever placed them. This check also subtracts open orders without frozen funds, and orders that the
+   * broker's figure may not contain yet.
    */
   async #checkBuyingPower(
     order: Order & { price: Decimal },
@@ -871,7 +874,7 @@ const lastOf = (quote: Quote | undefined): Decimal | undefined =>
 const least = (one: Decimal, other: Decimal): Decimal => compare(one, other) < 0 ? one : other;
 const most = (one: Decimal, other: Decimal): Decimal => compare(one, other) > 0 ? one : other;
 
-/** Returns the terms of an order after an amendment, by which it counts. */
+/** Returns the quantity and price by which an order counts after an amendment. */
 const grow = (
   chain: Pick<Chain, "quantity" | "price">,
   next: { quantity: Decimal; price: Decimal },

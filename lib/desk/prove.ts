@@ -1,9 +1,9 @@
 /**
- * Decides what the broker's lists prove about a write whose outcome is unknown. Everything here is a function of its
- * arguments: of the intent, of what the lists showed, and of what is known about other orders.
+ * Decides what the broker's lists prove about a write whose outcome is unknown. Each result depends only on the arguments:
+ * the intent, the orders in the lists, and what is known about other orders.
  *
- * An order has no id of ours. So the lists prove that a request arrived if they show new orders with its terms, whose
- * quantities add up to its quantity. They prove that it did not arrive only over several looks: see
+ * The broker's lists contain no id of ours. So they prove that a request arrived if they show new orders with its terms
+ * whose quantities add up to its quantity. Only several looks at the lists can prove that a request did not arrive: see
  * {@linkcode provesAbsence}.
  *
  * @module
@@ -15,13 +15,13 @@ import type { AbsentLooks, Intent } from "./queries.ts";
 
 /** What one look proves about an unresolved intent. */
 export type Verdict =
-  /** These orders belong to it. For an amendment or a cancellation: it was executed on them. */
+  /** These orders belong to the intent. For an amendment or a cancellation: it was executed on these orders. */
   | { is: "sent"; orderIds: readonly string[] }
-  /** More than one set of orders could be it, or more was found than was asked for. */
+  /** The lists show more than the intent asked for, so it is unclear which orders belong to it. */
   | { is: "ambiguous"; orderIds: readonly string[]; why: string }
-  /** The lists show a part of it; the rest may still appear. */
+  /** The lists show orders for a part of the quantity; the rest may still appear. */
   | { is: "partial"; orderIds: readonly string[] }
-  /** The lists show nothing of it. One look alone proves nothing. */
+  /** The lists do not show that the request was executed. One such look proves nothing. */
   | { is: "absent" };
 
 /** The parameters of an order write that its rows in the lists repeat. */
@@ -64,7 +64,7 @@ const decimals = ["price", "quantity", "displayQuantity", "triggerValue"];
 const isNumeric = (name: string, value: unknown): value is string =>
   decimals.includes(name) && typeof value === "string";
 
-/** How long before its request an order may seem to be placed: the lists have whole seconds, and clocks differ. */
+/** How much earlier than its request an order's time may be: the lists have whole seconds, and clocks differ. */
 const EARLY_MS = 5_000;
 /** The same if the broker's clock is not known. */
 const EARLY_UNKNOWN_MS = 5 * 60_000;
@@ -72,7 +72,7 @@ const EARLY_UNKNOWN_MS = 5 * 60_000;
 /**
  * Returns what a look proves.
  *
- * @param owned Orders of other intents of the account, which cannot be this one's.
+ * @param owned Orders of other intents of the account, which cannot belong to this intent.
  */
 export function judge(intent: Intent, looked: Look, owned: ReadonlySet<string>): Verdict {
   switch (intent.kind) {
@@ -122,7 +122,7 @@ function candidatesOf(intent: Intent, looked: Look, owned: ReadonlySet<string>):
     if (order.orderType !== undefined && orderType !== undefined && order.orderType !== orderType) {
       return false;
     }
-    // An order at any price has no price, or zero, in the request; the lists may then show the broker's own.
+    // A request without a price, or with the price zero, has no limit. The lists may then show the broker's own price.
     const isPriced = price !== undefined && compare(price, "0") !== 0;
     if (isPriced && order.price !== undefined && compare(order.price, price) !== 0) return false;
     if (compare(sizeOf(order), quantity) > 0) return false;
@@ -130,19 +130,19 @@ function candidatesOf(intent: Intent, looked: Look, owned: ReadonlySet<string>):
   });
 }
 
-/** Compares sides: with a short position the broker chooses between selling and selling short by itself. */
+/** Returns whether both sides buy or both sell: the broker itself decides whether a sale is a short sale. */
 function sameSide(one: string, other: string): boolean {
   const buys = ["buy", "short-close"];
   return one === other || buys.includes(one) === buys.includes(other);
 }
 
-/** Returns the instant of a local date and time such as `2025-08-15 09:30:05`; before everything if it is unreadable. */
+/** Returns the instant of a local date and time such as `2025-08-15 09:30:05`; `Infinity` if it is unreadable. */
 function instantOf(placedAt: string, market: string | undefined): number {
   const [date = "", time = ""] = placedAt.split(/[ T]/);
   try {
     return wallInstant(date, time, zoneOfMarket(market));
   } catch {
-    return Infinity; // it says nothing, so it excludes nothing
+    return Infinity; // an unreadable time excludes no order
   }
 }
 
@@ -186,13 +186,13 @@ function judgeCancelled(intent: Intent, looked: Look): Verdict {
   return { is: "sent", orderIds: ended.map((order) => order!.orderId) };
 }
 
-/** Least number of looks without the order, and least time from the first to the last, that prove its absence. */
+/** For a proof of absence: minimum number of looks without the order, and minimum time from the first to the last. */
 const ABSENT_LOOKS = 3;
 const ABSENT_MS = 60_000;
 /** The broker's clock must be this far past the request's own time limit. */
 const PAST_MS = 30_000;
 
-/** What is known besides the looks that did not show an order. */
+/** What is known about a request that the lists do not show. */
 interface AbsenceFacts {
   absent: AbsentLooks;
   /** The last look. */
@@ -202,10 +202,10 @@ interface AbsenceFacts {
 }
 
 /**
- * Returns the proof that a request was never executed, in words, or what is missing for it. All of this must hold: no
- * look showed it, at least three looks over a minute; each read every list to its end; the broker's clock is past the
- * request's time limit; and the same lists show an order of ours that was sent later. Without the last one a list that
- * lags, or belongs to another account, would look the same.
+ * Returns the proof that a request was never executed, in words, or what is missing for the proof. All of these conditions
+ * must hold: at least three looks over a minute did not show the request; each look read every list to its end; the
+ * broker's clock is past the request's time limit; and the last look shows an order of ours that was sent later. Without
+ * the last condition, a list that lags or that belongs to another account would look the same.
  */
 export function provesAbsence(
   intent: Pick<Intent, "sentAt" | "createdAt" | "timeoutMs">,

@@ -1,5 +1,5 @@
 /**
- * The statements of the order desk: intents, their histories, orders that were seen at the broker, and halts.
+ * Reads and writes the rows of the order desk: intents, their changes of state, and halts.
  *
  * @module
  */
@@ -180,7 +180,7 @@ export interface Move {
 /**
  * Moves an intent to another state, in one transaction with the row that says why.
  *
- * @returns The intent as it is then.
+ * @returns The intent after the change.
  * @throws {TypeError} If the table of states does not have this change.
  */
 export async function moveIntent(store: Store, id: string, move: Move): Promise<Intent> {
@@ -236,7 +236,7 @@ export async function findIntent(store: Store, id: string): Promise<Intent | und
   return row && intentOf(row);
 }
 
-/** Returns the intents whose ids begin with a text, at most two: enough to see that it is ambiguous. */
+/** Returns the intents whose ids begin with a text, at most two: enough to see that the text is ambiguous. */
 export async function intentsLike(store: Store, start: string): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(
     "select * from intent where substr(id, 1, ?) = ? order by created_at limit 2",
@@ -303,7 +303,7 @@ export async function intentsOfRun(store: Store, runKey: string): Promise<Intent
   return rows.map(intentOf);
 }
 
-/** Returns an unresolved intent that asks for the same as another one would. */
+/** Returns the oldest unresolved intent with a fingerprint, so one that asks for the same. */
 export async function unresolvedLike(
   store: Store,
   account: string,
@@ -367,7 +367,7 @@ export async function changesOf(store: Store, id: string): Promise<IntentChange[
   }));
 }
 
-/** Why nothing may be sent. */
+/** Why an account may send no order writes. */
 export interface HaltRow {
   account: string;
   why: string;
@@ -375,7 +375,7 @@ export interface HaltRow {
   at: number;
 }
 
-/** Stops every write of an account until {@linkcode clearHalt}. A second halt keeps the first reason. */
+/** Stops every order write of an account until {@linkcode clearHalt}. A second halt keeps the first reason. */
 export async function setHalt(store: Store, halt: HaltRow): Promise<void> {
   await store.run(
     'insert into halt (account, why, "by", at) values (?, ?, ?, ?) on conflict (account) do nothing',

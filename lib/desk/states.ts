@@ -9,7 +9,7 @@
 export type Evidence =
   /** The desk itself: it is about to send, it gave up waiting, or it found that nothing was sent. */
   | "desk"
-  /** The broker's answer to the call, also one that arrived after the call was given up. */
+  /** The broker's answer to the call, even if it arrives after the call was given up. */
   | "answer"
   /** Rows of the broker's lists. */
   | "list"
@@ -43,9 +43,9 @@ interface Change {
 
 const change = (to: IntentState, ...by: Evidence[]): Change => ({ to, by });
 
-/** States in which the broker has the order: they may follow each other in any order that the lists show. */
+/** States in which the broker has the order. The lists may show them in any sequence. */
 const atBroker = ["acknowledged", "working", "part-filled"] as const;
-/** States that the broker's lists can end an order in. */
+/** States in which an order ends, as the broker's lists show it. */
 const brokerEnds = ["filled", "cancelled", "rejected", "expired"] as const;
 
 const shownByLists = (except?: IntentState): Change[] =>
@@ -82,9 +82,9 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     change("abandoned", "list", "person"),
     change("ambiguous", "list"),
   ],
-  /** More than one set of orders could be this one. Only a person may decide. */
+  /** It is unclear which orders belong to the intent. Only the broker's answer or a person can decide that. */
   ambiguous: [change("acknowledged", "answer", "person"), change("abandoned", "person")],
-  /** Nothing of it is, or ever was, at the broker. */
+  /** The broker has no order of this intent. */
   abandoned: [],
 };
 

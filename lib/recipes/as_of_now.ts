@@ -39,7 +39,7 @@ interface ReadFor {
   now: number;
 }
 
-/** The members of a step that matter here. */
+/** The members of a step that decide whether it reads present data. */
 interface Reading {
   id: string;
   needs: readonly string[];

@@ -96,7 +96,7 @@ export interface CompiledRecipe {
   timeoutMs: number;
   /** Longest time after the slot; a run that has not started by then is skipped. */
   deadlineMs?: number;
-  /** When a recipe that writes may act. */
+  /** The time of day in which a slot may start and the recipe may write. */
   window?: SessionSpan;
   /** Limits of its orders, which narrow those of the account. */
   limits?: LimitTexts;

@@ -50,8 +50,8 @@ type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "order">;
 
 /**
  * Checks the writes of one attempt of a step, and records their outcomes. After a write with an unknown outcome, rejects
- * every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. Only a cancellation may follow
- * an unresolved cancellation.
+ * every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. One exception: after an
+ * unresolved cancellation, further cancellations are allowed.
  */
 export class WriteGuard {
   readonly #options: WriteGuardOptions;

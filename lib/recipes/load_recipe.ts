@@ -29,7 +29,7 @@ export async function loadFile(
   return await compileText(file, { ...options, findRecipe });
 }
 
-/** A recipe of which a copy was kept. */
+/** A recipe whose copy hsgate keeps, because the user trusted it. */
 interface KeptRecipe {
   name: string;
   path: string;

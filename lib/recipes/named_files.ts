@@ -192,7 +192,7 @@ export async function isSameProgram({ path, sha256 }: NamedFile): Promise<boolea
   return await digestOf(path).catch(() => undefined) === sha256;
 }
 
-/** Returns the file that the system would start for a program's name; an empty list if it finds none. */
+/** Returns the file that the system would start for a program's name, as a list; an empty list if there is none. */
 function foundBy(program: string, { from }: Place): (readonly [name: string, path: string])[] {
   if (program.includes("/")) return [[program, program]];
   const isKnown = Deno.permissions.querySync({ name: "env", variable: "PATH" }).state === "granted";

@@ -448,7 +448,7 @@ testBoth("a halt in the store stops a process with another working folder", asyn
   await Deno.remove(file.startsWith("/") ? file : `${at.files.path}/${file}`);
   const refused = await at.run(["buy", "100", "00700.HK", "--limit", "551", "--yes"], { env });
   assertEquals(refused.code, 1);
-  assertStringIncludes(refused.err, "trading is halted: lunch (by ann); to go on, run: hsgate resume");
+  assertStringIncludes(refused.err, "trading is halted: lunch (by ann); to continue, run: hsgate resume");
   assertEquals((await spawned(["resume"], elsewhere)).out, "trading is resumed\n");
   const again = await at.run(["buy", "100", "00700.HK", "--limit", "551", "--yes"], { env });
   assertEquals(again.code, 0, again.err);

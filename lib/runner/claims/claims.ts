@@ -205,7 +205,7 @@ export async function whyNoWrites(store: Store, now: number): Promise<string | u
 /**
  * Takes runs from processes that died. A run that only read becomes due again. A run that had begun to write waits until
  * its outcome is resolved, and is never run again automatically. A manual run that had not begun to write is cancelled,
- * because only the process that started it knew its settings.
+ * because only the process that started that run knew its settings.
  */
 export async function recoverExpired(
   store: Store,

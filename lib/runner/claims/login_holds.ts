@@ -42,7 +42,7 @@ export async function takenOverBy(store: Store, account: string): Promise<string
   return (await findHold(store, `${TAKEN_OVER}${account}`))?.holder;
 }
 
-/** Releases the login that this recipe found taken over or refused; returns whether it was blocked. */
+/** Releases the login whose takeover or refusal this recipe noticed; returns whether the login was blocked. */
 export async function releaseLogin(store: Store, recipe: string, now: number): Promise<boolean> {
   const freed = await endLoginHolds(store, recipe);
   if (freed > 0) await store.event(now, "login_released", { recipe });

@@ -155,7 +155,7 @@ async function whatElse(
   return [...jumps, ...slow];
 }
 
-/** Returns the slots that got no run because an edited schedule gave them the key of this run. */
+/** Returns the slots that got no run because an edited schedule gave them a key that a run already had. */
 async function describeKeyCollisions(store: Store, runKey: string, zone: string): Promise<string[]> {
   return (await eventDataOf(store, runKey, "key_taken")).map((data) => {
     const { slot, by } = JSON.parse(data) as { slot: string; by: string }; // written by `recordKeyCollision`

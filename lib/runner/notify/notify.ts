@@ -82,7 +82,7 @@ const occasions: Partial<Record<RunState, "success" | "failure" | "skip">> = {
   skipped: "skip",
 };
 
-/** Returns the channels of a notice. Rows name a channel by its index in this list. */
+/** Returns the channels of a notice. A row names its channel by the channel's index in this list. */
 export function channelsOf({ uses, step, channels }: CompiledNotice): readonly NoticeChannel[] {
   return channels ?? [{ name: uses, isFallback: false, step }];
 }

@@ -90,7 +90,7 @@ export async function noteFreshFiles(store: Store, recipes: Named, served: Serve
   await noteFiles(store, recipes, { served, isFresh: true, rows: await allSchedules(store) });
 }
 
-/** No process serves a recipe that was not listed for this long, because each scheduler lists its recipes every minute. */
+/** Each scheduler lists its recipes every minute. So no process serves a recipe that was not listed for this long. */
 const QUIET_MS = 3 * 60_000;
 
 type Named = ReadonlyMap<string, CompiledRecipe>;

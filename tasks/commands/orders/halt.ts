@@ -46,7 +46,7 @@ export async function halt({ flags, host }: HaltInput): Promise<number> {
     host.out(
       JSON.stringify({ halted: isHalted, why, by, file: isFileWritten ? path : null, store: isRowWritten }),
     );
-  } else if (isHalted) host.out(`trading is halted: ${plain(why)}; to go on, run: hsgate resume`);
+  } else if (isHalted) host.out(`trading is halted: ${plain(why)}; to continue, run: hsgate resume`);
   return isHalted && !isOnlyHere ? 0 : 1;
 }
 

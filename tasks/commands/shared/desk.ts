@@ -133,7 +133,7 @@ export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<
 
 function refuseHalted(why: string | undefined): void {
   if (why === undefined) return;
-  throw new BrokerError(`Cannot write orders: trading is halted: ${why}; to go on, run: hsgate resume`, {
+  throw new BrokerError(`Cannot write orders: trading is halted: ${why}; to continue, run: hsgate resume`, {
     code: "halted",
   });
 }
