@@ -213,8 +213,8 @@ export interface ResolvedStep {
 }
 
 /**
- * Records the outcomes of a run's unresolved steps, and makes the run due again: its other steps run, and these do not.
- * Its deadline is over, because it had begun in time; each further write checks the window itself.
+ * Records the outcomes of a run's unresolved steps, and makes the run due again: only its other steps run. Removes the
+ * run's deadline, because the run had begun in time. Each further write checks the window itself.
  *
  * @returns `false` if the run has no unresolved write any more.
  */

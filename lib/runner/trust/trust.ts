@@ -41,7 +41,7 @@ export interface Judgement {
   wanted: readonly Power[];
   /** Which file cannot be trusted because other users could write to it, why, and what to do. */
   exposed?: string;
-  /** Which recipe that it runs, or which file that it names, is not the trusted one; words for a message. */
+  /** For a message: the recipe that it runs, or the file that it names, whose version is not the trusted one. */
   changed?: string;
 }
 
@@ -276,7 +276,7 @@ const changedText = ({ name, file, twin }: Pick<KnownRecipe, "name" | "file" | "
     twin === undefined ? "" : `, and "${twin}" has its name too`
   })`;
 
-/** Returns which recipe that a compiled recipe runs is not the trusted one, by its file and its content. */
+/** Returns what has changed if a compiled recipe runs a recipe whose file or content is not the trusted one. */
 function changedRecipe(recipe: CompiledRecipe, { runs = [] }: TrustRecord): string | undefined {
   const changed = recipesRunBy(recipe).find((each) =>
     !isCompiled(each) || each.twin !== undefined ||

@@ -47,7 +47,7 @@ async function likelyMarkets({ store, account }: OpenDesk, orderId: string): Pro
 
 const operationOf = (name: string) => findOperation(name)!; // the catalogue has it
 
-/** Amends an order. What no flag changes stays as it is. */
+/** Amends an order. Terms that no flag names stay as they are. */
 export async function amend({ args: [orderId = ""], flags, host }: AmendInput): Promise<number> {
   if (flags.quantity === undefined && flags.price === undefined) {
     throw new UsageError("Cannot amend without a change: give --quantity, --price or both");

@@ -22,7 +22,7 @@ import { foreignRow, orderColumns, type OrderRow, rowOf } from "./rows.ts";
 
 const command = "orders";
 
-/** What one look shows: the rows, and the error if the broker could not be asked. */
+/** What one look shows: the rows, and the error if the broker's lists could not be read. */
 interface Listed {
   rows: OrderRow[];
   error?: BrokerError;

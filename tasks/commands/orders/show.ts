@@ -82,7 +82,7 @@ export async function show({ args: [given = ""], flags, host }: OrdersShowInput)
   return 0;
 }
 
-/** Compares an open intent with the broker's lists. Without an answer, returns what the store knows. */
+/** Compares an open intent with the broker's lists. If the lists cannot be read, returns what the store knows. */
 async function lookAt(
   intent: Intent,
   book: OpenBook,

@@ -254,7 +254,7 @@ function estimate(
   }
 }
 
-/** Resolves to the answer, or to the reason if the broker does not give it. Other errors also concern the order. */
+/** Resolves to the answer, or to the reason if the broker does not give it. Any other error would stop the order too. */
 async function said<T>(reading: Promise<T>): Promise<{ is?: T; not?: string }> {
   try {
     return { is: await reading };

@@ -69,7 +69,7 @@ export async function accountOf({ transport, developerPrivateKey, gatewayUrl }: 
 export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<OpenBook> {
   const { host, command, writes } = options;
   const loaded = options.loaded ?? await settingsOf(flags, host);
-  // Before the store is opened, because the file also counts if the store does not answer.
+  // Checked before the store is opened: the halt file stops order writes even if the store does not answer.
   if (writes) refuseHalted((await fileHaltOf(flags, host))());
   const account = await accountOf(loaded.settings);
   await using opened = new AsyncDisposableStack();
