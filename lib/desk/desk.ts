@@ -582,10 +582,18 @@ export class Desk {
   ): Promise<string | undefined> {
     const { store } = this.#options;
     const before = intent.absent;
+    const brokerAt = looked.aheadMs === undefined ? undefined : looked.beganAt + looked.aheadMs;
+    // If a clock went back, the time between the looks is unknown: begin again.
+    const isBack = before !== undefined && (looked.beganAt < before.lastAt ||
+      (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity));
+    const earlier = isBack ? undefined : before;
+    const firstBrokerAt = earlier === undefined ? brokerAt : earlier.firstBrokerAt;
     const absent: AbsentLooks = {
-      count: (before?.count ?? 0) + 1,
-      firstAt: before?.firstAt ?? looked.beganAt,
+      count: (earlier?.count ?? 0) + 1,
+      firstAt: earlier?.firstAt ?? looked.beganAt,
       lastAt: looked.beganAt,
+      ...firstBrokerAt !== undefined && { firstBrokerAt },
+      ...brokerAt !== undefined && { lastBrokerAt: brokerAt },
     };
     await noteIntent(store, intent.id, { absent });
     const sentAt = intent.sentAt ?? intent.createdAt;

@@ -6,11 +6,14 @@
  */
 import { replaceFile } from "../private_files.ts";
 import { readRegularTextSync } from "../regular_files.ts";
+import { shownLine } from "../shown_text.ts";
+import { realPathOf } from "../store/mark.ts";
 import { isPostgresUrl } from "../store/postgres_url.ts";
 
 /** Returns the path of the halt file: beside a store in a file, otherwise in the working folder. */
 export function haltPath(store: string): string {
-  return isPostgresUrl(store) || store === ":memory:" ? "hsgate.halt" : `${store}.halt`;
+  // Like the mark: beside the file itself, by whatever link the store is named.
+  return isPostgresUrl(store) || store === ":memory:" ? "hsgate.halt" : `${realPathOf(store)}.halt`;
 }
 
 /** Returns a function that says why the halt file of a store stops writing, if the file exists. */
@@ -18,14 +21,26 @@ export function fileHalt(store: string): () => string | undefined {
   const path = haltPath(store);
   return () => {
     try {
-      return `${readRegularTextSync(path).trim() || "no reason given"} (the file "${path}")`;
+      Deno.lstatSync(path); // a link to nowhere is there too
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
-      // A halt file that cannot be read still stops everything.
-      return `the file "${path}" cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+      return whyUnread(path, error);
+    }
+    try {
+      const reason = shownLine(readRegularTextSync(path).slice(0, MOST_REASON)).trim();
+      return `${reason === "" ? "no reason given" : reason} (the file "${path}")`;
+    } catch (error) {
+      return whyUnread(path, error);
     }
   };
 }
+
+/** Most characters of a reason that an error shows. */
+const MOST_REASON = 500;
+
+/** A halt file that cannot be read still stops everything. */
+const whyUnread = (path: string, error: unknown): string =>
+  `the file "${path}" cannot be read: ${error instanceof Error ? error.message : String(error)}`;
 
 /** Writes the halt file. */
 export function writeHalt(store: string, why: string): void {

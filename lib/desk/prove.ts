@@ -8,9 +8,8 @@
  *
  * @module
  */
-import { wallInstant } from "../calendars/trading_days.ts";
 import { add, compare, normalize } from "../decimal.ts";
-import { type Look, type SeenOrder, zoneOfMarket } from "./broker_lists.ts";
+import type { Look, SeenOrder } from "./broker_lists.ts";
 import type { AbsentLooks, Intent } from "./queries.ts";
 
 /** What one look proves about an unresolved intent. */
@@ -64,11 +63,6 @@ const decimals = ["price", "quantity", "displayQuantity", "triggerValue"];
 const isNumeric = (name: string, value: unknown): value is string =>
   decimals.includes(name) && typeof value === "string";
 
-/** How much earlier than its request an order's time may be: the lists have whole seconds, and clocks differ. */
-const EARLY_MS = 5_000;
-/** The same if the broker's clock is not known. */
-const EARLY_UNKNOWN_MS = 5 * 60_000;
-
 /**
  * Returns what a look proves.
  *
@@ -107,14 +101,13 @@ function judgePlaced(intent: Intent, looked: Look, owned: ReadonlySet<string>): 
 /** Quantity of an order; if only fills show it, at least the quantity that they show. */
 const sizeOf = ({ quantity, filled }: SeenOrder): string => quantity ?? filled;
 
-/** Returns the orders that are new since the request and have its terms. */
+/**
+ * Returns the orders that are new since the look before the request and have its terms. The times of the orders exclude
+ * none: clocks differ and jump, and an order that is excluded wrongly would be sent twice.
+ */
 function candidatesOf(intent: Intent, looked: Look, owned: ReadonlySet<string>): SeenOrder[] {
-  const { symbol, side, price, orderType, market, quantity = "0" } = termsOf(intent);
+  const { symbol, side, price, orderType, quantity = "0" } = termsOf(intent);
   const known = new Set(intent.known);
-  const sentAt = intent.sentAt ?? intent.createdAt;
-  const earliest = looked.aheadMs === undefined
-    ? sentAt - EARLY_UNKNOWN_MS
-    : sentAt + looked.aheadMs - EARLY_MS;
   return [...looked.orders.values()].filter((order) => {
     if (known.has(order.orderId) || owned.has(order.orderId)) return false;
     if (order.symbol !== symbol) return false;
@@ -125,8 +118,7 @@ function candidatesOf(intent: Intent, looked: Look, owned: ReadonlySet<string>):
     // A request without a price, or with the price zero, has no limit. The lists may then show the broker's own price.
     const isPriced = price !== undefined && compare(price, "0") !== 0;
     if (isPriced && order.price !== undefined && compare(order.price, price) !== 0) return false;
-    if (compare(sizeOf(order), quantity) > 0) return false;
-    return !(order.placedAt !== undefined && instantOf(order.placedAt, market) < earliest);
+    return compare(sizeOf(order), quantity) <= 0;
   });
 }
 
@@ -134,16 +126,6 @@ function candidatesOf(intent: Intent, looked: Look, owned: ReadonlySet<string>):
 function sameSide(one: string, other: string): boolean {
   const buys = ["buy", "short-close"];
   return one === other || buys.includes(one) === buys.includes(other);
-}
-
-/** Returns the instant of a local date and time such as `2025-08-15 09:30:05`; `Infinity` if it is unreadable. */
-function instantOf(placedAt: string, market: string | undefined): number {
-  const [date = "", time = ""] = placedAt.split(/[ T]/);
-  try {
-    return wallInstant(date, time, zoneOfMarket(market));
-  } catch {
-    return Infinity; // an unreadable time excludes no order
-  }
 }
 
 /** An amendment was executed if its order, or a new one, has the new terms. */
@@ -203,23 +185,30 @@ interface AbsenceFacts {
 
 /**
  * Returns the proof that a request was never executed, in words, or what is missing for the proof. All of these conditions
- * must hold: at least three looks over a minute did not show the request; each look read every list to its end; the
- * broker's clock is past the request's time limit; and the last look shows an order of ours that was sent later. Without
- * the last condition, a list that lags or that belongs to another account would look the same.
+ * must hold: at least three looks did not show the request, over a minute and for longer than the request's time limit,
+ * by this machine's clock and by the broker's; each look read every list to its end; and the last look shows an order of
+ * ours that was sent later. Without the last condition, a list that lags or that belongs to another account would look
+ * the same.
  */
 export function provesAbsence(
-  intent: Pick<Intent, "sentAt" | "createdAt" | "timeoutMs">,
+  intent: Pick<Intent, "timeoutMs" | "known">,
   { absent, looked, later }: AbsenceFacts,
 ): { proof: string } | { missing: string } {
-  const { count, firstAt, lastAt } = absent;
-  if (count < ABSENT_LOOKS || lastAt - firstAt < ABSENT_MS) {
-    return { missing: `${ABSENT_LOOKS} looks over ${ABSENT_MS / 1000} s; so far ${count}` };
+  const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
+  // The first look came after the request. So once this much time has passed, the request's time limit is over.
+  const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
+  if (count < ABSENT_LOOKS || lastAt - firstAt < leastMs) {
+    return { missing: `${ABSENT_LOOKS} looks over ${Math.ceil(leastMs / 1000)} s; so far ${count}` };
   }
-  if (looked.aheadMs === undefined) return { missing: "the broker's time in an answer" };
-  const brokerNow = looked.beganAt + looked.aheadMs;
-  const limit = (intent.sentAt ?? intent.createdAt) + looked.aheadMs + intent.timeoutMs + PAST_MS;
-  if (brokerNow < limit) return { missing: "the broker's clock to be past the request's time limit" };
-  const seen = [...later].find((id) => looked.orders.has(id));
+  if (firstBrokerAt === undefined || lastBrokerAt === undefined) {
+    return { missing: "the broker's time in an answer" };
+  }
+  if (lastBrokerAt - firstBrokerAt < leastMs) {
+    return { missing: "the broker's clock to be past the request's time limit" };
+  }
+  // An order that was there before the request was not sent later, whatever the clocks say.
+  const known = new Set(intent.known);
+  const seen = [...later].find((id) => looked.orders.has(id) && !known.has(id));
   if (seen === undefined) return { missing: "an order of yours in the same lists that was sent later" };
   return {
     proof: `${count} looks over ${Math.round((lastAt - firstAt) / 1000)} s at ${

@@ -32,6 +32,9 @@ export interface AbsentLooks {
   /** Times of the first and the last such look, Unix milliseconds. */
   firstAt: number;
   lastAt: number;
+  /** The same by the broker's clock; absent if the answers contained no time. */
+  firstBrokerAt?: number;
+  lastBrokerAt?: number;
 }
 
 /** An order write that somebody wants, and what became of it. */

@@ -35,7 +35,7 @@ const LEAST_BYTES = 512;
 export const markPath = (path: string): string => `${realPathOf(path)}.mark`;
 
 /** Returns the path of a store without links, even if the linked file does not exist. */
-function realPathOf(path: string): string {
+export function realPathOf(path: string): string {
   let at = path;
   for (let links = MOST_LINKS; links > 0; links--) {
     try {

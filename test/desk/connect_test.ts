@@ -65,9 +65,26 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
   const store = `${folder.path}/hsgate.db`;
   await using client = await connect({ gateway: { url, tradePasswordKey }, tradePassword, store });
   const sent = house.count("orders.place");
+  const halts: (() => void)[] = [
+    () => Deno.writeTextFileSync(`${store}.halt`, "stop\n"),
+    () => Deno.symlinkSync("nowhere", `${store}.halt`),
+    () => Deno.mkdirSync(`${store}.halt`),
+    () => Deno.writeTextFileSync(`${store}.halt`, `\u001b[2J${"x".repeat(1_000_000)}`),
+  ];
+  for (const halt of halts) {
+    halt();
+    const error = await assertRejects(() => client.orders.place(ORDER), BrokerError);
+    assertEquals([error.code, sent()], ["halted", 0]);
+    assert(error.message.length < 2_000 && !error.message.includes("\u001b"), error.message.slice(0, 200));
+    await Deno.remove(`${store}.halt`);
+  }
+  // The file lies beside the store itself, by whatever link a program names the store.
+  await Deno.mkdir(`${folder.path}/links`);
+  const link = `${folder.path}/links/s.db`;
+  await Deno.symlink(store, link);
   await Deno.writeTextFile(`${store}.halt`, "stop\n");
-  const error = await assertRejects(() => client.orders.place(ORDER), BrokerError);
-  assertEquals([error.code, sent()], ["halted", 0]);
+  await using linked = await connect({ gateway: { url, tradePasswordKey }, tradePassword, store: link });
+  await assertRejects(() => linked.orders.place(ORDER), BrokerError, "halted");
   await Deno.remove(`${store}.halt`);
   await client.orders.place(ORDER);
   assertEquals(sent(), 1);

@@ -1,6 +1,7 @@
 /** Tests of the order desk: what it records, how it resolves lost answers, and what it never does. */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { BrokerError, OutcomeUnknownError, RejectedError } from "../../lib/errors.ts";
+import { Desk } from "../../lib/desk/desk.ts";
 import { setHalt } from "../../lib/desk/queries.ts";
 import { findOperation } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
@@ -236,4 +237,61 @@ deskTest("a call that is aborted while the desk looks for its order ends at once
   while ((await last())?.state !== "unknown") await new Promise((resolve) => setTimeout(resolve, 5));
   setTimeout(() => stop.abort(), 20);
   await assertRejects(() => placing, OutcomeUnknownError, "hsgate orders show");
+});
+
+deskTest(
+  "an order that was sent while this machine's clock was wrong is found after the clock was corrected, and never sent again",
+  async (house) => {
+    const { client, store, machine, simulator: { faults }, clock, intents, orderIds } = house;
+    const before = (await orderIds()).length;
+    // Only the desk's clock is wrong: 40 s ahead of the broker's when the order leaves.
+    let aheadMs = 40_000;
+    const now = () => clock.now() + aheadMs;
+    const desk = new Desk({
+      store,
+      machine: { ...machine, now, monotonic: now },
+      account: ACCOUNT,
+      client,
+      resolveMs: 0,
+    });
+    const trader = desk.client();
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
+    const lost = (await intents())[0]!.id;
+    aheadMs = 0;
+    clock.advance(45_000);
+    await trader.orders.place(OTHER);
+    for (let turn = 0; turn < 12; turn++) {
+      clock.advance(10_000);
+      await desk.reconcile();
+    }
+    const intent = (await intents()).find(({ id }) => id === lost)!;
+    assertEquals([intent.state, intent.orderIds.length], ["working", 1]);
+    assertEquals((await orderIds()).length, before + 2);
+  },
+);
+
+deskTest("looks during a jump of the clock do not count as time that has passed", async (house) => {
+  const { client, store, machine, simulator: { faults }, clock, intents } = house;
+  let aheadMs = 0;
+  const now = () => clock.now() + aheadMs;
+  const desk = new Desk({
+    store,
+    machine: { ...machine, now, monotonic: now },
+    account: ACCOUNT,
+    client,
+    resolveMs: 0,
+  });
+  const trader = desk.client();
+  faults.arm({ kind: "lost-request", operation: "orders.place" });
+  await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
+  const lost = (await intents())[0]!.id;
+  await trader.orders.place(OTHER);
+  const state = async () => (await intents()).find(({ id }) => id === lost)!.state;
+  for (let turn = 0; turn < 4; turn++) {
+    clock.advance(2_000);
+    aheadMs += 60_000; // the clock of this machine jumps a minute at each look; the broker's does not
+    await desk.reconcile();
+  }
+  assertEquals(await state(), "unknown");
 });
