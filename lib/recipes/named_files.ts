@@ -17,6 +17,8 @@ import { fileUrl } from "./recipe_files.ts";
 const MOST_PROGRAM_BYTES = 64 * 1024 * 1024;
 /** Maximum number of entries of a folder in which links are searched. */
 const MOST_ENTRIES = 100_000;
+/** Maximum number of entries of the folders that trust covers whole, and maximum size of their files, bytes. */
+const MOST_COVERED = { entries: 5000, bytes: MOST_PROGRAM_BYTES };
 
 /** A file in the recipe's folder or in the working folder that the recipe names. */
 export interface NamedFile {
@@ -66,17 +68,90 @@ function foldersOf(recipeFolder: URL): string[] {
 
 /**
  * Returns the programs of a secret's command that are in these folders: the program itself and each argument, or part of
- * one, that names a file. The contents are hashed.
+ * one, that names a file. If the command can run any file, returns every file of these folders. The contents are hashed.
  *
- * @throws {NamedFileError} If others could write to one of them, or a link leads out of its folder.
+ * @throws {NamedFileError} If others could write to one of them, a link leads out of its folder, or there are too many.
  */
 export async function filesOfCommand(command: readonly string[], place: Place): Promise<NamedFile[]> {
   const [program = "", ...args] = command;
   const names = new Set(args.flatMap(namesIn).flatMap((name) => [name, ...matching(name, place)]));
-  return await programsIn(
+  const named = await programsIn(
     [...foundBy(program, place), ...[...names].map((name) => [name, name] as const)],
     place,
   );
+  return canRunAnyFile(command) ? [...named, ...await filesIn(place.folders, command.join(" "))] : named;
+}
+
+/** Shells and interpreters, which run a text if an option follows. `env` may change the folder. */
+const INTERPRETERS =
+  /^((ba|z|da|fi|k|mk|c|tc|a|ya|r|pw|nu)?sh|env|python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|osascript|Rscript)[\d.]*$/i;
+/** Options of a program that name a command, a module or another folder. */
+const REACHING =
+  /^(-[A-Za-z]{0,3}[cCme]|-C.*|-exec(dir)?|--(chdir|cwd|directory|command|module|eval|exec|print|require|import|preload|rcfile|init-file|work-tree|git-dir)(=.*)?)$/s;
+
+/**
+ * Returns whether a command can run files that its text does not name: it has shell syntax, an option that names a
+ * module or another folder, or starts an interpreter with options. A shell has too many ways to write a name.
+ */
+export function canRunAnyFile(command: readonly string[]): boolean {
+  const words = command.flatMap((each) => each.split(/[\s=]+/)).filter((each) => each !== "");
+  return command.slice(1).some((arg) => /[;&|`$(){}<>\\'"~\n]/.test(arg) || REACHING.test(arg)) ||
+    words.some((word, index) =>
+      REACHING.test(word) ||
+      INTERPRETERS.test(word.replace(/^.*\//, "")) && /^[-+]./.test(words[index + 1] ?? "")
+    );
+}
+
+/** Files that hsgate itself writes, and the word of a command that shows that the command uses them. */
+const WRITTEN = [
+  { name: /^out$/, word: /(^|[^A-Za-z])out([^A-Za-z]|$)/, isFolder: true },
+  { name: /\.db(-wal|-shm|-journal|\.mark|\.lock)?$/, word: /\.db/, isFolder: false },
+  { name: /^hsgate\.log$/, word: /\.log/, isFolder: false },
+];
+
+/** Returns every file and link of these folders, except those that hsgate writes and that the command does not name. */
+async function filesIn(folders: readonly string[], text: string): Promise<NamedFile[]> {
+  const tops = new Set(folders.map(realOf));
+  const written = WRITTEN.filter(({ word }) => !word.test(text));
+  const files = new Map<string, NamedFile>();
+  const left = { ...MOST_COVERED };
+  for (const top of tops) {
+    const queue = [top];
+    for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
+      for await (const { name, isFile, isSymlink, isDirectory } of entriesOf(at)) {
+        const path = `${at}/${name}`;
+        if (files.has(path) || isDirectory && tops.has(path)) continue;
+        const isOwn = (each: typeof WRITTEN[number]) =>
+          each.name.test(name) && (each.isFolder ? isDirectory && tops.has(at) : isFile);
+        if (written.some(isOwn)) continue;
+        if (--left.entries < 0) throw tooMany(top);
+        if (isDirectory) queue.push(path);
+        if (!isFile && !isSymlink) continue;
+        const found = await fileIn(path, isSymlink);
+        left.bytes -= found.size;
+        if (left.bytes < 0) throw tooMany(top);
+        files.set(path, found.file);
+      }
+    }
+  }
+  return [...files.values()];
+}
+
+const tooMany = (folder: string) =>
+  new NamedFileError(
+    folder,
+    `a command can run any file of this folder, and it has more than ${MOST_COVERED.entries} entries or ` +
+      `${MOST_COVERED.bytes / 1024 / 1024} MiB; name the program by its path, without a shell`,
+  );
+
+/** Returns a file or a link as trust records it. A link to a folder, or to nothing, is recorded by its target only. */
+async function fileIn(path: string, isLink: boolean): Promise<{ file: NamedFile; size: number }> {
+  const info = await Deno.stat(path).catch(() => undefined);
+  const real = isLink ? realPlace(path) ?? await Deno.readLink(path) : path;
+  if (!info?.isFile) return { file: { name: path, path: real }, size: 0 };
+  const why = await distrustOfChecked(path);
+  if (why !== undefined) throw new NamedFileError(path, why);
+  return { file: { name: path, path: real, sha256: await digestOf(path) }, size: info.size };
 }
 
 /** Longest name of a file that the system accepts, and the longest part of an argument that is searched for names. */

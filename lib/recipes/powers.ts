@@ -4,6 +4,7 @@
  * @module
  */
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
+import { canRunAnyFile } from "./named_files.ts";
 
 /** Kinds of powers and their descriptions, the most serious kind first. */
 export const powerKinds = {
@@ -30,11 +31,14 @@ export interface Power {
   by: string;
   /** Whether it goes beyond reading from the configured broker and writing into the folder of the run. */
   needsTrust: boolean;
+  /** Whether it is a command that can run any file of the folders, so that trust covers all of them. */
+  anyFile?: boolean;
 }
 
 /** Returns a line that describes a power. */
-export function powerText({ kind, name, by }: Power): string {
-  return `${powerKinds[kind]}: ${name}${kind === "host" ? realHost(name) : ""} (${by})`;
+export function powerText({ kind, name, by, anyFile = false }: Power): string {
+  const more = kind === "host" ? realHost(name) : anyFile ? "; it can run any file of the folder" : "";
+  return `${powerKinds[kind]}: ${name}${more} (${by})`;
 }
 
 /** Returns the host that an address reaches, if that is not the host that a person reads in the address. */
@@ -116,8 +120,11 @@ function* wanted({ name = "", file = "", ...recipe }: CompiledRecipe | KnownReci
   }
   for (const [secret, origin] of Object.entries(recipe.secrets ?? {})) {
     const by = `secret "${secret}"`;
-    if ("command" in origin) yield { kind: "program", name: JSON.stringify(origin.command), by, ...trusted };
-    else if ("file" in origin) yield { kind: "file", name: origin.file, by, ...trusted };
+    if ("command" in origin) {
+      const { command } = origin;
+      const anyFile = canRunAnyFile(command) && { anyFile: true };
+      yield { kind: "program", name: JSON.stringify(command), by, ...trusted, ...anyFile };
+    } else if ("file" in origin) yield { kind: "file", name: origin.file, by, ...trusted };
     else yield { kind: "variable", name: origin.env, by, ...trusted };
   }
   const { connect, ping } = recipe;

@@ -158,23 +158,86 @@ for (
 ) {
   Deno.test(`a program of the folder that prints a secret runs only as it was trusted: ${command}`, async () => {
     await using w = await world(telling(`{ command: ${command} }`));
-    const trusted = await w.trust();
+    const trusted = await inFolder(w, "trust", "r.yaml", "--yes");
     assertEquals(trusted.code, 0, trusted.err);
-    const ran = await w.run();
+    const ran = await inFolder(w, "run", "r.yaml");
     assertEquals([ran.code, w.heard], [0, ["token-one"]], ran.err);
     await w.write("get.sh", `#!/bin/sh\ncat ${w.key}\n`);
-    const edited = await w.run();
+    const edited = await inFolder(w, "run", "r.yaml");
     assertEquals([edited.code, w.heard.length], [2, 1], edited.err);
     assertStringIncludes(edited.err, "was changed after it was trusted");
     const list = await cli(["trust", "--list"], { fromDisk: true });
     assertStringIncludes(list.out.split("\n").find((line) => line.includes(w.dir))!, "changed");
     await Deno.remove(`${w.dir}/get.sh`);
     await w.link(w.key, "get.sh");
-    const linked = await w.run();
+    const linked = await inFolder(w, "run", "r.yaml");
     assertEquals([linked.code, w.heard.length], [2, 1], linked.err);
     assertStringIncludes(linked.err, "outside its folder");
   });
 }
+
+/** Runs a command of the command line in the recipe's folder, because a shell's names begin there. */
+const inFolder = async (w: Awaited<ReturnType<typeof world>>, ...words: string[]) =>
+  await spawned(words, { cwd: w.dir, env: w.env });
+
+for (
+  const [command, edited = "f.sh"] of [
+    ['[sh, -c, "$PWD/f.sh"]'],
+    ['[sh, -c, "${PWD}/f.sh"]'],
+    ['[sh, -c, "sh `pwd`/f.sh"]'],
+    ['[sh, -c, "$(pwd)/f.sh"]'],
+    ['[bash, -c, "~+/f.sh"]'],
+    ['[sh, -c, "cd sub; ./g.sh"]', "sub/g.sh"],
+    ["[env, -C, sub, ./g.sh]", "sub/g.sh"],
+    ['[sh, -c, "cd DIR; sub/g.sh"]', "sub/g.sh"],
+    ["[bash, -c, \"$'\\\\x2e/f.sh'\"]"],
+    ['[sh, -c, "./[[:lower:]].sh"]'],
+    ['[bash, -O, extglob, -c, "./@(f).sh"]'],
+    ["[python3, -m, mod]", "mod.py"],
+  ] as [string, string?][]
+) {
+  Deno.test(`trust covers every file of the folder if a command can run any of them: ${command}`, async () => {
+    const script = "#!/bin/sh\necho token-one\n";
+    await using w = await world((dir, url) => ({
+      ...telling(`{ command: ${command} }`)(dir, url),
+      "f.sh": script,
+    }));
+    await Deno.remove(`${w.dir}/get.sh`);
+    await Deno.mkdir(`${w.dir}/sub`);
+    await w.write("sub/g.sh", script);
+    await w.write("mod.py", "print('token-one')\n");
+    const trusted = await inFolder(w, "trust", "r.yaml", "--yes");
+    assertEquals(trusted.code, 0, trusted.err);
+    assertStringIncludes(trusted.out + trusted.err, "it can run any file of the folder");
+    // What hsgate writes may change.
+    await Deno.mkdir(`${w.dir}/out`);
+    for (const name of ["out/day.csv", "hsgate.db-wal"]) await w.write(name, "written later");
+    const ran = await inFolder(w, "run", "r.yaml");
+    assertEquals([ran.code, w.heard], [0, ["token-one"]], ran.err);
+    await w.write(edited, edited.endsWith(".py") ? "print('hostile')\n" : "#!/bin/sh\necho hostile\n");
+    const { code, err } = await inFolder(w, "run", "r.yaml");
+    assertEquals([code, w.heard.length], [2, 1], err);
+    assertStringIncludes(err, `${edited}" was changed after it was trusted`);
+  });
+}
+
+Deno.test("a command that can run any file is rejected in a folder with too many, and a link there is recorded", async () => {
+  await using dir = await folder();
+  const from = await Deno.realPath(dir.path);
+  const place = { from, folders: [from] };
+  const command = ["sh", "-c", "$PWD/f.sh"];
+  await Deno.writeTextFile(`${from}/f.sh`, "echo 1");
+  const [plain] = await filesOfCommand(command, place);
+  await Deno.rename(`${from}/f.sh`, `${from}/g.sh`);
+  await Deno.symlink("g.sh", `${from}/f.sh`);
+  const linked = await filesOfCommand(command, place);
+  assertEquals(linked.map(({ path }) => path), [`${from}/g.sh`, `${from}/g.sh`]);
+  assert(linked.every(({ path }) => path !== plain!.path));
+  // A command that names a program starts no other file.
+  assertEquals(await filesOfCommand(["vault", "read", "-field=token", "secret/hs"], place), []);
+  for (let at = 0; at < 5000; at++) Deno.writeTextFileSync(`${from}/${at}`, "");
+  await assertRejects(() => filesOfCommand(command, place), NamedFileError, "name the program by its path");
+});
 
 Deno.test("a program that others may write to, or that is created after the trust, does not run", async () => {
   await using w = await world(telling("{ command: [sh, DIR/later.sh] }"));
