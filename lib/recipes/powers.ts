@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { nodeCrypto } from "../std/node_crypto.ts";
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
 import { canRunAnyFile } from "./named_files.ts";
 
@@ -82,6 +83,46 @@ export function recipesRunBy(recipe: CompiledRecipe | KnownRecipe): KnownRecipe[
 
 /** Returns whether a recipe that another one runs was compiled, so that it can run. */
 export const isCompiled = (recipe: KnownRecipe): recipe is CompiledRecipe & KnownRecipe => "sha256" in recipe;
+
+/** Returns a recipe, and every recipe that it runs and that was compiled. */
+export const withRunBy = (recipe: CompiledRecipe) => [recipe, ...recipesRunBy(recipe).filter(isCompiled)];
+
+export const stepCodes = (recipe: CompiledRecipe) =>
+  withRunBy(recipe).flatMap(allSteps)
+    .flatMap(({ code }) => code === undefined || code === "unread" ? [] : code);
+
+/** Returns all code of a recipe and of those that it runs: of TypeScript recipes, and of custom steps. */
+export function codeOf(recipe: CompiledRecipe): (NonNullable<CompiledRecipe["code"]> | "unread")[] {
+  return withRunBy(recipe).flatMap((each) => [
+    ...each.code === undefined ? [] : [each.code],
+    ...allSteps(each).flatMap(({ code }) => code ?? []),
+  ]);
+}
+
+/** Returns the steps of a recipe and of its notices. */
+function allSteps({ steps, notify = [] }: CompiledRecipe): CompiledStep[] {
+  return [
+    ...steps,
+    ...notify.flatMap(({ step, channels = [] }) => [step, ...channels.map(({ step }) => step)]),
+  ];
+}
+
+/**
+ * Returns what identifies the version of a recipe: its text and its code, the programs that it names, and the recipes that
+ * it runs. A recipe that has only a text is identified by the hash of the text.
+ */
+export function versionOf(recipe: CompiledRecipe): string {
+  const [, ...others] = withRunBy(recipe);
+  const parts = [
+    ...others.map((each) => `recipe ${each.name} ${each.sha256}`),
+    ...codeOf(recipe).map((code) => `code ${code === "unread" ? code : code.sha256}`),
+    ...stepCodes(recipe).flatMap(({ programs }) => programs).map((each) =>
+      `program ${each.path} ${each.sha256}`
+    ),
+  ];
+  if (parts.length === 0) return recipe.sha256;
+  return nodeCrypto().createHash("sha256").update([recipe.sha256, ...parts].join("\n")).digest("hex");
+}
 
 /**
  * Returns the recipe that a step of another recipe runs: the one with which the outer recipe was compiled, because the

@@ -5,6 +5,7 @@
  * @module
  */
 import type { CompiledRecipe } from "../recipes/compiled.ts";
+import { versionOf } from "../recipes/powers.ts";
 import type { Claimer } from "./claims/claims.ts";
 import type { RunDeps } from "./deps.ts";
 import { noticeChannel } from "./notify/notice_step.ts";
@@ -56,7 +57,13 @@ export class Runner {
     this.#options = options;
     this.stop = options.stop;
     const { holder, leaseMs = 30_000, accountOf = () => "default", passwordMarkOf } = options;
-    this.claimer = { holder, leaseMs, accountOf, passwordMarkOf };
+    this.claimer = {
+      holder,
+      leaseMs,
+      accountOf,
+      passwordMarkOf,
+      onEnd: async (runKey) => await this.queueNotices([runKey]),
+    };
     const deps: RunDeps = {
       ...options,
       onEnd: async (_recipe, row) => await this.queueNotices([row.run_key]),
@@ -98,7 +105,8 @@ export class Runner {
     const now = machine.now();
     if (isStarterOnly(row)) {
       // No process may continue it, so steps that it had not begun stay undone.
-      const isWhole = steps.length > 0 && await lastStepOf(store, runKey) === recipe.steps.at(-1)?.id;
+      const isWhole = steps.length > 0 && row.recipe_sha === versionOf(recipe) &&
+        await lastStepOf(store, runKey) === recipe.steps.at(-1)?.id;
       const end = state === "ok" && isWhole ? "ok" : "failed";
       return await resolveOutcome(store, { runKey, state: end, actor: DESK, because, now })
         ? because

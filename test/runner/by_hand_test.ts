@@ -6,6 +6,7 @@ import { type Claimer, claimRun, recoverExpired } from "../../lib/runner/claims/
 import { pauseRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { RunDeps } from "../../lib/runner/deps.ts";
 import { runByKey, runManual } from "../../lib/runner/run/script.ts";
+import { describeRun } from "../../lib/runner/explain/why_run.ts";
 import { unresponsiveSince } from "../../lib/runner/explain/advice.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
@@ -114,6 +115,42 @@ testBoth(
     assertEquals([outcome.state, done], ["ok", ["b"]]);
   },
 );
+
+testBoth("rerun() keeps no output of another version of the recipe", async () => {
+  for (const changed of [{ sha256: "01" }, { code: { files: [], sha256: "01", copies: new Map() } }, {}]) {
+    const done: string[] = [];
+    const eod = recipe({
+      steps: ["a", "b"].map((id) => step({ id, run: () => Promise.resolve(void done.push(id)) })),
+    });
+    await using b = await bench({ start, recipes: [] });
+    const key = await dead(b, eod);
+    await b.store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, started_at)
+        values (?, 'a', 0, 1, 'read', 'a', 'ok', '"old"', 0)`,
+      key,
+    );
+    b.machine.jump(MINUTE);
+    const now = b.machine.now();
+    const edited = { ...eod, ...changed };
+    assertEquals(
+      await rerun(b.store, {
+        runKey: key,
+        fromStart: false,
+        now,
+        calendars: builtInCalendars,
+        recipe: edited,
+      }),
+      true,
+    );
+    const { outcome } = await runByKey(edited, key, { deps: depsOf(b), claimer });
+    const isSame = Object.keys(changed).length === 0;
+    assertEquals([outcome.state, done], ["ok", isSame ? ["b"] : ["a", "b"]]);
+    const row = (await findRun(b.store, key))!;
+    assertEquals(row.round, isSame ? 0 : 1);
+    const text = await describeRun(b.store, row, { zone: "UTC", now });
+    assertEquals(text.includes("its recipe had changed since an earlier start"), !isSame, text);
+  }
+});
 
 testBoth("rerun() repeats every step of a fromStart run whose process died", async () => {
   const done: string[] = [];

@@ -1,6 +1,9 @@
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { resolveOutcome } from "../../lib/runner/claims/claims.ts";
+import { describeRun } from "../../lib/runner/explain/why_run.ts";
+import { findRun, insertRun } from "../../lib/runner/queries/runs.ts";
+import { planRun } from "../../lib/runner/schedule/plan_run.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";
@@ -533,4 +536,67 @@ testBoth("a run that jitter delays begins on time, however rarely the scheduler 
     ["other", null],
     ...Array.from({ length: 6 }, () => ["often", 0]),
   ]);
+});
+
+testBoth("Scheduler keeps no output when it takes over a run of another version of the recipe", async () => {
+  for (const sha256 of ["00", "01"]) {
+    const done: string[] = [];
+    const read = (by: string, given: Partial<CompiledRecipe> = {}) =>
+      recipe({
+        steps: [
+          step({ id: "a", run: () => Promise.resolve(void done.push(`${by} a`)) }),
+          step({
+            id: "b",
+            run: () => by === "old" ? new Promise(() => {}) : Promise.resolve(void done.push("b")),
+          }),
+        ],
+        ...given,
+      });
+    await using b = await bench({ start: "2025-08-15T08:40Z", recipes: [read("old")] });
+    await b.scheduler.start();
+    await b.machine.pass(6 * MINUTE);
+    assertEquals(await runsOf(b.store), ["eod/s1/2025-08-15 running live"]);
+    // The first process is suspended, so that its lease expires.
+    await b.store.run("update run set lease_until = 0, holder = 'dead'");
+    await using other = b.another("p2", { recipes: [read("new", { sha256 })] });
+    await other.start();
+    await b.machine.pass(MINUTE);
+    await other.stop();
+    assertEquals(done, sha256 === "00" ? ["old a", "b"] : ["old a", "new a", "b"]);
+    assertEquals(await runsOf(b.store), ["eod/s1/2025-08-15 ok live"]);
+  }
+});
+
+testBoth("Scheduler sends no write of a recipe that was changed while its run was interrupted", async () => {
+  for (const [sha256, effect] of [["00", "write"], ["01", "write"], ["01", "read"]] as const) {
+    const began: string[] = [];
+    const changed = orders(began, {
+      sha256,
+      steps: [step({ id: "two", effect: "write", run: () => Promise.resolve(void began.push("two")) })],
+    });
+    await using b = await bench({ start: "2025-12-22T02:00Z", recipes: [changed] });
+    const key = "orders/s1/2025-12-22";
+    const slot = { key: "2025-12-22", at: at("2025-12-22T02:00Z"), session: "2025-12-22" };
+    const planned = { ...changed, sha256: "00" };
+    const run = planRun(builtInCalendars, planned, changed.schedules[0]!, slot, {
+      kind: "live",
+      traceId: "t",
+    });
+    await insertRun(b.store, run, b.machine.now());
+    await b.store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, started_at)
+        values (?, 'one', 0, 1, ?, 'one', 'ok', 'null', 0)`,
+      key,
+      effect,
+    );
+    await b.scheduler.start();
+    await b.machine.pass(MINUTE);
+    await b.scheduler.stop();
+    const isSame = sha256 === "00";
+    assertEquals(began, isSame ? ["two"] : []);
+    assertEquals(await runsOf(b.store), [`${key} ${isSame ? "ok" : "failed recipe_changed"} live`]);
+    const row = (await findRun(b.store, key))!;
+    const text = await describeRun(b.store, row, { zone: "UTC", now: b.machine.now() });
+    assertEquals(text.includes("its recipe was changed while it was interrupted"), !isSame, text);
+  }
 });

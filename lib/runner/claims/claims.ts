@@ -8,6 +8,7 @@ import {
   type Block,
   type BlockReason,
   type ClaimableRun,
+  closeRun,
   duePage,
   expiredRuns,
   isCatchingUp,
@@ -17,16 +18,18 @@ import {
   releaseLease,
   resolveRun,
   runningOf,
+  startRound,
   takeFromHolder,
   takeLease,
   unresolvedOn,
   writingOn,
 } from "../queries/claims.ts";
-import { hasBegunWrite, resolveSteps } from "../queries/steps.ts";
+import { hasBegunWrite, lastAttempts, resolveSteps } from "../queries/steps.ts";
 import { lastLook, pauseOf } from "../queries/schedules.ts";
 import { findRun, isStarterOnly, type RunRow, type RunState, skipRun } from "../queries/runs.ts";
 import { shellHint } from "../../shell_words.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import { versionOf } from "../../recipes/powers.ts";
 import { asksBroker, refusedLoginOn, takenOverBy } from "./login_holds.ts";
 import type { Recipes } from "../schedule/misfire_policy.ts";
 import type { Claim } from "./claim.ts";
@@ -44,6 +47,8 @@ export interface Claimer {
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** Called once for each block of a due run. */
   onBlocked?(run: BlockedRun): void | Promise<void>;
+  /** Called when a due run has ended instead of being claimed, within the transaction. */
+  onEnd?(runKey: string): void | Promise<void>;
 }
 
 /** A due run that may not begin. */
@@ -109,7 +114,7 @@ async function tryClaim(
   store: Store,
   recipe: CompiledRecipe,
   row: ClaimableRun,
-  { holder, leaseMs, accountOf, passwordMarkOf, onBlocked }: Claimer,
+  { holder, leaseMs, accountOf, passwordMarkOf, onBlocked, onEnd }: Claimer,
   now: number,
 ): Promise<Claim | Refusal> {
   if (row.deadline_at !== null && now > row.deadline_at) {
@@ -122,6 +127,10 @@ async function tryClaim(
     return "not-due";
   }
   if (await isOverlapped(store, recipe, row)) return "overlap";
+  if (await endChanged(store, recipe, row, now)) {
+    await onEnd?.(row.run_key);
+    return "not-due";
+  }
   const account = accountOf(recipe);
   const hold = async (because: BlockReason, by?: string): Promise<BlockReason> => {
     if (await noteBlocked(store, { runKey: row.run_key, because, by, now })) {
@@ -153,17 +162,57 @@ async function tryClaim(
   ) {
     return await hold("account", await accountHolder(store, account, now));
   }
+  await startOverIfChanged(store, recipe, row, now);
   const fence = await beginRun(store, {
     runKey: row.run_key,
     holder,
     account,
     until,
-    recipeSha: recipe.sha256,
+    recipeSha: versionOf(recipe),
     now,
   });
   if (fence === undefined) return "not-due";
   await store.event(now, "claimed", { holder, fence, lateMs: now - row.due_at }, row.run_key);
   return { runKey: row.run_key, holder, fence, leaseMs, mutex };
+}
+
+/**
+ * Returns whether steps of a run's current round belong to another version of its recipe. Their outputs are never reused:
+ * a person may have changed what the steps read, or trusted only the new version.
+ */
+async function hasStepsOfOther(store: Store, recipe: CompiledRecipe, row: ClaimableRun): Promise<boolean> {
+  return row.recipe_sha !== versionOf(recipe) &&
+    (await lastAttempts(store, row.run_key, row.round)).size > 0;
+}
+
+/**
+ * Ends an interrupted run as failed if its recipe has changed and it may write: the new steps could repeat a write of the
+ * old ones. Returns whether it did.
+ */
+async function endChanged(
+  store: Store,
+  recipe: CompiledRecipe,
+  row: ClaimableRun,
+  now: number,
+): Promise<boolean> {
+  if (!await hasStepsOfOther(store, recipe, row)) return false;
+  if (recipe.class !== "write" && !await hasBegunWrite(store, row.run_key)) return false;
+  const end = { state: "failed", reason: "recipe_changed" } as const;
+  await closeRun(store, row.run_key, { ...end, now });
+  await store.event(now, "ended", end, row.run_key);
+  return true;
+}
+
+/** Starts the steps of a run from the first one if its recipe has changed since they ran. */
+async function startOverIfChanged(
+  store: Store,
+  recipe: CompiledRecipe,
+  row: ClaimableRun,
+  now: number,
+): Promise<void> {
+  if (!await hasStepsOfOther(store, recipe, row)) return;
+  await startRound(store, row.run_key);
+  await store.event(now, "started_over", { because: "recipe_changed" }, row.run_key);
 }
 
 /** Returns whether a run must wait for another run of its recipe. Catch-up runs run one at a time, even with `parallel`. */

@@ -43,6 +43,7 @@ const failures: Readonly<Record<string, string>> = {
   login: "the broker refused the login",
   window: "its window had closed before the write",
   unsafe: "writing was no longer safe",
+  recipe_changed: "its recipe was changed while it was interrupted, so it did not continue",
 };
 
 /** Texts for why a run was cancelled, by the code of the reason. Other reasons are shown as they are. */
@@ -110,12 +111,16 @@ export async function describeRun(
 ): Promise<string> {
   const notes = await notesOf(store, row.run_key);
   const before = beforehand(notes);
+  const isOver = notes.some(({ kind }) => kind === "started_over");
   const unsent = (await noticesOf(store, row.run_key)).filter(({ state, tries }) =>
     state !== "sent" && tries > 0
   );
   return [
     `${row.run_key} ${await outcomeOf(store, row, { zone, now, notes })}`,
     ...before === "" ? [] : [before],
+    ...isOver
+      ? ["its recipe had changed since an earlier start, so it started again from the first step"]
+      : [],
     ...unsent.map(describeUnsent),
   ].join("; ");
 }

@@ -9,7 +9,10 @@ import type { Store } from "../../store/store.ts";
 import { type RunRow, type RunState, starterOnlyKinds } from "./runs.ts";
 
 /** The columns of a due run that claiming needs. */
-export type ClaimableRun = Pick<RunRow, "run_key" | "recipe" | "kind" | "class" | "due_at" | "deadline_at">;
+export type ClaimableRun = Pick<
+  RunRow,
+  "run_key" | "recipe" | "kind" | "class" | "due_at" | "deadline_at" | "recipe_sha" | "round"
+>;
 
 /**
  * Returns runs that are due and that any scheduler may begin, longest due first, at most `most`.
@@ -26,7 +29,7 @@ export async function duePage(
 ): Promise<ClaimableRun[]> {
   // The limit is part of the text: SQLite would prepare the statement again each time if the limit were a parameter.
   return await store.all(
-    `select run_key, recipe, kind, class, due_at, deadline_at from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}
+    `select run_key, recipe, kind, class, due_at, deadline_at, recipe_sha, round from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}
       and (due_at, run_key) > (?, ?) order by due_at, run_key limit ${most}`,
     now,
     after.due_at,
@@ -79,6 +82,11 @@ export interface RunHolder {
   runKey: string;
   holder: string;
   fence: number;
+}
+
+/** Begins a fresh round of a due run: no step keeps its output. */
+export async function startRound(store: Store, runKey: string): Promise<void> {
+  await store.run("update run set round = round + 1 where run_key = ? and state = 'due'", runKey);
 }
 
 /** Begins a due run, and returns its fence; `undefined` if it is no longer due. */

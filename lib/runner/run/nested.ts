@@ -7,7 +7,7 @@ import { BrokerError } from "../../errors.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { checkTogether } from "../../recipes/engine.ts";
-import { recipeRunBy } from "../../recipes/powers.ts";
+import { recipeRunBy, versionOf } from "../../recipes/powers.ts";
 import { type Claimer, claimRun, mutexOf, recoverRun, type Refusal } from "../claims/claims.ts";
 import { type CallingStep, type Claim, claimedTransaction } from "../claims/claim.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
@@ -127,9 +127,10 @@ async function claimNested(
   const row = (await findRun(store, runKey))!; // just written, if it was not there
   // The outer run's holder also holds its inner runs. So a running inner row belongs to a process that has lost both.
   let state = row.state === "running" ? await recoverRun(store, row, now) : row.state;
-  if (state === "failed" || state === "cancelled") {
-    // The outer run was resumed, so the inner run continues where it stopped.
-    await reopenRun(store, { runKey, kind: "manual", freshRound: false, now });
+  const isOfOther = state === "ok" && row.recipe_sha !== versionOf(recipe);
+  if (state === "failed" || state === "cancelled" || isOfOther) {
+    // The outer run was resumed, so the inner run continues where it stopped, and starts over if its recipe has changed.
+    await reopenRun(store, { runKey, kind: "manual", freshRound: isOfOther, now });
     state = "due";
   }
   if (state !== "due") return { runKey, claim: state };

@@ -12,6 +12,7 @@ import { type Intent, intentsOfRun } from "../../desk/queries.ts";
 import { unresolvedStates } from "../../desk/states.ts";
 import { findOperation } from "../../operations/mod.ts";
 import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
+import { versionOf } from "../../recipes/powers.ts";
 import type { RunDeps } from "../deps.ts";
 import { eventDataOf, WRITE_SENT } from "../queries/events.ts";
 import { findRun } from "../queries/runs.ts";
@@ -73,12 +74,14 @@ export async function proveSteps(
     if (intents.some(isOpen)) return undefined;
   }
   const sent = (await eventDataOf(store, runKey, WRITE_SENT)).map((data): SentWrite => JSON.parse(data));
+  // A step that was changed meanwhile may have written in other ways.
+  const isSame = row.recipe_sha === versionOf(recipe);
   const proven: ProvenStep[] = [];
   for (const { step_id: id } of await unresolvedSteps(store, runKey)) {
     const step = recipe.steps.find((each) => each.id === id);
     const own = intents.filter(({ why }) => why.step === id);
     const writes = sent.filter((each) => each.step === id);
-    const part = step && outcomeOfStep(step, own, writes);
+    const part = step && outcomeOfStep(step, own, writes, isSame);
     if (part === undefined) return undefined;
     proven.push(part);
   }
@@ -96,9 +99,10 @@ function outcomeOfStep(
   { id, uses }: CompiledStep,
   intents: readonly Intent[],
   writes: readonly SentWrite[],
+  isSame: boolean,
 ): ProvenStep | undefined {
   const operation = findOperation(uses);
-  const isOfDesk = operation?.order !== undefined || orderSteps.includes(uses);
+  const isOfDesk = isSame && (operation?.order !== undefined || orderSteps.includes(uses));
   // Custom code may write in other ways, and a write without an intent went past the desk.
   if (!isOfDesk && intents.length === 0) return undefined;
   if (writes.some((each) => findOperation(each.operation)?.order === undefined)) return undefined;

@@ -6,6 +6,7 @@
  */
 import type { Calendars } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import { versionOf } from "../../recipes/powers.ts";
 import { recoverExpired } from "../claims/claims.ts";
 import type { Store } from "../../store/store.ts";
 import { addDays, dateAt, tradingDay } from "../../calendars/trading_days.ts";
@@ -142,7 +143,7 @@ async function refusePast(
     recipe,
     slot,
     now,
-    mode === "all" ? undefined : await doneSteps(store, runKey, row),
+    mode === "all" ? undefined : await doneSteps(store, recipe, runKey, row),
   );
   if (why !== undefined) throw new TypeError(`Cannot backfill "${recipe.name}" for ${day}: ${why}`);
 }
@@ -150,9 +151,12 @@ async function refusePast(
 /** Returns the successful steps of a run, whose outputs a resumed run keeps. */
 async function doneSteps(
   store: Store,
+  recipe: CompiledRecipe | undefined,
   runKey: string,
   row: RunRow | undefined,
 ): Promise<ReadonlySet<string>> {
+  // The claim starts a run of another version of the recipe from its first step.
+  if (recipe !== undefined && row?.recipe_sha !== versionOf(recipe)) return new Set();
   const steps = await lastAttempts(store, runKey, row?.round ?? 0);
   return new Set([...steps].flatMap(([id, { state }]) => state === "ok" ? [id] : []));
 }
@@ -296,7 +300,7 @@ export async function rerun(
       throw new TypeError(`Cannot run "${runKey}": its exchange was closed on that day`);
     }
     const freshRound = fromStart || row.state === "ok";
-    const done = freshRound ? undefined : await doneSteps(store, runKey, row);
+    const done = freshRound ? undefined : await doneSteps(store, recipe, runKey, row);
     const past = recipe === undefined ? undefined : whyPastSlot(calendars, recipe, row, now, done);
     if (past !== undefined) throw new TypeError(`Cannot run "${runKey}" again: ${past}`);
     const kind = row.kind === "manual" ? "manual" : "backfill";

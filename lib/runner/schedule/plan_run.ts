@@ -6,6 +6,7 @@
  */
 import { type Calendars, calendarZone } from "../../calendars/mod.ts";
 import { dateAt, showInstant, tradingDay } from "../../calendars/trading_days.ts";
+import { versionOf } from "../../recipes/powers.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { calendarOf } from "../../recipes/step_context.ts";
 import { sessionTimeOf } from "../../recipes/written_times.ts";
@@ -49,7 +50,7 @@ export function planRun(
     deadlineAt: bounds.deadlineAt,
     state: bounds.skipped === undefined ? "due" : "skipped",
     reason: bounds.skipped,
-    recipeSha: recipe.sha256,
+    recipeSha: versionOf(recipe),
     calendarVersion: mic === undefined ? undefined : calendars.version(mic),
     params: JSON.stringify(recipe.params),
     traceId,

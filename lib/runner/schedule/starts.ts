@@ -4,6 +4,7 @@
  * @module
  */
 import type { Calendars } from "../../calendars/mod.ts";
+import { versionOf } from "../../recipes/powers.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
 import { decideLateRuns } from "./misfire_policy.ts";
@@ -76,7 +77,7 @@ export async function addManualRun(
     dueAt: now,
     deadlineAt: kind === "manual" ? earlier(deadlineAt, windowEnd(calendars, recipe, now)) : deadlineAt,
     state: "due",
-    recipeSha: recipe.sha256,
+    recipeSha: versionOf(recipe),
     ...mic !== undefined && { calendarVersion: calendars.version(mic) },
     params: JSON.stringify({ ...recipe.params, ...params }),
     traceId: drawTraceId(),

@@ -25,10 +25,20 @@ import {
   NamedFileError,
   placeOfSecrets,
 } from "../../recipes/named_files.ts";
-import { isCompiled, type Power, powerKey, powersOf, powerText, recipesRunBy } from "../../recipes/powers.ts";
+import {
+  codeOf,
+  isCompiled,
+  type Power,
+  powerKey,
+  powersOf,
+  powerText,
+  recipesRunBy,
+  stepCodes,
+  withRunBy,
+} from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
 import { baseName, findKept, folderOf, loadFile, OtherRecipes } from "../../recipes/load_recipe.ts";
-import type { CompiledRecipe, CompiledStep, CompileOptions, SecretOrigin } from "../../recipes/mod.ts";
+import type { CompiledRecipe, CompileOptions, SecretOrigin } from "../../recipes/mod.ts";
 import type { KnownRecipe } from "../../recipes/compiled.ts";
 import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";
 import { distrustOfChecked } from "../../owned_files.ts";
@@ -251,9 +261,6 @@ async function namedFiles(recipe: CompiledRecipe): Promise<NamedFile[]> {
   return named;
 }
 
-/** Returns a recipe, and every recipe that it runs and that was compiled. */
-const withRunBy = (recipe: CompiledRecipe) => [recipe, ...recipesRunBy(recipe).filter(isCompiled)];
-
 /** Returns the recipes that a recipe runs, with their texts. @throws {TrustError} If one changes meanwhile. */
 async function textsOf(recipe: CompiledRecipe): Promise<NonNullable<TrustRecord["runs"]>> {
   const [, ...others] = withRunBy(recipe);
@@ -308,10 +315,6 @@ async function changeSince(record: TrustRecord, file: string): Promise<string | 
   return undefined;
 }
 
-const stepCodes = (recipe: CompiledRecipe) =>
-  withRunBy(recipe).flatMap(allSteps)
-    .flatMap(({ code }) => code === undefined || code === "unread" ? [] : code);
-
 async function filesOfOrigin(origin: SecretOrigin, file: string): Promise<NamedFile[]> {
   if ("env" in origin) return [];
   const place = placeOfSecrets(file);
@@ -340,22 +343,6 @@ export function untrustedText(
   const powers = wanted.map(powerText).join("; ");
   return `Cannot run "${name}": ${why}, and it asks for more than reading from the configured broker ` +
     `(${powers}); check the file, then run "hsgate trust ${shellHint(file)}"`;
-}
-
-/** Returns all code of a recipe and of those that it runs: of TypeScript recipes, and of custom steps. */
-function codeOf(recipe: CompiledRecipe): (NonNullable<CompiledRecipe["code"]> | "unread")[] {
-  return withRunBy(recipe).flatMap((each) => [
-    ...each.code === undefined ? [] : [each.code],
-    ...allSteps(each).flatMap(({ code }) => code ?? []),
-  ]);
-}
-
-/** Returns the steps of a recipe and of its notices. */
-function allSteps({ steps, notify = [] }: CompiledRecipe): CompiledStep[] {
-  return [
-    ...steps,
-    ...notify.flatMap(({ step, channels = [] }) => [step, ...channels.map(({ step }) => step)]),
-  ];
 }
 
 /** Returns whether a record contains all code of a compiled recipe. */
