@@ -12,8 +12,18 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 
 /** Returns the path of the halt file: beside a store in a file, otherwise in the working folder. */
 export function haltPath(store: string): string {
-  // Like the mark: beside the file itself, by whatever link the store is named.
-  return isPostgresUrl(store) || store === ":memory:" ? "hsgate.halt" : `${realPathOf(store)}.halt`;
+  if (isPostgresUrl(store) || store === ":memory:") return "hsgate.halt";
+  // Like the mark: beside the file itself, by whatever link the store is named. A device is no store.
+  return `${isOther(store) ? store : realPathOf(store)}.halt`;
+}
+
+/** Returns whether something that is not a regular file is at a path. */
+function isOther(path: string): boolean {
+  try {
+    return !Deno.statSync(path).isFile;
+  } catch {
+    return false; // it is missing, or opening the store reports why it cannot be used
+  }
 }
 
 /** Returns a function that says why the halt file of a store stops writing, if the file exists. */

@@ -200,7 +200,12 @@ Deno.test("call ends with 5 when a write gets no answer, sends it only once, and
   const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url, ...storeEnv(files) };
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 5000, when: "answer" });
   // The limit also holds for the login before the order, which a busy machine answers late.
-  const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "2.5"], { env });
+  const called = cli(["call", "orders.place", orderJson, "--timeout", "2.5"], { env });
+  await waitUntil("the broker to have the order", () => gateway.faults.struck("delay") === 1);
+  // The order desk cannot find the order, because the list cannot be read.
+  gateway.faults.arm({ kind: "busy", operation: "orders.today", times: 200 });
+  const { code, out, err } = await called;
+  gateway.faults.clear();
   assertEquals({ code, out }, { code: 5, out: "" });
   assertStringIncludes(err, 'Do not repeat it: first run "hsgate call orders.today --all"');
   // The broker has received the order, once.

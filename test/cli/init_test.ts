@@ -126,7 +126,7 @@ Deno.test("init adapts the recipe templates, and keeps their comments", async ()
 # After the close, a day is provisional because its fees are not known yet. Before the next open the fees are known, and
 # the day becomes final. Final days do not change.
 #
-# To change: the markets and accounts, the calendar of the market that you trade most, how many days back, the folder.
+# To change: the markets and accounts, the calendar of the market that you trade most, the number of days, the folder.
 name: end-of-day
 description: Fills with fees, orders and the fund journal of the last five trading days
 schedule:

@@ -4,7 +4,12 @@ import { operations } from "../../lib/operations/mod.ts";
 import { type Arrived, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 
 const range = { from: "2025-08-11", to: "2025-08-15" };
-const line = (cursor: string) => ({ businessBalance: `${cursor}.00`, type: "21", queryParamStr: cursor });
+/** A line whose amount differs from line to line: the number of the cursor, or the code of its letter. */
+const line = (cursor: string) => ({
+  businessBalance: `${/^\d*$/.test(cursor) ? Number(cursor) : cursor.codePointAt(0)}.00`,
+  type: "21",
+  queryParamStr: cursor,
+});
 
 /** A gateway that has numbered lines and serves them as the broker's documentation says. */
 function journal(

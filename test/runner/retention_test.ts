@@ -11,7 +11,9 @@ import { insertNotice } from "../../lib/runner/queries/notices.ts";
 import {
   countPrunable,
   defaultRetention,
+  nothingPruned,
   type Pruned,
+  prunedKinds,
   Pruner,
   type Retention,
 } from "../../lib/runner/queries/retention.ts";
@@ -21,6 +23,7 @@ import { insertRun, type RunState } from "../../lib/runner/queries/runs.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import { cli, folder, MORNING } from "../cli/runner_support.ts";
 import { postgres } from "../support/stores.ts";
+import { insertIntent, moveIntent } from "../../lib/desk/queries.ts";
 import { testBoth } from "./both_stores.ts";
 import { History, sizeOfStore, vacuum } from "./history.ts";
 import { at, bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf, step, temporaryFolder } from "./support.ts";
@@ -85,10 +88,10 @@ async function pruneAll(
   { now = NOW, ...given }: Partial<Retention> & { now?: number } = {},
 ): Promise<Pruned> {
   const pruner = new Pruner(store, { ...keep, ...given }, { limit: 7 });
-  const total = { runs: 0, logLines: 0, notices: 0, events: 0 };
+  const total = nothingPruned();
   for (;;) {
     const { hasMore, ...part } = await pruner.part(now);
-    for (const each of ["runs", "logLines", "notices", "events"] as const) total[each] += part[each];
+    for (const each of prunedKinds) total[each] += part[each];
     if (!hasMore) return total;
   }
 }
@@ -374,12 +377,13 @@ testBoth(
       logLines: 30,
       notices: 0,
       events: 0,
+      intents: 0,
     });
     const asked = await run(["--dry-run"]);
     assertEquals(
       untimed(asked.out, 400),
       "would remove 20 runs that ended before 400 days ago or exceed 100000 runs of a recipe; 20 events, " +
-        "20 notices and 0 lines of logs\n",
+        "20 notices, 0 order intents and 0 lines of logs\n",
     );
     const before = await run(["--dry-run", "--json"], { HSGATE_KEEP_RUNS_DAYS: "525" });
     assertEquals(JSON.parse(before.out).runs, 4);
@@ -387,5 +391,42 @@ testBoth(
     assertStringIncludes((await run([])).out, "removed 0 runs");
     const wrong = await run(["--keep", "7"]);
     assertEquals([wrong.code, wrong.err.includes("days from 30 to 36500")], [2, true], wrong.err);
+  },
+);
+
+testBoth(
+  "a Pruner removes old intents of the order desk, and keeps open ones and those of runs that stay",
+  async () => {
+    await using store = await openStore();
+    await addOld(store, "r/1", { days: 1 });
+    const add = async (
+      id: string,
+      days: number,
+      { runKey, ends = true }: { runKey?: string; ends?: boolean } = {},
+    ) => {
+      const createdAt = NOW - days * DAY;
+      await insertIntent(store, {
+        id,
+        account: "a",
+        kind: "place",
+        operation: "orders.place",
+        params: {},
+        fingerprint: id,
+        why: { ...runKey !== undefined && { runKey } },
+        createdAt,
+        timeoutMs: 1,
+      });
+      if (ends) await moveIntent(store, id, { to: "abandoned", by: "desk", at: createdAt });
+    };
+    for (let n = 0; n < 20; n++) await add(`old-${n}`, 500 + n);
+    await add("open", 600, { ends: false });
+    await add("of-a-run", 600, { runKey: "r/1" });
+    await add("young", 10);
+    const expected = await countPrunable(store, keep, NOW);
+    assertEquals(expected.intents, 20);
+    assertEquals(await pruneAll(store), expected);
+    const left = await store.all<{ id: string }>("select id from intent order by id");
+    assertEquals(left.map(({ id }) => id), ["of-a-run", "open", "young"]);
+    assertEquals(await rows(store, "intent_change"), 5);
   },
 );

@@ -5,6 +5,7 @@
  */
 import type { SqlValue, Store } from "../../store/store.ts";
 import { isPassing } from "../../store/store_error.ts";
+import { countOldIntents, pruneIntents } from "../../desk/queries.ts";
 
 /** How much the store keeps. */
 export interface Retention {
@@ -32,13 +33,13 @@ export const defaultRetention: Retention = {
 /** Minimum days for runs: schedules look back two weeks and must find their runs. */
 const LEAST_RUN_DAYS = 30;
 
+/** Kinds of rows that are removed. */
+export const prunedKinds = ["runs", "logLines", "notices", "events", "intents"] as const;
 /** Counts of rows that were removed, or would be. */
-export interface Pruned {
-  runs: number;
-  logLines: number;
-  notices: number;
-  events: number;
-}
+export type Pruned = Record<(typeof prunedKinds)[number], number>;
+
+/** Returns a count of zero for each kind. */
+export const nothingPruned = (): Pruned => ({ runs: 0, logLines: 0, notices: 0, events: 0, intents: 0 });
 
 /** Result of one batch. */
 interface PrunedPart extends Pruned {
@@ -145,13 +146,14 @@ export class Pruner {
         firstLine,
         limit * 10,
       );
+      pruned.intents = await pruneIntents(store, before, limit);
       return pruned;
     });
-    if (pruned.runs + pruned.logLines + pruned.events > 0) await store.giveBackSpace();
+    if (prunedKinds.some((each) => pruned[each] > 0)) await store.giveBackSpace();
     return {
       ...pruned,
       hasMore: keys.length >= limit || beyond.hasMore || pruned.events >= limit ||
-        pruned.logLines >= limit * 10,
+        pruned.logLines >= limit * 10 || pruned.intents >= limit,
     };
   }
 
@@ -187,7 +189,7 @@ export class Pruner {
   /** Removes runs with all their rows, if they may still be removed. */
   async #removeRuns(keys: readonly string[], before: number): Promise<Pruned> {
     const store = this.#store;
-    const pruned: Pruned = { runs: 0, logLines: 0, notices: 0, events: 0 };
+    const pruned = nothingPruned();
     if (keys.length === 0) return pruned;
     // Always the same number of placeholders, so that the statements can be reused; no run has an empty key.
     const places = `(${Array.from({ length: this.#limit }, () => "?").join(", ")})`;
@@ -265,8 +267,8 @@ export async function countPrunable(store: Store, keep: Retention, now: number):
     (await store.get<{ n: number }>(sql, ...values))?.n ?? 0;
   const [logsBefore, firstLine] = [now - keep.logDays * DAY_MS, await firstKept(store, keep)];
   const pruned: Pruned = {
-    runs: 0,
-    notices: 0,
+    ...nothingPruned(),
+    intents: await countOldIntents(store, before),
     logLines: await count(
       `select count(*) as n from log where (at < ? or seq < ?) and run_key not in (${unresolved})`,
       logsBefore,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { countPrunable, type Pruned, Pruner } from "../../../lib/runner/queries/retention.ts";
+import { countPrunable, nothingPruned, prunedKinds, Pruner } from "../../../lib/runner/queries/retention.ts";
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { StorePruneInput } from "../store.ts";
 import { loadSettingsOf } from "../shared/session.ts";
@@ -16,13 +16,13 @@ export async function prune({ flags, host }: StorePruneInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   const now = storeTime(store, host);
   const dryRun = flags["dry-run"] === true;
-  const pruned: Pruned = { runs: 0, logLines: 0, notices: 0, events: 0 };
+  const pruned = nothingPruned();
   if (dryRun) Object.assign(pruned, await countPrunable(store, keep, now));
   else {
     const pruner = new Pruner(store, keep);
     for (let hasMore = true; hasMore;) {
       const part = await pruner.part(now);
-      for (const each of ["runs", "logLines", "notices", "events"] as const) pruned[each] += part[each];
+      for (const each of prunedKinds) pruned[each] += part[each];
       hasMore = part.hasMore;
       // Between two batches, other processes can use the store, and Ctrl-C can stop the command.
       await wait(systemMachine, 0);
@@ -32,11 +32,11 @@ export async function prune({ flags, host }: StorePruneInput): Promise<number> {
   const before = showInstant(now - keep.runsDays * 86_400_000);
   if (flags.json) host.out(JSON.stringify({ dryRun, before, recipeRuns: keep.recipeRuns, ...pruned }));
   else {
-    const { runs, logLines, notices, events } = pruned;
+    const { runs, logLines, notices, events, intents } = pruned;
     host.out(
       `${dryRun ? "would remove" : "removed"} ${count(runs, "run")} that ended before ${before} or exceed ` +
-        `${keep.recipeRuns} runs of a recipe; ${count(events, "event")}, ${count(notices, "notice")} and ` +
-        `${count(logLines, "line")} of logs`,
+        `${keep.recipeRuns} runs of a recipe; ${count(events, "event")}, ${count(notices, "notice")}, ` +
+        `${count(intents, "order intent")} and ${count(logLines, "line")} of logs`,
     );
   }
   return 0;
