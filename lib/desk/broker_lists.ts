@@ -7,7 +7,7 @@ import { dateAt } from "../calendars/trading_days.ts";
 import type { Client } from "../client/client.ts";
 import { add, compare, type Decimal, isDecimal } from "../decimal.ts";
 import { findOperation } from "../operations/mod.ts";
-import type { AnyOperation } from "../operations/operation.ts";
+import { answerFields, type AnyOperation } from "../operations/operation.ts";
 import { laterLists, provingLists } from "../operations/proof.ts";
 import type { CallOptions } from "../transports/transport.ts";
 
@@ -103,7 +103,12 @@ export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unkno
   const { market } = Object(params) as { market?: unknown };
   return {
     market: typeof market === "string" ? market : undefined,
-    lists: provingLists(operation, params),
+    // A list without rows of orders, such as the order numbers of an algorithmic order's children, needs further
+    // parameters; the other lists show the same orders.
+    lists: provingLists(operation, params).filter((name) => {
+      const list = findOperation(name);
+      return list !== undefined && "orderId" in answerFields(list);
+    }),
   };
 }
 

@@ -321,14 +321,19 @@ export class Desk {
       // Another process may have sent the same since this intent was planned.
       await this.#refuseLike(fingerprint, operation.name);
       const at = machine.now();
-      await this.#move(id, {
+      const { why } = await this.#move(id, {
         to: "sent",
         by: "desk",
         at,
         sentAt: at,
         known: [...looked?.orders.keys() ?? []],
       });
-      await countWrite(store, { account, runKey: id, step: operation.name, at });
+      await countWrite(store, {
+        account,
+        runKey: why.runKey ?? id,
+        step: why.step ?? operation.name,
+        at,
+      });
     });
     await store.mark();
     checkFile(); // the store may have taken long

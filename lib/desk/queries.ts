@@ -3,15 +3,8 @@
  *
  * @module
  */
-import type { Store } from "../store/store.ts";
-import {
-  allStates,
-  type Evidence,
-  type IntentState,
-  isFinal,
-  mayChange,
-  unresolvedStates,
-} from "./states.ts";
+import { rowsValue, type Store } from "../store/store.ts";
+import { type Evidence, type IntentState, isFinal, mayChange, unresolvedStates } from "./states.ts";
 
 /** What an intent does to orders. */
 export type IntentKind = "place" | "amend" | "cancel";
@@ -250,7 +243,6 @@ export async function intentsLike(store: Store, start: string): Promise<Intent[]
 }
 
 const placeholders = (values: readonly unknown[]) => values.map(() => "?").join(", ");
-const finals = allStates.filter(isFinal);
 
 /** Returns the intents of an account that are not final, oldest first. */
 export async function openIntents(store: Store, account: string): Promise<Intent[]> {
@@ -399,12 +391,26 @@ export async function clearHalt(store: Store, account: string): Promise<boolean>
   return await store.run("delete from halt where account = ?", account) > 0;
 }
 
+/** Intents that ended before an instant, except those of a run that is still in the store or that the mark names. */
+const oldIntents = `ended_at < ? and not exists (select 1 from run where run.run_key = intent.run_key)
+  and id not in (select run_key from account_write)`;
+
+/** Returns how many intents {@linkcode pruneIntents} would remove. */
+export async function countOldIntents(store: Store, before: number): Promise<number> {
+  return (await store.get<{ n: number }>(`select count(*) as n from intent where ${oldIntents}`, before))
+    ?.n ?? 0;
+}
+
 /** Removes intents that ended before an instant, at most `limit`. Returns how many. */
 export async function pruneIntents(store: Store, before: number, limit: number): Promise<number> {
-  const old = `select id from intent where ended_at < ? and state in (${placeholders(finals)})
-    order by ended_at limit ?`;
-  return await store.transaction(async () => {
-    await store.run(`delete from intent_change where intent in (${old})`, before, ...finals, limit);
-    return await store.run(`delete from intent where id in (${old})`, before, ...finals, limit);
-  });
+  const old = await store.all<{ id: string }>(
+    `select id from intent where ${oldIntents} order by ended_at limit ?`,
+    before,
+    limit,
+  );
+  if (old.length === 0) return 0;
+  const ids = rowsValue(old.map(({ id }) => [id]));
+  const given = "(select given.value ->> 0 from json_each(?) as given)";
+  await store.run(`delete from intent_change where intent in ${given}`, ids);
+  return await store.run(`delete from intent where id in ${given}`, ids);
 }

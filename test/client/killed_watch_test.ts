@@ -16,7 +16,7 @@ const client = await connect({ gateway: { url: gateway, push }, tradePassword, t
 for await (const event of client.watch({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] })) {
   if (event.type !== "quote") continue;
   await client.orders.place({
-    market: "hk", symbol: "00700.HK", side: "buy", orderType: "limit", quantity: "100", price: "500.00",
+    market: "hk", symbol: "00700.HK", side: "buy", orderType: "limit", quantity: "100", price: "550.00",
   });
   console.log("placed");
 }

@@ -1,11 +1,15 @@
 /** Runs every operation through the command line, and checks what is sent and what is printed. */
 import { assert, assertEquals } from "@std/assert";
-import { cli, ENCRYPTED, envOf, PASSWORD, simulate } from "../cli/support.ts";
+import { findOperation } from "../../lib/operations/mod.ts";
+import { cli, ENCRYPTED, envOf, folder, PASSWORD, simulate, storeEnv } from "../cli/support.ts";
 import { type Case, casesOf } from "./cases.ts";
 import { type Exchange, record } from "./recorder.ts";
 import { at, mismatches } from "./shapes.ts";
 
-function checkSent(exchanges: Exchange[], { path, wire }: Case): unknown {
+function checkSent(all: Exchange[], { path, wire }: Case): unknown {
+  // Before it sends an order write, the order desk reads the lists that would show the order.
+  const isOrder = findOperation(path.split("/").at(-1)!)?.order !== undefined;
+  const exchanges = all.filter((each) => !isOrder || !each.path.includes("Query"));
   assertEquals(exchanges.map((each) => [each.method, each.path]), [["POST", path]]);
   const [{ body, contentType, answer }] = exchanges as [Exchange];
   assertEquals(body, { timeout_sec: 10, params: wire });
@@ -18,7 +22,8 @@ Deno.test("call sends all 53 operations as documented, and decodes the documente
   await using gateway = await simulate();
   await using recorder = record(gateway.info.gatewayUrl);
   // No password, so that the client does not log in automatically and each call sends one request.
-  const env = { HSGATE_GATEWAY_URL: recorder.url };
+  await using files = await folder();
+  const env = { HSGATE_GATEWAY_URL: recorder.url, ...storeEnv(files) };
   const keyed = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url };
   const paths = new Set<string>();
 
