@@ -28,6 +28,8 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   client(recipe: CompiledRecipe): Promise<Client>;
   /** Returns why a file of this machine stops every order write, if one does. @default none */
   haltedByFile?(): string | undefined;
+  /** How long a write whose answer was lost looks at the broker's lists within its step; see `DeskOptions`. @default 15 s */
+  resolveMs?: number;
   /** The limits of the account's orders. @default no guard rails */
   limits?: Limits;
   /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the machine. */

@@ -22,6 +22,8 @@ async function world(files: (dir: string, url: string) => Readonly<Record<string
   const dir = `${await Deno.realPath(above.path)}/book`;
   const key = `${dir.replace(/\/book$/, "")}/key.pem`;
   await Deno.mkdir(`${dir}/data`, { recursive: true });
+  // Another test may have changed the mask of the process.
+  for (const each of [dir, `${dir}/data`]) await Deno.chmod(each, 0o755);
   await Deno.writeTextFile(key, SECRET, { mode: 0o600 });
   const write = async (name: string, text: string) => {
     await Deno.writeTextFile(`${dir}/${name}`, text);
@@ -366,6 +368,7 @@ Deno.test("a link inside a granted folder is fine, unless the step could move it
     ),
   }));
   await Deno.mkdir(`${w.dir}/data/a/b`, { recursive: true });
+  for (const each of ["a", "a/b"]) await Deno.chmod(`${w.dir}/data/${each}`, 0o755);
   await w.write("data/a/key.pem", "mine");
   await w.link("../key.pem", "data/a/b/l"); // from data/ it would lead to the recipe's folder
   await w.write("key.pem", SECRET);

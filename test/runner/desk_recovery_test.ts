@@ -41,6 +41,7 @@ testBoth(
     await using b = await brokerBench(broker, {
       recipes: [await buyThenLook()],
       onSchedulerEvent: () => {}, // a look may fail
+      resolveMs: 15_000,
     });
     await b.scheduler.start();
     await pass(b, 2 * MINUTE);
@@ -65,6 +66,7 @@ testBoth(
     await using b = await brokerBench(broker, {
       recipes: [await buyThenLook()],
       onSchedulerEvent: () => {}, // a look may fail
+      resolveMs: 15_000,
     });
     await b.scheduler.start();
     await pass(b, 2 * MINUTE);
@@ -97,6 +99,7 @@ testBoth(
     await using b = await brokerBench(broker, {
       recipes: [await buyThenLook()],
       onSchedulerEvent: () => {}, // a look may fail
+      resolveMs: 15_000,
     });
     await b.scheduler.start();
     await pass(b, HOUR, 360);

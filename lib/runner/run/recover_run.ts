@@ -37,7 +37,7 @@ export function deskOf(
   client: Client,
   { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
 ): Desk {
-  const { store, machine, haltedByFile, limits: outer, calendars } = deps;
+  const { store, machine, haltedByFile, limits: outer, calendars, resolveMs } = deps;
   const limits = outer && narrowedLimits(outer, own);
   const guard = limits && guardsOf(
     connect?.to === "simulator" ? { ...limits, liveTrading: true } : limits,
@@ -50,6 +50,7 @@ export function deskOf(
     client,
     ...guard && { guard },
     ...haltedByFile && { haltedByFile },
+    ...resolveMs !== undefined && { resolveMs },
   });
 }
 
