@@ -205,6 +205,9 @@ async function readRows(
   return read.toArray === undefined ? await (read as unknown as Promise<ListRow[]>) : await read.toArray();
 }
 
+/** Returns a decimal of a row; a text that is none says nothing. */
+const decimalIn = (text: string | undefined): Decimal | undefined => isDecimal(text) ? text : undefined;
+
 function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenOrder[] {
   const seen = new Map<string, SeenOrder>();
   for (const row of rows) {
@@ -227,8 +230,8 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
       side,
       orderType: isFills ? undefined : row.orderType,
       // A fill's row may repeat the order's price and quantity, but it may also have those of the fill.
-      price: isFills ? undefined : row.price,
-      quantity: isFills ? undefined : row.quantity,
+      price: isFills ? undefined : decimalIn(row.price),
+      quantity: isFills ? undefined : decimalIn(row.quantity),
       filled,
       state: isFills ? undefined : stateOfStatus[status ?? ""],
       placedAt: isFills ? undefined : placedAt,

@@ -149,20 +149,9 @@ function textOf(value: unknown): string {
 }
 
 function numberOf(value: unknown): number {
-  // `Number()` would also read `0x10` and texts of spaces.
-  const number = typeof value === "string" && isAmount(value.trim()) ? Number(value) : value;
-  if (typeof number !== "number" || !Number.isFinite(number)) throw new Mismatch("a number", value);
+  const number = typeof value === "string" && value !== "" ? Number(value) : value;
+  if (typeof number !== "number" || Number.isNaN(number)) throw new Mismatch("a number", value);
   return number;
-}
-
-/** Matches a decimal whose exponent, if any, is that of an amount or a ratio: `-12.50`, `0E-8`. */
-const AMOUNT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e(?:-\d{1,3}|\+?(?:30|[012]?\d)))?$/i;
-/** Maximum length of an amount as text. */
-const MOST_AMOUNT_LENGTH = 100;
-
-/** Returns whether a text of an answer is a decimal that hsgate can calculate with. */
-function isAmount(text: string): boolean {
-  return text.length <= MOST_AMOUNT_LENGTH && AMOUNT.test(text);
 }
 
 function textLike(name: string, expected: string, pattern: RegExp, shape?: Shape) {
@@ -240,27 +229,16 @@ function plainDigits(value: Decimal): Decimal {
   return /^-?\d+(\.\d+)?$/.test(value) ? value : add(value);
 }
 
-const DECIMAL = 'a decimal as text, such as "12.50"';
-
-/**
- * Decodes a decimal, and keeps its digits as they are. Any other text, such as `9,362,807.25`, `NaN` or `--`, makes the
- * answer invalid: a sum or a comparison with it would be wrong. An empty text never gets here; its member is absent.
- *
- * Throws {@linkcode InexactNumber} for a number: it is already a double, and may have lost digits.
- */
+/** Decodes a decimal. Throws for a number: it is already a double, and may have lost digits. */
 function decimalOf(value: unknown): Decimal {
   if (typeof value === "number") throw new InexactNumber();
-  if (typeof value !== "string") throw new Mismatch(DECIMAL, value);
-  if (isAmount(value)) return value;
-  const text = value.trim();
-  if (!isAmount(text)) throw new Mismatch(DECIMAL, value);
-  return text;
+  return textOf(value);
 }
 
 /** An exact decimal number as text, positive or negative. */
 export const decimal: ValueType<Decimal> = scalar<Decimal>({
   name: "decimal",
-  expected: DECIMAL,
+  expected: 'a decimal as text, such as "12.50"',
   shape: decimalShape,
   proto: ["string"],
   accepts: isDecimal,
@@ -349,7 +327,7 @@ export const quoteDecimal: ValueType<Decimal> = scalar<Decimal>({
     if (typeof value === "number") {
       const text = doubleText(value);
       if (text !== undefined) return text;
-    } else if (typeof value === "string" && isAmount(value)) return plainDigits(value);
+    } else if (isDecimal(value)) return plainDigits(value);
     throw new Mismatch("a number", value);
   },
 });
