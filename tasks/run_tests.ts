@@ -18,9 +18,12 @@ interface RunTestsOptions {
   args?: readonly string[];
   /** Files and folders with tests. */
   paths: readonly string[];
+  /** Writes a piece of the output. @default to the terminal */
+  write?(piece: Uint8Array): unknown;
 }
 
 const root = new URL("..", import.meta.url);
+const writeToTerminal = (piece: Uint8Array) => Deno.stdout.write(piece);
 
 /**
  * Returns the counts in the last summary that `deno test` wrote. A run that failed without a failed test, for example
@@ -35,21 +38,62 @@ export function countTests(output: string, success: boolean): Counts {
   return { passed: Number(passed), failed: Number(failed) || (success ? 0 : 1), skipped: Number(skipped) };
 }
 
-/** Runs tests with the permissions that they need, prints their output, and resolves to the counts. */
-export async function runTests({ args = [], paths }: RunTestsOptions): Promise<Counts> {
-  const flags = args.filter((arg) => arg.startsWith("-"));
+/** Files with failed tests that are run again. More than that is not the machine's load. */
+const MOST_AGAIN = 3;
+
+/**
+ * Returns the files of the failed tests that `deno test` listed at the end of its output, each once. Returns none if
+ * something else than a test failed, such as a file that could not be loaded.
+ */
+export function failedFiles(output: string): string[] {
+  // deno-lint-ignore no-control-regex -- colours are escape sequences
+  const plain = output.replaceAll(/\x1b\[[\d;]*m/g, "");
+  const [, list = ""] = [...plain.matchAll(/\n ?FAILURES ?\n\n((?:.+\n)+)/g)].at(-1) ?? [];
+  const files = list.trimEnd().split("\n").map((line) => /^.* => (\S+\.ts):\d+:\d+$/.exec(line)?.[1]);
+  return files.every((file) => file !== undefined) ? [...new Set(files)] : [];
+}
+
+/**
+ * Runs tests with the permissions that they need, prints their output, and resolves to the counts.
+ *
+ * Tests run beside others, so a loaded machine may be too slow for one of them. If at most three files failed, they run
+ * once more, one after the other. If all of them pass then, they count as passed, and a line names them, because such a
+ * test still has to be mended.
+ */
+export async function runTests(options: RunTestsOptions): Promise<Counts> {
+  const { write = writeToTerminal } = options;
+  const first = await denoTest(options, ["--parallel"]);
+  const files = first.counts.failed > 0 ? failedFiles(first.output) : [];
+  if (files.length === 0 || files.length > MOST_AGAIN) return first.counts;
+  const say = (text: string) => write(new TextEncoder().encode(`\n${text}\n`));
+  await say(`These files failed beside others, and run again alone: ${files.join(", ")}`);
+  const alone = await denoTest({ ...options, args: [...flagsOf(options.args), ...files], paths: [] }, []);
+  if (alone.counts.failed > 0) return first.counts;
+  await say(`Passed only alone, to be mended: ${files.join(", ")}`);
+  return { ...first.counts, passed: first.counts.passed + first.counts.failed, failed: 0 };
+}
+
+function flagsOf(args: readonly string[] = []): string[] {
+  return args.filter((arg) => arg.startsWith("-"));
+}
+
+async function denoTest(
+  options: RunTestsOptions,
+  ways: readonly string[],
+): Promise<{ counts: Counts; output: string }> {
+  const { args = [], paths, write = writeToTerminal } = options;
   const chosen = args.filter((arg) => !arg.startsWith("-"));
   const child = new Deno.Command(Deno.execPath(), {
     cwd: root,
     args: [
       "test",
       "--frozen",
-      "--parallel",
+      ...ways,
       // Tests stop processes, inspect them, fill disks and resolve host names, so they need all permissions. Tests of
       // pure code restrict their own permissions to none.
       "--allow-all",
       "--ignore=test/bench",
-      ...flags,
+      ...flagsOf(args),
       ...(chosen.length > 0 ? chosen : paths),
     ],
     stdout: "piped",
@@ -59,10 +103,10 @@ export async function runTests({ args = [], paths }: RunTestsOptions): Promise<C
   const decoder = new TextDecoder();
   for await (const chunk of child.stdout) {
     output += decoder.decode(chunk, { stream: true });
-    await Deno.stdout.write(chunk);
+    await write(chunk);
   }
   const { success } = await child.status;
-  return countTests(output, success);
+  return { counts: countTests(output, success), output };
 }
 
 /** Resolves to lines that say with which real parts the tests run, such as a database. */

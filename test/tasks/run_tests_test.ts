@@ -1,0 +1,38 @@
+/** Tests of the counts that `deno task test` prints, and of the second run of failed files. */
+import { assertEquals } from "@std/assert";
+import { runTests } from "../../tasks/run_tests.ts";
+
+/** Runs the given test files, each in a folder of its own, and resolves to the counts. */
+async function counted(...files: readonly string[]) {
+  const folder = await Deno.makeTempDir();
+  try {
+    for (const [at, text] of files.entries()) {
+      await Deno.writeTextFile(`${folder}/t${at}_test.ts`, text.replaceAll("FOLDER", folder));
+    }
+    return await runTests({ args: ["--reporter=dot"], paths: [folder], write: () => {} });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+const passes = `Deno.test("passes", () => {});`;
+const fails = `Deno.test("fails", () => { throw new Error("as it must"); });`;
+/** Fails at the first run, and passes at the second. */
+const failsOnce = `Deno.test("fails once", () => Deno.mkdirSync("FOLDER/seen", { recursive: seen() }));
+function seen() { try { return Deno.statSync("FOLDER/seen").isDirectory; } catch { throwOnce(); return false; } }
+function throwOnce() { Deno.mkdirSync("FOLDER/seen"); throw new Error("as it must, once"); }`;
+const doesNotLoad = `throw new Error("as it must");`;
+
+Deno.test("a test that passes only alone counts as passed, and a test that fails twice as failed", async () => {
+  assertEquals(await counted(passes, failsOnce), { passed: 2, failed: 0, skipped: 0 });
+  assertEquals(await counted(passes, fails), { passed: 1, failed: 1, skipped: 0 });
+});
+
+Deno.test("a second run hides no other failure", async () => {
+  assertEquals((await counted(failsOnce, fails)).failed, 2);
+  assertEquals((await counted(failsOnce, doesNotLoad)).failed, 2);
+});
+
+Deno.test("more than three failed files are not run again", async () => {
+  assertEquals((await counted(passes, failsOnce, fails, fails, fails)).failed, 4);
+});
