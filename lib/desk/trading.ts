@@ -13,7 +13,7 @@ import type { Store } from "../store/store.ts";
 import { machineWith } from "../time.ts";
 import { GATEWAY_URL } from "../transports/gateway.ts";
 import { Desk } from "./desk.ts";
-import { guardsOf } from "./guards.ts";
+import { guardsOf } from "./guards/rules.ts";
 import { fileHalt } from "./halt.ts";
 
 /** A client with a store: its order writes go through the desk. */

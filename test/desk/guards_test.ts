@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { type LimitTexts, readLimits } from "../../lib/client/limits.ts";
 import { add, compare, multiply } from "../../lib/decimal.ts";
-import { guardsOf } from "../../lib/desk/guards.ts";
+import { guardsOf } from "../../lib/desk/guards/rules.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import type { Client } from "../../lib/client/client.ts";
 import type { ConformanceOptions } from "../conformance/house.ts";

@@ -7,7 +7,7 @@
 import type { Client } from "../../client/client.ts";
 import { narrowedLimits } from "../../client/limits.ts";
 import { answerOf, Desk } from "../../desk/desk.ts";
-import { guardsOf } from "../../desk/guards.ts";
+import { guardsOf } from "../../desk/guards/rules.ts";
 import { type Intent, intentsOfRun } from "../../desk/queries.ts";
 import { unresolvedStates } from "../../desk/states.ts";
 import { findOperation } from "../../operations/mod.ts";

@@ -1,0 +1,196 @@
+/**
+ * The check of one write: what every rule may ask about the order, the time and the market. Everything is read from the
+ * broker at most once, and only if a rule needs it.
+ *
+ * @module
+ */
+import { type Calendars, calendarZone } from "../../calendars/mod.ts";
+import { dateAt, wallInstant } from "../../calendars/trading_days.ts";
+import type { LimitName, Limits } from "../../client/limits.ts";
+import { compare, type Decimal } from "../../decimal.ts";
+import type { QuoteSession } from "../../dictionaries/quote.ts";
+import { BrokerError, RejectedError } from "../../errors.ts";
+import { lotSize } from "../../facts/listings.ts";
+import type { Quote } from "../../operations/quotes.ts";
+import type { Store } from "../../store/store.ts";
+import type { Machine } from "../../time.ts";
+import { zoneOfMarket } from "../broker_lists.ts";
+import type { PlannedWrite } from "../desk.ts";
+import { type CountedIntent, countedIntents } from "../queries.ts";
+import { lastOf, mics, type Order, orderOf, type OrderParams, priceOf, typeOf } from "./order.ts";
+
+/** What guard rails need besides the limits. */
+export interface GuardDeps {
+  store: Store;
+  machine: Machine;
+  /** The account whose intents count. */
+  account: string;
+  /** Returns the trading days of the exchanges, as they are now. */
+  calendars(): Calendars;
+}
+
+/** One guard rail. */
+export interface Rule {
+  /** Name that a refusal shows; the name of the limit if a setting sets it. */
+  name: string;
+  /** What it refuses, for the documentation. */
+  refuses: string;
+  /** Whether it also checks a write that changes neither quantity nor price of an order. @default false */
+  checksEveryWrite?: boolean;
+  /** Throws what {@linkcode Check.refuse} returns if the order is not allowed. */
+  check(check: Check): void | Promise<void>;
+}
+
+const MINUTE_MS = 60_000;
+/** An intent is sent at most this long after it was planned. */
+const PLANNED_MS = 60 * MINUTE_MS;
+
+/** The check of one write. */
+export class Check {
+  readonly limits: Limits;
+  readonly deps: GuardDeps;
+  readonly planned: PlannedWrite;
+  /** The parameters of the write. */
+  readonly params: OrderParams;
+  /** The broker's clock minus this machine's. */
+  readonly #aheadMs: number;
+  readonly #read = new Map<string, Promise<unknown>>();
+  #order: Order | undefined;
+
+  constructor(limits: Limits, deps: GuardDeps, planned: PlannedWrite) {
+    this.limits = limits;
+    this.deps = deps;
+    this.planned = planned;
+    this.params = planned.params as OrderParams; // the operation's schema has checked them
+    this.#aheadMs = planned.looked?.aheadMs ?? 0;
+  }
+
+  /** The time at the broker. */
+  get now(): number {
+    return this.deps.machine.now() + this.#aheadMs;
+  }
+
+  /** Today's date in the market of the order. */
+  today({ market }: Pick<Order, "market">): string {
+    return dateAt(this.now, calendarZone[mics[market]]);
+  }
+
+  /** Start of the day of a market, on this machine's clock. */
+  dayStart(market: string | undefined): number {
+    const zone = zoneOfMarket(market);
+    return wallInstant(dateAt(this.now, zone), "00:00", zone) - this.#aheadMs;
+  }
+
+  /** The order as the write would leave it. @throws {BrokerError} If the lists do not show the amended order. */
+  get order(): Order {
+    this.#order ??= orderOf(this.planned);
+    if (this.#order !== undefined) return this.#order;
+    throw this.refuse(
+      "amended-order",
+      `the broker's lists do not show order ${this.params.orderId}`,
+      "amend an order that the lists show",
+    );
+  }
+
+  /** Does some reading at its first call, and returns its result at every later one. */
+  once<T>(what: string, read: () => Promise<T>): Promise<T> {
+    return this.#read.getOrInsertComputed(what, read) as Promise<T>; // each name has one reader
+  }
+
+  /** Returns the account's other intents that may count, oldest first. */
+  intents(): Promise<CountedIntent[]> {
+    const { store, account, machine } = this.deps;
+    return this.once("intents", async () => {
+      const since = Math.min(this.dayStart(this.params.market), machine.now() - MINUTE_MS) - PLANNED_MS;
+      return (await countedIntents(store, account, since)).filter(({ id }) => id !== this.planned.id);
+    });
+  }
+
+  /** Reads the quote of a listing; `undefined` if the broker has none. */
+  quoteOf(order: Pick<Order, "symbol" | "market"> & Partial<Order>): Promise<Quote | undefined> {
+    const { symbol } = order;
+    const type = typeOf(symbol);
+    if (type === undefined) return Promise.resolve(undefined);
+    const session = order.market === "us" && order.isExtended ? this.#usSession() : undefined;
+    return this.once(`quote of ${symbol}`, async () => {
+      try {
+        const [quote] = await this.planned.client.quotes.latest({
+          securities: [{ type, symbol }],
+          ...session !== undefined && { session },
+        });
+        return quote;
+      } catch (error) {
+        if (error instanceof RejectedError) return undefined; // no permission for this market's quotes
+        throw error;
+      }
+    });
+  }
+
+  /** Returns the session of the US market whose quotes are current; `undefined` in regular hours. */
+  #usSession(): QuoteSession | undefined {
+    const session = this.deps.calendars().sessionOn("XNYS", dateAt(this.now, calendarZone.XNYS));
+    if (typeof session === "string") return undefined;
+    return this.now < session.openAt ? "pre-market" : this.now >= session.closeAt ? "after-hours" : undefined;
+  }
+
+  /** Reads the best prices of the order book; empty if the broker gives no book. */
+  book(): Promise<{ bid?: Decimal; ask?: Decimal }> {
+    const { symbol } = this.order;
+    const type = typeOf(symbol);
+    if (type === undefined || type === "us-otc-stock") return Promise.resolve({});
+    return this.once("book", async () => {
+      try {
+        const { bids, asks } = await this.planned.client.quotes.orderBook({ security: { type, symbol } });
+        const [bid, ask] = [bids, asks].map((levels) => priceOf(levels?.[0] ?? {}));
+        return { ...bid !== undefined && { bid }, ...ask !== undefined && { ask } };
+      } catch (error) {
+        if (error instanceof RejectedError) return {}; // without a book, only the last price counts
+        throw error;
+      }
+    });
+  }
+
+  /** Returns the order's price. Without one, the worse one of the last price and the best ask. */
+  async price(): Promise<Decimal> {
+    const { order } = this;
+    if (order.price !== undefined) return order.price;
+    const last = lastOf(await this.quoteOf(order));
+    if (last === undefined) {
+      throw this.unchecked("priceCollar", `the broker gave no price of "${order.symbol}"`);
+    }
+    const { ask } = await this.book();
+    return ask !== undefined && compare(ask, last) > 0 ? ask : last;
+  }
+
+  /** Returns the lot of the order's listing; `undefined` if no source has it. The broker checks it too. */
+  async lot(): Promise<Decimal | undefined> {
+    const { market, symbol } = this.order;
+    if (market === "us" || market === "futures") return "1"; // round lots only order the queue there
+    const quote = await this.quoteOf(this.order);
+    if (quote?.lotSize !== undefined && quote.lotSize > 0) return String(quote.lotSize);
+    try {
+      return String(lotSize(symbol, this.today(this.order)));
+    } catch (error) {
+      if (error instanceof RangeError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Returns the error of a rule that refuses the write. It names the value and the nearest valid ones. */
+  refuse(rule: string, what: string, nearest: string): BrokerError {
+    const { name } = this.planned.operation;
+    return new BrokerError(`Cannot send ${name}: the guard rail ${rule} refuses it: ${what}; ${nearest}`, {
+      code: "guard",
+      operation: name,
+    });
+  }
+
+  /** Returns an error for a limit that could not be compared with anything. */
+  unchecked(rule: LimitName, why: string): BrokerError {
+    return this.refuse(
+      rule,
+      `it could not be checked, because ${why}`,
+      `try again later, or set ${rule} to "off" to go without this check`,
+    );
+  }
+}

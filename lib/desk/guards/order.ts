@@ -1,0 +1,154 @@
+/**
+ * The order that a write asks for, and how the guard rails count it: its market, its currency and the value of one unit.
+ *
+ * @module
+ */
+import type { Mic } from "../../calendars/mod.ts";
+import { securityOf } from "../../client/security.ts";
+import { compare, type Decimal, isZero, multiply, normalize, round, subtract } from "../../decimal.ts";
+import { conditionalTypes, trailingTypes } from "../../dictionaries/order_type.ts";
+import type { SecurityType } from "../../dictionaries/security_type.ts";
+import { futureContract, optionMultiplier } from "../../facts/contracts.ts";
+import { listing, type Market } from "../../facts/listings.ts";
+import type { Quote } from "../../operations/quotes.ts";
+import { endedStates, type SeenOrder } from "../broker_lists.ts";
+import type { PlannedWrite } from "../desk.ts";
+
+/** An order as a write would leave it at the broker. */
+export interface Order {
+  /** Where it trades; all futures are one place. */
+  market: Market | "futures";
+  symbol: string;
+  side: string;
+  quantity: Decimal;
+  /** Absent if the order has no price of its own. */
+  price: Decimal | undefined;
+  orderType: string;
+  isConditional: boolean;
+  isExtended: boolean;
+  /** The amended order, as the broker's lists show it. */
+  before: SeenOrder | undefined;
+}
+
+/** The parameters that the order writes of all families use. */
+export interface OrderParams {
+  market?: Market;
+  symbol?: string;
+  side?: string;
+  quantity?: Decimal;
+  price?: Decimal;
+  orderType?: string;
+  orderId?: string;
+  triggerValue?: Decimal;
+  tradingHours?: string;
+  session?: string;
+}
+
+/** The exchange whose trading days and hours count for a market. */
+export const mics: Readonly<Record<Order["market"], Mic>> = {
+  hk: "XHKG",
+  us: "XNYS",
+  shanghai: "CONNECT_SH",
+  shenzhen: "CONNECT_SZ",
+  futures: "XHKG",
+};
+
+export const auctionTypes = ["auction", "auction-limit"];
+export const marketTypes = ["market", "iceberg-market", "hidden-market"];
+
+/**
+ * Returns the order that a write asks for, or `undefined` if the broker's lists do not show the amended order. What an
+ * amendment does not name comes from the lists.
+ */
+export function orderOf({ operation, params: given, looked }: PlannedWrite): Order | undefined {
+  const params = given as OrderParams; // the operation's schema has checked them
+  const before = params.orderId === undefined ? undefined : looked?.orders.get(params.orderId);
+  const side = params.side ?? before?.side;
+  const symbol = params.symbol ?? before?.symbol;
+  const quantity = params.quantity ?? before?.quantity;
+  if (side === undefined || symbol === undefined || quantity === undefined) return undefined;
+  const orderType = params.orderType ?? before?.orderType ?? "limit";
+  const isConditional = conditionalTypes.some((each) => each === orderType);
+  const trigger = isConditional && !trailingTypes.some((each) => each === orderType)
+    ? params.triggerValue
+    : undefined;
+  const price = params.price ?? before?.price;
+  return {
+    market: marketOf(operation.name, { ...params, symbol }),
+    symbol,
+    side,
+    quantity,
+    price: marketTypes.includes(orderType) && !isConditional
+      ? undefined
+      : priceOf({ price }) ?? priceOf({ price: trigger }),
+    orderType,
+    isConditional,
+    isExtended: params.tradingHours === "extended" || params.session === "after-hours",
+    before,
+  };
+}
+
+/** Returns the currency of a listing's prices. */
+export function currencyOf(market: Order["market"], symbol: string): string {
+  const known = listing(symbol)?.currency;
+  if (known !== undefined) return known;
+  if (market === "us") return "USD";
+  if (market === "shanghai" || market === "shenzhen") return "CNY";
+  // Hong Kong lists the renminbi counters of its stocks under codes that begin with 8.
+  return /^8\d{4}\.HK$/.test(symbol) ? "CNY" : "HKD";
+}
+
+/** Returns how many times its price one unit is worth; `undefined` if the reference data do not say. */
+export function multiplierOf(market: Order["market"], symbol: string): Decimal | undefined {
+  if (market === "futures") return futureContract(symbol)?.multiplier;
+  return typeOf(symbol) === "us-option" ? optionMultiplier : "1";
+}
+
+/** Returns the type of security that a code names; `undefined` for a code of no known form. */
+export function typeOf(symbol: string): SecurityType | undefined {
+  try {
+    return securityOf(symbol).type;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/** Returns where an order trades. */
+export function marketOf(operation: string, { market, symbol = "" }: OrderParams): Order["market"] {
+  if (operation.startsWith("futures.")) return "futures";
+  if (market !== undefined) return market;
+  if (symbol.endsWith(".HK")) return "hk";
+  return symbol.endsWith(".SH") ? "shanghai" : symbol.endsWith(".SZ") ? "shenzhen" : "us";
+}
+
+/** Returns a price; `undefined` if there is none, which the broker also writes as zero. */
+export const priceOf = ({ price }: { price?: Decimal | undefined }): Decimal | undefined =>
+  price === undefined || isZero(price) ? undefined : price;
+
+/** Returns the last price of a quote, or that of the day before. */
+export const lastOf = (quote: Quote | undefined): Decimal | undefined =>
+  priceOf({ price: quote?.lastPrice }) ?? priceOf({ price: quote?.previousClose });
+
+export const isBuy = (side: string): boolean => side === "buy" || side === "short-close";
+
+/** Returns whether two codes name one listing: the broker writes some US codes with `.US`. */
+export const isSameSymbol = (one: string | undefined, other: string): boolean =>
+  one?.replace(/\.US$/, "") === other.replace(/\.US$/, "");
+
+export const isOpen = ({ state }: SeenOrder): boolean => state === undefined || !endedStates.includes(state);
+
+/** Returns the quantity of an order that is not filled. */
+export function remainingOf(order: SeenOrder | undefined): Decimal {
+  if (order?.quantity === undefined || !isOpen(order)) return "0";
+  return subtract(order.quantity, order.filled);
+}
+
+/** States in which the broker's figures may not contain an order yet. */
+export const pendingStates: readonly string[] = ["planned", "approved", "sent", "unknown", "ambiguous"];
+
+export const least = (one: Decimal, other: Decimal): Decimal => compare(one, other) < 0 ? one : other;
+export const most = (one: Decimal, other: Decimal): Decimal => compare(one, other) > 0 ? one : other;
+
+export const percentText = (fraction: Decimal): string => `${normalize(multiply(fraction, "100"))} %`;
+export const amountText = (amount: Decimal): string => normalize(round(amount, 2, "half-up"));

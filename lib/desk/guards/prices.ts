@@ -1,0 +1,104 @@
+/**
+ * Guard rails about the price: its tick size, and its distance from the market.
+ *
+ * @module
+ */
+import { add, compare, type Decimal, isZero, multiply, normalize, subtract, toStep } from "../../decimal.ts";
+import { trailingTypes } from "../../dictionaries/order_type.ts";
+import { listing } from "../../facts/listings.ts";
+import { tickTable } from "../../facts/price_rules.ts";
+import type { Quote } from "../../operations/quotes.ts";
+import type { Check, Rule } from "./check.ts";
+import { isBuy, lastOf, least, most, type Order, percentText, typeOf } from "./order.ts";
+
+/** The price is a multiple of the tick size. */
+export const tick: Rule = {
+  name: "tick",
+  refuses: "a price that is not a multiple of the tick size on its day",
+  async check(check) {
+    const { symbol, price, isConditional, market } = check.order;
+    if (price === undefined || isConditional && market === "futures") return;
+    const valid = validPrices(check, check.order, price, await check.quoteOf(check.order));
+    if (valid === undefined || compare(valid.below, price) === 0) return;
+    throw check.refuse(
+      "tick",
+      `the price ${price} is not on the grid of "${symbol}", whose step is ${normalize(valid.step)} there`,
+      `the nearest prices are ${normalize(valid.below)} and ${normalize(valid.above)}`,
+    );
+  },
+};
+
+/** Returns the nearest valid prices; `undefined` if no source has the tick sizes. The broker checks them too. */
+function validPrices(
+  check: Check,
+  { market, symbol }: Order,
+  price: Decimal,
+  quote: Quote | undefined,
+): { below: Decimal; above: Decimal; step: Decimal } | undefined {
+  const type = String(quote?.security?.type ?? typeOf(symbol) ?? "");
+  const instrument = market === "futures" || type.includes("future")
+    ? "future"
+    : listing(symbol)?.instrument ??
+      (type.endsWith("etf") ? "etf" : type.endsWith("option") ? "option" : type.endsWith("warrant") ||
+          type.endsWith("cbbc")
+        ? "warrant"
+        : "stock");
+  let bands;
+  try {
+    bands = tickTable(market === "futures" ? "hk" : market, check.today({ market }), instrument);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+  const band = bands.find(({ upTo }) => upTo === null || compare(price, upTo) <= 0);
+  if (band === undefined) return undefined;
+  const [below, above] = [toStep(price, band.tick, "down"), toStep(price, band.tick, "up")];
+  return { below: isZero(below) ? above : below, above, step: band.tick };
+}
+
+/**
+ * The price is near the last price and the book. A conditional order has its price for another day, so its price is
+ * compared with its trigger.
+ */
+export const priceCollar: Rule = {
+  name: "priceCollar",
+  refuses:
+    "distance of a price from the last price in both directions, and from the other side of the order book",
+  async check(check) {
+    const { priceCollar } = check.limits;
+    if (priceCollar === undefined) return;
+    const { order } = check;
+    const { symbol, side, isConditional } = order;
+    const { triggerValue, orderType } = check.params;
+    if (isConditional && (triggerValue === undefined || trailingTypes.some((each) => each === orderType))) {
+      return;
+    }
+    const quote = await check.quoteOf(order);
+    const last = isConditional ? triggerValue : lastOf(quote);
+    if (last === undefined) {
+      throw check.unchecked("priceCollar", `the broker gave no price of "${symbol}"`);
+    }
+    let [low, high] = [multiply(last, subtract("1", priceCollar)), multiply(last, add("1", priceCollar))];
+    const { bid, ask } = isConditional ? {} : await check.book();
+    // A market order fills at the book, so the book must not be far from the last price.
+    const price = order.price ?? (isBuy(side) ? ask : bid);
+    if (price === undefined) return;
+    const what = isConditional ? `the trigger ${normalize(last)}` : `the last price ${normalize(last)}`;
+    if (order.price !== undefined && isBuy(side) && ask !== undefined) {
+      high = least(high, multiply(ask, add("1", priceCollar)));
+    }
+    if (order.price !== undefined && !isBuy(side) && bid !== undefined) {
+      low = most(low, multiply(bid, subtract("1", priceCollar)));
+    }
+    if (compare(low, price) <= 0 && compare(price, high) <= 0) return;
+    const { above = low } = validPrices(check, order, low, quote) ?? {};
+    const { below = high } = validPrices(check, order, high, quote) ?? {};
+    throw check.refuse(
+      "priceCollar",
+      `the price ${price} is more than ${percentText(priceCollar)} from ${what}${
+        bid === undefined && ask === undefined ? "" : ` or from the book (${bid ?? "-"} / ${ask ?? "-"})`
+      }`,
+      `valid are prices from ${normalize(above)} to ${normalize(below)}`,
+    );
+  },
+};

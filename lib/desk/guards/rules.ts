@@ -1,0 +1,66 @@
+/**
+ * The guard rails of the order desk: rules that an order must pass before it is sent. A rule refuses an order or lets it
+ * pass, but never changes it. Every refusal names the rule, the value, and the nearest valid value.
+ *
+ * Cancellations pass, so that an order can always be taken back. The limits and their settings: `client/limits.ts`.
+ *
+ * @module
+ */
+import type { Limits } from "../../client/limits.ts";
+import type { Decimal } from "../../decimal.ts";
+import type { PlannedWrite } from "../desk.ts";
+import { allowShort, buyingPower } from "./broker_figures.ts";
+import { Check, type GuardDeps, type Rule } from "./check.ts";
+import { priceCollar, tick } from "./prices.ts";
+import { lot, maxVolumeShare } from "./quantities.ts";
+import { quoteMaxAge, session } from "./sessions.ts";
+import {
+  allowedSymbols,
+  liveTrading,
+  maxDayValue,
+  maxOrdersPerMinute,
+  maxOrderValue,
+  maxSymbolValue,
+} from "./values.ts";
+
+/** Every rule, in the order in which an order meets them: first the ones that need no answer of the broker. */
+export const rules: readonly Rule[] = [
+  liveTrading,
+  maxOrdersPerMinute,
+  allowedSymbols,
+  session,
+  quoteMaxAge,
+  tick,
+  lot,
+  priceCollar,
+  maxOrderValue,
+  maxSymbolValue,
+  maxDayValue,
+  maxVolumeShare,
+  allowShort,
+  buyingPower,
+];
+
+/** What the rules found out, for the record of the intent. */
+export interface Approval {
+  /** Price by which an order without a price of its own counts in the value limits. */
+  reference?: Decimal;
+}
+
+/**
+ * Returns the guard rails of an account, as the `guard` of its desk. They throw a `BrokerError` with the code `guard` if
+ * they refuse an order.
+ */
+export function guardsOf(
+  limits: Limits,
+  deps: GuardDeps,
+): (planned: PlannedWrite) => Promise<Approval | undefined> {
+  return async (planned) => {
+    const { operation, params } = planned;
+    if (operation.order === "cancel") return undefined;
+    const check = new Check(limits, deps, planned);
+    const changesTerms = "quantity" in params || "price" in params;
+    for (const rule of rules) if (changesTerms || rule.checksEveryWrite) await rule.check(check);
+    return changesTerms && check.order.price === undefined ? { reference: await check.price() } : undefined;
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * Guard rails about time: whether the market accepts the order now, and whether its quote is current.
+ *
+ * @module
+ */
+import { calendarZone, type Mic } from "../../calendars/mod.ts";
+import { addDays, dateAt, wallInstant } from "../../calendars/trading_days.ts";
+import type { Check, Rule } from "./check.ts";
+import { auctionTypes, marketTypes, mics, type Order } from "./order.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** A period in which a market accepts an order, Unix milliseconds. */
+interface Period {
+  from: number;
+  to: number;
+}
+
+/** The market accepts the order now. The broker keeps conditional orders until they are triggered. */
+export const session: Rule = {
+  name: "session",
+  refuses:
+    "an order that the market does not accept now: holidays, half days, lunch, auction orders outside auctions, " +
+    "extended hours that the order does not name, suspended listings",
+  async check(check) {
+    const { order } = check;
+    if (order.isConditional) return;
+    checkOpen(check, order);
+    if ((await check.quoteOf(order))?.isSuspended !== true) return;
+    throw check.refuse(
+      "session",
+      `"${order.symbol}" is suspended from trading`,
+      "wait until it trades again",
+    );
+  },
+};
+
+function checkOpen(check: Check, order: Order): void {
+  if (order.orderType === "dark-pool") return;
+  const [now, mic] = [check.now, mics[order.market]];
+  const zone = calendarZone[mic];
+  const today = dateAt(now, zone);
+  let next: number | undefined;
+  // The night session of futures belongs to the day before. No holiday is longer than a fortnight.
+  for (let day = -1; day < 15 && next === undefined; day++) {
+    const periods = periodsOf(check, order, mic, addDays(today, day));
+    if (periods.some(({ from, to }) => from <= now && now < to)) return;
+    next = periods.find(({ from }) => from > now)?.from;
+  }
+  const shown = (at: number) =>
+    Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDateTime().toString({
+      smallestUnit: "minute",
+    }).replace("T", " ");
+  throw check.refuse(
+    "session",
+    `${mic} accepts no "${order.orderType}" order${order.isExtended ? " of extended hours" : ""} at ${
+      shown(now)
+    } (${zone})`,
+    next === undefined ? "the calendar has no later session" : `it does so from ${shown(next)}`,
+  );
+}
+
+/** Returns the periods of a day in which a market accepts an order, oldest first. */
+function periodsOf(
+  check: Check,
+  { market, orderType, isExtended }: Pick<Order, "market" | "orderType" | "isExtended">,
+  mic: Mic,
+  date: string,
+): Period[] {
+  const hours = check.deps.calendars().sessionOn(mic, date);
+  if (hours === "closed") return [];
+  if (hours === "unknown") {
+    throw check.refuse(
+      "session",
+      `the calendar of ${mic} does not cover ${date}`,
+      "update it with: hsgate calendar update",
+    );
+  }
+  const { openAt, closeAt, breaks, halfDay } = hours;
+  const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
+  const open: Period[] = [];
+  let from = openAt;
+  for (const rest of breaks) {
+    open.push({ from, to: at(rest.from) });
+    from = at(rest.to);
+  }
+  open.push({ from, to: closeAt });
+  switch (market) {
+    case "hk":
+      return auctionTypes.includes(orderType)
+        // The auctions before the open and after the close.
+        ? [
+          { from: openAt - 30 * MINUTE_MS, to: openAt - 8 * MINUTE_MS },
+          { from: closeAt + MINUTE_MS, to: closeAt + 10 * MINUTE_MS },
+        ]
+        : open;
+    case "us":
+      return isExtended && !marketTypes.includes(orderType)
+        ? [{ from: openAt - 5.5 * HOUR_MS, to: closeAt + 4 * HOUR_MS }]
+        : open;
+    case "shanghai":
+    case "shenzhen":
+      // Orders of the minutes before each open wait for it.
+      return open.map(({ from, to }, index) => ({ from: from - (index === 0 ? 15 : 5) * MINUTE_MS, to }));
+    case "futures": {
+      const day = open.map(({ from, to }, index) => ({
+        from: from - (index === 0 ? 45 : 30) * MINUTE_MS,
+        to: to + (index === open.length - 1 ? 30 * MINUTE_MS : 0),
+      }));
+      const night = { from: at("17:15"), to: wallInstant(addDays(date, 1), "03:00", calendarZone[mic]) };
+      return isExtended && !halfDay ? [...day, night] : day;
+    }
+  }
+}
+
+/** The quote that the order is compared with is current. */
+export const quoteMaxAge: Rule = {
+  name: "quoteMaxAge",
+  refuses:
+    "age of the quote that an order is compared with; while the market rests, its last quote stays current",
+  async check(check) {
+    const { order, limits: { quoteMaxAge } } = check;
+    if (quoteMaxAge === undefined || order.isConditional) return;
+    const quote = await check.quoteOf(order);
+    const text = quote?.marketTime || quote?.tradeTime;
+    const [, date, hours, minutes, seconds] = /^(\d{8})(\d{2})(\d{2})(\d{2})/.exec(text ?? "") ?? [];
+    if (date === undefined) {
+      throw check.unchecked("quoteMaxAge", `the broker gave no quote of "${order.symbol}" with a time`);
+    }
+    const day = `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`;
+    const quotedAt = wallInstant(day, `${hours}:${minutes}:${seconds}`, calendarZone[mics[order.market]]);
+    // While nothing trades, the last quote stays current.
+    const [tooOld, tooNew] = [lastTrading(check, order) - quotedAt, quotedAt - check.now];
+    if (tooOld <= quoteMaxAge && tooNew <= quoteMaxAge) return;
+    const secondsText = (ms: number) => `${Math.round(ms / 1000)} s`;
+    throw check.refuse(
+      "quoteMaxAge",
+      tooOld > quoteMaxAge
+        ? `the quote of "${order.symbol}" is ${secondsText(tooOld)} old`
+        : `the quote of "${order.symbol}" is ${secondsText(tooNew)} ahead of the broker's clock`,
+      `at most ${secondsText(quoteMaxAge)} are allowed`,
+    );
+  },
+};
+
+/** Returns the latest instant until now at which a market traded continuously. */
+function lastTrading(check: Check, { market, isExtended }: Order): number {
+  const [now, mic] = [check.now, mics[market]];
+  const today = dateAt(now, calendarZone[mic]);
+  for (let day = 0; day > -15; day--) {
+    // The periods of plain limit orders.
+    const periods = periodsOf(check, { market, orderType: "limit", isExtended }, mic, addDays(today, day));
+    const ends = periods.filter(({ from }) => from <= now).map(({ to }) => Math.min(to, now));
+    if (ends.length > 0) return Math.max(...ends);
+  }
+  return now;
+}

@@ -1,0 +1,215 @@
+/**
+ * Guard rails of the account's own limits: whether and what may be traded, how often, and for what value.
+ *
+ * @module
+ */
+import type { Amounts } from "../../client/limits.ts";
+import {
+  add,
+  compare,
+  type Decimal,
+  divide,
+  isZero,
+  multiply,
+  normalize,
+  round,
+  subtract,
+  toStep,
+} from "../../decimal.ts";
+import type { Check, Rule } from "./check.ts";
+import {
+  amountText,
+  currencyOf,
+  lastOf,
+  marketOf,
+  most,
+  multiplierOf,
+  type Order,
+  type OrderParams,
+  priceOf,
+} from "./order.ts";
+
+const MINUTE_MS = 60_000;
+
+/** The account may trade at all. */
+export const liveTrading: Rule = {
+  name: "liveTrading",
+  refuses: "`allow` or `refuse`: an explicit `refuse` stops the orders of recipes",
+  checksEveryWrite: true,
+  check(check) {
+    if (check.limits.liveTrading) return;
+    throw check.refuse("liveTrading", "it does not allow live trading", 'set liveTrading to "allow"');
+  },
+};
+
+/** The account does not write too often. */
+export const maxOrdersPerMinute: Rule = {
+  name: "maxOrdersPerMinute",
+  refuses: "orders and amendments in any 60 seconds",
+  checksEveryWrite: true,
+  async check(check) {
+    const { maxOrdersPerMinute: most } = check.limits;
+    if (most === undefined) return;
+    const now = check.deps.machine.now();
+    const recent = (await check.intents()).map(({ sentAt }) => sentAt ?? now)
+      .filter((at) => at > now - MINUTE_MS).sort((a, b) => a - b);
+    if (recent.length < most) return;
+    const freeAt = recent[recent.length - most]! + MINUTE_MS; // there are at least `most`
+    throw check.refuse(
+      "maxOrdersPerMinute",
+      `it would be order ${recent.length + 1} of this minute, and ${most} are allowed`,
+      `the next one may be sent in ${Math.ceil((freeAt - now) / 1000)} s`,
+    );
+  },
+};
+
+/** The account trades only listings that a person named. */
+export const allowedSymbols: Rule = {
+  name: "allowedSymbols",
+  refuses: "listings that may be traded, such as `00700.HK, AAPL`",
+  check(check) {
+    const { limits: { allowedSymbols }, order: { symbol } } = check;
+    if (allowedSymbols === undefined || allowedSymbols.includes(symbol)) return;
+    throw check.refuse(
+      "allowedSymbols",
+      `"${symbol}" is not in the list`,
+      allowedSymbols.length === 0 ? "no listing is allowed" : `allowed are ${allowedSymbols.join(", ")}`,
+    );
+  },
+};
+
+/** Name of a limit of values. */
+type ValueLimit = "maxOrderValue" | "maxSymbolValue" | "maxDayValue";
+
+const valueRule = (name: ValueLimit, refuses: string): Rule => ({
+  name,
+  refuses,
+  async check(check) {
+    const limit = check.limits[name];
+    if (limit !== undefined) await checkValue(check, name, limit);
+  },
+});
+
+/** The value of the order is not too large. */
+export const maxOrderValue = valueRule(
+  "maxOrderValue",
+  "value of one order, such as `500000 HKD, 60000 USD`",
+);
+/** The value of the day's orders of the listing is not too large. */
+export const maxSymbolValue = valueRule("maxSymbolValue", "value of a day's orders of one listing");
+/** The value of the day's orders is not too large. */
+export const maxDayValue = valueRule("maxDayValue", "value of a day's orders");
+
+/** Checks a sum of values: of this order, and of those earlier orders of today that count for the limit. */
+async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promise<void> {
+  const { market, symbol, quantity } = check.order;
+  const currency = currencyOf(market, symbol);
+  const multiplier = multiplierOf(market, symbol);
+  if (multiplier === undefined) {
+    throw check.refuse(
+      "maxOrderValue",
+      `the reference data do not say what one "${symbol}" is worth`,
+      'trade it only with the value limits "off"',
+    );
+  }
+  const ownPrice = await check.price();
+  const chains = await chainsOf(check);
+  const chain = check.planned.operation.order === "amend"
+    ? chains.find(({ orderIds }) => orderIds.has(check.params.orderId ?? ""))
+    : undefined;
+  const own = multiply(multiply(quantity, ownPrice), multiplier);
+  const grown = chain === undefined ? undefined : grow(chain, { quantity, price: ownPrice });
+  const added = chain === undefined || grown === undefined
+    ? own
+    : subtract(multiply(multiply(grown.quantity, grown.price), multiplier), valueOf(chain));
+  const most = limit[currency];
+  if (most === undefined) {
+    throw check.refuse(
+      rule,
+      `it has no amount in ${currency}, the currency of "${symbol}"`,
+      `amounts are set in ${Object.keys(limit).join(", ") || "no currency"}; hsgate converts none`,
+    );
+  }
+  const isCounted: Readonly<Record<ValueLimit, (each: Chain) => boolean>> = {
+    maxOrderValue: () => false,
+    maxSymbolValue: (each) => each.symbol === symbol,
+    maxDayValue: (each) => currencyOf(each.market, each.symbol) === currency,
+  };
+  const before = add("0", ...chains.filter(isCounted[rule]).map(valueOf));
+  const total = add(before, rule === "maxOrderValue" ? own : added);
+  if (compare(total, most) <= 0) return;
+  // An amended order counts with its highest price. It may use the rest of the limit, and the value by which it
+  // counts already.
+  const isOwn = rule === "maxOrderValue" || chain === undefined || grown === undefined;
+  const price = isOwn ? ownPrice : grown.price;
+  const room = add(subtract(most, before), isOwn ? "0" : valueOf(chain));
+  const fitting = compare(room, "0") <= 0 ? "0" : divide(room, multiply(price, multiplier), 0, "down");
+  const whole = toStep(fitting, await check.lot() ?? "1", "down");
+  throw check.refuse(
+    rule,
+    `the value would be ${amountText(total)} ${currency}${
+      isZero(before) ? "" : `, with ${amountText(before)} of earlier orders of this day`
+    }, and at most ${amountText(most)} ${currency} are allowed`,
+    isZero(whole)
+      ? `no quantity fits at the price ${normalize(price)}`
+      : `the nearest quantity at the price ${normalize(price)} is ${round(whole, 0, "exact")}`,
+  );
+}
+
+/** An order with its amendments, and the quantity and price by which it counts in the limits. */
+interface Chain {
+  orderIds: Set<string>;
+  market: Order["market"];
+  symbol: string;
+  quantity: Decimal;
+  price: Decimal;
+}
+
+/**
+ * Returns today's orders with the quantity and price by which they count. An order counts in full even if it is
+ * cancelled or expires. Only an order that never reached the broker, or that the broker rejected, does not count. An
+ * amended order counts with its largest quantity and its highest price.
+ */
+function chainsOf(check: Check): Promise<Chain[]> {
+  return check.once("chains", async () => {
+    const since = check.dayStart(check.order.market);
+    const chains: Chain[] = [];
+    for (const intent of await check.intents()) {
+      const { kind, operation, params, state, orderIds, sentAt, createdAt, reference } = intent;
+      if (state === "rejected" || (sentAt ?? createdAt) < since) continue;
+      const terms = params as OrderParams;
+      const before = kind === "amend"
+        ? chains.find((each) => each.orderIds.has(terms.orderId ?? ""))
+        : undefined;
+      const symbol = terms.symbol ?? before?.symbol;
+      const quantity = terms.quantity ?? before?.quantity;
+      if (symbol === undefined || quantity === undefined) continue; // it changes no terms
+      const market = marketOf(operation, { ...terms, symbol });
+      const price = priceOf(terms) ?? reference ?? before?.price ??
+        lastOf(await check.quoteOf({ symbol, market }));
+      if (price === undefined) {
+        throw check.unchecked("maxDayValue", `an order of "${symbol}" without a price is being sent`);
+      }
+      if (before !== undefined) {
+        Object.assign(before, grow(before, { quantity, price }));
+        for (const id of orderIds) before.orderIds.add(id);
+      } else {
+        const ids = new Set([...orderIds, ...kind === "amend" && terms.orderId ? [terms.orderId] : []]);
+        chains.push({ orderIds: ids, market, symbol, quantity, price });
+      }
+    }
+    return chains;
+  });
+}
+
+/** Returns the quantity and price by which an order counts after an amendment. */
+const grow = (
+  chain: Pick<Chain, "quantity" | "price">,
+  next: { quantity: Decimal; price: Decimal },
+): Pick<Chain, "quantity" | "price"> => ({
+  quantity: most(chain.quantity, next.quantity),
+  price: most(chain.price, next.price),
+});
+
+const valueOf = ({ quantity, price, market, symbol }: Chain): Decimal =>
+  multiply(multiply(quantity, price), multiplierOf(market, symbol) ?? "1");
