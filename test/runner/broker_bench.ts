@@ -26,6 +26,15 @@ export const KEY = "orders/s1/2025-08-15";
 export const countPlaced = async ({ client }: Simulated): Promise<number> =>
   (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
 
+/**
+ * Lets the simulated time wait for each call of the broker's client. A step that writes is not tracked as a whole: the
+ * order desk waits for that time itself, while it cannot record an answer.
+ */
+export function inCallTime({ client: { transport } }: Simulated): void {
+  const { call } = transport;
+  transport.call = (...args) => track(call.apply(transport, args));
+}
+
 /** Returns a recipe whose only step writes, at ten on Friday; its window is open until ten to four. */
 export const writer = (run: (context: StepContext) => Promise<unknown>): CompiledRecipe =>
   orders([], { steps: [step({ effect: "write", run: (context) => track(run(context)) })] });

@@ -1,0 +1,32 @@
+/**
+ * Chooses at which points of a program a test harms it: at every point, or at a sample of them.
+ *
+ * @module
+ */
+import { randomFrom } from "../../lib/time.ts";
+
+/** Which points to choose. */
+export interface PointsWanted {
+  /** `"all"`, or how many points. */
+  points: "all" | number;
+  seed: number;
+}
+
+/**
+ * Returns which points the environment asks for: `HSGATE_TEST_POINTS` is `all` or a number, `HSGATE_TEST_SEED` is a
+ * whole number. Without them, a test has the same sample each time.
+ */
+export function wantedPoints(sample: "all" | number): PointsWanted {
+  const points = Deno.env.get("HSGATE_TEST_POINTS");
+  return {
+    points: points === undefined ? sample : points === "all" ? "all" : Number(points),
+    seed: Number(Deno.env.get("HSGATE_TEST_SEED") ?? 1),
+  };
+}
+
+/** Returns points from 0 to `count - 1`, increasing. A sample has one random point of each of its equal parts. */
+export function choosePoints(count: number, { points, seed }: PointsWanted): number[] {
+  if (points === "all" || points >= count) return Array.from({ length: count }, (_, at) => at);
+  const random = randomFrom(seed);
+  return Array.from({ length: points }, (_, part) => Math.floor((part + random()) * count / points));
+}
