@@ -9,8 +9,9 @@
  * @module
  */
 import { add, compare, normalize } from "../decimal.ts";
+import type { AnyOperation } from "../operations/operation.ts";
 import type { Look, SeenOrder } from "./broker_lists.ts";
-import type { AbsentLooks, Intent } from "./queries.ts";
+import type { AbsentLooks, Intent } from "./intent.ts";
 
 /** What one look proves about an unresolved intent. */
 export type Verdict =
@@ -215,4 +216,18 @@ export function provesAbsence(
       looked.lists.join(", ")
     } did not show it, and they show order ${seen}, which was sent later`,
   };
+}
+
+/** Returns the answer that the broker would have sent for an intent that the lists show. */
+export function answerOf(operation: AnyOperation, intent: Intent): unknown {
+  if (operation.undone !== undefined) return { cancelled: intent.orderIds, failed: [] };
+  const [orderId] = intent.orderIds;
+  return orderId === undefined ? undefined : { orderId };
+}
+
+/** Returns the orders that an answer names. */
+export function idsIn(answer: unknown): string[] {
+  const { orderId, cancelled } = Object(answer) as { orderId?: unknown; cancelled?: unknown };
+  if (typeof orderId === "string") return [orderId];
+  return Array.isArray(cancelled) ? cancelled.filter((each) => typeof each === "string") : [];
 }

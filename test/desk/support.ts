@@ -5,7 +5,8 @@
  */
 import type { Client } from "../../lib/client/client.ts";
 import { Desk, type DeskOptions } from "../../lib/desk/desk.ts";
-import { changesOf, type Intent, recentIntents, type Why } from "../../lib/desk/queries.ts";
+import type { Intent, Why } from "../../lib/desk/intent.ts";
+import { changesOf, recentIntents } from "../../lib/desk/queries.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { type Machine, systemMachine } from "../../lib/time.ts";
 import { conformance, type ConformanceOptions, type Desk as House } from "../conformance/house.ts";

@@ -6,9 +6,11 @@
  */
 import type { Client } from "../../client/client.ts";
 import { narrowedLimits } from "../../client/limits.ts";
-import { answerOf, Desk } from "../../desk/desk.ts";
+import { Desk } from "../../desk/desk.ts";
 import { guardsOf } from "../../desk/guards/rules.ts";
-import { type Intent, intentsOfRun } from "../../desk/queries.ts";
+import type { Intent } from "../../desk/intent.ts";
+import { answerOf } from "../../desk/prove.ts";
+import { intentsOfRun } from "../../desk/queries.ts";
 import { unresolvedStates } from "../../desk/states.ts";
 import { findOperation } from "../../operations/mod.ts";
 import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";

@@ -5,8 +5,9 @@
  */
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { SeenOrder } from "../../../lib/desk/broker_lists.ts";
+import type { Intent, IntentChange, Why } from "../../../lib/desk/intent.ts";
 import { termsOf } from "../../../lib/desk/prove.ts";
-import { changesOf, type Intent, type IntentChange, type Why } from "../../../lib/desk/queries.ts";
+import { changesOf } from "../../../lib/desk/queries.ts";
 import { unresolvedStates } from "../../../lib/desk/states.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import type { Color, Column } from "../../terminal/print.ts";

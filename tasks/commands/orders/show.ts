@@ -5,8 +5,9 @@
  */
 import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { decideIntent } from "../../../lib/desk/desk.ts";
+import type { Intent } from "../../../lib/desk/intent.ts";
 import { targetsOf } from "../../../lib/desk/prove.ts";
-import { changesOf, findIntent, type Intent } from "../../../lib/desk/queries.ts";
+import { changesOf, findIntent } from "../../../lib/desk/queries.ts";
 import { isFinal, unresolvedStates } from "../../../lib/desk/states.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";

@@ -1,0 +1,69 @@
+/**
+ * Defines an intent: an order write that somebody wants, and what became of it.
+ *
+ * @module
+ */
+import type { Evidence, IntentState } from "./states.ts";
+
+/** What an intent does to orders. */
+export type IntentKind = "place" | "amend" | "cancel";
+
+/** Who wants a write, and why. */
+export interface Why {
+  /** The recipe, run and step that write; absent for a person or a script. */
+  recipe?: string;
+  runKey?: string;
+  step?: string;
+  /** Name of the person or program. */
+  by?: string;
+}
+
+/** The looks at the broker's lists that did not show an order. */
+export interface AbsentLooks {
+  count: number;
+  /** Times of the first and the last such look, Unix milliseconds. */
+  firstAt: number;
+  lastAt: number;
+  /** The same by the broker's clock; absent if the answers contained no time. */
+  firstBrokerAt?: number;
+  lastBrokerAt?: number;
+}
+
+/** An order write that somebody wants, and what became of it. */
+export interface Intent {
+  id: string;
+  account: string;
+  kind: IntentKind;
+  /** Our name of the operation. */
+  operation: string;
+  /** Parameters of the call, with our names. */
+  params: Readonly<Record<string, unknown>>;
+  /** Equal for two intents that ask for the same; see `fingerprintOf`. */
+  fingerprint: string;
+  why: Why;
+  state: IntentState;
+  /** Orders of the broker that belong to it. More than one if the broker split the order. */
+  orderIds: readonly string[];
+  /** Orders that were in the broker's lists just before it was sent. */
+  known: readonly string[];
+  /** Quantity filled so far, as the lists show it. */
+  filled: string;
+  absent: AbsentLooks | undefined;
+  createdAt: number;
+  /** When the first byte may have left, Unix milliseconds. */
+  sentAt: number | undefined;
+  /** How long the call waits for its answer. */
+  timeoutMs: number;
+  endedAt: number | undefined;
+}
+
+/** One change of state. */
+export interface IntentChange {
+  seq: number;
+  at: number;
+  from: IntentState | undefined;
+  to: IntentState;
+  by: Evidence;
+  /** What was seen, in words and ids. */
+  data: Readonly<Record<string, unknown>>;
+}

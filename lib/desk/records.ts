@@ -1,0 +1,131 @@
+/**
+ * Changes the intents of one account in the store. Tries again while the store cannot be used.
+ *
+ * @module
+ */
+import { BrokerError } from "../errors.ts";
+import type { Store } from "../store/store.ts";
+import { isPassing, onceMore } from "../store/store_error.ts";
+import { type Machine, wait } from "../time.ts";
+import type { Intent } from "./intent.ts";
+import { targetsOf } from "./prove.ts";
+import { findIntent, type Move, moveIntent, noteIntent, ownedOrders, type Owner } from "./queries.ts";
+
+/** How long to try to record an answer while the store cannot be used, and the time between two tries. */
+const KEEP_MS = 20_000;
+const KEEP_AGAIN_MS = 1_000;
+/** A conditional order is valid for at most 100 days, and the order that it places for one more day. */
+export const LONGEST_ORDER_MS = 102 * 24 * 3_600_000;
+
+/** Whose intents {@linkcode Records} changes. */
+export interface RecordsOptions {
+  store: Store;
+  machine: Machine;
+  account: string;
+  /** Called with each change of an intent. */
+  onChange?(intent: Intent): void;
+}
+
+/** A change of an intent; it happens now if it has no time. */
+type MoveNow = Omit<Move, "at"> & { at?: number };
+
+/** The intents of one account. */
+export class Records {
+  readonly store: Store;
+  readonly machine: Machine;
+  readonly account: string;
+  readonly #onChange: ((intent: Intent) => void) | undefined;
+
+  constructor({ store, machine, account, onChange }: RecordsOptions) {
+    this.store = store;
+    this.machine = machine;
+    this.account = account;
+    this.#onChange = onChange;
+  }
+
+  /** Calls the function for changes with an intent that has just changed. */
+  tell(intent: Intent): void {
+    this.#onChange?.(intent);
+  }
+
+  /** Finds an intent that is known to be in the store: intents are only removed after their end. */
+  async find(id: string): Promise<Intent> {
+    const intent = await findIntent(this.store, id);
+    if (intent === undefined) throw new TypeError(`Cannot find the intent "${id}" in the store`);
+    return intent;
+  }
+
+  async move(id: string, move: MoveNow): Promise<Intent> {
+    const intent = await moveIntent(this.store, id, { at: this.machine.now(), ...move });
+    this.tell(intent);
+    return intent;
+  }
+
+  /** Moves an intent, unless an earlier try did: a commit may succeed although it seemed to fail. */
+  async moveOnce(id: string, move: MoveNow): Promise<Intent> {
+    const intent = await this.find(id);
+    return intent.state === move.to ? intent : await this.move(id, move);
+  }
+
+  /** Does work that must be done before anything is sent. Its failure is an error that proves that nothing was sent. */
+  async first<T>(operation: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await onceMore(work);
+    } catch (error) {
+      if (error instanceof BrokerError) throw error;
+      throw new BrokerError(
+        `Cannot send ${operation}: the store "${this.store.name}" could not record it first: ${
+          reasonOf(error)
+        }`,
+        { code: "store", operation, cause: error },
+      );
+    }
+  }
+
+  /** Does work in the store that must not be lost: while the store cannot be used, tries again for a while. */
+  async keep<T>(work: () => Promise<T>): Promise<T> {
+    const endAt = this.machine.monotonic() + KEEP_MS;
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isPassing(error) || this.machine.monotonic() >= endAt) throw error;
+      }
+      await wait(this.machine, KEEP_AGAIN_MS);
+    }
+  }
+
+  /** Abandons an intent of which nothing was sent. */
+  async abandon(id: string, error: unknown): Promise<void> {
+    try {
+      await this.move(id, { to: "abandoned", by: "desk", data: { why: reasonOf(error) } });
+    } catch {
+      // The caller gets the error of the write, which says more. A later `reconcile`
+      // abandons the intent or marks it as unknown.
+    }
+  }
+
+  /** Returns the orders that the account's intents placed within {@linkcode LONGEST_ORDER_MS}. Older orders have ended. */
+  async owned(): Promise<Map<string, Owner>> {
+    return await ownedOrders(this.store, this.account, this.machine.now() - LONGEST_ORDER_MS);
+  }
+
+  /** Returns the orders of all intents except this one. */
+  async ownedByOthers({ id }: Intent): Promise<Map<string, Owner>> {
+    return new Map([...await this.owned()].filter(([, { intent }]) => intent !== id));
+  }
+
+  /** Adds the order that an amendment created to the intent that placed the amended order. */
+  async noteAmended(amendment: Intent): Promise<void> {
+    const [target = ""] = targetsOf(amendment);
+    const owner = (await this.owned()).get(target);
+    const placed = owner && await findIntent(this.store, owner.intent);
+    if (placed === undefined) return;
+    await noteIntent(this.store, placed.id, {
+      orderIds: [...new Set([...placed.orderIds, ...amendment.orderIds])],
+    });
+  }
+}
+
+/** Returns the text of an error. */
+export const reasonOf = (error: unknown): string => error instanceof Error ? error.message : String(error);

@@ -1,0 +1,229 @@
+/**
+ * Sends one order write: records it, checks it, commits it as sent before the first byte leaves, and records the answer.
+ *
+ * @module
+ */
+import type { Client } from "../client/client.ts";
+import type { WantedWrite } from "../client/intercept.ts";
+import { BrokerError, OutcomeUnknownError } from "../errors.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import { provingLists } from "../operations/proof.ts";
+import { countWrite } from "../store/last_writes.ts";
+import { type Look, look, placeOf } from "./broker_lists.ts";
+import type { IntentKind, Why } from "./intent.ts";
+import { fingerprintOf, idsIn, targetsOf } from "./prove.ts";
+import { findHalt, insertIntent, unresolvedLike } from "./queries.ts";
+import { reasonOf, type Records } from "./records.ts";
+import { acknowledge, noAnswer, type RecoverDeps, takeLate } from "./recover.ts";
+
+/** An order write that a guard rail checks before it is sent. */
+export interface PlannedWrite {
+  /** Its intent, which is already in the store. */
+  id: string;
+  operation: AnyOperation;
+  params: Readonly<Record<string, unknown>>;
+  why: Why;
+  /** The broker's lists just before the write; absent for a cancellation of named orders. */
+  looked: Look | undefined;
+  /** The client, for further reads. */
+  client: Client;
+}
+
+/** What sending needs. */
+export interface SendDeps extends RecoverDeps {
+  underWay: Set<string>;
+  /**
+   * Checks a write before it is sent. Throws if it is not allowed; otherwise may resolve to what the record of the
+   * approval keeps. @default allows everything
+   */
+  guard?(planned: PlannedWrite): object | void | Promise<object | void>;
+  /** Returns why a file of this machine stops every write, if one does. Asked right before each write. @default none */
+  haltedByFile?(): string | undefined;
+}
+
+/** A write whose parameters have been checked. */
+interface CheckedWrite {
+  id: string;
+  wanted: WantedWrite;
+  params: Readonly<Record<string, unknown>>;
+  why: Why;
+  fingerprint: string;
+}
+
+/**
+ * Sends an order write, and returns its answer.
+ *
+ * @throws {BrokerError} If nothing was sent, or the broker rejected it.
+ * @throws {OutcomeUnknownError} If the lists have not shown the outcome yet.
+ */
+export async function sendWrite(
+  deps: SendDeps,
+  wanted: WantedWrite,
+  { kind, params, why, timeoutMs }: {
+    kind: IntentKind;
+    params: Readonly<Record<string, unknown>>;
+    why: Why;
+    timeoutMs: number;
+  },
+): Promise<unknown> {
+  const { records, underWay } = deps;
+  const { store, machine, account } = records;
+  const { name } = wanted.operation;
+  const fingerprint = fingerprintOf(name, params);
+  const id = machine.id();
+  const createdAt = machine.now();
+  await records.first(name, async () => {
+    await refuseLike(records, fingerprint, name);
+    await insertIntent(store, {
+      id,
+      account,
+      kind,
+      operation: name,
+      params,
+      fingerprint,
+      why,
+      createdAt,
+      timeoutMs,
+    });
+  });
+  underWay.add(id);
+  try {
+    const write = { id, wanted, params, why, fingerprint };
+    const looked = await approve(deps, write);
+    return await send(deps, write, looked);
+  } finally {
+    underWay.delete(id);
+  }
+}
+
+/** Throws if an intent that asks for the same is unresolved: the broker could execute both. */
+async function refuseLike(
+  { store, account }: Records,
+  fingerprint: string,
+  operation: string,
+): Promise<void> {
+  const other = await unresolvedLike(store, account, fingerprint);
+  if (other === undefined) return;
+  throw new BrokerError(
+    `Cannot send ${operation}: the outcome of intent ${other.id}, which asks for the same, is "${other.state}"; ` +
+      `look at it with: hsgate orders show ${other.id}`,
+    { code: "unresolved-intent", operation },
+  );
+}
+
+/** Reads the lists, and checks the guard rails. If a list cannot be read or a guard rail refuses, abandons the intent. */
+async function approve(
+  deps: SendDeps,
+  { id, wanted: { operation, options: { signal } }, params, why }: CheckedWrite,
+): Promise<Look | undefined> {
+  const { records, client } = deps;
+  const { machine } = records;
+  try {
+    // A cancellation of named orders creates no order, so the lists before it are not needed.
+    const looked = operation.order === "cancel" && targetsOf({ params }).length > 0
+      ? undefined
+      : await look(client, placeOf(operation, params), {
+        now: () => machine.now(),
+        since: machine.now(),
+        ...signal && { signal },
+      });
+    const data = { ...await deps.guard?.({ id, operation, params, why, looked, client }) };
+    await records.first(operation.name, () => records.move(id, { to: "approved", by: "desk", data }));
+    return looked;
+  } catch (error) {
+    await records.abandon(id, error);
+    throw error;
+  }
+}
+
+async function send(deps: SendDeps, write: CheckedWrite, looked: Look | undefined): Promise<unknown> {
+  const { records } = deps;
+  const { id, wanted } = write;
+  const { operation, options } = wanted;
+  let isBegun = false;
+  let answer: unknown;
+  try {
+    answer = await wanted.send({
+      ...options,
+      onLateAnswer: (late) => {
+        options.onLateAnswer?.(late);
+        // The store reports its own failures at the next statement of the caller.
+        takeLate(records, id, late).catch(() => {});
+      },
+      beforeWrite: async () => {
+        await options.beforeWrite?.();
+        await records.first(operation.name, () => begin(deps, write, looked));
+        isBegun = true;
+      },
+    });
+  } catch (error) {
+    if (!isBegun) {
+      await records.abandon(id, error);
+      throw error;
+    }
+    return await noAnswer(deps, id, { wanted, error });
+  }
+  await takeAnswer(records, write, answer);
+  return answer;
+}
+
+/** Commits to the store that bytes may leave from now on. Nothing is sent if this fails. */
+async function begin(
+  deps: SendDeps,
+  { id, wanted: { operation }, fingerprint }: CheckedWrite,
+  looked: Look | undefined,
+): Promise<void> {
+  const { records } = deps;
+  const { store, machine, account } = records;
+  const checkFile = () => {
+    const file = deps.haltedByFile?.();
+    if (file !== undefined) throw halted(file, operation.name);
+  };
+  checkFile();
+  await store.transaction(async () => {
+    const halt = await findHalt(store, account);
+    if (halt !== undefined) throw halted(`${halt.why} (by ${halt.by})`, operation.name);
+    // Another process may have sent the same since this intent was planned.
+    await refuseLike(records, fingerprint, operation.name);
+    const at = machine.now();
+    const { why } = await records.move(id, {
+      to: "sent",
+      by: "desk",
+      at,
+      sentAt: at,
+      known: [...looked?.orders.keys() ?? []],
+    });
+    await countWrite(store, { account, runKey: why.runKey ?? id, step: why.step ?? operation.name, at });
+  });
+  await store.mark();
+  checkFile(); // the store may have taken long
+}
+
+async function takeAnswer(
+  records: Records,
+  { id, wanted: { operation } }: CheckedWrite,
+  answer: unknown,
+): Promise<void> {
+  const orderIds = idsIn(answer);
+  try {
+    await records.keep(async () => {
+      const intent = await acknowledge(records, id, { orderIds, data: { answer } });
+      if (operation.order === "amend") await records.noteAmended(intent);
+    });
+  } catch (error) {
+    throw new OutcomeUnknownError(
+      `The broker accepted ${operation.name} (order ${
+        orderIds.join(", ")
+      }), but the store "${records.store.name}" could ` +
+        `not record it: ${reasonOf(error)}; the desk finds it in the broker's lists later`,
+      { code: "not-recorded", operation: operation.name, lists: provingLists(operation), cause: error },
+    );
+  }
+}
+
+function halted(why: string, operation: string): BrokerError {
+  return new BrokerError(
+    `Cannot send ${operation}: trading is halted: ${why}; to continue, run: hsgate resume`,
+    { code: "halted", operation },
+  );
+}
