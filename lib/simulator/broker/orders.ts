@@ -74,7 +74,8 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   checkSpecial(state, { book: market, day, instrument, isSell, orderType, price });
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
-  checkMeans(state, draft, { isSell, quantity, frozenPrice, sellable });
+  const cost = isSell ? 0n : state.costOf(draft, frozenPrice, quantity);
+  checkMeans(state, draft, { isSell, quantity, cost, sellable });
 
   const most = BigInt(state.mostLots[market] * instrument.lotSize);
   const placed: LiveOrder[] = [];
@@ -117,10 +118,11 @@ type Draft = Pick<LiveOrder, "book" | "instrument" | "multiplier" | "day">;
 function checkMeans(
   state: State,
   draft: Draft,
-  { isSell, quantity, frozenPrice, sellable, except }: {
+  { isSell, quantity, cost, sellable, except }: {
     isSell: boolean;
     quantity: bigint;
-    frozenPrice: bigint;
+    /** Cash that a purchase needs, cents. */
+    cost: bigint;
     sellable: bigint;
     except?: LiveOrder;
   },
@@ -130,7 +132,7 @@ function checkMeans(
     if (quantity > sellable) throw refused(`insufficient holdings of "${symbol}": ${sellable} can be sold`);
     return;
   }
-  if (state.costOf(draft, frozenPrice, quantity) > state.available(bookRules[book].currency, except)) {
+  if (cost > state.available(bookRules[book].currency, except)) {
     throw refused("insufficient funds for this order and its fees");
   }
 }
@@ -227,11 +229,15 @@ export function amendOrder(
   const filled = filledOf(order);
   if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);
   const frozenPrice = frozenPriceOf(state, instrument, price);
-  checkMeans(state, order, { isSell, quantity: quantity - filled, frozenPrice, sellable, except: order });
+  const most = BigInt(state.mostLots[book] * instrument.lotSize);
+  const own = least(quantity, most);
+  const cost = isSell
+    ? 0n
+    : state.costOf(order, frozenPrice, own - filled) + state.costOf(order, frozenPrice, quantity - own);
+  checkMeans(state, order, { isSell, quantity: quantity - filled, cost, sellable, except: order });
 
   const original = { quantity: order.quantity, price: order.price };
-  const most = BigInt(state.mostLots[book] * instrument.lotSize);
-  Object.assign(order, { quantity: least(quantity, most), price, frozenPrice });
+  Object.assign(order, { quantity: own, price, frozenPrice });
   amendPlace(state, order, original);
   state.push(order, { original });
   for (let left = quantity - order.quantity; left > 0n; left -= least(left, most)) {

@@ -160,12 +160,26 @@ export class State {
     return chargesOf({ symbol, market: book, date: day.date, isSell, fills }, this.describe, this.tariff);
   }
 
-  /** Returns the cash that a purchase would freeze, fees included; cents. */
+  /**
+   * Returns the cash that a purchase would freeze, fees included; cents. A quantity above the single-order maximum
+   * becomes several orders, and each of them pays its own fees.
+   */
   costOf(
     order: Pick<LiveOrder, "book" | "instrument" | "multiplier" | "day">,
     price: bigint,
     quantity: bigint,
-  ) {
+  ): bigint {
+    const most = BigInt(this.mostLots[order.book] * order.instrument.lotSize);
+    const whole = quantity / most;
+    const rest = this.#costOfOne(order, price, quantity % most);
+    return whole === 0n ? rest : whole * this.#costOfOne(order, price, most) + rest;
+  }
+
+  #costOfOne(
+    order: Pick<LiveOrder, "book" | "instrument" | "multiplier" | "day">,
+    price: bigint,
+    quantity: bigint,
+  ): bigint {
     const amount = amountOf(price, quantity, order.multiplier);
     if (order.book === "futures" || quantity === 0n) return amount;
     const fees = chargesOf(
