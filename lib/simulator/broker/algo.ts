@@ -1,9 +1,16 @@
 /**
  * Runs algorithmic orders: sends their quantity in child orders over time.
  *
- * Every strategy except the iceberg sends equal children at equal intervals between start and end; `pov` and
- * `tpov` have their own interval. The iceberg sends the next child when the previous one is filled. Children
- * are ordinary orders. When the market closes, the rest of the quantity expires.
+ * - `twap` sends ten equal children at equal intervals between start and end.
+ * - `vwap` uses the same intervals; each child has the share of the rest that the previous day traded in that interval.
+ * - `pov` brings what it has sent to its percentage of what the market has traded since the start, once per interval.
+ * - `tpov` sends its percentage of the best level of the other side, once per interval.
+ * - `iceberg` sends the next child when the previous one is filled.
+ *
+ * Children are ordinary orders in whole lots. The sensitivity decides their price: a passive child waits at the best
+ * price of its own side, a neutral one has the last price, an aggressive one the limit. At the end time, or when the
+ * market closes, open children are cancelled and the rest of the quantity expires. The broker documents the settings but
+ * no formula, so these rules are choices of the simulator.
  *
  * @module
  */
@@ -31,9 +38,9 @@ import {
   refused,
 } from "./checks.ts";
 import { filledCentsOf, filledOf, isOpen, leftOf, type LiveOrder } from "./live_order.ts";
-import { least, meanPrice, writePrice } from "./money.ts";
-import { cancelOrder, placeOrder, requestCancel } from "./orders.ts";
-import { type BookDay, bookRules, HOUR_MS, localTime } from "./sessions.ts";
+import { amountOf, least, meanPrice, readCents, readPrice, writePrice } from "./money.ts";
+import { placeOrder, requestCancel } from "./orders.ts";
+import { type BookDay, bookRules, daysBefore, HOUR_MS, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
 import { wholeSecond } from "./tape.ts";
 
@@ -58,6 +65,7 @@ interface Algo {
   children: LiveOrder[];
   /** Time of the next child. */
   nextAt: number;
+  startAt: number;
   endAt: number;
 }
 
@@ -66,6 +74,8 @@ const NUMBER_DIGIT = 7;
 const MOST_CHILDREN = 10n;
 /** Seconds between reports if the settings do not set them. */
 const DEFAULT_INTERVAL = 60;
+/** Percentage if the settings do not set it. */
+const DEFAULT_PERCENT = 10;
 const HONG_KONG_OFFSET = 8 * HOUR_MS;
 
 const ended: readonly AlgoOrderStatus[] = ["filled", "done-for-the-day", "cancelled", "rejected", "expired"];
@@ -118,6 +128,7 @@ export class AlgoDesk {
       changedAt: state.now,
       children: [],
       nextAt: Math.ceil(startAt / 1000) * 1000,
+      startAt,
       endAt,
     };
     this.#orders.push(placed);
@@ -138,7 +149,11 @@ export class AlgoDesk {
       if (quantity < sentOf(order)) throw refused(`${sentOf(order)} of order "${id}" are sent already`);
       order.quantity = quantity;
     }
-    if (terms.settings !== undefined) order.settings = { ...order.settings, ...terms.settings };
+    if (terms.settings !== undefined) {
+      order.settings = { ...order.settings, ...terms.settings };
+      const { day, instrument: { market }, settings, placedAt } = order;
+      order.endAt = spanOf(day, market, settings, placedAt).endAt;
+    }
     order.changedAt = this.#state.now;
   }
 
@@ -186,13 +201,17 @@ export class AlgoDesk {
       .map((order) => this.#row(order));
   }
 
-  /** Returns the next child that is due at or before an instant. */
+  /** Returns the next child that is due, or end of an order, at or before an instant. */
   nextEvent(horizon: number): { at: number; run: () => void } | undefined {
     let first: { at: number; run: () => void } | undefined;
+    const consider = (at: number | undefined, run: () => void) => {
+      if (at !== undefined && at <= horizon && (first === undefined || at < first.at)) first = { at, run };
+    };
     for (const order of this.#orders) {
-      const at = this.#dueAt(order);
-      if (at === undefined || at > horizon || (first !== undefined && first.at <= at)) continue;
-      first = { at, run: () => this.#send(order) };
+      if (ended.includes(this.#statusOf(order))) continue;
+      consider(this.#dueAt(order), () => this.#send(order));
+      const endsEarly = order.endAt < order.day.closeAt;
+      if (endsEarly) consider(wholeSecond(order.endAt), () => this.#end(order, "expired"));
     }
     return first;
   }
@@ -216,22 +235,12 @@ export class AlgoDesk {
   }
 
   #send(order: Algo): void {
-    const { settings, instrument, strategy } = order;
-    const lot = BigInt(instrument.lotSize);
+    const { instrument } = order;
     const rest = order.quantity - sentOf(order);
-    const whole = (value: Decimal) => BigInt(round(value, 0, "down")) / lot * lot;
-    const most = settings.maxChildQuantity === undefined ? rest : whole(settings.maxChildQuantity);
-    const part = (order.quantity / MOST_CHILDREN + lot - 1n) / lot * lot;
-    const wanted = strategy === "iceberg" && settings.displayQuantity !== undefined
-      ? whole(settings.displayQuantity)
-      : part;
-    const size = least(rest, least(wanted, most));
-    const quantity = size < lot ? least(rest, lot) : size;
-    const left = (rest + quantity - 1n) / quantity;
-    const spread = (order.endAt - this.#state.now) / Number(left);
-    const isReporting = strategy === "pov" || strategy === "tpov";
-    const interval = isReporting ? (settings.intervalSec ?? DEFAULT_INTERVAL) * 1000 : spread;
-    order.nextAt = wholeSecond(this.#state.now + Math.max(1000, strategy === "iceberg" ? 1000 : interval));
+    const price = this.#childPrice(order);
+    const quantity = this.#childQuantity(order, rest, readPrice(price));
+    order.nextAt = wholeSecond(this.#state.now + Math.max(1000, this.#intervalOf(order, rest, quantity)));
+    if (quantity === 0n) return;
     order.changedAt = this.#state.now;
     try {
       order.children.push(placeOrder(this.#state, {
@@ -240,7 +249,7 @@ export class AlgoDesk {
         side: order.isSell ? "sell" : "buy",
         orderType: instrument.market === "hk" ? "enhanced-limit" : "limit",
         quantity: String(quantity),
-        price: this.#childPrice(order),
+        price,
         extended: order.extended,
       }));
     } catch (error) {
@@ -249,12 +258,72 @@ export class AlgoDesk {
     }
   }
 
-  /**
-   * Returns the limit price of a child. A child of a market order gets the current price, because some markets need
-   * a limit.
-   */
-  #childPrice({ orderType, price, instrument: { symbol } }: Algo): Decimal {
-    return orderType === "limit" ? price : writePrice(this.#state.tape.price(symbol, this.#state.now));
+  /** Returns the milliseconds until the next child. */
+  #intervalOf(order: Algo, rest: bigint, quantity: bigint): number {
+    const { strategy, settings, startAt, endAt } = order;
+    if (strategy === "iceberg") return 1000;
+    if (strategy === "vwap") return (endAt - startAt) / Number(MOST_CHILDREN);
+    if (strategy !== "twap") return (settings.intervalSec ?? DEFAULT_INTERVAL) * 1000;
+    return (endAt - this.#state.now) / Number((rest + quantity - 1n) / quantity);
+  }
+
+  /** Returns the size of the next child in whole lots; zero if none is due yet. */
+  #childQuantity(order: Algo, rest: bigint, price: bigint): bigint {
+    const { settings, instrument, strategy, isSell, startAt, endAt } = order;
+    const { symbol, multiplier, lotSize } = instrument;
+    const { now, tape } = this.#state;
+    const lot = BigInt(lotSize);
+    const whole = (value: bigint) => value / lot * lot;
+    const percent = BigInt(settings.percent ?? DEFAULT_PERCENT);
+    let wanted = whole(order.quantity / MOST_CHILDREN + lot - 1n);
+    if (strategy === "iceberg" && settings.displayQuantity !== undefined) {
+      wanted = whole(BigInt(round(settings.displayQuantity, 0, "down")));
+    } else if (strategy === "vwap") {
+      const interval = (endAt - startAt) / Number(MOST_CHILDREN);
+      const isLast = now + interval >= endAt;
+      const [next, all] = [this.#volumeBefore(order, now + interval), this.#volumeBefore(order, endAt)];
+      wanted = isLast || all === 0n ? rest : whole(rest * next / all);
+    } else if (strategy === "pov") {
+      wanted = whole(tape.volume(symbol, startAt, now) * percent / 100n - sentOf(order));
+    } else if (strategy === "tpov") {
+      wanted = whole((tape.levels(symbol, now, isSell ? "bids" : "asks")[0]?.volume ?? 0n) * percent / 100n);
+    }
+    if (wanted <= 0n && (strategy === "vwap" || strategy === "pov" || strategy === "tpov")) return 0n;
+    if (settings.minChildAmount !== undefined && price > 0n) {
+      const perLot = amountOf(price, lot, BigInt(multiplier));
+      const lots = perLot === 0n ? 1n : (readCents(settings.minChildAmount) + perLot - 1n) / perLot;
+      if (wanted < lots * lot) wanted = lots * lot;
+    }
+    const { maxChildQuantity } = settings;
+    const most = maxChildQuantity === undefined ? rest : whole(BigInt(round(maxChildQuantity, 0, "down")));
+    const size = least(rest, least(wanted, most));
+    return size < lot ? least(rest, lot) : size;
+  }
+
+  /** Returns what the day before traded from this time of day to that of an instant. */
+  #volumeBefore({ instrument: { symbol, market }, day }: Algo, until: number): bigint {
+    const [before] = daysBefore(this.#state.market.calendars, market, day.date, 1);
+    if (before === undefined) return 0n;
+    const shift = before.openAt - day.openAt;
+    return this.#state.tape.volume(symbol, this.#state.now + shift, until + shift);
+  }
+
+  /** Returns the limit price of a child. A market order's child has one too, because some markets need a limit. */
+  #childPrice({ orderType, price, isSell, settings, instrument: { symbol } }: Algo): Decimal {
+    const { now, tape } = this.#state;
+    const limit = orderType === "limit" ? readPrice(price) : undefined;
+    if (limit !== undefined && (settings.sensitivity ?? "aggressive") === "aggressive") return price;
+    const side = (of: "bids" | "asks") => tape.levels(symbol, now, of)[0]?.price;
+    const own = side(isSell ? "asks" : "bids");
+    const other = side(isSell ? "bids" : "asks");
+    const last = tape.price(symbol, now);
+    const wanted = settings.sensitivity === "passive"
+      ? own ?? last
+      : settings.sensitivity === "aggressive"
+      ? other ?? last
+      : last;
+    const isBeyond = limit !== undefined && (isSell ? wanted < limit : wanted > limit);
+    return writePrice(isBeyond ? limit : wanted);
   }
 
   #find(id: string): Algo {
@@ -274,7 +343,9 @@ export class AlgoDesk {
     order.status = status;
     order.strategyStatus = "stop";
     order.changedAt = this.#state.now;
-    for (const child of order.children) if (isOpen(child)) cancelOrder(this.#state, child);
+    for (const child of order.children) {
+      if (isOpen(child) && child.cancelAt === undefined) requestCancel(this.#state, child);
+    }
   }
 
   #statusOf(order: Algo): AlgoOrderStatus {

@@ -60,6 +60,11 @@ export class Tape {
     }));
   }
 
+  /** Returns the volume traded after one instant and up to another. */
+  volume(symbol: string, after: number, until: number): bigint {
+    return BigInt(this.#market.traded(symbol, after, until)?.volume ?? 0);
+  }
+
   /** Returns one side of the order book, best price first. */
   levels(symbol: string, at: number, side: "bids" | "asks"): Level[] {
     return this.#market.orderBook(symbol, at)[side].map(({ price, volume }) => ({
