@@ -90,14 +90,10 @@ Deno.test({
   ignore,
   async fn() {
     await using at = await place();
-    const umask = Deno.umask(0);
-    try {
-      await spawned(["keys", "new", "--out", "keys"], { cwd: at.found });
-      await spawned(["schema", "--out", "schema.json"], { cwd: at.found });
-      await spawned(["init", "work"], { cwd: at.found });
-    } finally {
-      Deno.umask(umask);
-    }
+    const options = { cwd: at.found, umask: 0 };
+    await spawned(["keys", "new", "--out", "keys"], options);
+    await spawned(["schema", "--out", "schema.json"], options);
+    await spawned(["init", "work"], options);
     const open: string[] = [];
     let count = 0;
     const walk = async (path: string) => {

@@ -1,6 +1,7 @@
 /** Tests that only the owner can read files that hsgate writes, whatever the umask. */
 import { assertEquals } from "@std/assert";
-import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";
+import { withOpenUmask } from "./private_files_child.ts";
+import { envOf, folder, simulate } from "./runner_support.ts";
 
 const recipe = `name: report
 schedule: { calendar: XHKG, at: open+30m }
@@ -22,30 +23,26 @@ Deno.test({
   name: "the store, exports, reports and a new working folder are readable by their owner only",
   ignore: Deno.build.os === "windows",
   async fn() {
-    const umask = Deno.umask(0);
-    try {
-      await using gateway = await simulate({ days: 5, fillsPerDay: 3 });
-      await using dir = await folder({ "report.yaml": recipe });
-      const env = envOf(gateway);
-      const made = `${dir.path}/made`;
-      await Deno.mkdir(made);
-      await Deno.chmod(made, 0o700);
-      const ran = await cli(
-        ["run", `${dir.path}/report.yaml`, "--store", `${made}/store.db`, "--out", `${made}/out`],
-        { env, files: { [`${dir.path}/report.yaml`]: recipe } },
-      );
-      assertEquals(ran.code, 0, ran.err);
-      const words = ["export", "day-book", "--accounts", "securities", "--out", `${made}/by-hand/books`];
-      assertEquals((await cli(words, { env, now: () => MORNING })).code, 0);
-      assertEquals((await cli(["init", `${made}/work`], { env })).code, 0);
-      const open = modesBelow(made).filter((line) => !/^(600|700) /.test(line));
-      assertEquals(open, []);
-      const seen = modesBelow(made).join("\n");
-      for (const file of ["store.db", "summary.json", "fills.csv", "hsgate.yaml"]) {
-        assertEquals(seen.includes(file), true, `${file} was written at all`);
-      }
-    } finally {
-      Deno.umask(umask);
+    await using gateway = await simulate({ days: 5, fillsPerDay: 3 });
+    await using dir = await folder({ "report.yaml": recipe });
+    const env = envOf(gateway);
+    const path = `${dir.path}/report.yaml`;
+    const made = `${dir.path}/made`;
+    await Deno.mkdir(made, { mode: 0o700 });
+    const outcomes = await withOpenUmask([
+      {
+        words: ["run", path, "--store", `${made}/store.db`, "--out", `${made}/out`],
+        files: { [path]: recipe },
+      },
+      { words: ["export", "day-book", "--accounts", "securities", "--out", `${made}/by-hand/books`] },
+      { words: ["init", `${made}/work`] },
+    ].map((command) => ({ ...command, env })));
+    assertEquals(outcomes.map(({ code }) => code), [0, 0, 0], JSON.stringify(outcomes));
+    const open = modesBelow(made).filter((line) => !/^(600|700) /.test(line));
+    assertEquals(open, []);
+    const seen = modesBelow(made).join("\n");
+    for (const file of ["store.db", "summary.json", "fills.csv", "hsgate.yaml"]) {
+      assertEquals(seen.includes(file), true, `${file} was written at all`);
     }
   },
 });

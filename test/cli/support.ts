@@ -64,6 +64,8 @@ export interface World {
   cwd?: string;
   /** Records the system calls of a separate process that open files or start programs in this file; needs `strace`. */
   trace?: string;
+  /** Umask of a separate process. @default that of the tests */
+  umask?: number;
   /** The clock. @default stopped at {@linkcode MORNING} */
   now?: () => number;
   /** Called for each line on stdout, and for each drawing of a display. */
@@ -133,13 +135,15 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
 /** Starts the command line as a separate process, with only the given environment. */
 export function start(
   words: readonly string[],
-  { env = {}, stdin, cwd, trace }: Pick<World, "env" | "stdin" | "cwd" | "trace"> = {},
+  { env = {}, stdin, cwd, trace, umask }: Pick<World, "env" | "stdin" | "cwd" | "trace" | "umask"> = {},
 ) {
   const root = new URL("../../", import.meta.url);
   const tracer = trace === undefined
     ? []
     : ["strace", "-f", "-s", "4096", "-e", "trace=open,openat,execve", "-o", trace];
-  const [program, ...before] = [...tracer, Deno.execPath()];
+  // The shell sets it: all tests share the umask of this process.
+  const shell = umask === undefined ? [] : ["sh", "-c", 'umask "$0"; exec "$@"', umask.toString(8)];
+  const [program, ...before] = [...shell, ...tracer, Deno.execPath()];
   const process = new Deno.Command(program!, {
     args: [
       ...before,
@@ -164,7 +168,7 @@ function taskFlags(): string[] {
 /** Runs the command line as a separate process; interrupts it when `interruptWhen` returns true. */
 export async function spawned(
   words: readonly string[],
-  world: Pick<World, "env" | "stdin" | "cwd" | "trace"> & { interruptWhen?: () => boolean } = {},
+  world: Pick<World, "env" | "stdin" | "cwd" | "trace" | "umask"> & { interruptWhen?: () => boolean } = {},
 ): Promise<Outcome> {
   const process = start(words, world);
   if (world.stdin !== undefined) {

@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { type ConfiguredOptions, connectConfigured } from "../../lib/client/configured.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { envOf, folder, simulate } from "../cli/support.ts";
@@ -54,12 +54,15 @@ Deno.test("connectConfigured() reads only a named file, not one that is in the w
   );
   const none = (name: string) => name === "HSGATE_CONFIG" ? `${dir.path}/none.yaml` : undefined;
   assertStringIncludes(await missing({ env: none }), "a file that exists");
-  const cwd = Deno.cwd();
-  Deno.chdir(dir.path);
-  try {
-    // The gateway transport needs no setting, so this file was not read.
-    await (await connectConfigured({ env: () => undefined })).close();
-  } finally {
-    Deno.chdir(cwd);
-  }
+  // The gateway transport needs no setting, so the file was not read. In its own process, because all tests share one
+  // working folder.
+  const script = `import { connectConfigured } from ${
+    JSON.stringify(import.meta.resolve("../../lib/client/configured.ts"))
+  };
+await (await connectConfigured({ env: () => undefined })).close();`;
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-check", "--config", new URL("../../deno.json", import.meta.url).pathname, script],
+    cwd: dir.path,
+  }).output();
+  assert(success, new TextDecoder().decode(stderr));
 });

@@ -36,3 +36,21 @@ Deno.test("a second run hides no other failure", async () => {
 Deno.test("more than three failed files are not run again", async () => {
   assertEquals((await counted(passes, failsOnce, fails, fails, fails)).failed, 4);
 });
+
+Deno.test("no test file changes what all test files share: the umask, the working folder and the environment", async () => {
+  const found: string[] = [];
+  const search = async (folder: URL) => {
+    for await (const { name, isDirectory } of Deno.readDir(folder)) {
+      const file = new URL(isDirectory ? `${name}/` : name, folder);
+      if (isDirectory) await search(file);
+      else if (name.endsWith("_test.ts") && changesProcess.test(await Deno.readTextFile(file))) {
+        found.push(name);
+      }
+    }
+  };
+  await search(new URL("../", import.meta.url));
+  assertEquals(found, [], "they need a process of their own");
+});
+
+/** Calls that change the process. `deno test --parallel` runs all files in threads of one process. */
+const changesProcess = /\bDeno\s*\.\s*(umask\(\S|chdir\(|env\s*\.\s*(set|delete)\()/;
