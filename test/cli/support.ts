@@ -62,7 +62,10 @@ export interface World {
   signal?: AbortSignal;
   /** Working folder of a separate process. @default the project */
   cwd?: string;
-  /** Records the system calls of a separate process that open files or start programs in this file; needs `strace`. */
+  /**
+   * Records the system calls of a separate process that open files or start programs; needs `strace`. Each thread writes
+   * its own file, `<trace>.<thread>`: see {@linkcode takeTrace}.
+   */
   trace?: string;
   /** Umask of a separate process. @default that of the tests */
   umask?: number;
@@ -140,7 +143,7 @@ export function start(
   const root = new URL("../../", import.meta.url);
   const tracer = trace === undefined
     ? []
-    : ["strace", "-f", "-s", "4096", "-e", "trace=open,openat,execve", "-o", trace];
+    : ["strace", "-ff", "-s", "4096", "-e", "trace=open,openat,execve", "-o", trace];
   // The shell sets it: all tests share the umask of this process.
   const shell = umask === undefined ? [] : ["sh", "-c", 'umask "$0"; exec "$@"', umask.toString(8)];
   const [program, ...before] = [...shell, ...tracer, Deno.execPath()];
@@ -158,6 +161,22 @@ export function start(
     stderr: "piped",
   }).spawn();
   return process;
+}
+
+/**
+ * Returns the system calls of a trace, and removes its files. In one file for all threads, a call that another thread
+ * interrupts is on two lines: one without its result, and one without its path.
+ */
+export async function takeTrace(trace: string): Promise<string[]> {
+  const folder = trace.slice(0, trace.lastIndexOf("/"));
+  const calls: string[] = [];
+  for (const { name } of [...Deno.readDirSync(folder)]) {
+    const file = `${folder}/${name}`;
+    if (!file.startsWith(`${trace}.`)) continue;
+    calls.push(...(await Deno.readTextFile(file)).split("\n"));
+    await Deno.remove(file);
+  }
+  return calls;
 }
 
 /** Permissions of the command line's task; a process with more would hide a missing one. */

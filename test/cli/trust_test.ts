@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { KeptCode } from "../../lib/recipes/own_steps/code_files.ts";
 import { TrustFile } from "../../lib/runner/trust/trust_file.ts";
 import { hasProgram } from "../support/programs.ts";
-import { cli, envOf, folder, simulate, spawned, start, trustAll, trustEnv } from "./support.ts";
+import { cli, envOf, folder, simulate, spawned, start, takeTrace, trustAll, trustEnv } from "./support.ts";
 
 const STEP = (permissions = "{ run: ['touch'] }") =>
   `import { defineStep } from "hsgate/recipes";
@@ -578,7 +578,7 @@ notify: [{ on: always, with: { webhook: "${url}\${secret:b}" } }]
     const run = ["run", path, ...where, "--manual"];
     const isResolved = async (words: readonly string[]) => {
       const { code, err } = await spawned(words, { env: w.env, trace, cwd: w.path });
-      const calls = await Deno.readTextFile(trace);
+      const calls = (await takeTrace(trace)).join("\n");
       assert(calls.includes('tasks/hsgate.ts"'), err);
       return { code, resolved: [mark, file].map((each) => calls.includes(each)) };
     };
@@ -760,7 +760,7 @@ export default { text };
     delete env.DENO_NO_UPDATE_CHECK;
     const { stdout, stderr } = await new Deno.Command("strace", {
       args: [
-        ...["-f", "-v", "-s", "4096", "-o", trace, "-e", `trace=${traced}`],
+        ...["-ff", "-v", "-s", "4096", "-o", trace, "-e", `trace=${traced}`],
         ...[
           Deno.execPath(),
           "task",
@@ -785,9 +785,11 @@ export default { text };
     assertStringIncludes(text(stdout), `Cannot use step "reads_step.ts": ${foreign}`);
     assertStringIncludes(text(stdout), `./reads.ts:1:1: it cannot be loaded: ${outside}`);
     assert(!text(stdout).includes("s3cr3t") && !text(stderr).includes("s3cr3t"));
-    const calls = (await Deno.readTextFile(trace)).split("\n").filter((line) => !line.includes(" ENOENT "));
+    const calls = (await takeTrace(trace)).filter((line) => !line.includes(" ENOENT "));
     assertEquals(calls.filter((line) => /connect\(|bind\(|sendto\(/.test(line) && /AF_INET/.test(line)), []);
-    const [launcher, started, ...others] = calls.filter((line) => line.includes("execve("));
+    const programs = calls.filter((line) => line.startsWith("execve("));
+    const launcher = programs.find((line) => line.includes('"task"'));
+    const [started, ...others] = programs.filter((line) => line !== launcher);
     assert(
       launcher !== undefined && started !== undefined && others.length === 0,
       "only the task and the program",
@@ -811,7 +813,7 @@ export default { text };
     const isBelow = (path: string, folders: readonly string[]) =>
       folders.some((each) => path === each || path.startsWith(`${each}/`));
     const isWrite = (line: string) =>
-      !/ open(at)?\(/.test(line) && !/execve/.test(line) || /O_WRONLY|O_RDWR|O_CREAT|O_TRUNC/.test(line);
+      !/^open(at)?\(/.test(line) && !/^execve/.test(line) || /O_WRONLY|O_RDWR|O_CREAT|O_TRUNC/.test(line);
     const paths = calls.flatMap((line) => {
       const [, path] = /"(\/[^"]*)"/.exec(line) ?? [];
       return path === undefined ? [] : [{ path, line }];
