@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isInside } from "../confined_paths.ts";
 import { nodeCrypto } from "../std/node_crypto.ts";
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
 import { canRunAnyFile } from "./named_files.ts";
@@ -34,11 +35,19 @@ export interface Power {
   needsTrust: boolean;
   /** Whether it is a command that can run any file of the folders, so that trust covers all of them. */
   anyFile?: boolean;
+  /** Whether it is a folder that a custom step may read and write, so that its code can delete files elsewhere. */
+  deletes?: boolean;
 }
 
 /** Returns a line that describes a power. */
-export function powerText({ kind, name, by, anyFile = false }: Power): string {
-  const more = kind === "host" ? realHost(name) : anyFile ? "; it can run any file of the folder" : "";
+export function powerText({ kind, name, by, anyFile = false, deletes = false }: Power): string {
+  const more = kind === "host"
+    ? realHost(name)
+    : anyFile
+    ? "; it can run any file of the folder"
+    : deletes
+    ? "; its code can also delete any file of yours"
+    : "";
   return `${powerKinds[kind]}: ${name}${more} (${by})`;
 }
 
@@ -231,6 +240,11 @@ function* permitted(permissions: StepPermissions, by: string): Generator<Power> 
   for (const [permission, kind] of Object.entries(permissionKinds)) {
     // The keys are those of the permissions.
     const names = permissions[permission as keyof StepPermissions] ?? [];
-    for (const name of names) yield { kind, name, by, needsTrust: true };
+    for (const name of names) {
+      // Deno checks the path of a SQLite database, but not the file that the database's journal names.
+      const deletes = permission === "write" &&
+        permissions.read?.some((read) => isInside(read, name) || isInside(name, read)) && { deletes: true };
+      yield { kind, name, by, needsTrust: true, ...deletes };
+    }
   }
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
+import { checkBeside } from "./distrust.ts";
 import { migrations } from "./migrations.ts";
 
 /** Endings of the files that SQLite and this program keep next to a store. */
@@ -19,7 +20,7 @@ const WAIT_MS = 5_000;
  * @returns `undefined` if the file is not a store as this program creates it.
  */
 export function storeIdIn(path: string): string | undefined {
-  const file = new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS });
+  const file = openReadOnly(path);
   try {
     return hasOwnTables(file) ? idIn(file) : undefined;
   } finally {
@@ -34,13 +35,19 @@ export function storeIdIn(path: string): string | undefined {
  * @returns `undefined` if nothing is damaged.
  */
 export function damageIn(path: string): string | undefined {
-  const file = new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS });
+  const file = openReadOnly(path);
   try {
     const found = String(file.prepare("pragma quick_check(1)").get()?.quick_check);
     return found === "ok" ? undefined : found;
   } finally {
     file.close();
   }
+}
+
+/** Opens a database for reading. @throws {StoreError} If a file beside it is a link or names another file. */
+export function openReadOnly(path: string): DatabaseSync {
+  checkBeside(path);
+  return new DatabaseSync(path, { readOnly: true, timeout: WAIT_MS });
 }
 
 function idIn(file: DatabaseSync): string | undefined {

@@ -5,6 +5,7 @@
  */
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { isLink, makePrivate, PRIVATE_FILE } from "../private_files.ts";
+import { checkBeside } from "./distrust.ts";
 import { isBusy } from "./store_error.ts";
 import {
   type LastWrite,
@@ -65,6 +66,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   const cutOff = isChecked ? whyCutOff(path, known) : undefined;
   if (cutOff !== undefined) throw lostStore(path, cutOff, known !== undefined);
   if (isFile) {
+    checkBeside(path);
     if (!sizeOf(path)) makeFile(path);
     // Before SQLite opens the store, because it gives its own files the mode of the store.
     for (const each of [path, `${path}-wal`, `${path}-shm`]) makePrivate(each);
@@ -195,6 +197,7 @@ export class SqliteStore extends Store {
   async copyTo(path: string): Promise<void> {
     // SQLite would follow a link of that name.
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
+    checkBeside(path);
     // Not `vacuum into`: it attaches the file, and for that Deno requires all permissions.
     await backup(this.#db, path);
   }

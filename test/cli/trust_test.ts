@@ -1125,3 +1125,22 @@ Deno.test("check shows the host that an address reaches, and rejects a user name
     "connects to: HTTPS://good.example:8443/x (connect)",
   );
 });
+
+Deno.test("trust says that a step which may read and write a folder can delete any file", async () => {
+  const own = (read: string, write: string) =>
+    `import { defineStep } from "hsgate/recipes";\nexport default defineStep({ effect: "read", ` +
+    `permissions: { read: ["${read}"], write: ["${write}"] }, run: () => Promise.resolve({}) });\n`;
+  const listed = async (read: string, write: string) => {
+    await using dir = await folder();
+    await Deno.writeTextFile(`${dir.path}/own_step.ts`, own(read, write));
+    await Deno.writeTextFile(`${dir.path}/r.yaml`, "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n");
+    const env = { HSGATE_TRUST_FILE: `${dir.path}/trust.json` };
+    const { out } = await spawned(["trust", `${dir.path}/r.yaml`, "--yes"], { cwd: dir.path, env });
+    return out.split("\n").find((line) => line.includes("writes files"))?.trim();
+  };
+  const more = "; its code can also delete any file of yours";
+  assertEquals(await listed("out", "out"), `writes files: out${more} (step "own")`);
+  assertEquals(await listed(".", "out"), `writes files: out${more} (step "own")`);
+  assertEquals(await listed("out/a", "out"), `writes files: out${more} (step "own")`);
+  assertEquals(await listed("in", "out"), 'writes files: out (step "own")');
+});

@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { DatabaseSync } from "node:sqlite";
 import { openSqlite, SqliteStore } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 import { StoreError } from "../../store/store_error.ts";
 import { backupWords, whyNoAccess } from "../../store/file_access.ts";
+import { BESIDE_DATABASE } from "../../store/distrust.ts";
+import { openReadOnly } from "../../store/read_only.ts";
 import { damageOf, isBusy } from "../../store/store_error.ts";
 import { type Mark, readMark, sizeOf, whyCutOff, whyOlder, whyUnmarked } from "../../store/mark.ts";
 import { skipRun } from "./runs.ts";
@@ -83,7 +84,7 @@ function faultsOfFile(path: string, mark: Mark | undefined): string[] {
   const size = sizeOf(path);
   if (size === undefined) return ["the file is missing"]; // only a damaged mark is left
   if (size === 0) return [whyUnmarked(path) ?? "it is not a store: it is empty"];
-  const file = new DatabaseSync(path, { readOnly: true });
+  const file = openReadOnly(path);
   try {
     const faults = file.prepare("pragma integrity_check").all().map((row) => String(row.integrity_check))
       .filter((text) => text !== "ok").map((text) => `it is damaged: ${text}`);
@@ -131,7 +132,9 @@ export async function backupStore(store: Store, path: string): Promise<void> {
   }
   const unfinished = `${path}.part`;
   try {
-    if (exists(unfinished)) Deno.removeSync(unfinished);
+    for (const each of ["", ...BESIDE_DATABASE].map((ending) => `${unfinished}${ending}`)) {
+      if (exists(each)) Deno.removeSync(each);
+    }
     if (store instanceof SqliteStore) await store.copyTo(unfinished);
     else await copyToFile(store, unfinished);
   } catch (error) {

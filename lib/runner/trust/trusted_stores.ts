@@ -9,16 +9,18 @@ import { distrustOfDatabase } from "../../owned_files.ts";
 import { exists } from "../../private_files.ts";
 import { damageOf } from "../../store/store_error.ts";
 import { markPath, sizeOf } from "../../store/mark.ts";
+import { distrustBeside } from "../../store/distrust.ts";
 import { BESIDE_STORE, storeIdIn } from "../../store/read_only.ts";
 import { TrustError, type TrustFile } from "./trust_file.ts";
 import { isLinkOut, placeOf } from "./trusted_files.ts";
 
 /**
  * Returns why others could have written a store or the files next to it, and what to do; `undefined` if nobody could.
- * Opens no file.
+ * Opens no file but a rollback journal.
  */
 export async function distrustOfStore(path: string): Promise<string | undefined> {
-  return await distrustOfDatabase(markPath(path).slice(0, -".mark".length), BESIDE_STORE);
+  return await distrustOfDatabase(markPath(path).slice(0, -".mark".length), BESIDE_STORE) ??
+    distrustBeside(path);
 }
 
 /**

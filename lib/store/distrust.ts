@@ -1,0 +1,75 @@
+/**
+ * Checks the files beside a SQLite database before SQLite opens the database. SQLite believes them: it writes through
+ * a link named `-wal`, and deletes any file that a rollback journal names as its super-journal.
+ *
+ * @module
+ */
+import { realPathOf } from "./mark.ts";
+import { StoreError } from "./store_error.ts";
+
+/** Endings of the files that SQLite keeps beside a database. */
+export const BESIDE_DATABASE = ["-wal", "-shm", "-journal"] as const;
+
+/** The last eight bytes of a journal that names a super-journal. */
+const SUPER_JOURNAL = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/**
+ * Returns why SQLite must not open a database because of a file beside it; `undefined` if it may. Opens no file but
+ * the rollback journal.
+ *
+ * @param path Path of the database, which need not exist.
+ */
+export function distrustBeside(path: string): string | undefined {
+  const real = realPathOf(path);
+  for (const ending of BESIDE_DATABASE) {
+    const file = `${real}${ending}`;
+    const why = whyNotPlain(file);
+    if (why !== undefined) return `"${file}" beside it: ${why}; remove that file if you did not create it`;
+  }
+  return namesSuperJournal(`${real}-journal`)
+    ? `"${real}-journal" beside it names another file, which SQLite would delete, and no journal of hsgate does; ` +
+      "remove that journal if you did not create it"
+    : undefined;
+}
+
+/** Checks the files beside a database. @throws {StoreError} If SQLite must not open the database because of one. */
+export function checkBeside(path: string): void {
+  const why = distrustBeside(path);
+  if (why !== undefined) throw new StoreError(`Cannot use the store "${path}": ${why}`, { code: "link" });
+}
+
+/** Returns why a file is not a file of its own; `undefined` if it is one, or does not exist. */
+function whyNotPlain(path: string): string | undefined {
+  let info: Deno.FileInfo;
+  try {
+    info = Deno.lstatSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
+    throw error;
+  }
+  if (info.isSymlink) return "it is a symbolic link, and SQLite would write to its target";
+  if (!info.isFile) return "it is not a regular file";
+  return (info.nlink ?? 1) > 1
+    ? "it is a hard link to another file, and SQLite would write to it"
+    : undefined;
+}
+
+function namesSuperJournal(path: string): boolean {
+  let file: Deno.FsFile;
+  try {
+    file = Deno.openSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return false;
+    throw error;
+  }
+  using _file = file;
+  const { size } = file.statSync();
+  if (size < SUPER_JOURNAL.length) return false;
+  const end = new Uint8Array(SUPER_JOURNAL.length);
+  file.seekSync(size - end.length, Deno.SeekMode.Start);
+  for (let done = 0, count; done < end.length; done += count) {
+    count = file.readSync(end.subarray(done)) ?? 0;
+    if (count === 0) return false; // it was cut off meanwhile, so it has no end of a super-journal
+  }
+  return SUPER_JOURNAL.every((byte, index) => end[index] === byte);
+}

@@ -1,0 +1,105 @@
+/** Tests of stores with hostile files beside them: SQLite would delete or overwrite a file of the user. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
+import { backupStore, verifyStoreFile } from "../../lib/runner/queries/store_care.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { folder, spawned } from "../cli/support.ts";
+
+const MAGIC = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/** A rollback journal without pages whose end names a super-journal, as https://sqlite.org/fileformat2.html gives it. */
+function journalNaming(victim: string, pages: number): Uint8Array {
+  const name = new TextEncoder().encode(victim);
+  const bytes = new Uint8Array(512 + 4 + name.length + 16);
+  const view = new DataView(bytes.buffer);
+  bytes.set(MAGIC);
+  for (const [at, value] of [[16, pages], [20, 512], [24, 4096]] as const) view.setUint32(at, value);
+  view.setUint32(512, 0x40000000 / 4096 + 1);
+  bytes.set(name, 516);
+  const end = 516 + name.length;
+  view.setUint32(end, name.length);
+  view.setUint32(end + 4, name.reduce((sum, byte) => (sum + (byte << 24 >> 24)) >>> 0, 0));
+  bytes.set(MAGIC, end + 8);
+  return bytes;
+}
+
+/** A store that no program has open, and a file of the user in another folder. */
+async function world() {
+  const dir = await folder();
+  const [store, victim] = [`${dir.path}/friend/s.db`, `${dir.path}/precious.txt`];
+  Deno.mkdirSync(`${dir.path}/friend`, { mode: 0o700 });
+  await (await openSqlite(store, { mark: "leave" }))[Symbol.asyncDispose]();
+  const file = new DatabaseSync(store);
+  file.exec("pragma journal_mode = delete");
+  file.close();
+  Deno.writeTextFileSync(victim, "precious");
+  return { path: dir.path, store, victim, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+type World = Awaited<ReturnType<typeof world>>;
+
+const hostile: Record<string, { plant: (w: World) => void; says: string }> = {
+  "a journal that names another file": {
+    plant: ({ store, victim }) =>
+      Deno.writeFileSync(`${store}-journal`, journalNaming(victim, Deno.statSync(store).size / 4096)),
+    says: '-journal" beside it names another file, which SQLite would delete',
+  },
+  "a log that is a link": {
+    plant: ({ store, victim }) => Deno.symlinkSync(victim, `${store}-wal`),
+    says: '-wal" beside it: it is a symbolic link, and SQLite would write to its target',
+  },
+  "shared memory that is a hard link": {
+    plant: ({ store, victim }) => Deno.linkSync(victim, `${store}-shm`),
+    says: '-shm" beside it: it is a hard link to another file',
+  },
+  "a journal that is a link": {
+    plant: ({ store, victim }) => Deno.symlinkSync(victim, `${store}-journal`),
+    says: '-journal" beside it: it is a symbolic link',
+  },
+};
+
+Deno.test("control: SQLite itself deletes the file that a planted journal names", async () => {
+  await using w = await world();
+  hostile["a journal that names another file"]!.plant(w);
+  const file = new DatabaseSync(w.store);
+  file.prepare("select * from store").all();
+  file.close();
+  assertEquals([...Deno.readDirSync(w.path)].map(({ name }) => name), ["friend"]);
+});
+
+for (const [what, { plant, says }] of Object.entries(hostile)) {
+  Deno.test({
+    name: `a store beside ${what} is not opened, and the file keeps its content and mode`,
+    ignore: Deno.build.os === "windows",
+    async fn() {
+      await using w = await world();
+      plant(w);
+      Deno.chmodSync(w.victim, 0o644);
+      const opened = await openSqlite(w.store).then(() => "opened", ({ message }) => String(message));
+      assertStringIncludes(opened, `Cannot use the store "${w.store}": "${w.store}`);
+      assertStringIncludes(opened, says);
+      const verified = await verifyStoreFile(w.store).then(() => "opened", ({ message }) => String(message));
+      assertStringIncludes(verified, says);
+      for (const words of [["runs", "--store", w.store], ["trust", w.store, "--yes"]]) {
+        const env = { HSGATE_TRUST_FILE: `${w.path}/trust.json`, HSGATE_VOLATILE_STORE: "allow" };
+        const { code, err } = await spawned(words, { cwd: w.path, env });
+        assertEquals([code !== 0, err.includes(says)], [true, true], err);
+      }
+      assertEquals(Deno.readTextFileSync(w.victim), "precious");
+      assertEquals(Deno.statSync(w.victim).mode! & 0o777, 0o644);
+    },
+  });
+}
+
+Deno.test({
+  name: "a backup writes to no file through links beside its target",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await using w = await world();
+    await using store = await openSqlite(`${w.path}/own.db`, { mark: "leave" });
+    for (const ending of ["-wal", "-shm"]) Deno.symlinkSync(w.victim, `${w.path}/copy.db.part${ending}`);
+    await backupStore(store, `${w.path}/copy.db`);
+    assertEquals(Deno.readTextFileSync(w.victim), "precious");
+    assertEquals(Deno.lstatSync(`${w.path}/copy.db`).isFile, true);
+  },
+});
