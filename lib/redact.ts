@@ -329,13 +329,17 @@ const MOST_LEVELS = 4;
 /** A longer form is only found without invisible characters inside, because its pattern would be too large. */
 const MOST_INTERRUPTED = 60;
 
-/** Matches an escape of JSON or JavaScript, of HTML, or of URLs for one UTF-8 character. */
+/** Matches an escape of JSON or of a programming language, of HTML, or of URLs for one character. */
 const ESCAPE = new RegExp(
   [
-    String.raw`\\u([\da-f]{4})|\\x([\da-f]{2})|\\([^\w])|\\([nrtbfv])`,
-    String.raw`&#x([\da-f]{1,6});?|&#(\d{1,7});?|&([a-z]{2,6});`,
+    String.raw`\\(?-i:U)(?<hex>[\da-f]{8})|[\\%]u(?<hex>[\da-f]{4})|\\x(?<hex>[\da-f]{2})`,
+    String.raw`\\[ux]\{(?<hex>[\da-f]{1,6})\}|\\o\{(?<octal>[0-7]{1,7})\}|\\(?<octal>[0-3]?[0-7]{1,2})`,
+    String.raw`\\(?<same>[^\w])|\\(?<control>[nrtbfv])`,
+    String.raw`&#x(?<hex>[\da-f]{1,6});?|&#(?<decimal>\d{1,7});?|&(?<name>[a-z]{2,6});`,
+    // UTF-8, and otherwise Latin-1.
     String
-      .raw`(%(?:[0-7][\da-f]|[cd][\da-f]%[89ab][\da-f]|e[\da-f](?:%[89ab][\da-f]){2}|f[0-7](?:%[89ab][\da-f]){3}))`,
+      .raw`(?<utf8>%(?:[0-7][\da-f]|[cd][\da-f]%[89ab][\da-f]|e[\da-f](?:%[89ab][\da-f]){2}|f[0-7](?:%[89ab][\da-f]){3}))`,
+    String.raw`%(?<hex>[89a-f][\da-f])`,
   ].join("|"),
   "gi",
 );
@@ -381,17 +385,15 @@ function decodedView({ text, starts }: View): View | undefined {
 }
 
 /** Returns the character of an escape, or `undefined` if it is none. */
-function meaningOf(
-  [whole, u, x, same, control, hex, digits, name, percent]: RegExpExecArray,
-): string | undefined {
-  const code = u ?? x ?? hex;
-  if (code !== undefined || digits !== undefined) {
-    const point = code === undefined ? Number(digits) : Number.parseInt(code, 16);
+function meaningOf({ groups: { hex, octal, decimal, same, control, name, utf8 } = {} }: RegExpExecArray) {
+  const [digits, base] = hex !== undefined ? [hex, 16] : octal !== undefined ? [octal, 8] : [decimal, 10];
+  if (digits !== undefined) {
+    const point = Number.parseInt(digits, base);
     return point <= 0x10ffff ? String.fromCodePoint(point) : undefined;
   }
   if (name !== undefined) return NAMED.get(name) ?? NAMED.get(name.toLowerCase());
   if (control !== undefined) return CONTROLS[control.toLowerCase()];
-  return percent === undefined ? same : decoded(whole);
+  return utf8 === undefined ? same : decoded(utf8);
 }
 
 /** Returns the places of secrets in a text, in order and without overlaps. */
@@ -460,6 +462,8 @@ function* formsOf(secret: string): Generator<string> {
   const cell = cellText(`a${secret}`).slice(1).replaceAll('"', '""');
   // A server may write an accent as a character of its own, or as part of a letter.
   const accents = [secret.normalize("NFC"), secret.normalize("NFD")];
+  // Some languages escape each byte of UTF-8.
+  yield Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   // Decoding a text also decodes what looks like an escape in the secret itself.
   for (let view = decodedView({ text: secret }); view !== undefined; view = decodedView(view)) {
     if (canBeRedacted(view.text)) yield view.text;

@@ -45,6 +45,21 @@ const repeats: Record<string, (text: string) => string> = {
   "JSON with slashes": (text) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/"),
   "escapes of JavaScript": (text) =>
     text.replace(/[^\w]/g, (char) => `\\u${unit(char)}`).replaceAll("\\u00", "\\x"),
+  "code points of JavaScript": (text) =>
+    text.replace(/[^\w]/gu, (char) => `\\u{${char.codePointAt(0)!.toString(16)}}`),
+  "code points of Python": (text) =>
+    text.replace(/[^]/gu, (char) => `\\U${char.codePointAt(0)!.toString(16).padStart(8, "0")}`),
+  "octal escapes": (text) =>
+    Array.from(new TextEncoder().encode(text), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join(""),
+  "octal escapes with a brace": (text) =>
+    text.replace(/[^]/gu, (char) => `\\o{${char.codePointAt(0)!.toString(8)}}`),
+  "bytes of Python": (text) =>
+    Array.from(new TextEncoder().encode(text), (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join(""),
+  "escape() of JavaScript": (text) => text.replace(/[^]/g, (char) => `%u${unit(char)}`),
+  "every byte of a URL": (text) =>
+    Array.from(new TextEncoder().encode(text), (byte) => `%${byte.toString(16).padStart(2, "0")}`).join(""),
+  "Latin-1 of a URL": (text) =>
+    text.replace(/[^\w]/g, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, "0")}`),
   "names of HTML": (text) => text.replace(/[&<"']/g, (char) => ENTITIES[char]!),
   "numbers of HTML": (text) => text.replace(/[^\w]/g, (char) => `&#${char.charCodeAt(0)};`),
   "hex numbers of HTML": (text) => text.replace(/[^\w]/g, (char) => `&#x${unit(char)};`),
