@@ -108,9 +108,13 @@ function isLoadedByPrograms(name: string): boolean {
   return /^(\.(?!\.).*|node_modules|(deno|package|tsconfig|jsr|import_map)\.jsonc?)$/i.test(name);
 }
 
-/** Returns whether this name is reserved for hsgate or its user: no recipe reads or writes such files or folders. */
+/**
+ * Returns whether this name is reserved for hsgate or its user: no recipe reads or writes such files or folders. Settings
+ * may name a store or a file of calendars that does not exist yet.
+ */
 function isOfWorkingFolder(name: string): boolean {
-  return /^(hsgate\..*|recipes|README\.md|.*[.-]lock(\..*)?)$/i.test(name);
+  return /^(hsgate\..*|recipes|README\.md|.*[.-]lock(\..*)?|(.*[._-])?calendars\.json|.*\.db([.-].*)?)$/i
+    .test(name);
 }
 
 /** Returns an absolute path without `.` and `..`. Does not follow links. */

@@ -23,6 +23,7 @@ export async function loadFile(
   text?: string,
   others: OtherRecipes = new OtherRecipes(),
 ): Promise<CompiledRecipe> {
+  others.renewBudget();
   const isWritten = text !== undefined && !path.endsWith(".ts");
   const file = isWritten ? { text, fileName: path } : await readFile(path, options, text);
   const findRecipe = options.findRecipe ?? neighbours(path, options, { stack: [path], others }).findRecipe;
@@ -87,6 +88,9 @@ async function readFile(
 /** Maximum number of recipes that run each other in a row, and of steps with those of the recipes that they run. */
 const nestedLimits = { levels: 10, steps: 2_000 } as const;
 
+/** Maximum number of bytes that are searched for names in a folder, and compiled for one recipe beside its own text. */
+const searchLimits = { folder: 32 * 1024 * 1024, compiled: 1024 * 1024 } as const;
+
 /** A recipe that another recipe runs, with the recipes that it runs itself. */
 interface OtherRecipe {
   recipe: KnownRecipe;
@@ -102,6 +106,24 @@ export class OtherRecipes {
   readonly #compiled = new Map<string, Promise<OtherRecipe>>();
 
   readonly #named = new Map<string, Promise<string | undefined>>();
+  /** Bytes of texts that may still be compiled for the present recipe. */
+  #left: number = searchLimits.compiled;
+
+  /** Starts the budget of the next recipe. Results of earlier recipes cost nothing. */
+  renewBudget(): void {
+    this.#left = searchLimits.compiled;
+  }
+
+  /** Uses some of the budget. @throws {RangeError} If too little is left. */
+  spend(text: string): void {
+    this.#left -= text.length;
+    if (this.#left >= 0) return;
+    throw new RangeError(
+      `expected the files that may contain the recipes that this one runs to have at most ${
+        searchLimits.compiled / 1024
+      } KiB in all: begin each recipe with its name`,
+    );
+  }
 
   /** Returns the files of a recipe's folder that may contain the recipe of a name; searches their texts. */
   async filesWith(name: string, path: string): Promise<readonly string[]> {
@@ -115,12 +137,12 @@ export class OtherRecipes {
 
   /**
    * Returns another file of a recipe's folder whose recipe has the same name, or may have it, because it has mistakes or
-   * is TypeScript. Loads no recipes that these files run, and runs no code.
+   * is TypeScript, or because the budget is used up. Loads no recipes that these files run, and runs no code.
    */
   async twinOf(path: string, name: string): Promise<string | undefined> {
     for (const other of await this.filesWith(name, path)) {
       if (baseName(other) === baseName(path)) continue;
-      const found = await this.#named.getOrInsertComputed(other, () => nameOf(other));
+      const found = await this.#named.getOrInsertComputed(other, () => nameOf(other, this));
       if (found === undefined || found === name) return other;
     }
     return undefined;
@@ -136,20 +158,32 @@ export class OtherRecipes {
 }
 
 /** Returns the name of a file's recipe; `undefined` if only its code, or nothing, determines the name. */
-async function nameOf(path: string): Promise<string | undefined> {
+async function nameOf(path: string, others: OtherRecipes): Promise<string | undefined> {
   const findRecipe = (name: string) => Promise.resolve(unread(name, path));
   try {
-    return (await loadFile(path, { mayRunCode: () => false, findRecipe })).name;
+    const file = await readFile(path, { mayRunCode: () => false });
+    others.spend(file.text);
+    return (await compileText(file, { mayRunCode: () => false, findRecipe })).name;
   } catch (error) {
-    if (error instanceof BrokerError) return undefined;
+    if (error instanceof BrokerError || error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
 async function namesOfFolder(folder: string): Promise<Map<string, string[]>> {
   const files = new Map<string, string[]>();
+  let left: number = searchLimits.folder;
   for (const { path, isOutside } of await recipesOfFolder(folder)) {
     if (isOutside) continue;
+    left -= (await Deno.stat(path).catch(() => undefined))?.size ?? 0;
+    if (left < 0) {
+      throw new BrokerError(
+        `Cannot find recipes in "${folder}": its files have more than ${
+          searchLimits.folder / 1024 / 1024
+        } MiB; move other files elsewhere`,
+        { code: "too-large" },
+      );
+    }
     for (const name of await namesIn(path)) files.set(name, [...files.get(name) ?? [], path]);
   }
   return files;
@@ -214,7 +248,9 @@ async function compileOther(
   // Copies of code belong to one recipe, and so do given parameters.
   const own = { ...options, codeOf: undefined, params: undefined };
   const { findRecipe, extent } = neighbours(path, options, place);
-  const recipe = await compileText(await readFile(path, own), { ...own, findRecipe });
+  const file = await readFile(path, own);
+  place.others.spend(file.text);
+  const recipe = await compileText(file, { ...own, findRecipe });
   return { recipe, levels: extent.levels, steps: recipe.steps.length + extent.steps };
 }
 
@@ -242,8 +278,14 @@ async function namesIn(path: string): Promise<Set<string>> {
   const bytes = await readRegular(path, MOST_BYTES).catch(() => undefined);
   if (!(bytes instanceof Uint8Array)) return new Set();
   const text = new TextDecoder().decode(bytes);
+  const first = path.endsWith(".ts") ? undefined : FIRST_NAME.exec(text)?.[1];
+  if (first !== undefined) return new Set([first]);
   const names = text.matchAll(NAMES);
   return new Set([...names].map(([, name]) => name!)); // the group always matches
 }
 
 const NAMES = /(?:^|[\s{,"'])name["']?\s*:\s*["']?([\w-]+)["']?(?=\s*(?:,|\}|#|$))/gm;
+
+/** Matches a YAML text whose first member is the name of the recipe. Then no other member can be the name. */
+const FIRST_NAME =
+  /^(?:\uFEFF?---[ \t]*\n)?(?:[ \t]*(?:#.*)?\r?\n)*name:[ \t]+([\w-]+)(?:[ \t]+#.*)?[ \t]*(?:\r?\n|$)/;

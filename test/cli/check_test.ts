@@ -353,3 +353,29 @@ steps:
   const sound = await cli(["run", path, "--out", dir.path, "--param", "columns=symbol,price"], { files });
   assertEquals(sound.code, 0, sound.err);
 });
+
+Deno.test("check of one recipe compiles no file that begins with another name, and few files that do not", async () => {
+  const step = (id: number) => `  - { id: s${id}, uses: orders.today, with: { market: hk } }\n`;
+  const steps = `steps:\n${Array.from({ length: 450 }, (_, id) => step(id)).join("")}`;
+  const names = Array.from({ length: 60 }, (_, index) => `a${index}.yaml`);
+  const beside = (text: (index: number) => string) =>
+    Object.fromEntries(names.map((name, index) => [name, text(index)]));
+  const files = {
+    "r.yaml": "name: r\nsteps: [{ id: a, uses: run, with: { recipe: x } }]\n",
+    "x.yaml": "name: x\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n",
+  };
+  {
+    // Each file begins with its own name, and mentions the other one. Each has a mistake, which nobody may find.
+    await using dir = await folder({
+      ...files,
+      ...beside((index) => `# a recipe\nname: a${index} # mine\n# name: x\nsteps: wrong\n`),
+    });
+    const { code, err } = await cli(["check", `${dir.path}/r.yaml`]);
+    assertEquals([code, err], [0, "hsgate: 1 recipe, no mistakes\n"]);
+  }
+  // Files whose names only compiling them shows: their total size is limited.
+  await using dir = await folder({ ...files, ...beside((index) => `${steps}# name: x\nname: a${index}\n`) });
+  const { code, out } = await cli(["check", `${dir.path}/r.yaml`]);
+  assertEquals(code, 2);
+  assertStringIncludes(out, "to have at most 1024 KiB in all: begin each recipe with its name");
+});

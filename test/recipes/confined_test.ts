@@ -51,6 +51,8 @@ Deno.test("convert-report writes and reads inside the folder of the run only", a
     { rows, to: "sub/Package.json" },
     { rows, to: ".vscode/settings.json" },
     { rows, to: "hsgate.calendars.json" },
+    { rows, to: "our.Calendars.json" },
+    { rows, to: "trades.db.mark/x.csv" },
     { rows, to: "recipes/own.json" },
     { rows, to: "sub/Recipes/new.json" },
     { rows, to: "readme.md" },
