@@ -1,10 +1,13 @@
 /**
  * Looks up the trading sessions of exchanges: which days trade, and when they open and close.
  *
- * Outside the covered days the answer is `"unknown"`; a weekday is never assumed to be open. Mainland days after the
- * last published notice are projected; {@linkcode Calendars.coverage} returns the first projected day. A {@linkcode
- * Calendars} object also contains the updates and overrides that a user installed. Code that depends on trading days
- * gets such an object as an argument.
+ * Outside the covered days, the methods of {@linkcode Calendars} return `"unknown"` and never assume that a weekday is
+ * open. {@linkcode tradingDay} and {@linkcode neighbourDay} count such a weekday as a session with the usual hours, and
+ * mark it as assumed. Mainland days after the last published notice are projected; {@linkcode Calendars.coverage}
+ * returns the first projected day.
+ *
+ * A {@linkcode Calendars} object also contains the updates and overrides that a user installed. Code that depends on
+ * trading days gets such an object as an argument.
  *
  * @example Find the next session in New York
  * ```ts
@@ -27,11 +30,12 @@ import {
   southboundBook,
   withOverrides,
 } from "./book.ts";
+import { type CalendarData, compareVersions, type ConnectData } from "./records.ts";
+
 import connectDays from "./data/CONNECT.json" with { type: "json" };
 import hongKong from "./data/XHKG.json" with { type: "json" };
 import newYork from "./data/XNYS.json" with { type: "json" };
 import shanghai from "./data/XSHG.json" with { type: "json" };
-import { type CalendarData, compareVersions, type ConnectData } from "./records.ts";
 
 export type { Session, SessionBreak } from "./book.ts";
 export type { Override } from "./book.ts";
@@ -101,8 +105,6 @@ function readDate(date: string): Temporal.PlainDate {
   }
   return Temporal.PlainDate.from(date);
 }
-
-const addDays = (date: string, days: number): string => readDate(date).add({ days }).toString();
 
 /** The days that a calendar covers. */
 interface Coverage {
@@ -291,3 +293,116 @@ export function linksOf(mic: Mic): Mic[] {
 /** Every market. */
 // `calendarZone` has each of them as a key, so the cast is safe.
 export const mics = Object.keys(calendarZone) as Mic[];
+
+/** A day on which a market trades, or would have if it were not a holiday. */
+export interface TradingDay {
+  /** Local date. */
+  date: string;
+  /** Epoch milliseconds. */
+  openAt: number;
+  /** Epoch milliseconds, end of continuous trading. */
+  closeAt: number;
+  halfDay: boolean;
+  /** Whether the calendar does not cover the day. */
+  assumed: boolean;
+  /**
+   * Whether the calendar projects the day, which the exchange has not announced. Recipes that write do not run on
+   * such a day.
+   */
+  projected: boolean;
+}
+
+/** Returns the hours of the last full session that the market's calendar covers. */
+function hoursOf(calendars: Calendars, mic: Mic): { open: string; close: string } {
+  let date = Temporal.PlainDate.from(calendars.coverage(mic).through);
+  let session: Session | string = "closed";
+  while (typeof session === "string" || session.halfDay) {
+    session = calendars.sessionOn(mic, date.toString());
+    date = date.subtract({ days: 1 });
+  }
+  return session;
+}
+
+/**
+ * Converts a wall-clock time to epoch milliseconds. A time that a clock change skips becomes the first instant after the
+ * change; a time that occurs twice becomes its first occurrence.
+ */
+export function wallInstant(date: string, time: string, zone: string): number {
+  const local = Temporal.PlainDateTime.from(`${date}T${time}`);
+  const [earlier, later] = [
+    local.toZonedDateTime(zone, { disambiguation: "earlier" }),
+    local.toZonedDateTime(zone, { disambiguation: "later" }),
+  ];
+  if (earlier.toPlainDateTime().equals(local)) return earlier.epochMilliseconds;
+  // In a gap, one instant is before the change and one after it.
+  return later.getTimeZoneTransition("previous")?.epochMilliseconds ?? later.epochMilliseconds;
+}
+
+/** Formats an instant as in run keys: `2025-08-15T08:45:00Z`. */
+export function showInstant(at: number): string {
+  return new Date(at).toISOString().replace(".000Z", "Z");
+}
+
+/** Returns the local date of an instant. */
+export function dateAt(at: number, zone: string): string {
+  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
+}
+
+/** Returns the date some days later. */
+export function addDays(date: string, days: number): string {
+  return readDate(date).add({ days }).toString();
+}
+
+const isWeekend = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek > 5;
+
+/** Returns a day with the usual hours, without regard to the calendar. */
+export function usualDay(calendars: Calendars, mic: Mic, date: string): TradingDay {
+  const { open, close } = hoursOf(calendars, mic);
+  const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
+  return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true, projected: false };
+}
+
+/** Returns the trading day on a date, `"weekend"`, or `"holiday"` for a weekday without trading. */
+export function tradingDay(calendars: Calendars, mic: Mic, date: string): TradingDay | "holiday" | "weekend" {
+  const session = calendars.sessionOn(mic, date);
+  if (typeof session !== "string") {
+    const { openAt, closeAt, halfDay } = session;
+    return { date, openAt, closeAt, halfDay, assumed: false, projected: calendars.isProjected(mic, date) };
+  }
+  if (isWeekend(date)) return "weekend";
+  return session === "closed" ? "holiday" : usualDay(calendars, mic, date);
+}
+
+/** Returns the nearest trading day before (`-1`) or after (`1`) a date. */
+export function neighbourDay(calendars: Calendars, mic: Mic, date: string, step: 1 | -1): TradingDay {
+  let day: TradingDay | string;
+  do {
+    date = addDays(date, step);
+    day = tradingDay(calendars, mic, date);
+  } while (typeof day === "string");
+  return day;
+}
+
+/** An instant of a session: a named moment and an offset. */
+export interface SessionTime {
+  /** `close` is the end of continuous trading; `auction-close` is the end of the closing auction, if there is one. */
+  anchor: "open" | "close" | "auction-close";
+  /** Elapsed time from the anchor; negative before it. */
+  offsetMs: number;
+}
+
+/**
+ * How long the closing auction lasts after continuous trading. In Hong Kong the auction ends at a random time between
+ * 16:08 and 16:10, and on half-days between 12:08 and 12:10. Other exchanges hold it before the close.
+ */
+const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
+
+/** Returns when a time of a session is, Unix milliseconds. */
+export function sessionTimeOf(
+  mic: Mic,
+  { openAt, closeAt }: Pick<Session, "openAt" | "closeAt">,
+  { anchor, offsetMs }: SessionTime,
+): number {
+  if (anchor === "open") return openAt + offsetMs;
+  return closeAt + offsetMs + (anchor === "auction-close" ? auctionMs[mic] ?? 0 : 0);
+}

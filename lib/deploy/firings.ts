@@ -5,9 +5,8 @@
  *
  * @module
  */
-import { type Calendars, calendarZone, type Mic } from "../calendars/mod.ts";
+import { type Calendars, calendarZone, type Mic, sessionTimeOf } from "../calendars/mod.ts";
 import type { CalendarSchedule, CompiledSchedule, CronSchedule, EverySchedule } from "../recipes/compiled.ts";
-import { sessionTimeOf } from "../recipes/written_times.ts";
 import { slotsBetween } from "../runner/schedule/slots.ts";
 import { range, readCronFields, sorted } from "./cron_fields.ts";
 

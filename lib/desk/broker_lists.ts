@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { dateAt } from "../calendars/trading_days.ts";
+import { dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { add, compare, type Decimal, isDecimal } from "../decimal.ts";
 import { findOperation } from "../operations/mod.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import { BrokerError } from "../errors.ts";
-import type { Store } from "../store/store.ts";
-import { isPassing, onceMore } from "../store/store_error.ts";
+import { onceMore, type Store } from "../store/store.ts";
+import { isPassing } from "../store/store_error.ts";
 import { type Machine, wait } from "../time.ts";
 import type { Intent } from "./intent.ts";
 import { targetsOf } from "./prove.ts";

@@ -8,7 +8,7 @@ import type { WantedWrite } from "../client/intercept.ts";
 import { BrokerError, OutcomeUnknownError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
-import { countWrite } from "../store/last_writes.ts";
+import { countWrite } from "../store/store.ts";
 import { type Look, look, placeOf } from "./broker_lists.ts";
 import type { IntentKind, Why } from "./intent.ts";
 import { fingerprintOf, idsIn, targetsOf } from "./prove.ts";

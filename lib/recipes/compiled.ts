@@ -4,11 +4,10 @@
  *
  * @module
  */
-import type { Calendars, Mic } from "../calendars/mod.ts";
+import type { Calendars, Mic, SessionTime } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { LimitTexts } from "../client/limits.ts";
-import type { AsOfNow, RunDay } from "./as_of_now.ts";
-import type { NamedFile, Place } from "./named_files.ts";
+import type { NamedFile, Place } from "./files/named_files.ts";
 import type { ParamType, Type } from "./expressions/value_types.ts";
 
 /** Effect of a step, which decides whether it may run again. */
@@ -17,12 +16,25 @@ export type StepEffect = "read" | "local" | "write";
 /** Class of a recipe, which decides its defaults. The class follows from the step with the strongest effect. */
 export type RecipeClass = "read" | "keep-alive" | "write";
 
-/** An instant of a session: a named moment and an offset. */
-export interface SessionTime {
-  /** `close` is the end of continuous trading; `auction-close` is the end of the closing auction, if there is one. */
-  anchor: "open" | "close" | "auction-close";
-  /** Elapsed time from the anchor; negative before it. */
-  offsetMs: number;
+/** The day that a run belongs to. */
+export interface RunDay {
+  /** Date of the slot's session; without a session or a calendar, the slot's own date in `zone`. */
+  date: string;
+  zone: string;
+  /** Exchange whose sessions the recipe follows; absent if its schedule names none. */
+  calendar?: Mic;
+  /** Set for a run of `every`, one of many runs of its day: its data is for its instant, not for the whole day. */
+  isOneOfMany?: true;
+}
+
+/** The present data that a step reads. */
+export interface AsOfNow {
+  /** Name of the data: `"fills.today"`, or `account, quotes`. */
+  reads: string;
+  /** The operation for a past day, if there is one. */
+  instead?: string;
+  /** Exchanges of the markets and securities that the step reads, as far as the parameters name them. */
+  exchanges: readonly Mic[];
 }
 
 /** A part of every session of an exchange. */

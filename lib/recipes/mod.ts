@@ -1,18 +1,31 @@
 /**
- * Public module for recipes: defines, loads, checks and runs them.
+ * Public module for recipes: defines, loads, checks and runs them. A person writes a recipe as plain data, and the
+ * compiler finds every mistake before the first step runs.
+ *
+ * ```yaml
+ * name: end-of-day
+ * schedule: { calendar: XHKG, at: close+45m }
+ * steps:
+ *   - id: day-book
+ *     uses: export-day-book
+ *     with: { markets: [hk, us], sessions: 5 }
+ * ```
  *
  * @module
  */
-export { bindParams } from "./recipe_params.ts";
-export { checkRecipes, compileRecipe, loadRecipe, recipeJsonSchema } from "./recipe.ts";
+import type { CompileOptions } from "./compile/compile_recipe.ts";
+import type { CheckedFile, CheckOptions, CheckReport } from "./compile/check_recipes.ts";
+import type { CompiledRecipe } from "./compiled.ts";
+
+export { bindParams } from "./schema/recipe_params.ts";
 export { RecipeError, UnreadCodeError } from "./recipe_error.ts";
-export { defineRecipe } from "./define.ts";
-export { defineStep } from "./define.ts";
+export { defineRecipe, defineStep } from "./define.ts";
 export { powerKey, powerKinds, powersOf, powerText } from "./powers.ts";
 export { runRecipe } from "./run_recipe.ts";
 
-export type { AsOfNow, RunDay } from "./as_of_now.ts";
+export type { SessionTime } from "../calendars/mod.ts";
 export type {
+  AsOfNow,
   CalendarSchedule,
   CompiledNotice,
   CompiledRecipe,
@@ -20,14 +33,15 @@ export type {
   CompiledStep,
   CronSchedule,
   EverySchedule,
+  KnownRecipe,
   MisfirePolicy,
   NoticeChannel,
   NoticeOutcome,
   RecipeClass,
   RecipeConnection,
+  RunDay,
   SecretOrigin,
   SessionSpan,
-  SessionTime,
   StepCode,
   StepContext,
   StepEffect,
@@ -44,10 +58,53 @@ export type {
   FileReport,
   NamedClockChange,
   NamedSlot,
-} from "./check_recipes.ts";
-export type { KnownRecipe } from "./compiled.ts";
-export type { CompileOptions } from "./compile_recipe.ts";
+} from "./compile/check_recipes.ts";
+export type { CompileOptions } from "./compile/compile_recipe.ts";
 export type { RecipeIssue } from "./recipe_error.ts";
 export type { Power, PowerKind } from "./powers.ts";
-export type { RecipeSource, ScheduleSource, StepSource } from "./recipe_schema.ts";
+export type { RecipeSource, ScheduleSource, StepSource } from "./schema/recipe_schema.ts";
 export type { RecipeContext, RecipeEvent, RecipeResult, StepResult } from "./run_recipe.ts";
+
+/**
+ * Checks and compiles the text of a recipe, YAML or JSON.
+ *
+ * @param fileName Name for messages; custom steps are searched next to it.
+ * @throws {RecipeError} With all mistakes and their places.
+ */
+export async function compileRecipe(
+  text: string,
+  fileName: string,
+  options: CompileOptions = {},
+): Promise<CompiledRecipe> {
+  const { compileText } = await import("./compile/compile_recipe.ts"); // zod, yaml and CEL, which plain scripts do not load
+  return await compileText({ text, fileName }, options);
+}
+
+/**
+ * Reads and compiles a recipe's file: YAML, JSON or TypeScript. Its steps may refer to recipes of the same folder.
+ * TypeScript runs while it is read, in a process without permissions.
+ *
+ * @throws {RecipeError} With all mistakes and their places.
+ */
+export async function loadRecipe(path: string, options: CompileOptions = {}): Promise<CompiledRecipe> {
+  const { loadFile } = await import("./files/load_recipe.ts");
+  return await loadFile(path, options);
+}
+
+/**
+ * Checks recipes together and reports all mistakes of each file: recipes may refer to each other, and names must be
+ * unique. Functions of the runner list the slots.
+ */
+export async function checkRecipes(
+  files: readonly CheckedFile[],
+  options: CheckOptions,
+): Promise<CheckReport> {
+  const { checkAll } = await import("./compile/check_recipes.ts");
+  return await checkAll(files, options);
+}
+
+/** Returns the JSON Schema of recipe files, for editors. */
+export async function recipeJsonSchema(): Promise<Record<string, unknown>> {
+  const { makeJsonSchema } = await import("./schema/json_schema.ts");
+  return await makeJsonSchema();
+}

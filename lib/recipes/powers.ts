@@ -6,7 +6,7 @@
 import { isInside } from "../confined_paths.ts";
 import { nodeCrypto } from "../std/node_crypto.ts";
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
-import { canRunAnyFile } from "./named_files.ts";
+import { canRunAnyFile } from "./files/named_files.ts";
 
 /** Kinds of powers and their descriptions, the most serious kind first. */
 export const powerKinds = {

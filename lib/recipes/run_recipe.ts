@@ -7,10 +7,9 @@ import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { Redactor } from "../redact.ts";
 import { machineWith } from "../time.ts";
-import type { RunDay } from "./as_of_now.ts";
-import type { CompiledRecipe, StepContext, StepEffect, StepScope } from "./compiled.ts";
-import { modes, noRecorder, type PlannedState, StepEngine, type StepEvent } from "./engine.ts";
-import type { RunScope } from "./step_context.ts";
+import type { CompiledRecipe, RunDay, StepContext, StepEffect, StepScope } from "./compiled.ts";
+import { modes, noRecorder, type PlannedState, StepEngine, type StepEvent } from "./engine/engine.ts";
+import type { RunScope } from "./engine/step_context.ts";
 
 /** Context of a run without a store. */
 export interface RecipeContext {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Calendars } from "../calendars/mod.ts";
-import { recipesOfFolder } from "../recipes/recipe_files.ts";
+import { recipesOfFolder } from "../recipes/files/recipe_files.ts";
 import { type CompiledRecipe, loadRecipe } from "../recipes/mod.ts";
 
 /** Loads recipes as of an instant, Unix milliseconds. Compiled recipes are returned as they are. */

@@ -4,10 +4,15 @@
  * @module
  */
 import * as z from "zod";
-import { durationExpected, durationOf, durationPattern, readDuration } from "../recipes/written_times.ts";
+import {
+  durationExpected,
+  durationOf,
+  durationPattern,
+  readDuration,
+} from "../recipes/compile/written_times.ts";
 import { RecipeError } from "../recipes/mod.ts";
-import { readRecipeText } from "../recipes/recipe_text.ts";
-import { checkSchema, type Found } from "../recipes/schema_issues.ts";
+import { readRecipeText } from "../recipes/schema/recipe_text.ts";
+import { checkSchema, type Found } from "../recipes/schema/schema_issues.ts";
 
 /** Every kind of outage with its description. */
 export const outageKinds = {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { showDuration } from "../recipes/written_times.ts";
+import { showDuration } from "../recipes/compile/written_times.ts";
 import type { RehearsalException, RehearsalResult, SpecialDay, WouldHaveSent } from "./result.ts";
 
 /** Returns a result as lines: slots by recipe, special days, exceptions, events, messages, and totals. */

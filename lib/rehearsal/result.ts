@@ -5,11 +5,10 @@
  */
 import { allScheduledRuns } from "../runner/queries/run_lookups.ts";
 import { unusualAttempts } from "../runner/queries/steps.ts";
-import { type Calendars, calendarZone, type Mic } from "../calendars/mod.ts";
+import { type Calendars, calendarZone, dateAt, type Mic, showInstant } from "../calendars/mod.ts";
 import { clockChangeSlots } from "../runner/schedule/schedule_checks.ts";
 import type { Store } from "../store/store.ts";
-import { dateAt, showInstant } from "../calendars/trading_days.ts";
-import { calendarOf, zoneOf } from "../recipes/step_context.ts";
+import { calendarOf, zoneOf } from "../recipes/engine/step_context.ts";
 import type { RunRow } from "../runner/queries/runs.ts";
 import type { SchedulerEvent } from "../runner/schedule/scheduler.ts";
 import type { CompiledRecipe } from "../recipes/mod.ts";

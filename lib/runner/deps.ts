@@ -6,8 +6,7 @@
 import type { Calendars } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { Limits } from "../client/limits.ts";
-import type { RunDay } from "../recipes/as_of_now.ts";
-import type { CompiledRecipe } from "../recipes/compiled.ts";
+import type { CompiledRecipe, RunDay } from "../recipes/compiled.ts";
 import type { Redactor } from "../redact.ts";
 import type { Store } from "../store/store.ts";
 import type { CallingStep } from "./claims/claim.ts";

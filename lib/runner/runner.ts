@@ -6,18 +6,17 @@
  */
 import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { versionOf } from "../recipes/powers.ts";
-import type { Claimer } from "./claims/claims.ts";
+import { type Claimer, resolveOutcome } from "./claims/claims.ts";
 import type { RunDeps } from "./deps.ts";
 import { noticeChannel } from "./notify/notice_step.ts";
 import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify/notify.ts";
-import { resolveOutcome } from "./claims/claims.ts";
 import { continueRun } from "./queries/claims.ts";
 import { findRun, findRuns, isStarterOnly } from "./queries/runs.ts";
 import { lastStepOf } from "./queries/steps.ts";
 import { proveSteps } from "./run/recover_run.ts";
 import { withSharedClock } from "../store/store.ts";
 import { runNested } from "./run/nested.ts";
-import type { Recipes } from "./schedule/misfire_policy.ts";
+import type { Recipes } from "./schedule/listing.ts";
 
 /** Options of a runner. */
 export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "whenStopped" | "within"> {

@@ -191,3 +191,36 @@ export function withSharedClock(machine: Machine, store: Pick<Store, "now">): Ma
   if (store.now() === undefined) return machine;
   return { ...machineWith(machine), now: () => store.now() ?? machine.now() };
 }
+
+/**
+ * Counts a write in the transaction that begins it. {@linkcode Store.mark} then records it outside of the store.
+ *
+ * @param write.runKey Key of the run, or id of the intent.
+ */
+export async function countWrite(
+  store: Store,
+  { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
+): Promise<void> {
+  await store.run(
+    `insert into account_write (account, number, run_key, step_id, at) values (?, 1, ?, ?, ?)
+      on conflict (account) do update set number = account_write.number + 1, run_key = excluded.run_key,
+        step_id = excluded.step_id, at = excluded.at`,
+    account,
+    runKey,
+    step,
+    at,
+  );
+}
+
+/**
+ * Does work in the store, and does it again if the connection was lost and nothing was saved. A short restart of the
+ * database must not keep an order from being sent.
+ */
+export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "lost-connection") throw error;
+    return await work();
+  }
+}

@@ -73,16 +73,3 @@ export function isPassing(error: unknown): boolean {
   const passing: readonly unknown[] = ["busy", "lost-connection", "unknown-commit", "full"];
   return isBusy(error) || error instanceof StoreError && passing.includes(error.code);
 }
-
-/**
- * Does work in the store, and does it again if the connection was lost and nothing was saved. A short restart of the
- * database must not keep an order from being sent.
- */
-export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== "lost-connection") throw error;
-    return await work();
-  }
-}

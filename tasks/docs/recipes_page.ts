@@ -5,9 +5,8 @@
  */
 import * as z from "zod";
 import { table } from "./markdown.ts";
-import type { AnyStepKind } from "../../lib/recipes/kinds/mod.ts";
-import { allStepKinds } from "../../lib/recipes/kinds/mod.ts";
-import { recipeSchema } from "../../lib/recipes/recipe_schema.ts";
+import { allStepKinds, type AnyStepKind } from "../../lib/recipes/kinds/mod.ts";
+import { recipeSchema } from "../../lib/recipes/schema/recipe_schema.ts";
 
 /** The members of a JSON Schema that the page shows. */
 interface Schema {

@@ -1,5 +1,5 @@
 /** Tests that a link in a found folder never decides where a file is created: nothing outside the folder changes. */
-import { countWrite } from "../../lib/store/last_writes.ts";
+import { countWrite } from "../../lib/store/store.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { backupStore } from "../../lib/runner/queries/store_care.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";

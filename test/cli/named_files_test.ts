@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Redactor } from "../../lib/redact.ts";
-import { loadFile } from "../../lib/recipes/load_recipe.ts";
-import { filesOfCommand, NamedFileError } from "../../lib/recipes/named_files.ts";
+import { loadFile } from "../../lib/recipes/files/load_recipe.ts";
+import { filesOfCommand, NamedFileError } from "../../lib/recipes/files/named_files.ts";
 import { secretReader } from "../../tasks/commands/run/deps.ts";
 import { cli, envOf, folder, simulate, spawned, trustEnv } from "./support.ts";
 

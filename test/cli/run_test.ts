@@ -4,7 +4,7 @@ import { operations } from "../../lib/operations/mod.ts";
 import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { leaseHolder, takeLease } from "../../lib/runner/queries/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { checkTogether } from "../../lib/recipes/engine.ts";
+import { checkTogether } from "../../lib/recipes/engine/engine.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { gateway as gatewayTransport } from "../../lib/transports/gateway.ts";
 import { Connections } from "../../tasks/commands/run/connections.ts";
@@ -22,8 +22,8 @@ import {
   simulatePlatform,
   spawned,
   start,
+  storeEnv,
 } from "./support.ts";
-import { storeEnv } from "./support.ts";
 import { readUntil } from "../support/waits.ts";
 
 const funds = "steps:\n  - { id: funds, uses: account.funds, with: { market: hk } }\n";

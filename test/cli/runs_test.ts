@@ -1,4 +1,4 @@
-import { countWrite } from "../../lib/store/last_writes.ts";
+import { countWrite } from "../../lib/store/store.ts";
 import { DatabaseSync } from "node:sqlite";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";

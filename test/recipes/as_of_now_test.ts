@@ -1,11 +1,16 @@
 /** Tests that reads of present data are rejected for a slot whose day is over, in every kind of step. */
-import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import { builtInCalendars, type Mic } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import type { Mic } from "../../lib/calendars/mod.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import { asOfNowOf, exchangesOf, PastSlotError, type RunDay, whyPast } from "../../lib/recipes/as_of_now.ts";
-import { callOperation } from "../../lib/recipes/call_operation.ts";
+import type { RunDay } from "../../lib/recipes/compiled.ts";
+import {
+  asOfNowOf,
+  callOperation,
+  exchangesOf,
+  PastSlotError,
+  whyPast,
+} from "../../lib/recipes/engine/call_operation.ts";
 import type { SnapshotTaken } from "../../lib/recipes/kinds/snapshot.ts";
 import { compileRecipe, loadRecipe, type StepContext } from "../../lib/recipes/mod.ts";
 import {

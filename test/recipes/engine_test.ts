@@ -8,10 +8,10 @@ import {
   noRecorder,
   StepEngine,
   type StepEvent,
-} from "../../lib/recipes/engine.ts";
+} from "../../lib/recipes/engine/engine.ts";
 import { Redactor, SecretInFileError } from "../../lib/redact.ts";
 import { dryRunRecipe, type RecipeEvent, runRecipe } from "../../lib/recipes/run_recipe.ts";
-import { manualScope } from "../../lib/recipes/step_context.ts";
+import { manualScope } from "../../lib/recipes/engine/step_context.ts";
 import { systemMachine } from "../../lib/time.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { orders, recipe, step, temporaryFolder } from "../runner/support.ts";

@@ -5,9 +5,9 @@ import {
   readDuration,
   readSessionTime,
   readSpan,
-  sessionTimeOf,
   showDuration,
-} from "../../lib/recipes/written_times.ts";
+} from "../../lib/recipes/compile/written_times.ts";
+import { sessionTimeOf } from "../../lib/calendars/mod.ts";
 import { Environment } from "@marcbachmann/cel-js";
 import { Budget, costs } from "../../lib/recipes/expressions/budget.ts";
 import { compileExpression, ExpressionError } from "../../lib/recipes/expressions/expressions.ts";

@@ -3,7 +3,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { DisplacedError, TransportError } from "../../lib/errors.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
-import { slownessOf } from "../../lib/runner/run/end_warnings.ts";
+import { slownessOf } from "../../lib/runner/run/report.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import { testBoth } from "./both_stores.ts";
 import { bench, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";

@@ -13,7 +13,7 @@ import { runNested } from "../../lib/runner/run/nested.ts";
 import { claimRun, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import type { StepContext } from "../../lib/recipes/compiled.ts";
-import { WriteGuard } from "../../lib/recipes/guarded_client.ts";
+import { WriteGuard } from "../../lib/recipes/engine/guarded_client.ts";
 import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_steps/own_step.ts";
 import { runRecipe } from "../../lib/recipes/run_recipe.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";

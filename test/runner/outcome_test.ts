@@ -1,7 +1,7 @@
 /** Tests of how the end of a run follows from its steps. */
 import { assertEquals } from "@std/assert";
-import { Halt, type HaltKind } from "../../lib/recipes/step_end.ts";
-import { type StepState } from "../../lib/recipes/engine.ts";
+import { Halt, type HaltKind } from "../../lib/recipes/engine/step_context.ts";
+import { type StepState } from "../../lib/recipes/engine/engine.ts";
 import { type Ending, outcomeOf } from "../../lib/runner/run/run.ts";
 import type { StepEffect } from "../../lib/recipes/compiled.ts";
 

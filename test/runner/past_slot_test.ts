@@ -5,7 +5,7 @@ import { approveRun, pauseRecipe, resumeRecipe } from "../../lib/runner/claims/d
 import { backfill, planBackfill, rerun } from "../../lib/runner/schedule/backfill.ts";
 import { runByKey, runManual } from "../../lib/runner/run/script.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
-import { asOfNowOf, refusePast } from "../../lib/recipes/as_of_now.ts";
+import { asOfNowOf, refusePast } from "../../lib/recipes/engine/call_operation.ts";
 import type { CompiledStep, StepContext } from "../../lib/recipes/compiled.ts";
 import { fills } from "../../lib/operations/fills.ts";
 import { testBoth } from "./both_stores.ts";

@@ -3,7 +3,7 @@ import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { assert, assertEquals } from "@std/assert";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { SqlValue, Store } from "../../lib/store/store.ts";
-import { insertNotice } from "../../lib/runner/queries/notices.ts";
+import { insertNotice } from "../../lib/runner/queries/events.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import { latestRuns } from "../../lib/runner/queries/run_lookups.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";

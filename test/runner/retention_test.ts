@@ -1,13 +1,12 @@
 /** Tests of removing old runs, logs and events from a store. */
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
-import { countWrite } from "../../lib/store/last_writes.ts";
+import { countWrite, type Store } from "../../lib/store/store.ts";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { openSqlite, SqliteStore } from "../../lib/store/sqlite.ts";
-import type { Store } from "../../lib/store/store.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { holdLogin } from "../../lib/runner/claims/login_holds.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
-import { insertNotice } from "../../lib/runner/queries/notices.ts";
+import { insertNotice, logOf } from "../../lib/runner/queries/events.ts";
 import {
   countPrunable,
   defaultRetention,
@@ -18,7 +17,6 @@ import {
   type Retention,
 } from "../../lib/runner/queries/retention.ts";
 import { RunLog } from "../../lib/runner/run/report.ts";
-import { logOf } from "../../lib/runner/queries/events.ts";
 import { insertRun, type RunState } from "../../lib/runner/queries/runs.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import { cli, folder, MORNING } from "../cli/runner_support.ts";

@@ -1,9 +1,8 @@
-import { countWrite } from "../../lib/store/last_writes.ts";
+import { countWrite, type Store } from "../../lib/store/store.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import type { Store } from "../../lib/store/store.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 import { acceptLoss, backupStore, verifyStoreFile } from "../../lib/runner/queries/store_care.ts";
 import { whyUnmarked } from "../../lib/store/mark.ts";

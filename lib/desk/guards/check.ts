@@ -4,8 +4,7 @@
  *
  * @module
  */
-import { type Calendars, calendarZone } from "../../calendars/mod.ts";
-import { dateAt, wallInstant } from "../../calendars/trading_days.ts";
+import { type Calendars, calendarZone, dateAt, wallInstant } from "../../calendars/mod.ts";
 import type { LimitName, Limits } from "../../client/limits.ts";
 import { compare, type Decimal } from "../../decimal.ts";
 import type { QuoteSession } from "../../dictionaries/quote.ts";

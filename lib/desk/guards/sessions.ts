@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { calendarZone, type Mic } from "../../calendars/mod.ts";
-import { addDays, dateAt, wallInstant } from "../../calendars/trading_days.ts";
+import { addDays, calendarZone, dateAt, type Mic, wallInstant } from "../../calendars/mod.ts";
 import type { Check, Rule } from "./check.ts";
 import { auctionTypes, marketTypes, mics, type Order } from "./order.ts";
 

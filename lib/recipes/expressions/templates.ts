@@ -7,7 +7,7 @@ import type { Issue } from "../../errors.ts";
 import type { StepScope } from "../compiled.ts";
 import { Budget } from "./budget.ts";
 import type { Expression, ExpressionProblem } from "./expressions.ts";
-import { expected, type Found } from "../schema_issues.ts";
+import { expected, type Found } from "../schema/schema_issues.ts";
 
 /** Parsed parameters; expressions and secrets are inserted when the step starts. */
 export interface Template {

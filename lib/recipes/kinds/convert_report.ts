@@ -9,7 +9,7 @@ import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { readRegular } from "../../regular_files.ts";
 import { markdownText, shownJson } from "../../shown_text.ts";
-import { valueAt } from "../schema_issues.ts";
+import { valueAt } from "../schema/schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../expressions/value_types.ts";
 import { exactCsv } from "./fields.ts";
 import { csvRecord, plainCells } from "../../csv_text.ts";

@@ -6,8 +6,8 @@
 import * as z from "zod";
 import { BrokerError, DisplacedError, LoginExpiredError } from "../../errors.ts";
 import { account } from "../../operations/account.ts";
-import { durationOf, readDuration } from "../written_times.ts";
-import { someTime } from "../recipe_schema.ts";
+import { durationOf, readDuration } from "../compile/written_times.ts";
+import { someTime } from "../schema/recipe_schema.ts";
 import { market } from "./fields.ts";
 import { stepKind } from "./kind.ts";
 

@@ -5,8 +5,7 @@
  */
 import type * as z from "zod";
 import type { Issue } from "../../errors.ts";
-import type { AsOfNow } from "../as_of_now.ts";
-import type { StepContext, StepEffect, StepReach } from "../compiled.ts";
+import type { AsOfNow, StepContext, StepEffect, StepReach } from "../compiled.ts";
 import type { Type } from "../expressions/value_types.ts";
 
 /** A kind of step. `P` are its checked parameters; `O` is its output, plain JSON data. */

@@ -10,7 +10,7 @@ import { isLoopback } from "../../loopback.ts";
 import { shownLine, shownText } from "../../shown_text.ts";
 import { orAborted } from "../../time.ts";
 import type { StepContext } from "../compiled.ts";
-import { holdsToken, leadsHere, secretAddress } from "../open_addresses.ts";
+import { holdsToken, leadsHere, secretAddress } from "../schema/open_addresses.ts";
 import { secretOf } from "../expressions/templates.ts";
 import { sha256 } from "../../sha256.ts";
 import { stepKind } from "./kind.ts";

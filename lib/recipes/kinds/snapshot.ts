@@ -6,8 +6,8 @@
 import * as z from "zod";
 import { BarInterval } from "../../dictionaries/bar.ts";
 import { quotes } from "../../operations/quotes.ts";
-import { type AsOfNow, exchangesOf, refusePast } from "../as_of_now.ts";
-import type { StepContext } from "../compiled.ts";
+import type { AsOfNow, StepContext } from "../compiled.ts";
+import { exchangesOf, refusePast } from "../engine/call_operation.ts";
 import { archiveBars } from "./bar_archive.ts";
 import { day, exactCsv, folder, markets, security, securityFrom, writesInto } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole, type WrittenFile } from "./files.ts";

@@ -4,12 +4,12 @@
  * @module
  */
 import * as z from "zod";
-import type { Calendars } from "../../calendars/mod.ts";
+import { type Calendars, sessionTimeOf } from "../../calendars/mod.ts";
 import { BrokerError } from "../../errors.ts";
 import { systemMachine, wait } from "../../time.ts";
 import type { StepContext } from "../compiled.ts";
-import { readSessionTime, sessionTimeOf } from "../written_times.ts";
-import { calendar } from "../recipe_schema.ts";
+import { readSessionTime } from "../compile/written_times.ts";
+import { calendar } from "../schema/recipe_schema.ts";
 
 /** A session time on the day of the run. */
 export const sessionMoment = z.strictObject({

@@ -15,7 +15,7 @@ import {
   ownFolder,
   placeOf,
 } from "./code_folder.ts";
-import { fileUrl } from "../recipe_files.ts";
+import { fileUrl } from "../files/recipe_files.ts";
 import { writtenImports } from "./written_imports.ts";
 
 /** Maximum number of characters of an import in an error: a `data:` URL may contain a whole file. */

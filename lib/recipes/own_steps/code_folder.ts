@@ -8,7 +8,7 @@
  * @module
  */
 import type { StepPermissions } from "../compiled.ts";
-import { fileUrl } from "../recipe_files.ts";
+import { fileUrl } from "../files/recipe_files.ts";
 import { stepEnvironment } from "./step_environment.ts";
 
 /** Prefix of the names of these folders. */

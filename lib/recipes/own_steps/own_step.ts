@@ -5,8 +5,8 @@
  */
 import { findOperation } from "../../operations/mod.ts";
 import { orAborted } from "../../time.ts";
-import { callOperation } from "../call_operation.ts";
-import { ENDED_UNTOLD, mayHaveHappened } from "../guarded_client.ts";
+import { callOperation } from "../engine/call_operation.ts";
+import { ENDED_UNTOLD, mayHaveHappened } from "../engine/guarded_client.ts";
 import type { StepContext, StepPermissions } from "../compiled.ts";
 import {
   changedText,
@@ -26,10 +26,10 @@ import {
   NamedFileError,
   type Place,
   placeOfStep,
-} from "../named_files.ts";
+} from "../files/named_files.ts";
 import { startCode } from "./code_process.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./step_messages.ts";
-import { isParamType, paramTypes } from "../recipe_params.ts";
+import { isParamType, paramTypes } from "../schema/recipe_params.ts";
 
 /** A loaded custom step: its description, its code, and the programs that it may run. */
 export interface OwnStep extends StepDescription {

@@ -9,8 +9,8 @@ import { BrokerError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
 import { type RunState } from "../queries/runs.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
-import { Halt } from "../../recipes/step_end.ts";
-import { type StepCall } from "../../recipes/engine.ts";
+import { Halt } from "../../recipes/engine/step_context.ts";
+import { type StepCall } from "../../recipes/engine/engine.ts";
 import type { Store } from "../../store/store.ts";
 
 /** A run that this process holds. */

@@ -31,10 +31,10 @@ import { shellHint } from "../../shell_words.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { versionOf } from "../../recipes/powers.ts";
 import { asksBroker, refusedLoginOn, takenOverBy } from "./login_holds.ts";
-import type { Recipes } from "../schedule/misfire_policy.ts";
+import type { Recipes } from "../schedule/listing.ts";
 import type { Claim } from "./claim.ts";
 import type { Store } from "../../store/store.ts";
-import { showInstant } from "../../calendars/trading_days.ts";
+import { showInstant } from "../../calendars/mod.ts";
 
 /** A process that claims runs. */
 export interface Claimer {

@@ -11,7 +11,7 @@ import { lastEventData } from "../queries/events.ts";
 import { endHold, endLoginHolds, findHold, setFirstHold, setHold } from "../queries/claims.ts";
 import { BusyError, LoginRefusedError } from "../../errors.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
-import { showInstant } from "../../calendars/trading_days.ts";
+import { showInstant } from "../../calendars/mod.ts";
 import type { Store } from "../../store/store.ts";
 import { loginWaitMs } from "../../transports/login_refusals.ts";
 import { shellHint } from "../../shell_words.ts";

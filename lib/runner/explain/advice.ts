@@ -9,7 +9,7 @@ import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
 import { isStarterOnly, isUnresolved, type RunRow } from "../queries/runs.ts";
 import { type Block } from "../queries/claims.ts";
 import { hasBegunWrite, unresolvedSteps } from "../queries/steps.ts";
-import { showInstant } from "../../calendars/trading_days.ts";
+import { showInstant } from "../../calendars/mod.ts";
 import type { Store } from "../../store/store.ts";
 import { shellHint } from "../../shell_words.ts";
 

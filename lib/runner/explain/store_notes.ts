@@ -4,12 +4,11 @@
  *
  * @module
  */
-import type { Calendars } from "../../calendars/mod.ts";
+import { type Calendars, showInstant } from "../../calendars/mod.ts";
 import { allWatermarks } from "../queries/schedules.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { slownessOf, tellSlowness } from "../run/end_warnings.ts";
-import { showInstant } from "../../calendars/trading_days.ts";
+import { slownessOf, tellSlowness } from "../run/report.ts";
 
 /** Returns lines that a person should read before a run. */
 export async function storeNotes(

@@ -3,14 +3,13 @@
  *
  * @module
  */
-import type { Calendars } from "../../calendars/mod.ts";
+import { type Calendars, dateAt } from "../../calendars/mod.ts";
 import type { CompiledSchedule } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { dateAt } from "../../calendars/trading_days.ts";
-import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
+import { calendarOf, zoneOf } from "../../recipes/engine/step_context.ts";
 import { type RunRow } from "../queries/runs.ts";
 import { lastClass, runsOfDay } from "../queries/run_lookups.ts";
-import { slownessOf, tellSlowness } from "../run/end_warnings.ts";
+import { slownessOf, tellSlowness } from "../run/report.ts";
 import { clockJumps, eventDataOf } from "../queries/events.ts";
 import { specsOf } from "../queries/schedules.ts";
 import { whyNothing, type WhySubject } from "./why_gaps.ts";

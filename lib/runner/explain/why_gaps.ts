@@ -3,13 +3,12 @@
  *
  * @module
  */
-import type { Calendars } from "../../calendars/mod.ts";
+import { type Calendars, dateAt, tradingDay } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule, RecipeClass } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { dateAt, tradingDay } from "../../calendars/trading_days.ts";
 import { findSchedule, pauseOf, RECIPE_MISSING, type ScheduleRow } from "../queries/schedules.ts";
 import { lastMissingAt, scheduleBeginnings } from "../queries/events.ts";
-import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
+import { calendarOf, zoneOf } from "../../recipes/engine/step_context.ts";
 import { prunedUntil } from "../queries/retention.ts";
 import { runKeyOf, windowOn } from "../schedule/plan_run.ts";
 import type { RunRow } from "../queries/runs.ts";

@@ -5,8 +5,8 @@
  */
 import { failedStep, outputsOf } from "../queries/steps.ts";
 import type { CompiledRecipe, CompiledStep, NoticeOutcome } from "../../recipes/compiled.ts";
-import { type RunScope, scopeOf, stepContext } from "../../recipes/step_context.ts";
-import type { Recipes } from "../schedule/misfire_policy.ts";
+import { type RunScope, scopeOf, stepContext } from "../../recipes/engine/step_context.ts";
+import type { Recipes } from "../schedule/listing.ts";
 import { bodyOf, type Channel, channelsOf, type Notice } from "./notify.ts";
 import type { RunDeps } from "../deps.ts";
 import { RunLog } from "../run/report.ts";

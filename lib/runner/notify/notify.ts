@@ -11,7 +11,7 @@ import {
   noteSent,
   noteUnsent,
   type StoredNotice,
-} from "../queries/notices.ts";
+} from "../queries/events.ts";
 import type { CompiledNotice, CompiledRecipe, NoticeChannel } from "../../recipes/compiled.ts";
 import type { Machine } from "../../time.ts";
 import type { Store } from "../../store/store.ts";

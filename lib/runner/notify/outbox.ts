@@ -10,7 +10,7 @@ import {
   removeUnsent,
   type StoredNotice,
   unsentRows,
-} from "../queries/notices.ts";
+} from "../queries/events.ts";
 import type { Store } from "../../store/store.ts";
 import { bodyOf } from "./notify.ts";
 

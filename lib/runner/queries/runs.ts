@@ -5,7 +5,7 @@
  */
 import { insertEvents } from "./events.ts";
 import type { RecipeClass } from "../../recipes/compiled.ts";
-import type { RunSlot } from "../../recipes/step_context.ts";
+import type { RunSlot } from "../../recipes/engine/step_context.ts";
 import { rowsValue, type Store } from "../../store/store.ts";
 
 /** Why a slot was skipped; there are no other reasons. */

@@ -6,10 +6,9 @@
  */
 import type { CompiledStep } from "../../recipes/compiled.ts";
 import { type Claim, claimedTransaction } from "../claims/claim.ts";
-import { countWrite } from "../../store/last_writes.ts";
-import type { Store } from "../../store/store.ts";
-import type { StepState } from "../../recipes/engine.ts";
-import { stepKeyOf } from "../../recipes/step_context.ts";
+import { countWrite, type Store } from "../../store/store.ts";
+import type { StepState } from "../../recipes/engine/engine.ts";
+import { stepKeyOf } from "../../recipes/engine/step_context.ts";
 import { findRun } from "./runs.ts";
 
 /** The row of an attempt at a step. */

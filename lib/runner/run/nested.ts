@@ -6,17 +6,17 @@
 import { BrokerError } from "../../errors.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
-import { checkTogether } from "../../recipes/engine.ts";
+import { checkTogether } from "../../recipes/engine/engine.ts";
 import { recipeRunBy, versionOf } from "../../recipes/powers.ts";
 import { type Claimer, claimRun, mutexOf, recoverRun, type Refusal } from "../claims/claims.ts";
 import { type CallingStep, type Claim, claimedTransaction } from "../claims/claim.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
-import type { Recipes } from "../schedule/misfire_policy.ts";
+import type { Recipes } from "../schedule/listing.ts";
 import { executeRun } from "./run.ts";
 import type { RunDeps } from "../deps.ts";
 import { cancelDue, findRun, reopenRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
 import { addManualRun } from "../schedule/starts.ts";
-import { dayOf } from "../../recipes/step_context.ts";
+import { dayOf } from "../../recipes/engine/step_context.ts";
 import { lastAttempts } from "../queries/steps.ts";
 
 /** What running a recipe as a step of another recipe needs. */

@@ -4,10 +4,6 @@
  *
  * @module
  */
-import type { Client } from "../../client/client.ts";
-import { narrowedLimits } from "../../client/limits.ts";
-import { Desk } from "../../desk/desk.ts";
-import { guardsOf } from "../../desk/guards/rules.ts";
 import type { Intent } from "../../desk/intent.ts";
 import { answerOf } from "../../desk/prove.ts";
 import { intentsOfRun } from "../../desk/queries.ts";
@@ -19,6 +15,7 @@ import type { RunDeps } from "../deps.ts";
 import { eventDataOf, WRITE_SENT } from "../queries/events.ts";
 import { findRun } from "../queries/runs.ts";
 import { unresolvedSteps } from "../queries/steps.ts";
+import { deskOf } from "./run.ts";
 
 /** What became of an unresolved step, and what proves it. */
 export interface ProvenStep {
@@ -31,30 +28,6 @@ export interface ProvenStep {
 
 /** Steps that write orders in no other way than through the client: no intent means that nothing was sent. */
 const orderSteps = ["cancel-open-orders"];
-
-/** Returns the desk of an account for the orders of a recipe, with the narrower limits of the two. */
-export function deskOf(
-  deps: RunDeps,
-  account: string,
-  client: Client,
-  { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
-): Desk {
-  const { store, machine, haltedByFile, limits: outer, calendars, resolveMs } = deps;
-  const limits = outer && narrowedLimits(outer, own);
-  const guard = limits && guardsOf(
-    connect?.to === "simulator" ? { ...limits, liveTrading: true } : limits,
-    { store, machine, account, calendars },
-  );
-  return new Desk({
-    store,
-    machine,
-    account,
-    client,
-    ...guard && { guard },
-    ...haltedByFile && { haltedByFile },
-    ...resolveMs !== undefined && { resolveMs },
-  });
-}
 
 /**
  * Returns what became of the unresolved steps of a run, or `undefined` if nothing proves it yet.

@@ -4,11 +4,13 @@
  *
  * @module
  */
+import { narrowedLimits } from "../../client/limits.ts";
+import { Desk } from "../../desk/desk.ts";
+import { guardsOf } from "../../desk/guards/rules.ts";
 import type { Client } from "../../client/client.ts";
-import type { Desk } from "../../desk/desk.ts";
 import { BrokerError, DisplacedError, LoginRefusedError } from "../../errors.ts";
 import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
-import { type Halt } from "../../recipes/step_end.ts";
+import { type Halt, scopeOf } from "../../recipes/engine/step_context.ts";
 import {
   modes,
   type PlannedState,
@@ -16,10 +18,10 @@ import {
   StepEngine,
   type StepEvent,
   type StepState,
-} from "../../recipes/engine.ts";
-import { tellSent } from "../../recipes/guarded_client.ts";
-import { scopeOf } from "../../recipes/step_context.ts";
-import { isPassing, onceMore } from "../../store/store_error.ts";
+} from "../../recipes/engine/engine.ts";
+import { tellSent } from "../../recipes/engine/guarded_client.ts";
+import { isPassing } from "../../store/store_error.ts";
+import { onceMore } from "../../store/store.ts";
 import { wait } from "../../time.ts";
 import { type Claim, endRun, LeaseKeeper, LeaseLostError, renewClaim } from "../claims/claim.ts";
 import { pauseRecipe } from "../claims/decisions.ts";
@@ -35,9 +37,7 @@ import type { RunDeps } from "../deps.ts";
 import { WRITE_SENT } from "../queries/events.ts";
 import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
 import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
-import { noteLoginEnd, noteSlowness } from "./end_warnings.ts";
-import { deskOf } from "./recover_run.ts";
-import { RunReport } from "./report.ts";
+import { noteLoginEnd, noteSlowness, RunReport } from "./report.ts";
 import { whyNoWrites } from "../claims/claims.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
 
@@ -408,4 +408,28 @@ export function outcomeOf(
   if (withheld !== undefined) return { state: "failed", reason: withheld };
   const isEmpty = all.length > 0 && all.every((state) => state === "skipped");
   return isEmpty ? { state: "skipped", reason: "condition" } : { state: "ok" };
+}
+
+/** Returns the desk of an account for the orders of a recipe, with the narrower limits of the two. */
+export function deskOf(
+  deps: RunDeps,
+  account: string,
+  client: Client,
+  { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
+): Desk {
+  const { store, machine, haltedByFile, limits: outer, calendars, resolveMs } = deps;
+  const limits = outer && narrowedLimits(outer, own);
+  const guard = limits && guardsOf(
+    connect?.to === "simulator" ? { ...limits, liveTrading: true } : limits,
+    { store, machine, account, calendars },
+  );
+  return new Desk({
+    store,
+    machine,
+    account,
+    client,
+    ...guard && { guard },
+    ...haltedByFile && { haltedByFile },
+    ...resolveMs !== undefined && { resolveMs },
+  });
 }

@@ -11,7 +11,7 @@ import { cancelDue, findRun, isStarterOnly, type RunRow } from "../queries/runs.
 import { reserveRun } from "../queries/claims.ts";
 import { wait } from "../../time.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
-import { decideOverlaps } from "../schedule/misfire_policy.ts";
+import { decideOverlaps } from "../schedule/listing.ts";
 import type { Store } from "../../store/store.ts";
 import { executeRun, type RunOutcome } from "./run.ts";
 import type { RunDeps } from "../deps.ts";

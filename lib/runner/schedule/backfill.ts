@@ -4,14 +4,13 @@
  *
  * @module
  */
-import type { Calendars } from "../../calendars/mod.ts";
+import { addDays, type Calendars, dateAt, tradingDay } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { versionOf } from "../../recipes/powers.ts";
 import { recoverExpired } from "../claims/claims.ts";
 import type { Store } from "../../store/store.ts";
-import { addDays, dateAt, tradingDay } from "../../calendars/trading_days.ts";
 import { whyPastSlot } from "./past_slot.ts";
-import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
+import { calendarOf, zoneOf } from "../../recipes/engine/step_context.ts";
 import { planRun } from "./plan_run.ts";
 import {
   convertDueRun,

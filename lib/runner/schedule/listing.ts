@@ -1,6 +1,7 @@
 /**
  * Writes the slots of each schedule from its watermark to now into the store. Each slot is written once, even if several
- * processes list it.
+ * processes list it. Decides about runs that are due and have not begun: late runs, and runs that overlap with another
+ * run.
  *
  * @module
  */
@@ -14,11 +15,29 @@ import {
   updateSpec,
 } from "../queries/schedules.ts";
 import { hasEvent, insertEvents } from "../queries/events.ts";
-import { showInstant } from "../../calendars/trading_days.ts";
+import { type Calendars, showInstant } from "../../calendars/mod.ts";
 import { planRun } from "./plan_run.ts";
-import { findRun, insertRuns, isNamed, keysTaken, namersOf, type NewRun } from "../queries/runs.ts";
+import {
+  askToCancel,
+  type DueRun,
+  dueRuns,
+  expiredApprovals,
+  findRun,
+  insertRuns,
+  isNamed,
+  keysTaken,
+  makeCatchUps,
+  namersOf,
+  type NewRun,
+  queueForApproval,
+  runningRecipes,
+  type SkipReason,
+  skipRuns,
+  unresolvedRuns,
+} from "../queries/runs.ts";
 import type { ScheduleCursor } from "./slots.ts";
-import type { Calendars } from "../../calendars/mod.ts";
+import type { CompiledRecipe, MisfirePolicy } from "../../recipes/compiled.ts";
+import { blockReasonOf, noteBlocked } from "../queries/claims.ts";
 
 /** What listing needs to know. */
 export interface ListingOptions {
@@ -173,4 +192,179 @@ export async function recordKeyCollision(
   if (!await hasEvent(store, run.runKey, "key_taken", data)) {
     await store.event(now, "key_taken", data, run.runKey);
   }
+}
+
+/** A due run of one schedule that has not begun. */
+interface WaitingRun {
+  runKey: string;
+  dueAt: number;
+  deadlineAt?: number;
+}
+
+/** The decision about a waiting run. There is none for a run that stays as it is. */
+type Verdict =
+  | { runKey: string; action: "catchup" }
+  | { runKey: string; action: "ask" }
+  | { runKey: string; action: "skip"; reason: SkipReason };
+
+/**
+ * Decides about the waiting runs of one schedule, oldest first.
+ *
+ * A run is late when more than the grace period has passed since it was due. Beyond its limit, `all` drops the oldest
+ * runs.
+ */
+export function decideLateRuns(
+  waiting: readonly WaitingRun[],
+  { graceMs, action, max }: MisfirePolicy,
+  now: number,
+): Verdict[] {
+  const isExpired = ({ deadlineAt }: WaitingRun) => deadlineAt !== undefined && now > deadlineAt;
+  const expired = waiting.filter(isExpired);
+  const alive = waiting.filter((run) => !isExpired(run));
+  const late = alive.filter(({ dueAt }) => now - dueAt > graceMs);
+  const skip = (runs: readonly WaitingRun[], reason: SkipReason): Verdict[] =>
+    runs.map(({ runKey }) => ({ runKey, action: "skip", reason }));
+  const verdicts = skip(expired, "deadline");
+  if (action === "skip") return [...verdicts, ...skip(late, "misfire")];
+  if (action === "ask") return [...verdicts, ...late.map(({ runKey }) => ({ runKey, action }))];
+  // `latest` keeps no late run if a run is on time, because that run is newer than every late run.
+  const most = action === "all" ? max : late.length < alive.length ? 0 : 1;
+  const kept = most === 0 ? [] : late.slice(-most);
+  const rest = late.slice(0, late.length - kept.length);
+  return [
+    ...verdicts,
+    ...skip(rest, action === "all" ? "misfire" : "superseded"),
+    ...kept.map(({ runKey }) => ({ runKey, action: "catchup" as const })),
+  ];
+}
+
+/** Recipes by name. */
+export type Recipes = ReadonlyMap<string, CompiledRecipe>;
+
+/** A run that was skipped. */
+export interface Skipped {
+  runKey: string;
+  recipe: string;
+  reason: SkipReason;
+  traceId?: string;
+}
+
+/** The decisions about late runs. */
+interface LateDecisions {
+  skipped: Skipped[];
+  /** Keys of runs that now wait for approval. */
+  asked: string[];
+  /** Runs that are still due, longest due first. */
+  waiting: DueRun[];
+}
+
+/** Decides about late runs, runs past their deadline, and runs that were not approved in time. Call it within a transaction. */
+export async function applyMisfirePolicy(
+  store: Store,
+  recipes: Recipes,
+  now: number,
+): Promise<LateDecisions> {
+  const due = await dueRuns(store, now);
+  const overdue = due.filter(({ due_at }) => due_at < now);
+  const traces = new Map(due.map(({ run_key, trace_id }) => [run_key, trace_id]));
+  const toSkip: Skipped[] = (await expiredApprovals(store, now))
+    .map(({ run_key: runKey, recipe }) => ({ runKey, recipe, reason: "deadline" }));
+  const toCatchUp: string[] = [];
+  const toAsk: { runKey: string; recipe: string }[] = [];
+  for (const waiting of Map.groupBy(overdue, (row) => `${row.recipe}/${row.schedule_id}`).values()) {
+    const name = waiting[0]!.recipe; // groups are never empty
+    const recipe = recipes.get(name);
+    if (recipe === undefined) continue;
+    for (const { runKey, ...verdict } of decideSchedule(recipe, waiting, now)) {
+      if (verdict.action === "skip") {
+        toSkip.push({ runKey, recipe: name, reason: verdict.reason, traceId: traces.get(runKey) });
+      }
+      if (verdict.action === "catchup") toCatchUp.push(runKey);
+      if (verdict.action === "ask") toAsk.push({ runKey, recipe: name });
+    }
+  }
+  const skipped = await skipAll(store, toSkip, now);
+  await makeCatchUps(store, toCatchUp);
+  await queueForApproval(store, toAsk, now);
+  const late = new Set(toCatchUp);
+  const decidedKeys = new Set([...skipped, ...toAsk].map(({ runKey }) => runKey));
+  const waiting = due.flatMap((row) =>
+    decidedKeys.has(row.run_key) ? [] : [late.has(row.run_key) ? { ...row, kind: "catchup" as const } : row]
+  );
+  return { skipped, asked: toAsk.map(({ runKey }) => runKey), waiting };
+}
+
+/** Skips runs, with one statement for each reason. Returns the runs that it skipped. */
+async function skipAll(store: Store, runs: readonly Skipped[], now: number): Promise<Skipped[]> {
+  const skipped = new Set<string>();
+  for (const [reason, group] of Map.groupBy(runs, ({ reason }) => reason)) {
+    const keys = group.map(({ runKey }) => runKey);
+    for (const key of await skipRuns(store, keys, reason, now)) skipped.add(key);
+  }
+  return runs.filter(({ runKey }) => skipped.has(runKey));
+}
+
+/** Decides about the runs of one schedule that are due. */
+function decideSchedule(recipe: CompiledRecipe, rows: readonly DueRun[], now: number): Verdict[] {
+  // A catch-up run was allowed to be late; only its deadline still counts.
+  const expired = rows.filter(({ kind, deadline_at }) =>
+    kind === "catchup" && deadline_at !== null && now > deadline_at
+  );
+  const live = rows.filter(({ kind }) => kind === "live").map((row) => ({
+    runKey: row.run_key,
+    dueAt: row.due_at,
+    deadlineAt: row.deadline_at ?? undefined,
+  }));
+  return [
+    ...expired.map(({ run_key: runKey }): Verdict => ({ runKey, action: "skip", reason: "deadline" })),
+    ...decideLateRuns(live, recipe.misfire, now),
+  ];
+}
+
+/**
+ * Decides about runs that are due while an earlier run of the same recipe is running or has an unresolved write. At most
+ * one run of a recipe that writes waits for a block to end; otherwise orders would go out for every slot that has passed.
+ * Call it within a transaction.
+ *
+ * @param due The runs that are due. By default they are read from the store.
+ */
+export async function decideOverlaps(
+  store: Store,
+  recipes: Recipes,
+  now: number,
+  due?: readonly DueRun[],
+): Promise<Skipped[]> {
+  const rows = due ?? await dueRuns(store, now);
+  if (rows.length === 0) return [];
+  const running = await runningRecipes(store);
+  const unresolved = await unresolvedRuns(store);
+  const toSkip: Skipped[] = [];
+  for (const [name, all] of Map.groupBy(rows, (row) => row.recipe)) {
+    const recipe = recipes.get(name);
+    if (recipe === undefined) continue;
+    const isRunning = running.has(name);
+    const open = unresolved.get(name);
+    const { runs, reason } = runsToSkip(recipe, all, { isRunning, isUnresolved: open !== undefined });
+    for (const { run_key: runKey, trace_id: traceId } of runs) {
+      if (open !== undefined) await noteBlocked(store, { runKey, because: "recovery", by: open, now });
+      toSkip.push({ runKey, recipe: name, reason, traceId });
+    }
+    if (recipe.overlap === "cancel" && isRunning) await askToCancel(store, name, "overlap");
+  }
+  return await skipAll(store, toSkip, now);
+}
+
+function runsToSkip(
+  { class: kind, overlap, misfire }: CompiledRecipe,
+  all: readonly DueRun[],
+  { isRunning, isUnresolved }: { isRunning: boolean; isUnresolved: boolean },
+): { runs: readonly DueRun[]; reason: SkipReason } {
+  const isWrite = kind === "write";
+  // Approved runs stay. For writes, a late run that the misfire policy allowed counts like one on time.
+  const waiting = all.filter((row) => row.kind === "live" || (isWrite && misfire.action !== "ask"));
+  const isBusy = isRunning || (isWrite && isUnresolved);
+  const isHeld = isWrite && waiting.some(({ reason }) => blockReasonOf(reason) !== undefined);
+  if (overlap === "skip" && isBusy) return { runs: waiting, reason: "overlap" };
+  const isOne = overlap === "queue" ? isBusy || isHeld : overlap === "skip" && isHeld;
+  return { runs: isOne ? waiting.slice(0, -1) : [], reason: "superseded" };
 }

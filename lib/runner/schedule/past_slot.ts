@@ -4,12 +4,11 @@
  *
  * @module
  */
-import { type AsOfNow, certainReads, pastText, whyPast } from "../../recipes/as_of_now.ts";
-import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import type { Calendars } from "../../calendars/mod.ts";
+import type { AsOfNow, CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import { certainReads, pastText, whyPast } from "../../recipes/engine/call_operation.ts";
+import { addDays, type Calendars, dateAt, tradingDay, wallInstant } from "../../calendars/mod.ts";
 import { firstSlot, latestSlot, type Slot } from "./slots.ts";
-import { addDays, dateAt, tradingDay, wallInstant } from "../../calendars/trading_days.ts";
-import { calendarOf, dayOf } from "../../recipes/step_context.ts";
+import { calendarOf, dayOf } from "../../recipes/engine/step_context.ts";
 import { type SlotColumns, slotOf } from "../queries/runs.ts";
 import { planRun } from "./plan_run.ts";
 

@@ -4,12 +4,17 @@
  *
  * @module
  */
-import { type Calendars, calendarZone } from "../../calendars/mod.ts";
-import { dateAt, showInstant, tradingDay } from "../../calendars/trading_days.ts";
+import {
+  type Calendars,
+  calendarZone,
+  dateAt,
+  sessionTimeOf,
+  showInstant,
+  tradingDay,
+} from "../../calendars/mod.ts";
 import { versionOf } from "../../recipes/powers.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import { calendarOf } from "../../recipes/step_context.ts";
-import { sessionTimeOf } from "../../recipes/written_times.ts";
+import { calendarOf } from "../../recipes/engine/step_context.ts";
 import type { Machine } from "../../time.ts";
 import type { NewRun, SkipReason } from "../queries/runs.ts";
 import type { Slot } from "./slots.ts";

@@ -4,10 +4,16 @@
  *
  * @module
  */
-import { type Calendars, calendarZone } from "../../calendars/mod.ts";
+import {
+  addDays,
+  type Calendars,
+  calendarZone,
+  dateAt,
+  tradingDay,
+  wallInstant,
+} from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { type OpenWindow, planRun, windowOn } from "./plan_run.ts";
-import { addDays, dateAt, tradingDay, wallInstant } from "../../calendars/trading_days.ts";
 import { firstSlot, latestSlot, readPattern, type Slot, slotsBetween } from "./slots.ts";
 
 /** A wall-clock time of a schedule that a clock change skips or repeats. */

@@ -18,8 +18,13 @@ import {
 } from "./recipe_set.ts";
 import type { Machine } from "../../time.ts";
 import { drawTraceId } from "./plan_run.ts";
-import { applyMisfirePolicy, decideOverlaps, type Skipped } from "./misfire_policy.ts";
-import { type ListingOptions, listSchedules } from "./listing.ts";
+import {
+  applyMisfirePolicy,
+  decideOverlaps,
+  type ListingOptions,
+  listSchedules,
+  type Skipped,
+} from "./listing.ts";
 import type { NoticeEvent } from "../notify/notify.ts";
 import { Runner, type RunnerOptions } from "../runner.ts";
 import { executeRun, type RunOutcome } from "../run/run.ts";

@@ -4,26 +4,27 @@
  * @module
  */
 import { Cron } from "croner";
-import { type Calendars, calendarZone } from "../../calendars/mod.ts";
+import {
+  addDays,
+  type Calendars,
+  calendarZone,
+  dateAt,
+  neighbourDay,
+  type SessionTime,
+  sessionTimeOf,
+  showInstant,
+  type TradingDay,
+  tradingDay,
+  usualDay,
+  wallInstant,
+} from "../../calendars/mod.ts";
 import type {
   CalendarSchedule,
   CompiledRecipe,
   CompiledSchedule,
   CronSchedule,
   EverySchedule,
-  SessionTime,
 } from "../../recipes/compiled.ts";
-import {
-  addDays,
-  dateAt,
-  neighbourDay,
-  showInstant,
-  type TradingDay,
-  tradingDay,
-  usualDay,
-  wallInstant,
-} from "../../calendars/trading_days.ts";
-import { sessionTimeOf } from "../../recipes/written_times.ts";
 
 /** One instant that a schedule names. */
 export interface Slot {

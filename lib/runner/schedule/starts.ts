@@ -7,12 +7,11 @@ import type { Calendars } from "../../calendars/mod.ts";
 import { versionOf } from "../../recipes/powers.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { decideLateRuns } from "./misfire_policy.ts";
+import { decideLateRuns, recordKeyCollision } from "./listing.ts";
 import { latestSlot, type Slot } from "./slots.ts";
-import { recordKeyCollision } from "./listing.ts";
 import { pauseOf } from "../queries/schedules.ts";
 import { findPastRead, type PastRead } from "./past_slot.ts";
-import { businessDayOf, calendarOf } from "../../recipes/step_context.ts";
+import { businessDayOf, calendarOf } from "../../recipes/engine/step_context.ts";
 import { manualRunKey, planRun, whyOutside, windowOn } from "./plan_run.ts";
 import {
   findRun,

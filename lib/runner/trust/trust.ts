@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { fileUrl, MOST_BYTES, readText } from "../../recipes/recipe_files.ts";
+import { fileUrl, MOST_BYTES, readText } from "../../recipes/files/recipe_files.ts";
 import { sha256 } from "../../sha256.ts";
 import {
   type CodeFiles,
@@ -24,7 +24,7 @@ import {
   type NamedFile,
   NamedFileError,
   placeOfSecrets,
-} from "../../recipes/named_files.ts";
+} from "../../recipes/files/named_files.ts";
 import {
   codeOf,
   isCompiled,
@@ -37,7 +37,7 @@ import {
   withRunBy,
 } from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
-import { baseName, findKept, folderOf, loadFile, OtherRecipes } from "../../recipes/load_recipe.ts";
+import { baseName, findKept, folderOf, loadFile, OtherRecipes } from "../../recipes/files/load_recipe.ts";
 import type { CompiledRecipe, CompileOptions, SecretOrigin } from "../../recipes/mod.ts";
 import type { KnownRecipe } from "../../recipes/compiled.ts";
 import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";

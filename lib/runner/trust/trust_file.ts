@@ -6,7 +6,7 @@
  */
 import { BrokerError } from "../../errors.ts";
 import type { KeptCode } from "../../recipes/own_steps/code_files.ts";
-import type { NamedFile } from "../../recipes/named_files.ts";
+import type { NamedFile } from "../../recipes/files/named_files.ts";
 import { readOwned } from "../../owned_files.ts";
 import { openLock, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 

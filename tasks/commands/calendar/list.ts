@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { calendarZone, type Mic, mics, type Session } from "../../../lib/calendars/mod.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { calendarZone, type Mic, mics, type Session, showInstant } from "../../../lib/calendars/mod.ts";
 import type { CalendarInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

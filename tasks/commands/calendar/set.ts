@@ -6,8 +6,7 @@
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { areHours, isDate, isWeekday } from "../../../lib/calendars/check_data.ts";
 import { emptyLocalFile } from "../../../lib/calendars/local_file.ts";
-import { type Calendars, linksOf, type Mic, type Override } from "../../../lib/calendars/mod.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { type Calendars, linksOf, type Mic, type Override, showInstant } from "../../../lib/calendars/mod.ts";
 import type { CalendarSetInput, CalendarUnsetInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { calendarsPlace, readCalendars, writeCalendars } from "../shared/local_calendars.ts";

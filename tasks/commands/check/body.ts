@@ -3,14 +3,13 @@
  *
  * @module
  */
-import type { Calendars } from "../../../lib/calendars/mod.ts";
+import { type Calendars, showInstant } from "../../../lib/calendars/mod.ts";
 import { type Limits, limitsOf } from "../../../lib/client/limits.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { clockChangeSlots } from "../../../lib/runner/schedule/schedule_checks.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
-import { calendarOf } from "../../../lib/recipes/step_context.ts";
+import { calendarOf } from "../../../lib/recipes/engine/step_context.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { isOpenToOthers } from "../../../lib/loopback.ts";
 import { withoutCredentials } from "../../../lib/redact.ts";
 import { Trust } from "../../../lib/runner/trust/trust.ts";
@@ -32,7 +31,7 @@ import { issueLines, recipeFiles, type Untrusted, untrustedIn } from "../shared/
 import { reachNotes } from "./runnable_days.ts";
 import { powerData, powerLines, showSettings } from "../trust/body.ts";
 import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/slot_lines.ts";
-import { filledAddress } from "../../../lib/recipes/open_addresses.ts";
+import { filledAddress } from "../../../lib/recipes/schema/open_addresses.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
 /** Returns the limits of the settings; `undefined` if the settings cannot be used, which the check reports itself. */

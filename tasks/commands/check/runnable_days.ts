@@ -5,16 +5,16 @@
  */
 import { type Calendars, calendarZone } from "../../../lib/calendars/mod.ts";
 import { type LateReads, lateReadsOf } from "../../../lib/runner/schedule/past_slot.ts";
-import { zoneOf } from "../../../lib/recipes/step_context.ts";
+import { zoneOf } from "../../../lib/recipes/engine/step_context.ts";
 import {
   type MissedDay,
   type RunnableDays,
   runnableDaysOf,
 } from "../../../lib/runner/schedule/schedule_checks.ts";
-import { showDuration } from "../../../lib/recipes/written_times.ts";
+import { showDuration } from "../../../lib/recipes/compile/written_times.ts";
 import type { CompiledRecipe, FileReport, RecipeIssue } from "../../../lib/recipes/mod.ts";
-import { readText } from "../../../lib/recipes/recipe_files.ts";
-import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/recipes/recipe_text.ts";
+import { readText } from "../../../lib/recipes/files/recipe_files.ts";
+import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/recipes/schema/recipe_text.ts";
 import { localTime, readable } from "../shared/slot_lines.ts";
 
 /** Mistakes and warnings of one file. */

@@ -6,7 +6,7 @@
 import type { Mic } from "../../../lib/calendars/mod.ts";
 import { calendarOfMarket } from "../../../lib/day_book/market_days.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
-import { mics } from "../../../lib/recipes/written_times.ts";
+import { mics } from "../../../lib/recipes/compile/written_times.ts";
 import { platformUrl } from "../../../lib/transports/direct/options.ts";
 import { InterruptedError, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

@@ -3,12 +3,11 @@
  *
  * @module
  */
-import type { Calendars } from "../../../lib/calendars/mod.ts";
+import { type Calendars, showInstant } from "../../../lib/calendars/mod.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
 import { runKeyOf } from "../../../lib/runner/schedule/plan_run.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { collidingSlot } from "../../../lib/runner/schedule/listing.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";

@@ -12,7 +12,7 @@ import {
   retryNotices,
   unsentNotices,
 } from "../../../lib/runner/notify/outbox.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import { Runner } from "../../../lib/runner/runner.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";

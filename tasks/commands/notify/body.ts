@@ -5,7 +5,7 @@
  */
 import { sendNotice } from "../../../lib/runner/notify/notice_step.ts";
 import { channelsOf, withinTime } from "../../../lib/runner/notify/notify.ts";
-import { manualScope } from "../../../lib/recipes/step_context.ts";
+import { manualScope } from "../../../lib/recipes/engine/step_context.ts";
 import type { CompiledRecipe, NoticeChannel } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

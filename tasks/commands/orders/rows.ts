@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import type { SeenOrder } from "../../../lib/desk/broker_lists.ts";
 import type { Intent, IntentChange, Why } from "../../../lib/desk/intent.ts";
 import { termsOf } from "../../../lib/desk/prove.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import { decideIntent } from "../../../lib/desk/desk.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
 import { targetsOf } from "../../../lib/desk/prove.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { dateAt } from "../../../lib/calendars/trading_days.ts";
+import { dateAt } from "../../../lib/calendars/mod.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import { type Security, securityOf } from "../../../lib/client/security.ts";
 import {

@@ -6,7 +6,7 @@
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { rerun } from "../../../lib/runner/schedule/backfill.ts";
 import type { RunRow } from "../../../lib/runner/queries/runs.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { RerunInput } from "../rerun.ts";
 import { runOf } from "../shared/decide.ts";

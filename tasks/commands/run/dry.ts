@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { calendarsOf } from "../../terminal/arguments.ts";
+import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
-import { manualScope } from "../../../lib/recipes/step_context.ts";
+import { manualScope } from "../../../lib/recipes/engine/step_context.ts";
 import { manualRunKey, whyOutside } from "../../../lib/runner/schedule/plan_run.ts";
 import {
   type DryRun,
@@ -20,7 +20,6 @@ import { shownAddress } from "../../../lib/transports/net/address.ts";
 import type { Host } from "../../terminal/host.ts";
 import { cellOf, type Color, paint, plain, widthOf, wrapped } from "../../terminal/print.ts";
 import type { RunInput } from "../run.ts";
-import { clockOf } from "../../terminal/arguments.ts";
 import { type Connection, Connections } from "./connections.ts";
 import { paramsOf } from "./params.ts";
 import { shortResult } from "./summaries.ts";

@@ -7,7 +7,7 @@ import type { Store } from "../../../lib/store/store.ts";
 import type { RunEvent } from "../../../lib/runner/run/report.ts";
 import { findRun } from "../../../lib/runner/queries/runs.ts";
 import { lastAttempts } from "../../../lib/runner/queries/steps.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shortResult } from "./summaries.ts";
 import type { TreeEvent } from "./tree.ts";

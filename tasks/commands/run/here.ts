@@ -6,9 +6,9 @@
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
-import { manualScope } from "../../../lib/recipes/step_context.ts";
-import type { RunDay } from "../../../lib/recipes/as_of_now.ts";
-import { checkTogether } from "../../../lib/recipes/engine.ts";
+import { manualScope } from "../../../lib/recipes/engine/step_context.ts";
+import type { RunDay } from "../../../lib/recipes/compiled.ts";
+import { checkTogether } from "../../../lib/recipes/engine/engine.ts";
 import { recipeRunBy } from "../../../lib/recipes/powers.ts";
 import {
   bindParams,

@@ -8,7 +8,7 @@ import { matters, type RunEvent } from "../../../lib/runner/run/report.ts";
 import type { LogLevel } from "../../../lib/runner/queries/events.ts";
 import type { NoticeEvent } from "../../../lib/runner/notify/notify.ts";
 import type { SchedulerEvent } from "../../../lib/runner/schedule/scheduler.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Color, paint, plain } from "../../terminal/print.ts";
 import { HeldFiles } from "./summaries.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { StepState } from "../../../lib/recipes/engine.ts";
+import type { StepState } from "../../../lib/recipes/engine/engine.ts";
 import type { RunOutcome } from "../../../lib/runner/run/run.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Color, fit, paint, plain, widthOf } from "../../terminal/print.ts";

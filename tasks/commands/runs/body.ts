@@ -16,7 +16,7 @@ import { eventsOf, logOf } from "../../../lib/runner/queries/events.ts";
 import { type RunRow } from "../../../lib/runner/queries/runs.ts";
 import { blockReasonOf } from "../../../lib/runner/queries/claims.ts";
 import { hasRun, latestRuns } from "../../../lib/runner/queries/run_lookups.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import { artifactsOf, stepsOf } from "../../../lib/runner/queries/steps.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

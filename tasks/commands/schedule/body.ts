@@ -6,7 +6,7 @@
 import { isBusy } from "../../../lib/store/store_error.ts";
 import type { RunEvent } from "../../../lib/runner/run/report.ts";
 import { TrustFile } from "../../../lib/runner/trust/trust_file.ts";
-import { fileUrl } from "../../../lib/recipes/recipe_files.ts";
+import { fileUrl } from "../../../lib/recipes/files/recipe_files.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/schedule/scheduler.ts";
 import type { Host } from "../../terminal/host.ts";
 import { calendarsPlace, takeUpCalendars } from "../shared/local_calendars.ts";

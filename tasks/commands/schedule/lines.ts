@@ -3,11 +3,10 @@
  *
  * @module
  */
-import type { Calendars } from "../../../lib/calendars/mod.ts";
+import { type Calendars, showInstant } from "../../../lib/calendars/mod.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
-import { zoneOf } from "../../../lib/recipes/step_context.ts";
+import { zoneOf } from "../../../lib/recipes/engine/step_context.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
 import { localTime, precisionOf, readable } from "../shared/slot_lines.ts";

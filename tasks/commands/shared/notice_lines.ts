@@ -11,7 +11,7 @@ import {
   type NoticeState,
   unsentText,
 } from "../../../lib/runner/notify/outbox.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Color, plain } from "../../terminal/print.ts";
 import { noticeText } from "../run/log.ts";

@@ -16,8 +16,8 @@ import {
 import { BrokerError } from "../../../lib/errors.ts";
 import { type Judgement, Trust, untrustedText } from "../../../lib/runner/trust/trust.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
-import { loadFile, mayHaveName } from "../../../lib/recipes/load_recipe.ts";
-import { recipesOfFolder } from "../../../lib/recipes/recipe_files.ts";
+import { loadFile, mayHaveName } from "../../../lib/recipes/files/load_recipe.ts";
+import { recipesOfFolder } from "../../../lib/recipes/files/recipe_files.ts";
 import { linkedOutside } from "../../../lib/confined_paths.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

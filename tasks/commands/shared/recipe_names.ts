@@ -4,7 +4,7 @@
  * @module
  */
 import { linkedOutside } from "../../../lib/confined_paths.ts";
-import { recipesOfFolder } from "../../../lib/recipes/recipe_files.ts";
+import { recipesOfFolder } from "../../../lib/recipes/files/recipe_files.ts";
 
 /** Default folder of the recipes. */
 export const RECIPES = "recipes";

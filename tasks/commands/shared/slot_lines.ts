@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Calendars } from "../../../lib/calendars/mod.ts";
-import { calendarOf, zoneOf } from "../../../lib/recipes/step_context.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { type Calendars, showInstant } from "../../../lib/calendars/mod.ts";
+import { calendarOf, zoneOf } from "../../../lib/recipes/engine/step_context.ts";
 import type { CompiledRecipe, NamedSlot } from "../../../lib/recipes/mod.ts";
 
 /** A slot for `--json`. */

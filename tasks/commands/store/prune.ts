@@ -4,7 +4,7 @@
  * @module
  */
 import { countPrunable, nothingPruned, prunedKinds, Pruner } from "../../../lib/runner/queries/retention.ts";
-import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { showInstant } from "../../../lib/calendars/mod.ts";
 import type { StorePruneInput } from "../store.ts";
 import { loadSettingsOf } from "../shared/session.ts";
 import { openStore, retentionOf, storeTime } from "../shared/store_file.ts";

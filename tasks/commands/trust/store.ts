@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { queuedNotices } from "../../../lib/runner/queries/notices.ts";
+import { queuedNotices } from "../../../lib/runner/queries/events.ts";
 import { unfinishedRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
 import { distrustOfStore } from "../../../lib/runner/trust/trusted_stores.ts";

@@ -4,9 +4,9 @@
  * @module
  */
 import * as z from "zod";
-import { didYouMean } from "../client/nearest.ts";
-import type { Issue } from "../errors.ts";
-import { MOST_ISSUES } from "./recipe_error.ts";
+import { didYouMean } from "../../client/nearest.ts";
+import type { Issue } from "../../errors.ts";
+import { MOST_ISSUES } from "../recipe_error.ts";
 
 /** A mistake in a recipe, by path. */
 export interface Found {

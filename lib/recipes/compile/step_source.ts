@@ -3,22 +3,21 @@
  *
  * @module
  */
-import { didYouMean } from "../client/nearest.ts";
-import { InvalidParamsError, type Issue } from "../errors.ts";
-import { answerShape, type AnyOperation, normalizeParams } from "../operations/operation.ts";
-import type { FieldsInfo, ValueType } from "../operations/types.ts";
-import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
-import { callOperation } from "./call_operation.ts";
-import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
-import type { StepKind } from "./kinds/kind.ts";
-import { type AnyStepKind, findStepKind, stepNames } from "./kinds/mod.ts";
-import { checkWrittenImports, type CodeFiles, OwnStepError } from "./own_steps/code_files.ts";
-import type { OwnStep } from "./own_steps/own_step.ts";
-import type { StepDescription } from "./own_steps/step_messages.ts";
-import { paramFault } from "./recipe_params.ts";
-import { namesSecret } from "./open_addresses.ts";
-import { MOST_ISSUES } from "./recipe_error.ts";
-import { checkSchema, expected, type Found, valueAt } from "./schema_issues.ts";
+import { didYouMean } from "../../client/nearest.ts";
+import { InvalidParamsError, type Issue } from "../../errors.ts";
+import { answerShape, type AnyOperation, normalizeParams } from "../../operations/operation.ts";
+import type { FieldsInfo, ValueType } from "../../operations/types.ts";
+import type { AsOfNow, StepCode, StepContext, StepEffect, StepReach } from "../compiled.ts";
+import { asOfNowOf, callOperation } from "../engine/call_operation.ts";
+import type { StepKind } from "../kinds/kind.ts";
+import { type AnyStepKind, findStepKind, stepNames } from "../kinds/mod.ts";
+import { checkWrittenImports, type CodeFiles, OwnStepError } from "../own_steps/code_files.ts";
+import type { OwnStep } from "../own_steps/own_step.ts";
+import type { StepDescription } from "../own_steps/step_messages.ts";
+import { paramFault } from "../schema/recipe_params.ts";
+import { namesSecret } from "../schema/open_addresses.ts";
+import { MOST_ISSUES } from "../recipe_error.ts";
+import { checkSchema, expected, type Found, valueAt } from "../schema/schema_issues.ts";
 import {
   ANY,
   FLAG,
@@ -29,7 +28,7 @@ import {
   type Type,
   typeOfParam,
   typeOfSchema,
-} from "./expressions/value_types.ts";
+} from "../expressions/value_types.ts";
 
 /** Returns the type of a parameter before the run; `undefined` for an omitted parameter. */
 export type TypeOf = (path: Issue["path"]) => Type | undefined;
@@ -89,7 +88,7 @@ export async function findMaker(uses: string, around: FileSurroundings): Promise
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
   const kind = await findStepKind(uses);
   if (kind !== undefined) return kindMaker(kind);
-  const { findOperation, operations } = await import("../operations/mod.ts"); // only steps that call load it
+  const { findOperation, operations } = await import("../../operations/mod.ts"); // only steps that call load it
   const operation = findOperation(uses);
   if (operation !== undefined) return operationMaker(operation);
   const names = [...stepNames, ...operations.keys()];
@@ -244,7 +243,7 @@ async function ownMaker(
     return expected(["uses"], "a recipe in a file: a custom step is another file beside it");
   }
   const file = new URL(uses, folder);
-  const { describeOwnStep, runOwnStep } = await import("./own_steps/own_step.ts");
+  const { describeOwnStep, runOwnStep } = await import("../own_steps/own_step.ts");
   let about: OwnStep;
   try {
     if (withoutCode) {

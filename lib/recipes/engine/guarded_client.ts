@@ -4,11 +4,11 @@
  *
  * @module
  */
-import type { Client } from "../client/client.ts";
-import type { WantedWrite } from "../client/intercept.ts";
-import { BrokerError, OutcomeUnknownError, ProtocolError } from "../errors.ts";
-import type { AnyOperation } from "../operations/operation.ts";
-import { provingLists, whereToLook } from "../operations/proof.ts";
+import type { Client } from "../../client/client.ts";
+import type { WantedWrite } from "../../client/intercept.ts";
+import { BrokerError, OutcomeUnknownError, ProtocolError } from "../../errors.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+import { provingLists, whereToLook } from "../../operations/proof.ts";
 
 /** A write that a step sent. */
 export interface SentWrite {
@@ -106,8 +106,8 @@ export class WriteGuard {
   async guard(client: Client): Promise<Client> {
     // Both need the whole catalogue, which steps without a client do not load.
     const [{ intercepted }, { findOperation }] = await Promise.all([
-      import("../client/intercept.ts"),
-      import("../operations/mod.ts"),
+      import("../../client/intercept.ts"),
+      import("../../operations/mod.ts"),
     ]);
     return intercepted(client, {
       write: (wanted) => this.#write(wanted),

@@ -6,11 +6,11 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
-import { isInside, realPlace, resolved } from "../confined_paths.ts";
-import { distrustOfChecked } from "../owned_files.ts";
-import { readRegular } from "../regular_files.ts";
-import { sha256 } from "../sha256.ts";
+import { BrokerError } from "../../errors.ts";
+import { isInside, realPlace, resolved } from "../../confined_paths.ts";
+import { distrustOfChecked } from "../../owned_files.ts";
+import { readRegular } from "../../regular_files.ts";
+import { sha256 } from "../../sha256.ts";
 import { fileUrl } from "./recipe_files.ts";
 
 /** Largest size of a program in a recipe's folder, bytes. */

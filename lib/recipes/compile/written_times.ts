@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { calendarZone, type Mic, type Session } from "../calendars/mod.ts";
-import { didYouMean, nearest } from "../client/nearest.ts";
-import type { SessionSpan, SessionTime } from "./compiled.ts";
+import { calendarZone, type Mic, type SessionTime } from "../../calendars/mod.ts";
+import { didYouMean, nearest } from "../../client/nearest.ts";
+import type { SessionSpan } from "../compiled.ts";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -105,22 +105,6 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
     (rank(from.moment) === rank(to.moment) && from.moment.offsetMs >= to.moment.offsetMs);
   if (runsBackwards) return { expected: "a span that ends after it starts" };
   return { mic, from: from.moment, to: to.moment };
-}
-
-/**
- * How long the closing auction lasts after continuous trading. In Hong Kong the auction ends at a random time between
- * 16:08 and 16:10, and on half-days between 12:08 and 12:10. Other exchanges hold it before the close.
- */
-const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
-
-/** Returns when a time of a session is, Unix milliseconds. */
-export function sessionTimeOf(
-  mic: Mic,
-  { openAt, closeAt }: Pick<Session, "openAt" | "closeAt">,
-  { anchor, offsetMs }: SessionTime,
-): number {
-  if (anchor === "open") return openAt + offsetMs;
-  return closeAt + offsetMs + (anchor === "auction-close" ? auctionMs[mic] ?? 0 : 0);
 }
 
 const rank = ({ anchor }: SessionTime) => ["open", "close", "auction-close"].indexOf(anchor);

@@ -3,19 +3,19 @@
  *
  * @module
  */
-import { didYouMean } from "../client/nearest.ts";
-import { InvalidParamsError } from "../errors.ts";
-import { nestedAsOfNow } from "./as_of_now.ts";
-import type { CompiledStep, KnownRecipe, RecipeConnection, StepContext, StepScope } from "./compiled.ts";
+import { didYouMean } from "../../client/nearest.ts";
+import { InvalidParamsError } from "../../errors.ts";
+import { nestedAsOfNow } from "../engine/call_operation.ts";
+import type { CompiledStep, KnownRecipe, RecipeConnection, StepContext, StepScope } from "../compiled.ts";
 import { durationOf } from "./written_times.ts";
-import { Budget } from "./expressions/budget.ts";
-import type { Expression } from "./expressions/expressions.ts";
-import { bindParams, type ReadParam } from "./recipe_params.ts";
-import type { StepSource } from "./recipe_schema.ts";
-import { MOST_ISSUES } from "./recipe_error.ts";
-import { expected, type Found, valueAt } from "./schema_issues.ts";
+import { Budget } from "../expressions/budget.ts";
+import type { Expression } from "../expressions/expressions.ts";
+import { bindParams, type ReadParam } from "../schema/recipe_params.ts";
+import type { StepSource } from "../schema/recipe_schema.ts";
+import { MOST_ISSUES } from "../recipe_error.ts";
+import { expected, type Found, valueAt } from "../schema/schema_issues.ts";
 import { findMaker, type TypeOf } from "./step_source.ts";
-import { isHole, readTemplate, secretOf, type Template } from "./expressions/templates.ts";
+import { isHole, readTemplate, secretOf, type Template } from "../expressions/templates.ts";
 import {
   ANY,
   describe,
@@ -28,7 +28,7 @@ import {
   typeAt,
   typeOfParam,
   typeOfValue,
-} from "./expressions/value_types.ts";
+} from "../expressions/value_types.ts";
 
 /** Context of a step in its recipe. */
 export interface StepSurroundings {
@@ -375,7 +375,7 @@ async function compileCondition(source: StepSource["if"], found: Found[]): Promi
   if (source === undefined) return undefined;
   const text = String(source).trim();
   const expression = isHole(text) ? text.slice(3, -2).trim() : text;
-  const { compileExpression } = await import("./expressions/expressions.ts"); // as for templates
+  const { compileExpression } = await import("../expressions/expressions.ts"); // as for templates
   const compiled = compileExpression(expression);
   if ("evaluate" in compiled) return compiled;
   const { problem: message, offset } = compiled;

@@ -4,9 +4,9 @@
  * @module
  */
 import * as z from "zod";
-import { operations } from "../operations/mod.ts";
-import type { FieldInfo, FieldsInfo, ValueType } from "../operations/types.ts";
-import { allStepKinds, stepNames } from "./kinds/mod.ts";
+import { operations } from "../../operations/mod.ts";
+import type { FieldInfo, FieldsInfo, ValueType } from "../../operations/types.ts";
+import { allStepKinds, stepNames } from "../kinds/mod.ts";
 import { recipeSchema } from "./recipe_schema.ts";
 
 type Schema = Record<string, unknown>;

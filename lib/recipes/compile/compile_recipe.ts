@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
-import { type Limits, type LimitTexts, widerLimits } from "../client/limits.ts";
-import type { Issue } from "../errors.ts";
-import { holdsToken, namesSecret, secretAddress } from "./open_addresses.ts";
+import { builtInCalendars, type Calendars } from "../../calendars/mod.ts";
+import { type Limits, type LimitTexts, widerLimits } from "../../client/limits.ts";
+import type { Issue } from "../../errors.ts";
+import { holdsToken, namesSecret, secretAddress } from "../schema/open_addresses.ts";
 import { classOf, findExcess, findSlow, findUnsafe, withDefaults } from "./recipe_rules.ts";
 import type {
   CompiledNotice,
@@ -16,24 +16,24 @@ import type {
   NoticeChannel,
   RecipeConnection,
   SessionSpan,
-} from "./compiled.ts";
+} from "../compiled.ts";
 import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
-import { fileUrl, MOST_BYTES } from "./recipe_files.ts";
-import type { CodeFiles } from "./own_steps/code_files.ts";
-import { sha256 } from "../sha256.ts";
+import { fileUrl, MOST_BYTES } from "../files/recipe_files.ts";
+import type { CodeFiles } from "../own_steps/code_files.ts";
+import { sha256 } from "../../sha256.ts";
 import { readSpan } from "./written_times.ts";
-import { tooLarge } from "../regular_files.ts";
+import { tooLarge } from "../../regular_files.ts";
 
-import { MOST_ISSUES, RecipeError, type RecipeIssue } from "./recipe_error.ts";
-import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
-import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
-import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
+import { MOST_ISSUES, RecipeError, type RecipeIssue } from "../recipe_error.ts";
+import { bindParams, type ReadParam, readParam } from "../schema/recipe_params.ts";
+import { recipeSchema, type RecipeSource, type StepSource } from "../schema/recipe_schema.ts";
+import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "../schema/recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
-import { micOf } from "./step_context.ts";
-import { checkSchema, expected, type Found } from "./schema_issues.ts";
-import { Budget } from "./expressions/budget.ts";
-import { secretOf, STEPS_AT_CHECK } from "./expressions/templates.ts";
-import { ANY, type Type } from "./expressions/value_types.ts";
+import { micOf } from "../engine/step_context.ts";
+import { checkSchema, expected, type Found } from "../schema/schema_issues.ts";
+import { Budget } from "../expressions/budget.ts";
+import { secretOf, STEPS_AT_CHECK } from "../expressions/templates.ts";
+import { ANY, type Type } from "../expressions/value_types.ts";
 
 /** Options of the compiler. */
 export interface CompileOptions {
@@ -348,7 +348,7 @@ async function channelsOf(
   around: StepSurroundings,
   isFallback: boolean,
 ): Promise<NoticeChannel[]> {
-  const { notifyWays } = await import("./kinds/notify.ts"); // only recipes with notices load it
+  const { notifyWays } = await import("../kinds/notify.ts"); // only recipes with notices load it
   const named = uses === "notify" ? notifyWays.filter((way) => given?.[way] !== undefined) : [];
   if (named.length < 2) return [{ name: named[0] ?? step.uses, isFallback, step: plainStep(step) }];
   const channels: NoticeChannel[] = [];

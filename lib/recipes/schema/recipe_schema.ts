@@ -4,8 +4,8 @@
  * @module
  */
 import * as z from "zod";
-import type { Mic } from "../calendars/mod.ts";
-import { isLimit, limitNames, limitTable } from "../client/limits.ts";
+import type { Mic } from "../../calendars/mod.ts";
+import { isLimit, limitNames, limitTable } from "../../client/limits.ts";
 import {
   durationExpected,
   durationPattern,
@@ -14,7 +14,7 @@ import {
   readAt,
   readDuration,
   spanExpected,
-} from "./written_times.ts";
+} from "../compile/written_times.ts";
 import { holdsToken, secretAddress } from "./open_addresses.ts";
 
 const NAME = /^[a-z0-9][a-z0-9-]*$/;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isLoopback } from "../loopback.ts";
+import { isLoopback } from "../../loopback.ts";
 
 /** Services whose addresses contain a token in their path. */
 const knownHosts = [

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { isDate } from "../calendars/check_data.ts";
-import { didYouMean } from "../client/nearest.ts";
-import { isDecimal } from "../decimal.ts";
-import { InvalidParamsError, type Issue } from "../errors.ts";
-import type { CompiledRecipe } from "./compiled.ts";
-import { MOST_ISSUES } from "./recipe_error.ts";
-import type { ParamType } from "./expressions/value_types.ts";
+import { isDate } from "../../calendars/check_data.ts";
+import { didYouMean } from "../../client/nearest.ts";
+import { isDecimal } from "../../decimal.ts";
+import { InvalidParamsError, type Issue } from "../../errors.ts";
+import type { CompiledRecipe } from "../compiled.ts";
+import { MOST_ISSUES } from "../recipe_error.ts";
+import type { ParamType } from "../expressions/value_types.ts";
 
 /** A declared parameter. */
 export interface ReadParam extends ParamType {

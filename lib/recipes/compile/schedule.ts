@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { didYouMean } from "../client/nearest.ts";
-import type { Issue } from "../errors.ts";
-import type { CompiledSchedule } from "./compiled.ts";
+import { didYouMean } from "../../client/nearest.ts";
+import type { Issue } from "../../errors.ts";
+import type { CompiledSchedule } from "../compiled.ts";
 import { durationOf, readAt, readDuration, readSpan } from "./written_times.ts";
-import type { RecipeSource, ScheduleSource } from "./recipe_schema.ts";
-import { expected, type Found } from "./schema_issues.ts";
+import type { RecipeSource, ScheduleSource } from "../schema/recipe_schema.ts";
+import { expected, type Found } from "../schema/schema_issues.ts";
 
 /** Shortest interval of `every`. Shorter intervals are of no use, because the runner may take seconds to react. */
 const SHORTEST_EVERY_MS = 100;

@@ -4,8 +4,8 @@
  * @module
  */
 import type { LineCounter as Lines, Node, Pair, Scalar } from "yaml";
-import { yaml } from "../std/yaml_document.ts";
-import type { Issue } from "../errors.ts";
+import { yaml } from "../../std/yaml_document.ts";
+import type { Issue } from "../../errors.ts";
 
 const { isAlias, isCollection, isMap, isPair, isScalar, LineCounter, parseDocument, visit } = yaml;
 

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { readRegular } from "../regular_files.ts";
-import { RecipeError } from "./recipe_error.ts";
+import { readRegular } from "../../regular_files.ts";
+import { RecipeError } from "../recipe_error.ts";
 
 /** Largest size of a recipe file, bytes. */
 export const MOST_BYTES = 256 * 1024;

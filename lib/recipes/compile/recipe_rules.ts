@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { Calendars, Mic } from "../calendars/mod.ts";
-import type { Issue } from "../errors.ts";
+import type { Calendars, Mic } from "../../calendars/mod.ts";
+import type { Issue } from "../../errors.ts";
 import type {
   CompiledRecipe,
   CompiledSchedule,
@@ -13,12 +13,12 @@ import type {
   MisfirePolicy,
   RecipeClass,
   SessionSpan,
-} from "./compiled.ts";
+} from "../compiled.ts";
 import { durationOf, readDuration, showDuration } from "./written_times.ts";
-import type { RecipeSource } from "./recipe_schema.ts";
+import type { RecipeSource } from "../schema/recipe_schema.ts";
 import { gapOver } from "./schedule.ts";
-import { micOf } from "./step_context.ts";
-import { expected, type Found } from "./schema_issues.ts";
+import { micOf } from "../engine/step_context.ts";
+import { expected, type Found } from "../schema/schema_issues.ts";
 
 const MINUTE = 60_000;
 const COVERED_DAYS = 60;

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
+import { BrokerError } from "../../errors.ts";
 import { type CompileOptions, compileText } from "./compile_recipe.ts";
-import type { CompiledRecipe, CompiledSchedule } from "./compiled.ts";
-import { loadFile, OtherRecipes } from "./load_recipe.ts";
-import { RecipeError, type RecipeIssue, UnreadCodeError } from "./recipe_error.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../compiled.ts";
+import { loadFile, OtherRecipes } from "../files/load_recipe.ts";
+import { RecipeError, type RecipeIssue, UnreadCodeError } from "../recipe_error.ts";
 
 /** A file to check: its path, and optionally its text. */
 export interface CheckedFile {

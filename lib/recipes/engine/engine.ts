@@ -4,18 +4,20 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
-import { wait } from "../time.ts";
-import type { CompiledRecipe, CompiledStep, StepContext, StepEffect } from "./compiled.ts";
+import { BrokerError } from "../../errors.ts";
+import { wait } from "../../time.ts";
+import type { CompiledRecipe, CompiledStep, StepContext, StepEffect } from "../compiled.ts";
 import { refusingGuard, type SentWrite, WriteGuard } from "./guarded_client.ts";
-import { type RunScope, stepContext, type StepDeps } from "./step_context.ts";
 import {
   isWorthRetrying,
   mayHaveWritten,
   REPORTED_PROBLEM,
   reportsProblem,
+  type RunScope,
+  stepContext,
+  type StepDeps,
   withinTimeLimit,
-} from "./step_end.ts";
+} from "./step_context.ts";
 
 /** How a step ended. */
 export type StepState = "ok" | "failed" | "skipped" | "unknown";

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
-import { type CompileOptions, compileText, type RecipeFile } from "./compile_recipe.ts";
-import type { CompiledRecipe, KnownRecipe } from "./compiled.ts";
+import { BrokerError } from "../../errors.ts";
+import { type CompileOptions, compileText, type RecipeFile } from "../compile/compile_recipe.ts";
+import type { CompiledRecipe, KnownRecipe } from "../compiled.ts";
 import { fileUrl, MOST_BYTES, readText, recipesOfFolder } from "./recipe_files.ts";
-import { checkWrittenImports, OwnStepError } from "./own_steps/code_files.ts";
-import { readRegular } from "../regular_files.ts";
-import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
+import { checkWrittenImports, OwnStepError } from "../own_steps/code_files.ts";
+import { readRegular } from "../../regular_files.ts";
+import { RecipeError, UnreadCodeError } from "../recipe_error.ts";
 
 /**
  * Reads and compiles a file; its steps may refer to recipes of the same folder.
@@ -75,7 +75,7 @@ async function readFile(
       await checkWrittenImports(file, new URL(".", file));
       throw new UnreadCodeError(path);
     }
-    const { readExport } = await import("./own_steps/own_step.ts");
+    const { readExport } = await import("../own_steps/own_step.ts");
     const { value, code } = await readExport(file, { signal, code: await codeOf?.(file) });
     if (value !== null) return { text, fileName: path, value, code };
   } catch (error) {
