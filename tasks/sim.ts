@@ -15,7 +15,7 @@ import { readInstant } from "../lib/simulator/gateway/mod.ts";
 import { replaceFile } from "../lib/private_files.ts";
 import { withoutCredentials } from "../lib/redact.ts";
 import { shownText } from "../lib/shown_text.ts";
-import { startSimulator } from "../lib/simulator/mod.ts";
+import { ScriptError, scriptJsonSchema, startSimulator } from "../lib/simulator/mod.ts";
 import { DEFAULT_CLOCK, flagNames, sim } from "./commands/sim.ts";
 import { helpOf } from "./terminal/help.ts";
 
@@ -42,16 +42,18 @@ interface Flags {
   heartbeatIntervalSec: number;
   allowedIps: string[] | undefined;
   boundDevices: string[] | undefined;
+  script: string | undefined;
   info: string | undefined;
 }
 
-/** Returns the flags; `undefined` for `--help`. @throws {FlagError} If a flag is invalid. */
-function readFlags(args: string[]): Flags | undefined {
+/** Returns the flags, or what `--help` and `--script-schema` ask for. @throws {FlagError} If a flag is invalid. */
+function readFlags(args: string[]): Flags | "help" | "schema" {
   const unknown = (argument: string) => {
     throw new FlagError(`"${argument}" is not a flag`);
   };
-  const given = parseArgs(args, { string: flagNames, boolean: ["help"], unknown });
-  if (given.help === true) return undefined;
+  const given = parseArgs(args, { string: flagNames, boolean: ["help", "script-schema"], unknown });
+  if (given.help === true) return "help";
+  if (given["script-schema"] === true) return "schema";
   const text = (name: string): string | undefined => {
     const value = given[name];
     if (value === undefined) return undefined;
@@ -93,6 +95,7 @@ function readFlags(args: string[]): Flags | undefined {
     heartbeatIntervalSec: whole("heartbeat-sec", { usual: 30, least: 1, most: 3600 }),
     allowedIps: list("allowed-ips"),
     boundDevices: list("bound-devices"),
+    script: text("script"),
     info: text("info"),
   };
 }
@@ -109,6 +112,17 @@ function untilStopped(): Promise<void> {
   });
 }
 
+/** Returns the text of a script. @throws {FlagError} If the file cannot be read. */
+function readScriptFile(fileName: string): { text: string; fileName: string } {
+  try {
+    return { text: Deno.readTextFileSync(fileName), fileName };
+  } catch (error) {
+    throw new FlagError(
+      `cannot read the script "${fileName}": ${error instanceof Error ? error.message : error}`,
+    );
+  }
+}
+
 async function run(flags: Flags): Promise<void> {
   const stopped = untilStopped();
   const { hostname, names, pushIntervalMs, seed, days, fillsPerDay } = flags;
@@ -122,6 +136,7 @@ async function run(flags: Flags): Promise<void> {
     days,
     fillsPerDay,
     clock: new ShiftedClock(flags.clock),
+    ...(flags.script === undefined ? {} : { script: readScriptFile(flags.script) }),
     gateway: { ...shared, httpPort, pushPort },
     platform: {
       ...shared,
@@ -155,11 +170,16 @@ async function run(flags: Flags): Promise<void> {
 export async function main(args: string[]): Promise<number> {
   try {
     const flags = readFlags(args);
-    if (flags === undefined) out(helpOf(sim));
+    if (flags === "help") out(helpOf(sim));
+    else if (flags === "schema") out(JSON.stringify(scriptJsonSchema(), null, 2));
     else await run(flags);
     return 0;
   } catch (error) {
     if (error instanceof FlagError) {
+      note(`Cannot start the simulator: ${error.message}\nSee: deno task sim --help`);
+      return 2;
+    }
+    if (error instanceof ScriptError) {
       note(`Cannot start the simulator: ${error.message}\nSee: deno task sim --help`);
       return 2;
     }

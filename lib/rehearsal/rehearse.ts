@@ -14,7 +14,9 @@ import { openSqlite } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { pauseRecipe, resumeRecipe } from "../runner/claims/decisions.ts";
 import type { SchedulerEvent } from "../runner/schedule/scheduler.ts";
+import { Refusal } from "../simulator/contract.ts";
 import { FIRST_DATE } from "../simulator/market/timeline.ts";
+import type { ScriptSource } from "../simulator/script.ts";
 import type { CompiledRecipe } from "../recipes/mod.ts";
 import { ownerActionsBetween } from "./account.ts";
 import { loadRecipes } from "./load_recipes.ts";
@@ -36,6 +38,8 @@ export interface RehearseOptions {
   to: string;
   /** Outages: a list, or the text of a script in YAML with its file name for messages. */
   outages?: readonly Outage[] | { text: string; fileName: string };
+  /** Price moves, halts and outages of the broker, as for the simulator. @default none */
+  script?: ScriptSource;
   /** Seed of prices, fills and jitter. @default 1 */
   seed?: number;
   /** Trading days of the exchanges. @default the built-in calendars */
@@ -71,7 +75,8 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
  * Rehearses recipes and resolves to the outcome of each of their slots. No data leaves the machine: steps call a
  * simulator over loopback, messages are recorded instead of sent, and secrets are placeholders.
  *
- * @throws {RecipeError} When a recipe or the script is wrong.
+ * @throws {RecipeError} When a recipe or the list of outages is wrong.
+ * @throws {ScriptError} When the broker's script is wrong.
  * @throws {RangeError} For days that calendars or prices do not cover.
  */
 export async function rehearse(options: RehearseOptions): Promise<RehearsalResult> {
@@ -123,6 +128,7 @@ interface Stretch {
   recipes: readonly CompiledRecipe[];
   planned: readonly PlannedOutage[];
   trades?: boolean;
+  script?: ScriptSource;
   onProgress?: (event: RehearsalProgress) => void;
   signal?: AbortSignal;
 }
@@ -147,15 +153,25 @@ class Rehearsal implements AsyncDisposable {
   #fault: { error: unknown } | undefined;
 
   constructor(stretch: Stretch) {
-    const { from, to, seed, calendars, planned, trades = true } = stretch;
+    const { from, to, seed, calendars, planned, trades = true, script } = stretch;
     this.#stretch = stretch;
     this.#machine = new VirtualMachine(from, seed);
-    this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime, calendars });
+    this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime, calendars, script });
     const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string]; // two
     const { broker } = this.#broker.core;
     const actions = trades ? ownerActionsBetween(calendars, first, last) : [];
     this.#ownerActions = new Script(
-      actions.map((action) => ({ at: action.at, do: () => action.do(broker) })),
+      actions.map((action) => ({
+        at: action.at,
+        do: () => {
+          try {
+            action.do(broker);
+          } catch (error) {
+            // A script may have halted the stock, or moved its price away from the owner's cash and holdings.
+            if (script === undefined || !(error instanceof Refusal)) throw error;
+          }
+        },
+      })),
     );
     for (const outage of planned) this.#script.add({ at: outage.at, do: () => this.#strike(outage) });
   }

@@ -7,6 +7,7 @@
 import type { Calendars } from "../calendars/mod.ts";
 import { type Core, makeCore } from "../simulator/endpoints/core.ts";
 import { type GatewayInfo, openGateway, type SimulatedGateway } from "../simulator/gateway/mod.ts";
+import type { ScriptSource } from "../simulator/script.ts";
 import { gateway } from "../transports/gateway.ts";
 import type { Transport } from "../transports/transport.ts";
 
@@ -22,8 +23,22 @@ export class GatewaySwitch implements AsyncDisposable {
   #transport: Transport | undefined;
 
   /** Creates a broker. `now` returns the true time, which can differ from the machine's wall clock. */
-  constructor({ seed, now, calendars }: { seed: number; now: () => number; calendars: Calendars }) {
-    this.#core = makeCore({ seed, clock: { now }, days: DAYS, fillsPerDay: FILLS_PER_DAY, calendars });
+  constructor(
+    { seed, now, calendars, script }: {
+      seed: number;
+      now: () => number;
+      calendars: Calendars;
+      script?: ScriptSource;
+    },
+  ) {
+    this.#core = makeCore({
+      seed,
+      clock: { now },
+      days: DAYS,
+      fillsPerDay: FILLS_PER_DAY,
+      calendars,
+      script,
+    });
   }
 
   get core(): Core {

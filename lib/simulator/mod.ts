@@ -44,6 +44,7 @@ export interface Simulator extends AsyncDisposable, Omit<Core, "seed"> {
  * Starts a simulated broker. Resolves when all of its ports are open. The control routes of both sides show
  * the gateway's state, with the platform's state as its member `platform`.
  *
+ * @throws {ScriptError} If the script is invalid.
  * @throws {TypeError} If the key of the trade password is not Base64 of 16, 24 or 32 bytes.
  * @throws {Deno.errors.AddrInUse} If a port is in use.
  */
@@ -81,5 +82,7 @@ export { ManualClock, ShiftedClock } from "../time.ts";
 export type { Clock } from "../time.ts";
 export type { Fault, FaultKind } from "./endpoints/faults.ts";
 export { startGateway } from "./gateway/mod.ts";
+export { ScriptError, scriptJsonSchema } from "./script.ts";
+export type { ScriptEntry, ScriptSource } from "./script.ts";
 export type { GatewayInfo, GatewayOptions, SimulatedGateway } from "./gateway/mod.ts";
 export type { PlatformInfo, SimulatedPlatform } from "./platform/mod.ts";

@@ -35,11 +35,17 @@ const flags = {
     value: "LIST",
     text: "device numbers that may log in to the platform (all)",
   },
+  script: {
+    type: "string",
+    value: "FILE",
+    text: "price moves, halts and outages at chosen times, in YAML or JSON",
+  },
+  "script-schema": { type: "boolean", text: "print the JSON Schema of scripts, and exit" },
   info: { type: "string", value: "FILE", text: "also write the line of JSON to this file" },
 } as const satisfies Flags;
 
-/** Names of the flags. */
-export const flagNames = Object.keys(flags);
+/** Names of the flags with a value. */
+export const flagNames = Object.keys(flags).filter((name) => name !== "script-schema");
 
 /** Starts the simulator. */
 export const sim = command({
@@ -65,7 +71,19 @@ file; other commands use the file with --config:
 The keys and passwords follow from the seed and protect nothing. A request to
 /control/faults makes the simulator fail in a chosen way. It needs the header
 "authorization: Bearer CONTROLTOKEN", and the token is new at each start. The simulator
-rejects requests from web pages.`,
+rejects requests from web pages.
+
+--script FILE is a list of entries. Times are local times of the entry's exchange:
+
+  - { what: price, symbol: 00700.HK, at: 2025-08-18 10:00, to: 620, over: 30m }
+  - { what: gap, symbol: AAPL, on: 2025-08-19, by: -8% }
+  - { what: halt, symbol: 09988.HK, at: 2025-08-18 11:00, for: 45m }
+  - { what: halt, market: us, at: 2025-08-20 13:00 }
+  - { what: resume, market: us, at: 2025-08-20 13:30 }
+  - { what: outage, of: lists, at: 2025-08-21 16:30, for: 10m }
+
+An outage is of: gateway, lists or pushes, in Hong Kong time. The page docs/simulator.md
+describes each entry.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
   passOn: true,
@@ -73,6 +91,7 @@ rejects requests from web pages.`,
   examples: [
     "sim --info sim.json",
     "sim --http-port 0 --push-port 0 --clock 2025-08-15T10:00:00+08:00 --push-interval-ms 250",
+    "sim --script crash.yaml --clock 2025-08-18T09:00:00+08:00",
     "quote 00700.HK --config sim.json",
     "quote 00700.HK --config sim.json --transport direct",
   ],

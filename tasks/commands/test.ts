@@ -5,6 +5,7 @@ const flags = {
   from: { type: "string", value: "DAY", text: "first day, such as 2025-01-01" },
   to: { type: "string", value: "DAY", text: "last day, such as 2025-12-31" },
   outages: { type: "string", value: "FILE", text: "YAML file with simulated outages" },
+  script: { type: "string", value: "FILE", text: "price moves, halts and outages of the broker, as for sim" },
   golden: { type: "string", value: "FILE", text: "compare the report with this file; exit 7 if it differs" },
   "update-golden": { type: "boolean", text: "write the report to the golden file instead" },
   seed: { type: "string", value: "N", text: "seed for prices, fills and jitter (1)" },
@@ -40,7 +41,10 @@ file must begin with "_":
   - { at: 2025-03-14T10:05+08:00, for: 4h, what: clock-jump, by: -2h }
   - { at: 2025-03-19T10:00+08:00, what: pause, recipe: margin-watch }
 
-"what" is scheduler-down, kill, machine-asleep, gateway-down, gateway-slow, busy,
+--script names a file as for "sim --script". It changes the simulated broker; --outages
+changes the machine and the scheduler as well.
+
+"what" of an outage is scheduler-down, kill, machine-asleep, gateway-down, gateway-slow, busy,
 login-expired, displaced, clock-jump, pause or resume. For an unplanned exchange closure
 use "calendar set", as for the scheduler. A failed run is part of the report and does
 not change the exit code.`,

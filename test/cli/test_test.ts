@@ -173,3 +173,28 @@ export default {
   assertEquals(code, 0);
   assert(out.includes("\nfunds       2   2       0        0\n"), out);
 });
+
+Deno.test("hsgate test --script changes the broker, and a wrong script is a usage error", async () => {
+  const recipe = `
+name: lists
+schedule: { calendar: XHKG, at: close+45m }
+steps:
+  - { id: orders, uses: orders.today, with: { market: hk } }
+`;
+  await using recipes = await folder({
+    "lists.yaml": recipe,
+    "_script.yaml": `
+- { what: outage, of: lists, at: 2025-12-23 16:30, for: 4h }
+- { what: halt, market: hk, at: 2025-12-23 09:00, for: 1d }
+`,
+    "_wrong.yaml": "- { what: outage, of: lists, at: 2025-12-23 16:30 }",
+  });
+  const words = ["test", recipes.path, "--from", "2025-12-22", "--to", "2025-12-24"];
+  const { code, out } = await cli([...words, "--script", `${recipes.path}/_script.yaml`]);
+  assertEquals(code, 0);
+  assertStringIncludes(out, "3 slots, 2 succeeded, 1 failed, 0 skipped");
+  assertStringIncludes((await cli(words)).out, "3 slots, 3 succeeded, 0 failed, 0 skipped");
+  const wrong = await cli([...words, "--script", `${recipes.path}/_wrong.yaml`]);
+  assertEquals(wrong.code, 2);
+  assertStringIncludes(wrong.err, 'entry 1, field "for" is missing: expected a span of time');
+});

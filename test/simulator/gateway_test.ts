@@ -2,7 +2,7 @@
 import config from "../../deno.json" with { type: "json" };
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { ManualClock } from "../../lib/time.ts";
-import { startGateway } from "../../lib/simulator/gateway/mod.ts";
+import { type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
 import {
   call,
   ENCRYPTED,
@@ -541,12 +541,38 @@ Deno.test("task sim ends with 2 and a reason for an invalid flag", async () => {
     [["--bogus"], '"--bogus" is not a flag'],
     [["extra"], '"extra" is not a flag'],
     [["--info"], "--info needs a value"],
+    [["--script", "none.yaml"], 'cannot read the script "none.yaml"'],
+    [["--script", "deno.json"], 'Cannot use script "deno.json":\n  expected a list of entries'],
   ];
   await Promise.all(cases.map(async ([args, reason]) => {
     const { code, stderr } = await runTask(args).output();
     assertEquals(code, 2, args.join(" "));
     assertStringIncludes(new TextDecoder().decode(stderr), reason);
   }));
+});
+
+Deno.test("task sim --script follows the script, and --script-schema prints its schema", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const script = `${folder}/script.yaml`;
+    const entry = '- { what: price, symbol: 00700.HK, at: 2025-08-15 10:00, to: "700", over: 30m }\n';
+    await Deno.writeTextFile(script, entry);
+    const ports = ["--http-port", "0", "--push-port", "0", "--days", "3"];
+    const task = runTask([...ports, "--script", script, "--clock", "2025-08-15T15:00:00+08:00"]);
+    const reader = task.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    const info = JSON.parse(await readUntil("\n", reader, (text) => text.includes("\n"), { text: "" }));
+    const { data } = await call({ info } as SimulatedGateway, "/hq/BasicQot", { security: [TENCENT] });
+    // The path without the script stays between 580 and 600 on this day.
+    assert(data.basicQot[0].highPrice >= 700, JSON.stringify(data));
+    task.kill("SIGTERM");
+    while (!(await reader.read()).done);
+    await task.stderr.cancel();
+    assertEquals((await task.status).code, 0);
+    const { code, stdout } = await runTask(["--script-schema"]).output();
+    assertEquals([code, JSON.parse(new TextDecoder().decode(stdout)).type], [0, "array"]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 Deno.test("task sim ends with 1 when it cannot start", async () => {

@@ -30,6 +30,7 @@ import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import {
   checkChange,
+  checkHalt,
   checkHours,
   checkPrice,
   checkQuantity,
@@ -98,6 +99,7 @@ export class AlgoDesk {
     const { day } = state.today[market];
     const extended = order.tradingHours === "extended";
     checkHours(state, day, { market, orderType: "limit", extended });
+    checkHalt(state, symbol);
     const isSell = order.side === "sell";
     const quantity = checkQuantity(order.quantity, instrument, { isSell, orderType: "limit" });
     const price = checkPrice(state, instrument, order.price);

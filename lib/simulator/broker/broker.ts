@@ -22,6 +22,7 @@ import { exampleTariff, type Tariff } from "../../facts/fees.ts";
 import type { Clock } from "../../time.ts";
 import type { Handlers, OperationName, OrderPush } from "../contract.ts";
 import { SimulatedMarket } from "../market/mod.ts";
+import type { MarketPlan } from "../market/scripted.ts";
 import { accountHandlers } from "./account.ts";
 import { AlgoDesk } from "./algo.ts";
 import { invalid } from "./checks.ts";
@@ -57,6 +58,8 @@ interface BrokerOptions {
   fillsPerDay?: number;
   /** The trading days of the exchanges. @default the built-in calendars */
   calendars?: Calendars;
+  /** Scripted moves and halts of the default market. @default none */
+  plan?: MarketPlan;
   /** @default a market of the same seed and calendars */
   market?: SimulatedMarket;
   /** @default the example tariff */
@@ -96,7 +99,8 @@ export class Broker {
 
   constructor(options: BrokerOptions) {
     const { seed, clock, days = 250, fillsPerDay = 6, tariff = exampleTariff } = options;
-    this.market = options.market ?? new SimulatedMarket({ seed, calendars: options.calendars });
+    this.market = options.market ??
+      new SimulatedMarket({ seed, calendars: options.calendars, plan: options.plan });
     this.#clock = clock;
     const startAt = clock.now();
     const past = makeAccount({ seed, market: this.market, days, fillsPerDay, tariff, startAt });

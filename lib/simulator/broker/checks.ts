@@ -18,6 +18,9 @@ import type { State } from "./state.ts";
 /** The broker's exact text for an order outside market hours. */
 export const CLOSED_TEXT = "current time does not allow entrust";
 
+/** The text for an order of a listing that a script has stopped. */
+export const HALTED_TEXT = "trading is halted";
+
 const auctionTypes: readonly OrderType[] = ["auction", "auction-limit"];
 const auctionPhases: readonly Phase[] = ["opening", "opening-locked", "closing", "closing-locked"];
 const tradingPhases: readonly Phase[] = ["continuous", "lunch-locked", "lunch"];
@@ -75,6 +78,11 @@ export function checkHours(
   const from = openAt - (isExtended ? EXTENDED_LEAD : market === "us" ? 0 : NORTHBOUND_LEAD) * MINUTE_MS;
   const until = closeAt + (isExtended ? EXTENDED_HOURS * HOUR_MS : 0);
   if (at < from || at >= until) throw refused(CLOSED_TEXT);
+}
+
+/** Rejects an order, or an amendment, of a listing that a script has stopped. */
+export function checkHalt({ market, now }: State, symbol: string): void {
+  if (market.isHalted(symbol, now)) throw refused(`${HALTED_TEXT}: "${symbol}"`);
 }
 
 /** Rejects an amendment or a cancellation in a phase in which Hong Kong's exchange takes none. */

@@ -11,6 +11,7 @@
  */
 import type { AlgoDesk } from "./algo.ts";
 import { clearMarket } from "./clearing.ts";
+import { HALTED_TEXT } from "./checks.ts";
 import type { ConditionalDesk } from "./conditional.ts";
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
@@ -38,10 +39,13 @@ export class Engine {
   readonly #state: State;
   readonly #desks: Desks;
   #isRunning = false;
+  /** Number of scripted halts that have been processed. */
+  #halts: number;
 
   constructor(state: State, desks: Desks) {
     this.#state = state;
     this.#desks = desks;
+    this.#halts = state.market.haltsAt.filter((at) => at <= state.now).length;
   }
 
   /**
@@ -71,9 +75,10 @@ export class Engine {
     this.#state.now = Math.max(this.#state.now, now);
   }
 
-  /** Returns the next close or clearing of any book. */
+  /** Returns the next close or clearing of any book, or the next scripted halt. */
   #nextFixed(): Event {
-    let first: Event | undefined;
+    const halt = this.#state.market.haltsAt[this.#halts];
+    let first: Event | undefined = halt === undefined ? undefined : { at: halt, run: () => this.#halt(halt) };
     for (const book of books) {
       const { day, closed } = this.#state.today[book];
       const event = closed
@@ -152,6 +157,17 @@ export class Engine {
     if (isOpen(order)) {
       const remark = order.fills.length > 0 ? "rest not filled at once" : "not filled at once";
       cancelOrder(this.#state, order, remark);
+    }
+  }
+
+  /** Cancels the open orders of listings that a script stops. */
+  #halt(at: number): void {
+    this.#halts++;
+    for (const book of books) {
+      for (const order of this.#state.openOrders(book)) {
+        const isHalted = this.#state.market.isHalted(order.instrument.symbol, at);
+        if (isHalted) cancelOrder(this.#state, order, HALTED_TEXT);
+      }
     }
   }
 

@@ -10,7 +10,7 @@ import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { FuturesFunds, FuturesHolding } from "../../operations/futures.ts";
 import type { Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
-import { checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
+import { checkHalt, checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
 import {
   type FuturesAccount,
   futuresRow,
@@ -91,6 +91,7 @@ export class FuturesDesk {
     "futures.place": (terms) => {
       const instrument = this.#find(terms.symbol);
       this.#checkHours();
+      checkHalt(this.#state, terms.symbol);
       const isSell = terms.side === "sell";
       const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType: "limit" });
       const isPriced = terms.orderType === "limit" || terms.orderType === "conditional";
@@ -120,6 +121,7 @@ export class FuturesDesk {
     "futures.amend": ({ orderId, symbol, price, quantity, side, validity, validUntil }) => {
       const order = findOpen(this.#state, orderId, (book) => book === "futures");
       this.#checkHours();
+      checkHalt(this.#state, symbol);
       if (order.instrument.symbol !== symbol || order.isSell !== (side === "sell")) {
         throw invalid(`order "${orderId}" is for another contract or side`);
       }

@@ -14,6 +14,7 @@ import type { Instrument } from "../market/mod.ts";
 import {
   checkAuction,
   checkChange,
+  checkHalt,
   checkHours,
   checkPrice,
   checkQuantity,
@@ -66,6 +67,7 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const instrument = findInstrument(state, market, symbol);
   const { day } = state.today[market];
   checkHours(state, day, { market, orderType, extended });
+  checkHalt(state, symbol);
   const isSell = side === "sell";
   const sellable = state.sellable(market, symbol);
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
@@ -221,6 +223,7 @@ export function amendOrder(
   if (book === "futures") throw invalid(`"${order.id}" is a futures order`);
   if (orderType === "special-limit") throw refused("special limit orders cannot be amended");
   checkChange(state, order, "amended");
+  checkHalt(state, instrument.symbol);
   if (book !== "hk") checkHours(state, order.day, { market: book, orderType, extended: order.extended });
   const sellable = state.sellable(book, instrument.symbol, order);
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });

@@ -6,7 +6,9 @@
 import type { Calendars } from "../../calendars/mod.ts";
 import { Broker } from "../broker/broker.ts";
 import type { Clock } from "../../time.ts";
-import { Faults } from "./faults.ts";
+import { operations } from "../../operations/mod.ts";
+import { type ScriptedOutage, scriptPlan, type ScriptSource } from "../script.ts";
+import { type Fault, Faults } from "./faults.ts";
 
 /** Options of a simulated broker. */
 export interface CoreOptions {
@@ -20,6 +22,8 @@ export interface CoreOptions {
   fillsPerDay?: number;
   /** The trading days of the exchanges. @default the built-in calendars */
   calendars?: Calendars;
+  /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
+  script?: ScriptSource;
 }
 
 /** The calls of the broker that an endpoint uses. */
@@ -34,11 +38,28 @@ export interface Core {
   readonly clock: MovableClock;
 }
 
-/** Creates a broker for endpoints. */
-export function makeCore({ seed, clock: inner, days, fillsPerDay, calendars }: CoreOptions): Core {
+/** Creates a broker for endpoints. @throws {ScriptError} If the script is invalid. */
+export function makeCore({ seed, clock: inner, days, fillsPerDay, calendars, script }: CoreOptions): Core {
   const clock = new MovableClock(inner);
-  const broker = new Broker({ seed, clock, days, fillsPerDay, calendars });
-  return { seed, clock, broker, faults: new Faults() };
+  const plan = script === undefined ? undefined : scriptPlan(script, calendars);
+  const broker = new Broker({ seed, clock, days, fillsPerDay, calendars, plan });
+  const faults = new Faults();
+  for (const outage of plan?.outages ?? []) armOutage(faults, outage, clock);
+  return { seed, clock, broker, faults };
+}
+
+/** Arms the faults of an outage. They strike only while the clock is within the outage. */
+function armOutage(faults: Faults, { of, from, until }: ScriptedOutage, clock: Clock): void {
+  const isNow = () => clock.now() >= from && clock.now() < until;
+  const arm = (fault: Fault) => faults.arm({ ...fault, times: Infinity }, isNow);
+  if (of !== "lists") arm({ kind: "drop-push" });
+  if (of === "gateway") arm({ kind: "lost-request" });
+  if (of !== "lists") return;
+  for (const operation of operations.values()) {
+    const isList = operation.paging !== undefined || operation.response.shape().kind === "list";
+    if (!isList || operation.effect !== "read" || operation.needs !== "trade-login") continue;
+    arm({ kind: "busy", operation: operation.name });
+  }
 }
 
 /** Returns a host name in the form of a URL, with brackets around an IPv6 address. */

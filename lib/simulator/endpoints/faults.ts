@@ -112,6 +112,8 @@ interface Entry {
   fault: Fault;
   left: number;
   skip: number;
+  /** Returns whether the fault can strike now; present for faults of a script. */
+  isNow: (() => boolean) | undefined;
 }
 
 const pushNames: readonly string[] = ["order", "quote", "tick", "brokers", "book"];
@@ -158,20 +160,23 @@ export class Faults {
   /**
    * Arms a fault.
    *
+   * @param isNow Returns whether the fault can strike now. A fault with it stays when {@linkcode clear} disarms the
+   * others. @default always
    * @returns A function that disarms it.
    * @throws {TypeError} If a member is invalid or unknown.
    */
-  arm(fault: Fault): () => void {
+  arm(fault: Fault, isNow?: () => boolean): () => void {
     checkFault(fault);
-    const entry: Entry = { fault, left: fault.times ?? 1, skip: fault.skip ?? 0 };
+    const entry: Entry = { fault, left: fault.times ?? 1, skip: fault.skip ?? 0, isNow };
     this.#entries.push(entry);
     for (const listener of this.#listeners) listener();
     return () => this.#remove(entry);
   }
 
-  /** Disarms all faults; the counts are kept. */
+  /** Disarms all faults except those of a script; the counts are kept. */
   clear(): void {
-    this.#entries.length = 0;
+    const kept = this.#entries.filter(({ isNow }) => isNow !== undefined);
+    this.#entries.splice(0, Infinity, ...kept);
   }
 
   /** Returns how often a kind struck. */
@@ -186,7 +191,11 @@ export class Faults {
 
   /** The faults that can still strike. */
   get armed(): Fault[] {
-    return this.#entries.map(({ fault, left, skip }) => ({ ...fault, times: left, skip }));
+    return this.#entries.filter(({ isNow }) => isNow?.() !== false).map(({ fault, left, skip }) => ({
+      ...fault,
+      times: left,
+      skip,
+    }));
   }
 
   /** Calls the listener for every fault that is armed. Returns a function that removes it. */
@@ -225,7 +234,7 @@ export class Faults {
 
   #find(kind: FaultKind, fits: (entry: Entry) => boolean): Entry | undefined {
     for (const entry of this.#entries) {
-      if (entry.fault.kind !== kind || !fits(entry)) continue;
+      if (entry.fault.kind !== kind || entry.isNow?.() === false || !fits(entry)) continue;
       if (entry.skip === 0) return entry;
       entry.skip -= 1;
     }

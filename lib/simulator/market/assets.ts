@@ -10,33 +10,15 @@ import { type Listing, listing, lotSize, type Market } from "../../facts/listing
 import type { OptionTerms } from "../../operations/option_code.ts";
 import { randomFrom } from "../../time.ts";
 import { optionValue } from "./black_scholes.ts";
-import { type Grid, gridOf, indexGrid, UNITS } from "./grid.ts";
+import { gridOf, indexGrid, UNITS } from "./grid.ts";
 import { daysBetween, findOption, pricingOn } from "./option_chain.ts";
 import type { UnitBar } from "./packing.ts";
 import { type DayPath, followPath, LEAST_PER_MINUTE, makePath } from "./path.ts";
 import { bell, hashText, mix } from "./random.ts";
+import { type MarketPlan, scripted } from "./scripted.ts";
+import { type Asset, referenceClose } from "./asset.ts";
 import { type BarSeries, IndexSeries, StockSeries } from "./series.ts";
-import { type Timeline, type TimelineName, timelineOf } from "./timeline.ts";
-import type { Instrument } from "./views.ts";
-
-/** An instrument with prices. */
-export interface Asset {
-  symbol: string;
-  timeline: Timeline;
-  /** Index of the last day on which the asset trades; Infinity if there is no last day. */
-  lastIndex: number;
-  /** Minimum number of decimals of the asset's prices. */
-  places: number;
-  /**
-   * Assumed number of tradable shares or open contracts, from which turnover rate and open interest are computed.
-   */
-  outstanding: number;
-  describe(date: string): Instrument;
-  grid(date: string): Grid;
-  bar(index: number): UnitBar;
-  /** Generates the path of a day; callers cache it. */
-  path(index: number): DayPath;
-}
+import { type TimelineName, timelineOf } from "./timeline.ts";
 
 const TIMELINE: Record<Market, TimelineName> = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" };
 
@@ -50,20 +32,36 @@ const FUTURE_CARRY = 0.02;
 export class Assets {
   readonly #seed: number;
   readonly #calendars: Calendars;
+  readonly #plan: MarketPlan | undefined;
   readonly #stocks = new Map<string, StockSeries>();
+  readonly #scripted = new Map<string, Asset>();
   readonly #indices = new Map<string, { series: BarSeries; paths: Map<number, DayPath> }>();
 
-  constructor(seed: number, calendars: Calendars) {
+  constructor(seed: number, calendars: Calendars, plan?: MarketPlan) {
     this.#seed = seed;
     this.#calendars = calendars;
+    this.#plan = plan;
   }
 
   /** Returns the asset of a symbol, or `undefined` if the market has none. */
   find(symbol: string): Asset | undefined {
     const row = listing(symbol);
-    if (row !== undefined) return this.#stock(row);
+    if (row !== undefined) return this.#scriptedStock(row);
     const contract = findOption(this.#calendars, symbol);
-    return contract === undefined ? this.#future(symbol) : this.#option(symbol, contract);
+    if (contract !== undefined) return this.#option(symbol, contract);
+    const future = this.#future(symbol);
+    return future && scripted(future, this.#plan);
+  }
+
+  /** Returns a stock with the prices of the script; one object for each stock, because it keeps scripted days. */
+  #scriptedStock(row: Listing): Asset {
+    if (this.#plan === undefined) return this.#stock(row);
+    let asset = this.#scripted.get(row.symbol);
+    if (asset === undefined) {
+      asset = scripted(this.#stock(row), this.#plan);
+      this.#scripted.set(row.symbol, asset);
+    }
+    return asset;
   }
 
   #series(row: Listing): StockSeries {
@@ -204,6 +202,8 @@ export class Assets {
     return {
       symbol,
       timeline,
+      // An option follows its stock: it moves and halts with it.
+      ...(stock.isHalted === undefined ? {} : { isHalted: stock.isHalted }),
       lastIndex: timeline.indexOn(contract.expiry),
       places: 2,
       outstanding: 500 + mix(this.#seed, hashText(symbol)) % 20_000,
@@ -230,11 +230,6 @@ export class Assets {
         }),
     };
   }
-}
-
-/** Returns the close before a day; for the first day the open of that day, because no earlier price is known. */
-export function referenceClose(asset: Asset, index: number): number {
-  return index <= 0 ? asset.bar(0).open : asset.bar(Math.min(index - 1, asset.lastIndex)).close;
 }
 
 function followBar(

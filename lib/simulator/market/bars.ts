@@ -7,7 +7,7 @@
  * @module
  */
 import { barDayLimits } from "../../dictionaries/bar.ts";
-import { type Asset, referenceClose } from "./assets.ts";
+import { type Asset, referenceClose } from "./asset.ts";
 import { toDouble, UNITS } from "./grid.ts";
 import { addTicks, type Totals } from "./path.ts";
 import { type Days, ticksUntil } from "./state.ts";

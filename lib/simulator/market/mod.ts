@@ -9,7 +9,9 @@
  * - After the last stored bar, 2025-08-15, a generated continuation runs on the real trading days.
  * - After the end of the calendar, the market stays at its last close.
  *
- * Left out: auctions, extended-hours prints, the futures night session, suspensions, splits.
+ * A script can move prices and halt trading, as `scripted.ts` describes.
+ *
+ * Left out: auctions, extended-hours prints, the futures night session, splits.
  *
  * @module
  */
@@ -17,7 +19,8 @@ import { builtInCalendars, type Calendars, type Mic } from "../../calendars/mod.
 import { compare, type Decimal } from "../../decimal.ts";
 import { type FutureContract, futureContracts, optionUnderlyings } from "../../facts/contracts.ts";
 import { formatOptionCode, type OptionTerms } from "../../operations/option_code.ts";
-import { type Asset, Assets, referenceClose } from "./assets.ts";
+import { type Asset, referenceClose } from "./asset.ts";
+import { Assets } from "./assets.ts";
 import { type BarQuery, makeBars } from "./bars.ts";
 import type { OptionInputs } from "./black_scholes.ts";
 import { type BookOptions, makeBook, makeBrokers, makeQueue } from "./book.ts";
@@ -27,6 +30,7 @@ import { toUnits } from "./packing.ts";
 import { addTicks, type Tick } from "./path.ts";
 import { latestTicks, makeQuote, makeTimeShare, showTicks } from "./quotes.ts";
 import { type CurrencyRates, currencyRates } from "./rates.ts";
+import type { MarketPlan } from "./scripted.ts";
 import { type AssetState, Cache, Days } from "./state.ts";
 import { localTime, minuteAt, timelineOf, type TradingDay } from "./timeline.ts";
 import type {
@@ -52,6 +56,8 @@ interface SimulatedMarketOptions {
   seed: number;
   /** The trading days of its exchanges. @default {@linkcode builtInCalendars} */
   calendars?: Calendars;
+  /** Scripted moves and halts. @default none */
+  plan?: MarketPlan;
 }
 
 /** Which options of an expiry to return; an absent member selects both kinds. */
@@ -99,15 +105,18 @@ const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNEC
 export class SimulatedMarket {
   /** The trading days of its exchanges. */
   readonly calendars: Calendars;
+  /** When scripted halts start, epoch milliseconds, in order. */
+  readonly haltsAt: readonly number[];
   readonly #seed: number;
   readonly #assets: Assets;
   readonly #found = new Cache<Asset>(4_000);
   readonly #days = new Days();
 
-  constructor({ seed, calendars = builtInCalendars }: SimulatedMarketOptions) {
+  constructor({ seed, calendars = builtInCalendars, plan }: SimulatedMarketOptions) {
     this.#seed = seed;
     this.calendars = calendars;
-    this.#assets = new Assets(seed, calendars);
+    this.#assets = new Assets(seed, calendars, plan);
+    this.haltsAt = (plan?.halts ?? []).map(({ from }) => from).sort((a, b) => a - b);
   }
 
   /** Returns the asset of a symbol. @throws {RangeError} If the market has none. */
@@ -202,9 +211,15 @@ export class SimulatedMarket {
     return showTicks(latestTicks(state, this.#days, at, limit), state.asset);
   }
 
-  /** Returns the order book; it does not change outside trading. */
+  /** Returns whether a script has stopped trading at an instant. */
+  isHalted(symbol: string, at: number): boolean {
+    return this.#asset(symbol).isHalted?.(at) ?? false;
+  }
+
+  /** Returns the order book; it does not change outside trading, and is empty during a halt. */
   orderBook(symbol: string, at: number, options: BookOptions = {}): BookView {
-    return makeBook(this.#state(symbol, at), { ...options, at, seed: this.#seed });
+    const book = makeBook(this.#state(symbol, at), { ...options, at, seed: this.#seed });
+    return this.isHalted(symbol, at) ? { ...book, asks: [], bids: [] } : book;
   }
 
   /** Returns the volume that an order joining the queue at a price finds ahead of it. */
@@ -296,7 +311,7 @@ export class SimulatedMarket {
   isOpen(symbol: string, at: number, { extended = false }: OpenOptions = {}): boolean {
     const asset = this.#asset(symbol);
     const index = asset.timeline.indexAt(at);
-    if (index < 0 || index > asset.lastIndex) return false;
+    if (index < 0 || index > asset.lastIndex || asset.isHalted?.(at)) return false;
     const day = asset.timeline.day(index);
     const { market, kind } = asset.describe(day.date);
     const link = CONNECT[market];

@@ -187,6 +187,7 @@ export function followPath(
     volume: splitOverDay(volume, day.minutes, randomFrom(key)),
     ticks(minute) {
       const ticks = base.ticks(minute);
+      if (ticks.length === 0) return []; // a scripted halt
       const next = randomFrom(mix(key, minute));
       const volumes = split(this.volume[minute] ?? 0, ticks.length, 1, next);
       const prices = ticks.map((tick) => price(tick.price));
@@ -224,13 +225,13 @@ export function addTicks(totals: Totals | undefined, ticks: readonly Tick[]): To
   return sum;
 }
 
-/** Returns the totals at the end of every minute of a day. */
-export function runningTotals(path: DayPath): Totals[] {
-  const all: Totals[] = [];
+/** Returns the totals at the end of every minute of a day; `undefined` before the first trade. */
+export function runningTotals(path: DayPath): (Totals | undefined)[] {
+  const all: (Totals | undefined)[] = [];
   let sum: Totals | undefined;
   for (let minute = 0; minute < path.day.minutes; minute++) {
     sum = addTicks(sum, path.ticks(minute));
-    if (sum !== undefined) all.push(sum);
+    all.push(sum);
   }
   return all;
 }

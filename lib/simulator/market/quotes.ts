@@ -8,7 +8,7 @@
  */
 import type { Market } from "../../facts/listings.ts";
 import type { OptionTerms } from "../../operations/option_code.ts";
-import type { Asset } from "./assets.ts";
+import type { Asset } from "./asset.ts";
 import { optionGreeks, type OptionInputs } from "./black_scholes.ts";
 import { toDecimal, toDouble, UNITS } from "./grid.ts";
 import { daysBetween } from "./option_chain.ts";
@@ -77,7 +77,7 @@ export function makeQuote(
   const [lastTick] = latestTicks(state, days, at, 1);
   const traded = totals?.volume ?? 0;
   return {
-    isSuspended: false,
+    isSuspended: asset.isHalted?.(at) ?? false,
     openPrice: totals === undefined ? 0 : toDouble(asset.bar(day.index).open),
     highPrice: toDouble(totals?.high ?? 0),
     lowPrice: toDouble(totals?.low ?? 0),

@@ -3,14 +3,14 @@
  *
  * @module
  */
-import { type Asset, referenceClose } from "./assets.ts";
+import { type Asset, referenceClose } from "./asset.ts";
 import { addTicks, type DayPath, runningTotals, type Tick, type Totals } from "./path.ts";
 import { minuteAt, type TradingDay } from "./timeline.ts";
 
 /** A day's path with the totals at the end of each minute. */
 interface FullDay {
   path: DayPath;
-  totals: readonly Totals[];
+  totals: readonly (Totals | undefined)[];
 }
 
 /** An asset at an instant. */

@@ -11,6 +11,7 @@ import {
   reportLines,
   summaryLine,
 } from "../../../lib/rehearsal/mod.ts";
+import { ScriptError } from "../../../lib/simulator/script.ts";
 import { replaceFile } from "../../../lib/private_files.ts";
 import { readRegularTextSync } from "../../../lib/regular_files.ts";
 import { RecipeError } from "../../../lib/recipes/mod.ts";
@@ -31,7 +32,8 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   if (flags.store !== undefined && await exists(flags.store)) {
     throw new UsageError(`Cannot keep the store in "${flags.store}": the file exists already`);
   }
-  const outages = outagesOf(flags.outages);
+  const outages = fileOf(flags.outages, "the outages");
+  const script = fileOf(flags.script, "the script");
   // Recipes are checked as of the first day, so that the calendars cover the days after it.
   const now = () => Date.parse(`${from}T00:00:00Z`);
   const { recipes, report, untrusted } = await loadRecipes(args, { host, now });
@@ -52,6 +54,7 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
       onProgress,
       signal: host.signal,
       ...outages !== undefined && { outages },
+      ...script !== undefined && { script },
       ...flags.out !== undefined && { out: flags.out },
       ...flags.store !== undefined && { store: flags.store },
     }), outages?.fileName);
@@ -116,6 +119,7 @@ async function rehearsed(
       else if (!json) host.note(`hsgate: ${month}, ${runs} slots so far`);
     });
   } catch (error) {
+    if (error instanceof ScriptError) throw new UsageError(error.message);
     if (!(error instanceof RecipeError) || script === undefined) throw error;
     for (const { line, column, message } of error.issues) {
       host.note(`hsgate: ${script}:${line}:${column}: ${message}`);
@@ -150,10 +154,10 @@ function seedOf(text: string): number {
   throw new UsageError(`Cannot use --seed "${text}": write a whole number`);
 }
 
-function outagesOf(path: string | undefined): { text: string; fileName: string } | undefined {
+function fileOf(path: string | undefined, what: string): { text: string; fileName: string } | undefined {
   if (path === undefined) return undefined;
   const text = readIfThere(path);
-  if (text === undefined) throw new UsageError(`Cannot read the outages: there is no "${path}"`);
+  if (text === undefined) throw new UsageError(`Cannot read ${what}: there is no "${path}"`);
   return { text, fileName: path };
 }
 

@@ -1,0 +1,36 @@
+/**
+ * Defines the form in which stocks, futures and options have prices: day bars, paths within the days, and a price grid.
+ *
+ * @module
+ */
+import type { Grid } from "./grid.ts";
+import type { UnitBar } from "./packing.ts";
+import type { DayPath } from "./path.ts";
+import type { Timeline } from "./timeline.ts";
+import type { Instrument } from "./views.ts";
+
+/** An instrument with prices. */
+export interface Asset {
+  symbol: string;
+  timeline: Timeline;
+  /** Index of the last day on which the asset trades; Infinity if there is no last day. */
+  lastIndex: number;
+  /** Minimum number of decimals of the asset's prices. */
+  places: number;
+  /**
+   * Assumed number of tradable shares or open contracts, from which turnover rate and open interest are computed.
+   */
+  outstanding: number;
+  describe(date: string): Instrument;
+  grid(date: string): Grid;
+  bar(index: number): UnitBar;
+  /** Generates the path of a day; callers cache it. */
+  path(index: number): DayPath;
+  /** Returns whether a script has stopped trading at an instant; absent without a script. */
+  isHalted?(at: number): boolean;
+}
+
+/** Returns the close before a day; for the first day the open of that day, because no earlier price is known. */
+export function referenceClose(asset: Asset, index: number): number {
+  return index <= 0 ? asset.bar(0).open : asset.bar(Math.min(index - 1, asset.lastIndex)).close;
+}

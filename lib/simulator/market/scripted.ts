@@ -1,0 +1,219 @@
+/**
+ * Changes the prices of an asset as a script says: moves, gaps and halts. Days without an entry keep the shape of their
+ * prices, but continue from the last scripted price.
+ *
+ * @module
+ */
+import type { Market } from "../../facts/listings.ts";
+import { type Asset, referenceClose } from "./asset.ts";
+import type { UnitBar } from "./packing.ts";
+import type { DayPath, Tick } from "./path.ts";
+import { minuteAt } from "./timeline.ts";
+
+/** A scripted move of a price. Times are Unix milliseconds; prices are units of 0.0001. */
+export interface Move {
+  /** Index of the day in the timeline. */
+  day: number;
+  from: number;
+  /** When the price is reached. */
+  until: number;
+  /** The price at the end. */
+  to?: number;
+  /** For a gap, the opening price as a multiple of the previous close; instead of `to`. */
+  factor?: number;
+  /** Whether the move happens before the day's first trade. */
+  atOpen?: true;
+}
+
+/** A period without trading; the end is excluded. Without a symbol, a whole market. */
+export interface Halt {
+  symbol?: string;
+  market?: Market | "futures";
+  from: number;
+  until: number;
+}
+
+/** What a script changes in the market. */
+export interface MarketPlan {
+  /** Moves by symbol, in order of time. */
+  moves: ReadonlyMap<string, readonly Move[]>;
+  halts: readonly Halt[];
+}
+
+/** The parts of an asset that a script can change. */
+type Shaped = Pick<Asset, "bar" | "path" | "isHalted">;
+
+/** Returns an asset with the prices of a script; the asset itself if the script does not mention it. */
+export function scripted(asset: Asset, plan: MarketPlan | undefined): Asset {
+  if (plan === undefined) return asset;
+  const { market, kind } = asset.describe(asset.timeline.day(0).date);
+  const place = kind === "future" ? "futures" : market;
+  const halts = plan.halts.filter((halt) => halt.symbol === asset.symbol || halt.market === place);
+  const moves = plan.moves.get(asset.symbol) ?? [];
+  if (moves.length === 0 && halts.length === 0) return asset;
+  return { ...asset, ...new Shape(asset, moves, halts).parts() };
+}
+
+interface Changed {
+  path: DayPath;
+  bar: UnitBar;
+  factor: number;
+}
+
+class Shape {
+  readonly #asset: Asset;
+  readonly #moves: readonly Move[];
+  readonly #halts: readonly Halt[];
+  /** Paths and bars of the days with moves or halts, and the factor of the prices after each of them. */
+  readonly #changed = new Map<number, Changed>();
+
+  constructor(asset: Asset, moves: readonly Move[], halts: readonly Halt[]) {
+    this.#asset = asset;
+    this.#moves = moves;
+    this.#halts = halts;
+  }
+
+  parts(): Shaped {
+    return {
+      bar: (index) => this.#bar(index),
+      path: (index) => this.#path(index),
+      isHalted: (at) => this.#isHalted(at),
+    };
+  }
+
+  #isHalted(at: number): boolean {
+    return this.#halts.some(({ from, until }) => at >= from && at < until);
+  }
+
+  #isChanged(index: number): boolean {
+    const { openAt, closeAt } = this.#asset.timeline.day(index);
+    return this.#moves.some(({ day }) => day === index) ||
+      this.#halts.some(({ from, until }) => from < closeAt && until > openAt);
+  }
+
+  /** Returns the factor between scripted and unscripted prices at the start of a day. */
+  #factorBefore(index: number): number {
+    const last = this.#moves.findLast(({ day }) => day < index);
+    return last === undefined ? 1 : this.#change(last.day).factor;
+  }
+
+  #bar(index: number): UnitBar {
+    if (this.#isChanged(index)) return this.#change(index).bar;
+    const bar = this.#asset.bar(index);
+    const factor = this.#factorBefore(index);
+    if (factor === 1) return bar;
+    const snap = this.#scale(index, factor);
+    return {
+      open: snap(bar.open),
+      high: snap(bar.high),
+      low: snap(bar.low),
+      close: snap(bar.close),
+      volume: bar.volume,
+    };
+  }
+
+  #path(index: number): DayPath {
+    if (this.#isChanged(index)) return this.#change(index).path;
+    const factor = this.#factorBefore(index);
+    const path = this.#asset.path(index);
+    if (factor === 1) return path;
+    const scale = this.#scale(index, factor);
+    return this.#pathOf(
+      path,
+      index,
+      (minute) => path.ticks(minute).map((tick) => ({ ...tick, price: scale(tick.price) })),
+    );
+  }
+
+  #scale(index: number, factor: number): (price: number) => number {
+    const grid = this.#asset.grid(this.#asset.timeline.day(index).date);
+    return (price) => grid.snap(price * factor);
+  }
+
+  /** Computes a day with moves or halts. */
+  #change(index: number): Changed {
+    const known = this.#changed.get(index);
+    if (known !== undefined) return known;
+    const path = this.#asset.path(index);
+    const ticks = Array.from({ length: path.day.minutes }, (_, minute) => path.ticks(minute));
+    const factor = this.#move(index, ticks);
+    const traded = ticks.map((minute) => minute.filter(({ at }) => !this.#isHalted(at)));
+    const shown = this.#pathOf(path, index, (minute) => traded[minute] ?? []);
+    const made = { path: shown, bar: this.#barOf(traded.flat(), index), factor };
+    this.#changed.set(index, made);
+    return made;
+  }
+
+  /** Replaces the prices of a day's ticks, minute by minute. Returns the factor after the day. */
+  #move(index: number, ticks: Tick[][]): number {
+    const day = this.#asset.timeline.day(index);
+    const grid = this.#asset.grid(day.date);
+    let factor = this.#factorBefore(index);
+    const all = ticks.flat();
+    const original = all.map(({ price }) => price);
+    const moves = this.#moves.filter((move) => move.day === index).map((move) => {
+      // The move ends with the first tick at or after its end, or with the last tick before a break.
+      const minute = minuteAt(day, move.until);
+      const isBreak = day.segments.some(({ to }) => to === move.until);
+      const target = isBreak ? ticks[minute]?.at(-1) : ticks[minute]?.find(({ at }) => at >= move.until);
+      const end = move.atOpen ? 0 : all.indexOf(target ?? all.at(-1)!); // a day has ticks
+      const level = move.factor === undefined
+        ? move.to ?? original[end]!
+        : this.#closeBefore(index) * move.factor;
+      const price = grid.snap(level);
+      return { ...move, end, price, after: price / original[end]! };
+    });
+    let next = 0;
+    const changed = all.map((tick, place) => {
+      while (moves[next] !== undefined && moves[next]!.end < place) factor = moves[next++]!.after;
+      const move = moves[next];
+      if (move !== undefined && move.end === place) return { ...tick, price: move.price };
+      if (move === undefined || tick.at < move.from || move.until <= move.from) {
+        return { ...tick, price: grid.snap(original[place]! * factor) };
+      }
+      const part = Math.min(1, (tick.at - move.from) / (move.until - move.from));
+      const between = factor + (move.after - factor) * part;
+      return { ...tick, price: grid.snap(original[place]! * between) };
+    });
+    let start = 0;
+    for (const [minute, list] of ticks.entries()) {
+      ticks[minute] = changed.slice(start, start + list.length);
+      start += list.length;
+    }
+    return moves.at(-1)?.after ?? factor;
+  }
+
+  /** Returns the reference of a gap: the close before the day. */
+  #closeBefore(index: number): number {
+    return referenceClose({ ...this.#asset, ...this.parts() }, index);
+  }
+
+  #pathOf({ day, volume }: DayPath, index: number, ticks: (minute: number) => Tick[]): DayPath {
+    const columns = [0, 1, 2, 3].map(() => new Int32Array(day.minutes));
+    const [open, high, low, close] = columns as [Int32Array, Int32Array, Int32Array, Int32Array]; // four of them
+    const volumes = new Float64Array(volume);
+    let last = this.#closeBefore(index);
+    for (let minute = 0; minute < day.minutes; minute++) {
+      const prices = ticks(minute).map(({ price }) => price);
+      // A minute without a trade keeps the price before it.
+      if (prices.length === 0) [prices[0], volumes[minute]] = [last, 0];
+      [open[minute], close[minute]] = [prices[0]!, prices.at(-1)!];
+      [high[minute], low[minute]] = [Math.max(...prices), Math.min(...prices)];
+      last = prices.at(-1)!;
+    }
+    return { day, open, high, low, close, volume: volumes, ticks };
+  }
+
+  #barOf(ticks: readonly Tick[], index: number): UnitBar {
+    const prices = ticks.map(({ price }) => price);
+    const close = this.#closeBefore(index);
+    if (prices.length === 0) return { open: close, high: close, low: close, close, volume: 0 };
+    return {
+      open: prices[0]!,
+      high: Math.max(...prices),
+      low: Math.min(...prices),
+      close: prices.at(-1)!,
+      volume: ticks.reduce((sum, { volume }) => sum + volume, 0),
+    };
+  }
+}

@@ -1,0 +1,343 @@
+/**
+ * Reads and checks the script of a simulator: price moves, gaps, halts and outages at chosen times.
+ *
+ * A script is a list of entries in YAML or JSON. Its times are local times of the entry's exchange, on the simulator's
+ * clock. The same seed, script, clock and orders give the same answers.
+ *
+ * @module
+ */
+import { parse } from "@std/yaml";
+import * as z from "zod";
+import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
+import { futureContract } from "../facts/contracts.ts";
+import { listing } from "../facts/listings.ts";
+import { toUnits } from "./market/packing.ts";
+import type { Halt, MarketPlan, Move } from "./market/scripted.ts";
+import {
+  minuteAt,
+  type Timeline,
+  type TimelineName,
+  timelineOf,
+  type TradingDay,
+} from "./market/timeline.ts";
+
+const MINUTE_MS = 60_000;
+const HONG_KONG_MS = 480 * MINUTE_MS;
+
+/** Markets that a halt can stop as a whole, with the days of each. */
+const marketDays = {
+  hk: "XHKG",
+  us: "XNYS",
+  shanghai: "XSHG",
+  shenzhen: "XSHG",
+  futures: "HKFUT",
+} as const satisfies Record<string, TimelineName>;
+
+type ScriptMarket = keyof typeof marketDays;
+
+const timeExpected = 'a local time of the exchange, such as "2025-08-18 10:30"';
+const dayExpected = 'a trading day, such as "2025-08-18"';
+const spanExpected = 'a span of time, such as "45m", "1h30m" or "2d"';
+const priceExpected = 'a price above zero as text, such as "512.50"';
+
+const time = z.string(timeExpected)
+  .regex(/^\d{4}-\d{2}-\d{2}[ T]([01]\d|2[0-3]):[0-5]\d$/, timeExpected);
+const day = z.string(dayExpected).regex(/^\d{4}-\d{2}-\d{2}$/, dayExpected);
+const span = z.string(spanExpected).regex(/^(?=\d)(\d{1,3}d)?(\d{1,4}h)?(\d{1,5}m)?$/, spanExpected);
+// A price in a script may be written as a number: YAML reads 550 as one.
+const price = z.union([z.string(), z.number()], priceExpected).transform(String)
+  .refine((given) => /^(?=.*[1-9])\d{1,7}(\.\d{1,4})?$/.test(given), priceExpected);
+const percentExpected = 'a percentage, such as "-8%" or "12.5%"';
+const percent = z.string(percentExpected).regex(/^[+-]?\d{1,3}(\.\d{1,2})?%$/, percentExpected);
+const symbol = z.string("a listing or an index future, such as 00700.HK, AAPL or MHI2509.HK")
+  .refine(
+    (given) => listing(given) !== undefined || futureContract(given) !== undefined,
+    "a listing or an index future of the simulator, such as 00700.HK, AAPL or MHI2509.HK",
+  );
+const market = z.enum(Object.keys(marketDays) as [ScriptMarket, ...ScriptMarket[]]); // the table is not empty
+
+const entry = z.discriminatedUnion("what", [
+  z.strictObject({
+    what: z.literal("price").describe("the price moves to a level, at once or over a span of time"),
+    symbol,
+    at: time.describe("start of the move, within trading hours"),
+    to: price.describe("the price at the end of the move; later moves of the market continue from it"),
+    over: span.optional().describe("length of the move; without it the price jumps"),
+  }),
+  z.strictObject({
+    what: z.literal("gap").describe("the day opens away from the previous close"),
+    symbol,
+    on: day,
+    by: percent.optional().describe("distance from the previous close"),
+    to: price.optional().describe("the opening price; instead of `by`"),
+  }),
+  z.strictObject({
+    what: z.literal("halt").describe("trading stops: orders are refused, and open orders are cancelled"),
+    symbol: symbol.optional(),
+    market: market.optional().describe("a whole market; instead of `symbol`"),
+    at: time,
+    for: span.optional().describe("length of the halt; without it, until `resume` or for good"),
+  }),
+  z.strictObject({
+    what: z.literal("resume").describe("trading continues after a halt of the same symbol or market"),
+    symbol: symbol.optional(),
+    market: market.optional(),
+    at: time,
+  }),
+  z.strictObject({
+    what: z.literal("outage").describe("a part of the broker does not work; its time is Hong Kong time"),
+    of: z.enum(["gateway", "lists", "pushes"]).describe(
+      "gateway: calls get no answer and are not executed, and pushes are lost; " +
+        "lists: lists of orders, fills, journals and holdings are rejected as busy; pushes: pushes are lost",
+    ),
+    at: time,
+    for: span,
+  }),
+]);
+
+/** One entry of a script. */
+export type ScriptEntry = z.input<typeof entry>;
+
+/** A script: a list of entries, or a text in YAML or JSON with its file name for messages. */
+export type ScriptSource = readonly ScriptEntry[] | { text: string; fileName: string };
+
+/** A part of the broker that does not work for some time. */
+export interface ScriptedOutage {
+  of: "gateway" | "lists" | "pushes";
+  /** Unix milliseconds; the end is excluded. */
+  from: number;
+  until: number;
+}
+
+/** A checked script. */
+export interface ScriptPlan extends MarketPlan {
+  outages: readonly ScriptedOutage[];
+}
+
+/** Thrown for an invalid script. */
+export class ScriptError extends TypeError {
+  override name = "ScriptError";
+  /** @param issues Every mistake: the entry, the field, the value, and what was expected. */
+  constructor(fileName: string, readonly issues: readonly string[]) {
+    super(`Cannot use script "${fileName}":\n  ${issues.join("\n  ")}`);
+  }
+}
+
+/** Maximum number of mistakes that an error lists. */
+const MOST_ISSUES = 20;
+
+/** Returns the JSON Schema of scripts. */
+export function scriptJsonSchema(): object {
+  return z.toJSONSchema(z.array(entry), { io: "input" });
+}
+
+/** Returns a line for each kind of entry: its name and what it does. */
+export function scriptKinds(): [kind: string, text: string][] {
+  return entry.options.map(({ shape: { what } }) => [[...what.values][0]!, what.description ?? ""]); // one literal
+}
+
+/**
+ * Checks a script and converts its times.
+ *
+ * @throws {ScriptError} If the text or an entry is invalid. Lists the mistakes.
+ */
+export function scriptPlan(source: ScriptSource, calendars: Calendars = builtInCalendars): ScriptPlan {
+  if (!("text" in source)) return planOf(source, "script", calendars);
+  const { text, fileName } = source;
+  let given: unknown;
+  try {
+    // This schema has no type for dates, so a time stays a text.
+    given = parse(text, { schema: "core" }) ?? [];
+  } catch (error) {
+    throw new ScriptError(fileName, [error instanceof Error ? error.message : String(error)]);
+  }
+  return planOf(given, fileName, calendars);
+}
+
+function planOf(given: unknown, fileName: string, calendars: Calendars): ScriptPlan {
+  const result = z.array(entry).safeParse(given);
+  if (!result.success) {
+    const issues = result.error.issues.flatMap((issue) => issueTexts(issue, given));
+    throw new ScriptError(fileName, issues.slice(0, MOST_ISSUES));
+  }
+  const planner = new Planner(calendars);
+  result.data.forEach((each, index) => planner.add(each, index));
+  const plan = planner.plan();
+  if (planner.issues.length > 0) throw new ScriptError(fileName, planner.issues.slice(0, MOST_ISSUES));
+  return plan;
+}
+
+type Checked = z.output<typeof entry>;
+
+/** Converts the entries of a script, and collects what is wrong with them. */
+class Planner {
+  readonly issues: string[] = [];
+  readonly #calendars: Calendars;
+  readonly #moves = new Map<string, { move: Move; index: number }[]>();
+  readonly #stops: {
+    key: string;
+    at: number;
+    until?: number;
+    index: number;
+    of: Omit<Halt, "from" | "until">;
+  }[] = [];
+  readonly #resumes: { key: string; at: number; text: string; index: number }[] = [];
+  readonly #outages: ScriptedOutage[] = [];
+
+  constructor(calendars: Calendars) {
+    this.#calendars = calendars;
+  }
+
+  add(each: Checked, index: number): void {
+    switch (each.what) {
+      case "price":
+        return this.#addPrice(each, index);
+      case "gap":
+        return this.#addGap(each, index);
+      case "halt":
+      case "resume":
+        return this.#addHalt(each, index);
+      case "outage": {
+        const from = Date.parse(`${each.at.replace(" ", "T")}:00Z`) - HONG_KONG_MS;
+        if (Number.isNaN(from)) return this.#wrong(index, "at", each.at, timeExpected);
+        this.#outages.push({ of: each.of, from, until: from + spanMs(each.for) });
+      }
+    }
+  }
+
+  plan(): ScriptPlan {
+    const moves = new Map<string, Move[]>();
+    for (const [symbol, planned] of this.#moves) {
+      planned.sort((a, b) => a.move.from - b.move.from);
+      planned.forEach(({ move, index }, place) => {
+        const before = planned[place - 1]?.move;
+        if (before !== undefined && move.from < before.until) {
+          this.#wrong(index, "symbol", symbol, "a start after the end of the previous move of this symbol");
+        }
+      });
+      moves.set(symbol, planned.map(({ move }) => move));
+    }
+    return { moves, halts: this.#halts(), outages: this.#outages };
+  }
+
+  #halts(): Halt[] {
+    const used = new Set<number>();
+    const halts = this.#stops.map(({ key, at, until, of }): Halt => {
+      const resume = this.#resumes.filter((each) => each.key === key && each.at > at)
+        .sort((a, b) => a.at - b.at)[0];
+      if (resume !== undefined && resume.at < (until ?? Infinity)) used.add(resume.index);
+      return { ...of, from: at, until: Math.min(until ?? Infinity, resume?.at ?? Infinity) };
+    });
+    for (const { index, text } of this.#resumes) {
+      if (!used.has(index)) {
+        this.#wrong(index, "at", text, "a time within a halt of the same symbol or market");
+      }
+    }
+    return halts;
+  }
+
+  #addPrice({ symbol, at, to, over = "0m" }: Extract<Checked, { what: "price" }>, index: number): void {
+    const timeline = this.#timelineOf(symbol);
+    const found = this.#find(timeline, at, index);
+    if (found === undefined) return;
+    const { day, at: from } = found;
+    const until = from + spanMs(over);
+    const trades = (instant: number) =>
+      day.segments.some((part) => instant >= part.from && instant <= part.to);
+    if (!trades(from) || minuteAt(day, from) < 0) {
+      return this.#wrong(index, "at", at, `a time within the trading hours of ${day.date}`);
+    }
+    if (!trades(until)) {
+      return this.#wrong(index, "over", over, `a span that ends within the trading hours of ${day.date}`);
+    }
+    this.#addMove(symbol, { day: day.index, from, until, to: toUnits(to) }, index);
+  }
+
+  #addGap({ symbol, on, by, to }: Extract<Checked, { what: "gap" }>, index: number): void {
+    const day = this.#timelineOf(symbol).on(on);
+    if (day === undefined) return this.#wrong(index, "on", on, `a trading day of ${symbol}`);
+    if ((by === undefined) === (to === undefined)) {
+      return this.#wrong(index, "by", by, "either `by` or `to`");
+    }
+    const at = day.startsAt;
+    const move = { day: day.index, from: at, until: at };
+    if (to !== undefined) return this.#addMove(symbol, { ...move, to: toUnits(to), atOpen: true }, index);
+    const factor = 1 + Number(by?.slice(0, -1)) / 100;
+    if (factor <= 0) return this.#wrong(index, "by", by, "a fall of less than 100%");
+    this.#addMove(symbol, { ...move, factor, atOpen: true }, index);
+  }
+
+  #addHalt(each: Extract<Checked, { what: "halt" | "resume" }>, index: number): void {
+    const { symbol, market, at } = each;
+    if ((symbol === undefined) === (market === undefined)) {
+      return this.#wrong(index, "symbol", symbol, "either `symbol` or `market`");
+    }
+    const timeline = market === undefined
+      ? this.#timelineOf(symbol ?? "")
+      : timelineOf(this.#calendars, marketDays[market]);
+    const instant = this.#find(timeline, at, index)?.at;
+    if (instant === undefined) return;
+    const key = symbol ?? market ?? "";
+    if (each.what === "resume") this.#resumes.push({ key, at: instant, text: at, index });
+    else {
+      const until = each.for === undefined ? {} : { until: instant + spanMs(each.for) };
+      const of = symbol === undefined ? { market } : { symbol };
+      this.#stops.push({ key, at: instant, index, of, ...until });
+    }
+  }
+
+  #addMove(symbol: string, move: Move, index: number): void {
+    const known = this.#moves.get(symbol) ?? [];
+    this.#moves.set(symbol, [...known, { move, index }]);
+  }
+
+  #timelineOf(symbol: string): Timeline {
+    const name = marketDays[listing(symbol)?.market ?? "futures"];
+    return timelineOf(this.#calendars, name);
+  }
+
+  /** Returns the trading day and the instant of a local time. */
+  #find(timeline: Timeline, text: string, index: number): { day: TradingDay; at: number } | undefined {
+    const day = timeline.on(text.slice(0, 10));
+    if (day === undefined) {
+      this.#wrong(index, "at", text, "a time on a trading day of its exchange");
+      return undefined;
+    }
+    return { day, at: Date.parse(`${text.replace(" ", "T")}:00Z`) - day.offset };
+  }
+
+  #wrong(index: number, field: string, value: unknown, expected: string): void {
+    this.issues.push(issueText(index, field, value, expected));
+  }
+}
+
+function spanMs(text: string): number {
+  const [, days = 0, hours = 0, minutes = 0] =
+    /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?$/.exec(text)?.map(Number) ?? [];
+  return ((((days || 0) * 24 + (hours || 0)) * 60) + (minutes || 0)) * MINUTE_MS;
+}
+
+function issueText(index: number, field: string, value: unknown, expected: string): string {
+  const shown = value === undefined ? "is missing" : `is ${JSON.stringify(value)}`;
+  return `entry ${index + 1}, field "${field}" ${shown}: expected ${expected}`;
+}
+
+/** Describes an issue of zod: the entry, the field, the value and what is allowed. */
+function issueTexts(issue: z.core.$ZodIssue, given: unknown): string[] {
+  const [index, ...fields] = issue.path;
+  if (typeof index !== "number") return ["expected a list of entries"];
+  // The schema reads members of entries only.
+  const each = (given as Record<string, unknown>[])[index];
+  const field = fields.map(String).join(".");
+  if (issue.code === "unrecognized_keys") {
+    const kind = entry.options.find(({ shape }) => shape.what.values.has(each?.what as never));
+    const known = Object.keys(kind?.shape ?? {}).join(", ");
+    return issue.keys.map((key) => issueText(index, key, each?.[key], `one of the fields ${known}`));
+  }
+  if (field === "what") {
+    return [issueText(index, "what", each?.what, `one of ${scriptKinds().map(([kind]) => kind).join(", ")}`)];
+  }
+  if (field === "") return [`entry ${index + 1} is ${JSON.stringify(each)}: expected a map of fields`];
+  const expected = issue.code === "invalid_value" ? `one of ${issue.values.join(", ")}` : issue.message;
+  return [issueText(index, field, each?.[field], expected)];
+}
