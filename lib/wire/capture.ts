@@ -8,8 +8,7 @@
  */
 import { Buffer } from "node:buffer";
 import { ProtocolError } from "../errors.ts";
-import { Frame } from "./framing.ts";
-import { bodyLengthAt, HEADER_LENGTH, headerError, headerFault } from "./header.ts";
+import { bodyLengthAt, Frame, HEADER_LENGTH, headerError, headerFault } from "./framing.ts";
 
 /** The encoding of captured bytes. */
 type CaptureForm = "raw" | "hex" | "base64";

@@ -4,7 +4,7 @@
  * @module
  */
 import { ProtocolError } from "../errors.ts";
-import type { HeaderFault } from "./header.ts";
+import type { HeaderFault } from "./framing.ts";
 
 /** Faults of a frame after its header. */
 export type BodyFault =

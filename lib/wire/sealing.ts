@@ -20,8 +20,7 @@ import { sign, verify } from "node:crypto";
 import type { FrameType } from "../dictionaries/header.ts";
 import { decryptSegments, encryptSegments, SessionCipher } from "./cipher.ts";
 import { wireError } from "./faults.ts";
-import { encodeFrame, type Frame } from "./framing.ts";
-import { SIGNATURE_LENGTH } from "./header.ts";
+import { encodeFrame, type Frame, SIGNATURE_LENGTH } from "./framing.ts";
 import { KEY_BITS, type PrivateKey, type PublicKey } from "./keys.ts";
 import { likelyReading, pad, type Padding, readings } from "./padding.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 import type { PlatformInfo } from "../../lib/simulator/platform/mod.ts";
-import { HEADER_LENGTH, readHeader } from "../../lib/wire/header.ts";
+import { HEADER_LENGTH, readHeader } from "../../lib/wire/framing.ts";
 
 /** A frame of the client, according to its header. */
 export interface SentFrame {

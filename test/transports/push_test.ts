@@ -4,8 +4,7 @@ import { openPushStream, type PushStream, type PushStreamOptions } from "../../l
 import { hashOf, PushGuard } from "../../lib/transports/push/reader.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "../../lib/transports/push/events.ts";
 import { loadEnvelopes, type Notify } from "../../lib/wire/envelope.ts";
-import { encodeFrame } from "../../lib/wire/framing.ts";
-import { HEADER_LENGTH } from "../../lib/wire/header.ts";
+import { encodeFrame, HEADER_LENGTH } from "../../lib/wire/framing.ts";
 import {
   type FarConnection,
   orderPush,

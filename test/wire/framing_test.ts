@@ -1,7 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ProtocolError } from "../../lib/errors.ts";
-import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
-import { encodeHeader } from "../../lib/wire/header.ts";
+import { encodeFrame, encodeHeader, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { joined, vectors } from "./vectors.ts";
 

@@ -1,13 +1,13 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { ProtocolError } from "../../lib/errors.ts";
-import { FrameDecoder } from "../../lib/wire/framing.ts";
 import {
   encodeHeader,
+  FrameDecoder,
   HEADER_LENGTH,
   type HeaderInit,
   type HeaderLimits,
   readHeader,
-} from "../../lib/wire/header.ts";
+} from "../../lib/wire/framing.ts";
 import { vectors } from "./vectors.ts";
 
 Deno.test("readHeader() reads every field at its documented offset", () => {

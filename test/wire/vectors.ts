@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createDecipheriv } from "node:crypto";
-import { HEADER_LENGTH } from "../../lib/wire/header.ts";
+import { HEADER_LENGTH } from "../../lib/wire/framing.ts";
 import wire from "../vectors/wire.json" with { type: "json" };
 
 /** One frame of the vectors. */

@@ -5,8 +5,7 @@
  */
 import type { AnyOperation } from "../../operations/operation.ts";
 import { SESSION_KEY_LENGTH, SessionCipher } from "../../wire/cipher.ts";
-import { encodeFrame, type Frame } from "../../wire/framing.ts";
-import { encodeHeader, HEADER_LENGTH } from "../../wire/header.ts";
+import { encodeFrame, encodeHeader, type Frame, HEADER_LENGTH } from "../../wire/framing.ts";
 import { BLOCK_LENGTH, pad, type Padding } from "../../wire/padding.ts";
 import { type Opened, type PlainFrame, Sealing, type SealingOptions, signBody } from "../../wire/sealing.ts";
 import type { Fault, FaultKind, FaultPush, Faults } from "../endpoints/faults.ts";

@@ -78,8 +78,3 @@ export function backoffMs(
 export function longestPause(options: ReconnectOptions | false | undefined): number {
   return (options || {}).maxMs ?? 30_000;
 }
-
-/** Resolves after one turn of the event loop, in which all ready callbacks run. Takes about 2 µs. */
-export function oneTurn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
-}
