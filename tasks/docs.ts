@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Writes the reference pages from the catalogue, the steps and the commands, the diagram of `docs/orders.md`, and the
- * index of the operations. With
- * `--check`, writes nothing and fails if a page or the index is not up to date.
+ * Writes the reference pages from the catalogue, the steps and the commands, the diagram of `docs/orders.md`, the tables
+ * of `docs/guards.md`, and the index of the operations. With `--check`, writes nothing and fails if a page or the index
+ * is not up to date.
  *
  * @module
  */
@@ -10,6 +10,7 @@ import { referencePages } from "./docs/operation_pages.ts";
 import { recipesPage } from "./docs/recipes_page.ts";
 import { commandsPage } from "./docs/commands_page.ts";
 import { withDiagram } from "./docs/states_diagram.ts";
+import { withGuards } from "./docs/guard_tables.ts";
 import { operationIndex } from "./docs/operation_index.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
@@ -65,12 +66,13 @@ for await (const { name } of Deno.readDir(folder)) {
   stale.push(`docs/reference/${name}`);
   if (!isCheck) await Deno.remove(new URL(name, folder));
 }
-const ordersFile = new URL("../docs/orders.md", import.meta.url);
-const ordersPage = await Deno.readTextFile(ordersFile);
-const withStates = await format(withDiagram(ordersPage), "md");
-if (ordersPage !== withStates) {
-  stale.push("docs/orders.md");
-  if (!isCheck) await Deno.writeTextFile(ordersFile, withStates);
+for (const [name, written] of [["orders.md", withDiagram], ["guards.md", withGuards]] as const) {
+  const url = new URL(`../docs/${name}`, import.meta.url);
+  const page = await Deno.readTextFile(url);
+  const wanted = await format(written(page), "md");
+  if (page === wanted) continue;
+  stale.push(`docs/${name}`);
+  if (!isCheck) await Deno.writeTextFile(url, wanted);
 }
 const indexFile = new URL("../lib/operations/index.json", import.meta.url);
 const index = await format(operationIndex(), "json");
@@ -84,6 +86,6 @@ if (isCheck && stale.length > 0) {
 }
 console.log(
   isCheck
-    ? `${pages.size} pages, the diagram and the index are up to date`
-    : `${stale.length} of ${pages.size + 2} files written`,
+    ? `${pages.size} pages, the diagram, the tables and the index are up to date`
+    : `${stale.length} of ${pages.size + 3} files written`,
 );

@@ -39,6 +39,9 @@ const placing = `The command shows the order in words, with quote, value, estima
 you. Without a terminal it needs --yes, and sends nothing without it. The code shows the
 market: 00700.HK, 600519.SH, 000333.SZ, AAPL. For futures and options, use "call".
 
+Guard rails check the order first. The setting liveTrading must be "allow"; other settings
+limit prices and values.
+
 A conditional order has a --type such as take-profit-limit or stop-loss-limit. It needs
 --trigger and --valid-days.
 

@@ -85,6 +85,35 @@ Deno.test("buy shows the order in words and asks; a no sends nothing, a yes send
   assertEquals((await at.atBroker()).length, 1);
 });
 
+Deno.test("guard rails refuse what buy, sell, amend and call would send, and nobody is asked", async () => {
+  await using at = await house();
+  const { orderIds: [working] } = await at.json([...BUY, "--yes"]);
+  const order = { market: "hk", symbol: "00700.HK", quantity: "100", side: "buy", orderType: "limit" };
+  const refused: [string[], string, string, Record<string, string>?][] = [
+    [BUY, "liveTrading", 'set liveTrading to "allow"', { HSGATE_LIVE_TRADING: "refuse" }],
+    [["buy", "100", "00700.HK", "--limit", "5500"], "priceCollar", "valid are prices from"],
+    [["buy", "150", "00700.HK", "--limit", "550"], "lot", "100 and 200"],
+    [["buy", "200", "00700.HK", "--limit", "551"], "maxOrderValue", "is 100", {
+      HSGATE_MAX_ORDER_VALUE: "60000 HKD",
+    }],
+    [["sell", "100000000", "00700.HK", "--limit", "600"], "allowShort", "can be sold"],
+    [["amend", working, "--price", "550.1"], "tick", "550 and 550.5"],
+    [["call", "orders.place", JSON.stringify({ ...order, price: "5500" })], "priceCollar", "550"],
+  ];
+  for (const [words, rule, nearest, env = {}] of refused) {
+    const questions: string[] = [];
+    const answer = (question: string) => (questions.push(question), "y");
+    for (const [more, world] of [[[], { answer }], [["--yes"], {}]] as const) {
+      const { code, err } = await at.run([...words, ...more], { ...world, env });
+      assertEquals(code, 1, err);
+      assertStringIncludes(err, `the guard rail ${rule} refuses it`);
+      assertStringIncludes(err, nearest);
+    }
+    assertEquals(questions, []);
+  }
+  assertEquals((await at.atBroker()).map(({ orderId, price }) => [orderId, price]), [[working, "550.00"]]);
+});
+
 Deno.test("without a terminal and without --yes, no order command sends anything or opens the store", async () => {
   await using at = await house();
   const asked = at.gateway.state().callsTaken;

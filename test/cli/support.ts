@@ -246,7 +246,7 @@ export function directEnvOf(info: PlatformInfo, leases: string): Record<string, 
 
 /** Environment variables for order writes: a store in a folder of the test, without a warning about its place. */
 export function storeEnv({ path }: { path: string }): Record<string, string> {
-  return { HSGATE_STORE: `${path}/hsgate.db`, HSGATE_VOLATILE_STORE: "allow" };
+  return { HSGATE_STORE: `${path}/hsgate.db`, HSGATE_VOLATILE_STORE: "allow", HSGATE_LIVE_TRADING: "allow" };
 }
 
 /** A temporary folder. */

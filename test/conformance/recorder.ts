@@ -36,7 +36,11 @@ export function record(gatewayUrl: string): Recorder {
       body: JSON.parse(text),
       answer: JSON.parse(answer),
     });
-    return new Response(answer, { status: response.status, headers: { "content-type": "application/json" } });
+    const date = response.headers.get("date"); // the broker's clock
+    return new Response(answer, {
+      status: response.status,
+      headers: { "content-type": "application/json", ...date !== null && { date } },
+    });
   });
   return {
     url: `http://127.0.0.1:${server.addr.port}`,

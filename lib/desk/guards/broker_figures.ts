@@ -31,7 +31,7 @@ import {
 /** The account has what the order sells. */
 export const allowShort: Rule = {
   name: "allowShort",
-  refuses: "`allow` or `refuse`: whether an order may sell more than the broker says can be sold",
+  about: "`allow` or `refuse`: whether an order may sell more than the broker says can be sold",
   async check(check) {
     const { symbol, side, quantity } = check.order;
     if (isBuy(side) || check.limits.allowShort) return;
@@ -79,7 +79,7 @@ export function sellableOf(check: Check): Promise<Decimal> {
 /** The account's funds, or its margin for futures, pay for the order. */
 export const buyingPower: Rule = {
   name: "buyingPower",
-  refuses: "an order that the broker's figure does not pay for",
+  about: "an order that the broker's figure does not pay for",
   async check(check) {
     const { market, side, isConditional } = check.order;
     if (market === "futures") return await checkContracts(check);

@@ -32,8 +32,8 @@ export interface GuardDeps {
 export interface Rule {
   /** Name that a refusal shows; the name of the limit if a setting sets it. */
   name: string;
-  /** What it refuses, for the documentation. */
-  refuses: string;
+  /** What it limits or refuses, in Markdown, for the table in `docs/guards.md`. */
+  about: string;
   /** Whether it also checks a write that changes neither quantity nor price of an order. @default false */
   checksEveryWrite?: boolean;
   /** Throws what {@linkcode Check.refuse} returns if the order is not allowed. */

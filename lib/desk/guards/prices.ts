@@ -14,7 +14,7 @@ import { isBuy, lastOf, least, most, type Order, percentText, typeOf } from "./o
 /** The price is a multiple of the tick size. */
 export const tick: Rule = {
   name: "tick",
-  refuses: "a price that is not a multiple of the tick size on its day",
+  about: "a price that is not a multiple of the tick size on its day",
   async check(check) {
     const { symbol, price, isConditional, market } = check.order;
     if (price === undefined || isConditional && market === "futures") return;
@@ -62,7 +62,7 @@ function validPrices(
  */
 export const priceCollar: Rule = {
   name: "priceCollar",
-  refuses:
+  about:
     "distance of a price from the last price in both directions, and from the other side of the order book",
   async check(check) {
     const { priceCollar } = check.limits;

@@ -25,7 +25,7 @@ const VOLUME_DAYS = 20;
 /** The quantity is a multiple of the lot. */
 export const lot: Rule = {
   name: "lot",
-  refuses:
+  about:
     "a quantity that is not a multiple of the board lot; odd lots only by their order type, or as the whole odd rest " +
     "of a mainland holding",
   async check(check) {
@@ -70,7 +70,7 @@ export const lot: Rule = {
 /** The quantity is small against the average day's volume. */
 export const maxVolumeShare: Rule = {
   name: "maxVolumeShare",
-  refuses:
+  about:
     "quantity against the average volume of the last 20 trading days, such as `1%`; needs bars (see below)",
   async check(check) {
     const { maxVolumeShare } = check.limits;

@@ -19,7 +19,7 @@ interface Period {
 /** The market accepts the order now. The broker keeps conditional orders until they are triggered. */
 export const session: Rule = {
   name: "session",
-  refuses:
+  about:
     "an order that the market does not accept now: holidays, half days, lunch, auction orders outside auctions, " +
     "extended hours that the order does not name, suspended listings",
   async check(check) {
@@ -116,7 +116,7 @@ function periodsOf(
 /** The quote that the order is compared with is current. */
 export const quoteMaxAge: Rule = {
   name: "quoteMaxAge",
-  refuses:
+  about:
     "age of the quote that an order is compared with; while the market rests, its last quote stays current",
   async check(check) {
     const { order, limits: { quoteMaxAge } } = check;

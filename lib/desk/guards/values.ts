@@ -34,7 +34,7 @@ const MINUTE_MS = 60_000;
 /** The account may trade at all. */
 export const liveTrading: Rule = {
   name: "liveTrading",
-  refuses: "`allow` or `refuse`: an explicit `refuse` stops the orders of recipes",
+  about: "`allow` or `refuse`: whether orders may be sent; cancellations always may",
   checksEveryWrite: true,
   check(check) {
     if (check.limits.liveTrading) return;
@@ -45,7 +45,7 @@ export const liveTrading: Rule = {
 /** The account does not write too often. */
 export const maxOrdersPerMinute: Rule = {
   name: "maxOrdersPerMinute",
-  refuses: "orders and amendments in any 60 seconds",
+  about: "orders and amendments in any 60 seconds",
   checksEveryWrite: true,
   async check(check) {
     const { maxOrdersPerMinute: most } = check.limits;
@@ -66,7 +66,7 @@ export const maxOrdersPerMinute: Rule = {
 /** The account trades only listings that a person named. */
 export const allowedSymbols: Rule = {
   name: "allowedSymbols",
-  refuses: "listings that may be traded, such as `00700.HK, AAPL`",
+  about: "listings that may be traded, such as `00700.HK, AAPL`",
   check(check) {
     const { limits: { allowedSymbols }, order: { symbol } } = check;
     if (allowedSymbols === undefined || allowedSymbols.includes(symbol)) return;
@@ -81,9 +81,9 @@ export const allowedSymbols: Rule = {
 /** Name of a limit of values. */
 type ValueLimit = "maxOrderValue" | "maxSymbolValue" | "maxDayValue";
 
-const valueRule = (name: ValueLimit, refuses: string): Rule => ({
+const valueRule = (name: ValueLimit, about: string): Rule => ({
   name,
-  refuses,
+  about,
   async check(check) {
     const limit = check.limits[name];
     if (limit !== undefined) await checkValue(check, name, limit);

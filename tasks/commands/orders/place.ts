@@ -97,17 +97,26 @@ function daysOf(given: string): number {
   throw new UsageError(`Cannot use --valid-days "${given}": write a whole number from 1 to 100`);
 }
 
-/** Shows an order write in words and, if wanted, asks. Returns whether to send it. */
+/**
+ * Shows an order write in words and, if wanted, asks. Returns whether to send it.
+ *
+ * @throws {BrokerError} If a guard rail refuses it, with the code `guard`; then nobody is asked.
+ */
 export async function isAllowed(
   operation: AnyOperation,
   params: OrderParams,
-  { open, host, isAsked }: { open: Pick<OpenDesk, "client" | "account">; host: Host; isAsked: boolean },
+  { open, host, isAsked }: {
+    open: Pick<OpenDesk, "client" | "account" | "checkFirst">;
+    host: Host;
+    isAsked: boolean;
+  },
 ): Promise<boolean> {
   if (!isAsked) {
     host.note(`hsgate: ${plain(headline(operation, params))}`);
     return true;
   }
   for (const line of await orderWords(operation, params, { ...open, host })) host.note(line);
+  await open.checkFirst(operation, params);
   return await isWanted(`Send ${operation.name}?`, host);
 }
 

@@ -5,15 +5,20 @@
  */
 import { directAccount, gatewayAccount } from "../../../lib/client/account_name.ts";
 import type { Client } from "../../../lib/client/client.ts";
+import { limitsOf } from "../../../lib/client/limits.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
+import { look, placeOf } from "../../../lib/desk/broker_lists.ts";
 import { Desk } from "../../../lib/desk/desk.ts";
+import { guardsOf } from "../../../lib/desk/guards/rules.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
 import { findHalt, findIntent, intentsLike } from "../../../lib/desk/queries.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
+import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import type { Store } from "../../../lib/store/store.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { runnerMachine } from "../run/deps.ts";
@@ -53,6 +58,12 @@ export interface OpenDesk extends AsyncDisposable {
   desk: Desk;
   /** The client whose order writes go through the desk. */
   trader: Client;
+  /**
+   * Asks the guard rails about a write before a person is asked. The desk asks them again before it sends.
+   *
+   * @throws {BrokerError} If one refuses it, with the code `guard`.
+   */
+  checkFirst(operation: AnyOperation, params: Readonly<Record<string, unknown>>): Promise<void>;
   /** The intents that this command sent, as they are now, oldest first. */
   sent(): Intent[];
 }
@@ -91,15 +102,22 @@ export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<
 export async function connectDesk(
   { store, account, loaded }: OpenBook,
   flags: DeskFlags,
-  { host, command, onChange }: DeskOptions,
+  { host, command, writes, onChange }: DeskOptions,
 ): Promise<OpenDesk> {
+  // The guard rails go by trading days. A command that only reads needs none.
+  if (writes) await (await import("./local_calendars.ts")).takeUpCalendars(flags, host);
   const client = await clientOf(flags, host, { command, loaded });
   const sent = new Map<string, Intent>();
+  const machine = runnerMachine(host);
+  const why = { by: actorOf(flags, host) };
+  const calendars = () => calendarsOf(host);
+  const guard = guardsOf(limitsOf(loaded.settings), { store, machine, account, calendars });
   const desk = new Desk({
     store,
-    machine: runnerMachine(host),
+    machine,
     account,
     client,
+    guard,
     timeoutMs: loaded.settings.timeoutMs,
     haltedByFile: await fileHaltOf(flags, host),
     onChange(intent) {
@@ -112,7 +130,14 @@ export async function connectDesk(
     account,
     client,
     desk,
-    trader: desk.client({ by: actorOf(flags, host) }),
+    trader: desk.client(why),
+    async checkFirst(operation, params) {
+      const { signal, now } = host;
+      const looked = operation.order === "cancel"
+        ? undefined
+        : await look(client, placeOf(operation, params), { now, since: now(), signal });
+      await guard({ id: "", operation, params, why, looked, client });
+    },
     sent: () => [...sent.values()],
     [Symbol.asyncDispose]: () => client.close(),
   };
