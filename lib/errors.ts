@@ -195,3 +195,9 @@ export class ProtocolError extends BrokerError {
 export class UnmappedError extends BrokerError {
   override readonly name: string = "UnmappedError";
 }
+
+/** Returns the text of something thrown, which need not be an error; of an error without a text, its name. */
+export function messageOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  return thrown.message === "" ? thrown.name : thrown.message;
+}

@@ -10,6 +10,7 @@ import {
   BusyError,
   type ErrorContext,
   LoginExpiredError,
+  messageOf,
   ProtocolError,
   TransportError,
 } from "../errors.ts";
@@ -307,7 +308,7 @@ export function dayBookFailure(error: unknown, { out, day, kept, aborted }: Fail
 
 function reasonOf(error: unknown, out: string, aborted: boolean): Reason {
   const again = "run the same export again to continue";
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   if (error instanceof DayBookError) return { code: error.code ?? "failed", reason: text, advice: "" };
   if (aborted) return { code: "aborted", reason: "it was stopped", advice: again };
   if (ENOSPC.test(text)) {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { messageOf } from "../errors.ts";
 import { replaceFile } from "../private_files.ts";
 import { readRegularTextSync } from "../regular_files.ts";
 import { StoreError } from "./store_error.ts";
@@ -112,7 +113,7 @@ export function writeMark(path: string, mark: Mark): void {
   try {
     replaceFile(file, `${JSON.stringify(mark, undefined, 2)}\n`);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : error;
+    const reason = messageOf(error);
     throw new StoreError(`Cannot write the mark "${file}" of the store: ${reason}`, {
       code: "mark",
       cause: error,

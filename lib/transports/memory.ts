@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { BrokerError, TransportError } from "../errors.ts";
+import { BrokerError, messageOf, TransportError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { type Envelope, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { type CallContext, lost } from "./outcome.ts";
@@ -138,7 +138,7 @@ class MemoryTransport implements Transport {
       throw lost(context, {
         isSent: !(error instanceof TransportError),
         peer: "the endpoint in memory",
-        reason: error instanceof Error ? error.message : String(error),
+        reason: messageOf(error),
         cause: error,
         ...signal !== undefined && { signal },
         ...limit.signal.aborted && { timeoutMs },

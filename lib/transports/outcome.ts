@@ -11,6 +11,7 @@ import {
   DisplacedError,
   LoginExpiredError,
   MarketClosedError,
+  messageOf,
   OutcomeUnknownError,
   ProtocolError,
   RejectedError,
@@ -194,7 +195,7 @@ export function reading<T>(context: CallContext, read: () => T): T {
     // Errors of this call name its operation; errors of the message layer do not.
     const isOfCall = error instanceof BrokerError && error.operation !== undefined;
     if (isOfCall) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const code = error instanceof BrokerError ? error.code : undefined;
     throw unreadable(context, reason, code ?? "unreadable", error);
   }

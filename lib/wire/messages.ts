@@ -8,7 +8,7 @@
  * @module
  */
 import type * as protobuf from "protobufjs";
-import { ProtocolError, showValue } from "../errors.ts";
+import { messageOf, ProtocolError, showValue } from "../errors.ts";
 import { definitionFiles, fileOfMessage, importsOf } from "./definitions.ts";
 import { isLong, longText } from "./numbers.ts";
 
@@ -160,7 +160,7 @@ function unknownValue(input: protobuf.Reader, wireType: number, bytes: Uint8Arra
 
 /** Returns the error for damaged bytes. The library throws errors of several classes for them. */
 function damaged(name: string, cause: unknown): ProtocolError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   return new ProtocolError(`Cannot read message "${name}": ${reason}`, { code: "message-damaged", cause });
 }
 

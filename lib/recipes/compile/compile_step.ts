@@ -4,7 +4,7 @@
  * @module
  */
 import { didYouMean } from "../../client/nearest.ts";
-import { InvalidParamsError } from "../../errors.ts";
+import { InvalidParamsError, messageOf } from "../../errors.ts";
 import { nestedAsOfNow } from "../engine/call_operation.ts";
 import type { CompiledStep, KnownRecipe, RecipeConnection, StepContext, StepScope } from "../compiled.ts";
 import { durationOf } from "./written_times.ts";
@@ -139,7 +139,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   const mostEveryMs = isSound ? maker.mostEveryMs?.(early) : undefined;
   const fill = async (context: StepContext) => {
     const leaveEmpty = (error: unknown) => {
-      context.log("warn", `left empty: ${error instanceof Error ? error.message : String(error)}`);
+      context.log("warn", `left empty: ${messageOf(error)}`);
       return "";
     };
     const filling = {

@@ -4,7 +4,7 @@
  * @module
  */
 import { didYouMean } from "../../client/nearest.ts";
-import type { Issue } from "../../errors.ts";
+import { type Issue, messageOf } from "../../errors.ts";
 import type { CompiledSchedule } from "../compiled.ts";
 import { durationOf, readAt, readDuration, readSpan } from "./written_times.ts";
 import type { RecipeSource, ScheduleSource } from "../schema/recipe_schema.ts";
@@ -167,7 +167,7 @@ async function checkCron(cron: string, timezone: string): Promise<Found[]> {
       new Cron(pattern, { timezone, paused: true });
       return undefined;
     } catch (error) {
-      return (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, "");
+      return messageOf(error).replace(/^CronPattern: /, "");
     }
   };
   const whole = faultOf(cron);

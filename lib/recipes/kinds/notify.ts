@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { BrokerError } from "../../errors.ts";
+import { BrokerError, messageOf } from "../../errors.ts";
 import { plainMailRefusal, postQuietly, refusalOf } from "../../transports/net/quiet_post.ts";
 import { isLoopback } from "../../loopback.ts";
 import { shownLine, shownText } from "../../shown_text.ts";
@@ -137,7 +137,7 @@ function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: rea
   const [first] = errors;
   if (first === undefined) return;
   if (errors.length === 1 && sent.length === 0) throw first;
-  const reasons = errors.map((error) => error instanceof Error ? error.message : String(error));
+  const reasons = errors.map(messageOf);
   const others = sent.length === 0 ? "" : `; sent by ${sent.join(" and ")}`;
   throw new BrokerError(`${reasons.join("; ")}${others}`, { code: "notify", cause: first });
 }

@@ -5,7 +5,7 @@
  */
 import type { LineCounter as Lines, Node, Pair, Scalar } from "yaml";
 import { yaml } from "../../std/yaml_document.ts";
-import type { Issue } from "../../errors.ts";
+import { type Issue, messageOf } from "../../errors.ts";
 
 const { isAlias, isCollection, isMap, isPair, isScalar, LineCounter, parseDocument, visit } = yaml;
 
@@ -231,7 +231,7 @@ function jsonFault(text: string): string | undefined {
     JSON.parse(text);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -12,6 +12,7 @@ import {
   noteUnsent,
   type StoredNotice,
 } from "../queries/events.ts";
+import { messageOf } from "../../errors.ts";
 import type { CompiledNotice, CompiledRecipe, NoticeChannel } from "../../recipes/compiled.ts";
 import type { Machine } from "../../time.ts";
 import type { Store } from "../../store/store.ts";
@@ -327,9 +328,4 @@ export function bodyOf(body: string): Partial<NoticeBody> {
   } catch {
     return {};
   }
-}
-
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.message === "" ? error.name : error.message;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { messageOf } from "../../errors.ts";
 import { openSqlite, SqliteStore } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 import { StoreError } from "../../store/store_error.ts";
@@ -77,8 +78,7 @@ function markOf(path: string): { mark?: Mark; fault?: string[] } {
   }
 }
 
-const cutOff = (error: unknown) =>
-  `it is damaged or cut off: ${error instanceof Error ? error.message : error}`;
+const cutOff = (error: unknown) => `it is damaged or cut off: ${messageOf(error)}`;
 
 function faultsOfFile(path: string, mark: Mark | undefined): string[] {
   const size = sizeOf(path);
@@ -161,7 +161,7 @@ async function copyToFile(store: Store, path: string): Promise<void> {
  */
 function notWritten(path: string, error: unknown): unknown {
   if (damageOf(error) !== undefined || isBusy(error)) return error;
-  const why = whyNoAccess(path, backupWords) ?? (error instanceof Error ? error.message : String(error));
+  const why = whyNoAccess(path, backupWords) ?? messageOf(error);
   try {
     Deno.removeSync(`${path}.part`);
   } catch {

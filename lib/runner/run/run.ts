@@ -8,7 +8,7 @@ import { narrowedLimits } from "../../client/limits.ts";
 import { Desk } from "../../desk/desk.ts";
 import { guardsOf } from "../../desk/guards/rules.ts";
 import type { Client } from "../../client/client.ts";
-import { BrokerError, DisplacedError, LoginRefusedError } from "../../errors.ts";
+import { BrokerError, DisplacedError, LoginRefusedError, messageOf } from "../../errors.ts";
 import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
 import { type Halt, scopeOf } from "../../recipes/engine/step_context.ts";
 import {
@@ -193,7 +193,7 @@ class Execution {
         try {
           await onceMore(() => store.event(machine.now(), WRITE_SENT, { step, operation, lists }, runKey));
         } catch (error) {
-          const reason = error instanceof Error ? error.message : String(error);
+          const reason = messageOf(error);
           throw new WriteWithheldError(
             `Cannot write now: the store could not record the write first (${reason})`,
             {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { OutcomeUnknownError } from "../../errors.ts";
+import { messageOf, OutcomeUnknownError } from "../../errors.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type Claimer, claimRun, recoverExpired, type Refusal } from "../claims/claims.ts";
 import { hasBegunWrite } from "../queries/steps.ts";
@@ -122,7 +122,7 @@ async function throwOpen(
     // The store itself fails, so the outcome counts as unknown.
   }
   if (!isOpen) throw error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   throw new OutcomeUnknownError(
     `Cannot confirm what run "${key}" has written: ${message}; "runs show ${
       shellHint(key)

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { messageOf } from "../../errors.ts";
 import { type Machine, wait } from "../../time.ts";
 import type { Redactor } from "../../redact.ts";
 import type { RunEvent } from "../run/report.ts";
@@ -160,7 +161,7 @@ export class Pinger {
       const why = await this.#send(await pingUrl(url, kind, runKey));
       return { taken: why === undefined, why: `${new URL(url).host}: ${why}` };
     } catch (error) {
-      return { taken: false, why: error instanceof Error ? error.message : String(error) };
+      return { taken: false, why: messageOf(error) };
     }
   }
 

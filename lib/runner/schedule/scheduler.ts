@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { messageOf } from "../../errors.ts";
 import { withSharedClock } from "../../store/store.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext, recoverExpired, resolveOutcome } from "../claims/claims.ts";
@@ -314,7 +315,7 @@ export class Scheduler implements AsyncDisposable {
   /** Reports why a pass failed, the same reason at most once a minute. */
   async #tellError(error: unknown): Promise<void> {
     const { machine } = this.#options;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const now = machine.monotonic();
     if (this.#failing?.reason === reason && now - this.#failing.toldAt < ERROR_AGAIN_MS) return;
     this.#failing = { reason, toldAt: now };

@@ -6,7 +6,7 @@
  * @module
  */
 import { joinBytes } from "../../bytes.ts";
-import { type BrokerError, DisplacedError, ProtocolError, TransportError } from "../../errors.ts";
+import { type BrokerError, DisplacedError, messageOf, ProtocolError, TransportError } from "../../errors.ts";
 import { platform } from "../../operations/platform.ts";
 import type { Envelopes, Response } from "../../wire/envelope.ts";
 import { FIRST_ANSWER_SEGMENTS } from "../../wire/cipher.ts";
@@ -410,7 +410,7 @@ export class Link {
         this.#heartbeat.sent();
       }
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = messageOf(cause);
       this.fail(
         new TransportError(`Cannot write: ${reason}`, { code: "connection", transport: "direct", cause }),
       );
@@ -446,7 +446,7 @@ export class Link {
       const body = envelopes.encodeRequest(request);
       return this.#sealing.seal({ type: "request", serial: ++this.#serial, body });
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = messageOf(cause);
       this.#calls.fail(call, undelivered(context, reason, "seal", cause));
       return undefined;
     }

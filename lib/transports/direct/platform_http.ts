@@ -5,7 +5,7 @@
  * @see API document 4.7
  * @module
  */
-import { InvalidParamsError } from "../../errors.ts";
+import { InvalidParamsError, messageOf } from "../../errors.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
 import { isTracing, NotConnectedError, type PostAnswer, postRouted } from "../net/post_once.ts";
 import { tooDeep } from "../envelope.ts";
@@ -75,7 +75,7 @@ export class PlatformHttp {
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (timeout.aborted) throw unanswered(context, `no answer within ${timeoutMs} ms`, "timeout");
-      const reason = hide(error instanceof Error ? error.message : String(error));
+      const reason = hide(messageOf(error));
       // Do not keep the error itself, because the runtime writes the whole address into it.
       throw error instanceof NotConnectedError
         ? undelivered(context, `no connection to ${this.#base} (${reason})`, "not-connected")

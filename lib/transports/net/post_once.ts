@@ -12,6 +12,7 @@
  * @module
  */
 
+import { messageOf } from "../../errors.ts";
 import { isWithoutProxy, mayUseProxy } from "../../loopback.ts";
 import { orAborted } from "../../time.ts";
 
@@ -156,7 +157,7 @@ async function connect({ hostname, port, isTls, caCerts, signal }: PostRequest):
     connection.setNoDelay(true);
     return connection;
   } catch (error) {
-    throw new NotConnectedError(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new NotConnectedError(messageOf(error), { cause: error });
   }
 }
 

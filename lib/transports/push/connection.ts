@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { BrokerError, TransportError } from "../../errors.ts";
+import { BrokerError, messageOf, TransportError } from "../../errors.ts";
 import { type Frame, FrameDecoder } from "../../wire/framing.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./reconnect.ts";
 
@@ -150,7 +150,7 @@ export function closeQuietly(connection: PushConnection): void {
 
 function asBrokerError(action: string, cause: unknown, transport = "push"): BrokerError {
   if (cause instanceof BrokerError) return cause;
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   return new TransportError(`Cannot ${action}: ${reason}`, { code: "connection", transport, cause });
 }
 

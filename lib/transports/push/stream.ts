@@ -5,7 +5,14 @@
  * @see API document 6.1, 6.2
  * @module
  */
-import { BrokerError, BusyError, LoginRefusedError, RejectedError, TransportError } from "../../errors.ts";
+import {
+  BrokerError,
+  BusyError,
+  LoginRefusedError,
+  messageOf,
+  RejectedError,
+  TransportError,
+} from "../../errors.ts";
 import { orAborted, systemMachine, waitUnlessAborted } from "../../time.ts";
 import { type Envelopes, loadEnvelopes, type Notify } from "../../wire/envelope.ts";
 import { type ConnectionEvent, type GapEvent, offTimeText, type TransportEvent } from "./events.ts";
@@ -368,7 +375,7 @@ class SourcePushStream implements PushStream {
         break;
       } catch (cause) {
         if (signal.aborted) return;
-        const reason = cause instanceof Error ? cause.message : String(cause);
+        const reason = messageOf(cause);
         const error = cause instanceof BrokerError
           ? cause
           : new TransportError(`Cannot subscribe again: ${reason}`, {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { messageOf } from "../../../lib/errors.ts";
 import { missingForDirect } from "../../../lib/client/connect_options.ts";
 import { type LoadedSettings } from "../../../lib/client/load_settings.ts";
 import { type Settings, settingVariable } from "../../../lib/client/settings.ts";
@@ -147,7 +148,7 @@ async function tlsFinding(
   } catch (error) {
     if (patience.signal.aborted) throw patience.signal.reason;
     if (!limit.aborted) stop();
-    const told = error instanceof Error ? error.message : String(error);
+    const told = messageOf(error);
     const reason = /invalid peer certificate: ?(.*)/.exec(told)?.[1];
     if (reason === undefined) {
       return failed(

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { messageOf } from "../../../lib/errors.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { rerun } from "../../../lib/runner/schedule/backfill.ts";
 import type { RunRow } from "../../../lib/runner/queries/runs.ts";
@@ -38,7 +39,7 @@ export async function run({ args: [given = ""], flags, host }: RerunInput): Prom
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now, toRun: true });
   const log = eventLogger({ out: host.note, color: host.color }, {
     json: false,
-    reason: (error) => error instanceof Error ? error.message : String(error),
+    reason: messageOf,
   });
   await using queue = await RunQueue.open(recipe, { flags, host, store, onEvent: log });
   const opened = await rerun(store, {

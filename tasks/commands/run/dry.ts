@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { messageOf } from "../../../lib/errors.ts";
 import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
@@ -109,7 +110,7 @@ function jsonOf(
     steps: steps.map(({ output: _, ...step }) => step),
     writes,
     ...outside !== undefined && { outsideWindow: outside },
-    ...error !== undefined && { error: error instanceof Error ? error.message : String(error) },
+    ...error !== undefined && { error: messageOf(error) },
   };
 }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { messageOf } from "../../../lib/errors.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
@@ -168,7 +169,7 @@ function eventsOf(run: string, event: RecipeEvent, kept: ReadonlySet<string>): T
     case "step-skipped":
       return [{ type: "step-ended", run, step: event.step, state: "skipped" }];
     case "step-failed": {
-      const reason = event.error instanceof Error ? event.error.message : String(event.error);
+      const reason = messageOf(event.error);
       return [{ type: "step-ended", run, step: event.step, state: "failed", reason }];
     }
     case "step-done": {
@@ -192,5 +193,5 @@ function lineOf(event: RecipeEvent): Readonly<Record<string, unknown>> {
   if (event.type === "step-done") return { ...event, output: undefined };
   if (event.type === "progress") return { ...event, detail: undefined };
   if (event.type !== "step-failed") return event;
-  return { ...event, error: event.error instanceof Error ? event.error.message : String(event.error) };
+  return { ...event, error: messageOf(event.error) };
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { messageOf } from "../../../lib/errors.ts";
 import { isBusy } from "../../../lib/store/store_error.ts";
 import type { Host } from "../../terminal/host.ts";
 import { systemMachine, waitUnlessAborted } from "../../../lib/time.ts";
@@ -38,7 +39,7 @@ export async function watchFiles(paths: readonly string[], options: FileWatchOpt
       }
     } catch (error) {
       // A file may be unreadable for a moment, for example while a folder is copied: the old recipes keep running.
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       host.note(`hsgate: cannot reload the recipes: ${reason}; the old recipes keep running`);
       // If the store is locked, the edit is not the cause of the error: load it at the next check.
       if (isBusy(error)) seen = before;
