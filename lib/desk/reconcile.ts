@@ -125,8 +125,11 @@ async function applyLook(records: Records, intent: Intent, looked: Look): Promis
   switch (verdict.is) {
     case "sent": {
       const move = { to: "acknowledged", by: "list", orderIds: verdict.orderIds } as const;
-      const now = await records.move(intent.id, { ...move, data: { lists: looked.lists } });
-      if (intent.kind === "amend") await records.noteAmended(now);
+      const now = await records.store.transaction(async () => {
+        const moved = await records.move(intent.id, { ...move, data: { lists: looked.lists } });
+        if (intent.kind === "amend") await records.noteAmended(moved);
+        return moved;
+      });
       await follow(records, now, looked);
       return undefined;
     }

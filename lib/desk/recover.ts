@@ -26,17 +26,24 @@ export interface RecoverDeps extends ReconcileDeps {
   resolveMs?: number | undefined;
 }
 
-/** Records an answer, unless an earlier try did: a commit may succeed although it seemed to fail. */
+/**
+ * Records an answer, unless an earlier try did: a commit may succeed although it seemed to fail. An order that an
+ * amendment created is recorded in the same transaction: after a kill between two, it would belong to nobody.
+ */
 export async function acknowledge(
   records: Records,
   id: string,
   { orderIds, data }: { orderIds: readonly string[]; data: Readonly<Record<string, unknown>> },
 ): Promise<Intent> {
-  const intent = await records.find(id);
-  if (intent.state === "acknowledged") return intent;
-  // If the answer to a cancellation names no order, it is about the orders of the request.
-  const ids = orderIds.length > 0 ? orderIds : targetsOf(intent);
-  return await records.move(id, { to: "acknowledged", by: "answer", orderIds: ids, data });
+  return await records.store.transaction(async () => {
+    const intent = await records.find(id);
+    if (intent.state === "acknowledged") return intent;
+    // If the answer to a cancellation names no order, it is about the orders of the request.
+    const ids = orderIds.length > 0 ? orderIds : targetsOf(intent);
+    const moved = await records.move(id, { to: "acknowledged", by: "answer", orderIds: ids, data });
+    if (moved.kind === "amend") await records.noteAmended(moved);
+    return moved;
+  });
 }
 
 /**

@@ -206,10 +206,7 @@ async function takeAnswer(
 ): Promise<void> {
   const orderIds = idsIn(answer);
   try {
-    await records.keep(async () => {
-      const intent = await acknowledge(records, id, { orderIds, data: { answer } });
-      if (operation.order === "amend") await records.noteAmended(intent);
-    });
+    await records.keep(() => acknowledge(records, id, { orderIds, data: { answer } }));
   } catch (error) {
     throw new OutcomeUnknownError(
       `The broker accepted ${operation.name} (order ${

@@ -139,6 +139,26 @@ deskTest("cancellations and amendments with lost answers are resolved by the lis
 });
 
 deskTest(
+  "the answer to an amendment and the order that it created are recorded together or not at all",
+  async (house) => {
+    const { store, trader, last, pass } = house;
+    const { orderId } = await trader.orders.place(ORDER);
+    const { run } = store;
+    let count = 0;
+    store.run = async (sql, ...values) => {
+      // As if the process were killed between the two.
+      if (sql.includes("coalesce(?, order_ids)") && ++count === 1) throw new TypeError("killed here");
+      return await run.call(store, sql, ...values);
+    };
+    const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "549.00" } as const;
+    await assertRejects(() => trader.orders.amend(terms), OutcomeUnknownError, "killed here");
+    assertEquals([count, (await last()).state], [1, "sent"]);
+    await pass(120_000, 2);
+    assertEquals([(await last()).state, (await last()).orderIds], ["working", [orderId]]);
+  },
+);
+
+deskTest(
   "a rejected order ends rejected, and an order that could not be sent ends abandoned",
   async (house) => {
     const { trader, intents, history } = house;
