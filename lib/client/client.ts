@@ -134,7 +134,7 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
     call: (operation, params, callOptions = {}) => calls.call(operation, params, callOptions),
     raw: async (group, name, params = {}, callOptions = {}) => {
       const given = copyOf(params) as Record<string, unknown>;
-      if (options.noOrders !== undefined) await refuseRawOrder(name, options.noOrders);
+      if (options.noOrders !== undefined) await refuseRawOrder(`${group}/${name}`, options.noOrders);
       return await calls.underWay(
         { name: `${group}/${name}` },
         params,
@@ -151,9 +151,9 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
 }
 
 /** Rejects a raw call of an operation that writes orders. Loads the catalogue, because only it knows which do. */
-async function refuseRawOrder(name: string, why: string): Promise<void> {
-  const { findOperation } = await import("../operations/mod.ts");
-  const operation = findOperation(name);
+async function refuseRawOrder(path: string, why: string): Promise<void> {
+  const { operationOfPath } = await import("../operations/mod.ts");
+  const operation = operationOfPath(path);
   if (operation?.order !== undefined) throw noOrders(operation.name, why);
 }
 

@@ -10,6 +10,7 @@ import { findOperation } from "../operations/mod.ts";
 import { answerFields, type AnyOperation } from "../operations/operation.ts";
 import { laterLists, provingLists } from "../operations/proof.ts";
 import type { CallOptions } from "../transports/transport.ts";
+import { LoginExpiredError, RejectedError, UnmappedError } from "../errors.ts";
 
 /** State of an order in the broker's lists. */
 export type SeenState =
@@ -19,7 +20,9 @@ export type SeenState =
   | "filled"
   | "cancelled"
   | "rejected"
-  | "expired";
+  | "expired"
+  /** A conditional order has placed its order, which may or may not fill. */
+  | "triggered";
 
 /** The broker's states, of ordinary, conditional and algorithmic orders. Any other state proves nothing. */
 const stateOfStatus: Readonly<Record<string, SeenState>> = {
@@ -39,7 +42,7 @@ const stateOfStatus: Readonly<Record<string, SeenState>> = {
   "part-filled-cancel-pending": "part-filled",
   "part-filled-amend-pending": "part-filled",
   filled: "filled",
-  triggered: "filled",
+  triggered: "triggered",
   "part-filled-cancelled": "cancelled",
   cancelled: "cancelled",
   "pre-order-cancelled": "cancelled",
@@ -56,7 +59,7 @@ const stateOfStatus: Readonly<Record<string, SeenState>> = {
 };
 
 /** States in which the broker does nothing more with an order. */
-export const endedStates: readonly SeenState[] = ["filled", "cancelled", "rejected", "expired"];
+export const endedStates: readonly SeenState[] = ["filled", "cancelled", "rejected", "expired", "triggered"];
 
 /** An order as the broker's lists show it. */
 export interface SeenOrder {
@@ -67,6 +70,9 @@ export interface SeenOrder {
   side: string | undefined;
   orderType: string | undefined;
   price: Decimal | undefined;
+  /** What triggers a conditional order, and the unit of its trailing distance. */
+  triggerValue: Decimal | undefined;
+  trailBy: string | undefined;
   /** Quantity ordered; absent if only fills show the order. */
   quantity: Decimal | undefined;
   filled: Decimal;
@@ -74,6 +80,8 @@ export interface SeenOrder {
   state: SeenState | undefined;
   /** When it was placed, local date and time of the exchange; absent if the lists do not say. */
   placedAt: string | undefined;
+  /** Day on which it was placed, or of its first fill if only fills show it: `yyyy-MM-dd`, the broker's own date. */
+  day: string | undefined;
   /** The broker's text that says why the order ended, if there is one. */
   remark: string | undefined;
 }
@@ -112,6 +120,26 @@ export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unkno
   };
 }
 
+/** Lists that show the orders which conditional and algorithmic orders place. */
+const childLists = ["orders.today", "fills.today"];
+/** Lists of orders that place other orders. */
+const parentLists = ["conditionalOrders.today", "algo.list"];
+
+/** Returns the place with the lists of the orders that its orders may place. */
+export function withChildLists({ market, lists }: ListPlace): ListPlace {
+  const isParent = market !== undefined && lists.some((list) => parentLists.includes(list));
+  return { market, lists: isParent ? [...new Set([...lists, ...childLists])] : lists };
+}
+
+/** Returns the first day that the orders of a write may have: the day of the lists at an instant. */
+export function dayOfLists(market: string | undefined, at: number): string {
+  // The futures' night session belongs to the day on which it began, or to the next one.
+  return dateAt(market === undefined ? at - NIGHT_MS : at, zoneOfMarket(market));
+}
+
+/** After midnight, the futures' night session lasts for at most this long. */
+const NIGHT_MS = 6 * 3_600_000;
+
 /** Returns the time zone of a market's lists. */
 export function zoneOfMarket(market: string | undefined): string {
   return market === "us" ? "America/New_York" : "Asia/Hong_Kong";
@@ -131,17 +159,19 @@ export interface LookOptions extends Pick<CallOptions, "signal"> {
  */
 export async function look(client: Client, place: ListPlace, options: LookOptions): Promise<Look> {
   const { now, since, signal } = options;
+  const { market } = place;
   const beganAt = now();
-  const zone = zoneOfMarket(place.market);
-  const [from, to] = [dateAt(since, zone), dateAt(beganAt, zone)];
-  const names = from < to ? [...new Set([...place.lists, ...laterLists(place.lists)])] : place.lists;
+  const first = dayOfLists(market, since);
   const orders = new Map<string, SeenOrder>();
   let aheadMs: number | undefined;
   const onBrokerTime = ({ time }: { time: number }) => aheadMs = time - now();
-  for (const name of names) {
+  // This machine's clock may be wrong: the last day is the later of its day and the broker's.
+  const lastDay = () => dateAt(Math.max(beganAt, beganAt + (aheadMs ?? 0)), zoneOfMarket(market));
+  const read = async (name: string) => {
     const operation = findOperation(name);
     if (operation === undefined) throw new TypeError(`Cannot look in "${name}": there is no such operation`);
-    const params = paramsOf(operation, { market: place.market, from, to });
+    const to = lastDay();
+    const params = paramsOf(operation, { market, from: first < to ? first : to, to });
     const rows = await readRows(client, name, params, { onBrokerTime, ...signal && { signal } });
     // The list of fills has one row for each fill, so its rows of an order add up.
     const isFills = name.startsWith("fills.") || name.startsWith("futures.fills");
@@ -149,8 +179,34 @@ export async function look(client: Client, place: ListPlace, options: LookOption
       const before = orders.get(row.orderId);
       orders.set(row.orderId, before === undefined ? row : merged(before, row));
     }
+  };
+  for (const name of place.lists) await read(name);
+  const later = first < lastDay()
+    ? laterLists(place.lists).filter((name) => !place.lists.includes(name))
+    : [];
+  for (const name of new Set(later)) await read(name);
+  return { beganAt, endedAt: now(), aheadMs, orders, lists: [...new Set([...place.lists, ...later])] };
+}
+
+/**
+ * Returns the orders that an algorithmic order has placed on one day; `undefined` if the transport or the broker does not
+ * offer the list.
+ */
+export async function childrenOfAlgo(
+  client: Client,
+  params: { orderId: string; market: string; date: string },
+  { signal }: Pick<CallOptions, "signal"> = {},
+): Promise<readonly string[] | undefined> {
+  try {
+    // The market was checked when the order was placed.
+    return await client.algo.children(params as Parameters<Client["algo"]["children"]>[0], {
+      ...signal && { signal },
+    });
+  } catch (error) {
+    const isLogin = error instanceof LoginExpiredError;
+    if (!isLogin && (error instanceof RejectedError || error instanceof UnmappedError)) return undefined;
+    throw error;
   }
-  return { beganAt, endedAt: now(), aheadMs, orders, lists: names };
 }
 
 /** Returns those of the given parameters that an operation has. */
@@ -185,7 +241,9 @@ type ListRow = Readonly<
       | "createdAt"
       | "sentAt"
       | "remark"
-      | "errorText",
+      | "errorText"
+      | "triggerValue"
+      | "trailBy",
       string
     >
   >
@@ -208,6 +266,12 @@ async function readRows(
 /** Returns a decimal of a row; a text that is none says nothing. */
 const decimalIn = (text: string | undefined): Decimal | undefined => isDecimal(text) ? text : undefined;
 
+/** Returns the day at the start of a text such as `2025-08-15 10:30:00` or `20250815`, as `yyyy-MM-dd`. */
+function dayIn(text: string | undefined): string | undefined {
+  const [, year, month, day] = /^(\d{4})[-/]?(\d{2})[-/]?(\d{2})/.exec(text ?? "") ?? [];
+  return year === undefined ? undefined : `${year}-${month}-${day}`;
+}
+
 function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenOrder[] {
   const seen = new Map<string, SeenOrder>();
   for (const row of rows) {
@@ -223,6 +287,7 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
     }
     const placedAt = row.createdAt ?? row.sentAt ??
       (row.date !== undefined && row.orderTime !== undefined ? `${row.date} ${row.orderTime}` : undefined);
+    const day = dayIn(row.createdAt ?? row.sentAt ?? row.date);
     seen.set(orderId, {
       orderId,
       lists: [list],
@@ -231,10 +296,13 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
       orderType: isFills ? undefined : row.orderType,
       // A fill's row may repeat the order's price and quantity, but it may also have those of the fill.
       price: isFills ? undefined : decimalIn(row.price),
+      triggerValue: isFills ? undefined : decimalIn(row.triggerValue),
+      trailBy: isFills ? undefined : row.trailBy,
       quantity: isFills ? undefined : decimalIn(row.quantity),
       filled,
       state: isFills ? undefined : stateOfStatus[status ?? ""],
       placedAt: isFills ? undefined : placedAt,
+      day,
       remark: remark ?? errorText,
     });
   }
@@ -252,12 +320,15 @@ function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
     side: first.side ?? second.side,
     orderType: first.orderType ?? second.orderType,
     price: first.price ?? second.price,
+    triggerValue: first.triggerValue ?? second.triggerValue,
+    trailBy: first.trailBy ?? second.trailBy,
     quantity: first.quantity ?? second.quantity,
     filled: isNewer ? second.filled : first.filled,
     // A state that ends the order counts first: a list that was read earlier, or shows a past day, may lag behind.
     state: [first.state, second.state].find((state) => state !== undefined && endedStates.includes(state)) ??
       first.state ?? second.state,
     placedAt: first.placedAt ?? second.placedAt,
+    day: first.day ?? second.day,
     remark: first.remark ?? second.remark,
   };
 }

@@ -9,15 +9,15 @@ import type { Client } from "../client/client.ts";
 import { intercepted, type WantedWrite } from "../client/intercept.ts";
 import type { WatchOptions } from "../client/watch.ts";
 import { BrokerError, type Issue } from "../errors.ts";
-import { findOperation } from "../operations/mod.ts";
+import { operationOfPath } from "../operations/mod.ts";
 import type { Store } from "../store/store.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import type { Intent, Why } from "./intent.ts";
-import { findIntent, moveIntent, openIntents, ownedOrders } from "./queries.ts";
+import { changesOf, findIntent, moveIntent, openIntents, ownedOrders } from "./queries.ts";
 import { reconcile, type Reconciled, type ReconcileOptions } from "./reconcile.ts";
 import { LONGEST_ORDER_MS, Records, type RecordsOptions } from "./records.ts";
 import { type SendDeps, sendWrite } from "./send.ts";
-import { unresolvedStates } from "./states.ts";
+import { mayChange, unresolvedStates } from "./states.ts";
 
 export type { Reconciled } from "./reconcile.ts";
 export type { PlannedWrite } from "./send.ts";
@@ -83,7 +83,7 @@ export class Desk {
 
   /** Rejects a raw call of an order write: the desk could not read its terms. */
   async #raw(path: string, send: () => Promise<unknown>): Promise<unknown> {
-    const known = findOperation(path.slice(path.lastIndexOf("/") + 1));
+    const known = operationOfPath(path);
     if (known?.order === undefined) return await send();
     throw new BrokerError(
       `Cannot send ${path} as a raw call: it writes orders, and the order desk must record them; call ${known.name}`,
@@ -148,9 +148,11 @@ export type Decision =
   & { because?: string };
 
 /**
- * Records a person's decision about an unresolved intent, without a connection.
+ * Records a person's decision about an unresolved intent, without a connection. An earlier decision of a person may be
+ * corrected: then the intent first becomes unknown again, without orders and without the looks that did not show it.
  *
- * @throws {TypeError} If the intent is not unresolved, or if an order belongs to another intent.
+ * @throws {TypeError} If the intent is not unresolved and no person has resolved it, or if an order belongs to another
+ * intent.
  */
 export async function decideIntent(
   store: Store,
@@ -159,7 +161,15 @@ export async function decideIntent(
 ): Promise<Intent> {
   const intent = await findIntent(store, id);
   if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
-  if (!unresolvedStates.includes(intent.state) || intent.state === "sent") {
+  const isOpen = unresolvedStates.includes(intent.state) && intent.state !== "sent";
+  const isOther = decision.wasSent
+    ? intent.state === "abandoned" || decision.orderIds.join() !== intent.orderIds.join()
+    : intent.state !== "abandoned";
+  const isCorrection = !isOpen && isOther && mayChange(intent.state, "unknown", "person") &&
+    (await changesOf(store, id)).some(({ by: evidence, from }) =>
+      evidence === "person" && (from === "unknown" || from === "ambiguous")
+    );
+  if (!isOpen && !isCorrection) {
     throw new TypeError(
       `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
     );
@@ -173,11 +183,29 @@ export async function decideIntent(
       throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
     }
   }
-  return await moveIntent(store, id, {
-    to: decision.wasSent ? "acknowledged" : "abandoned",
-    by: "person",
-    at,
-    data: { by, ...because !== undefined && { because } },
-    ...orderIds !== undefined && { orderIds },
+  const data = { by, ...because !== undefined && { because } };
+  const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
+  return await store.transaction(async () => {
+    if (isCorrection) {
+      const corrects = `the decision that it is "${intent.state}"${
+        intent.orderIds.length === 0 ? "" : ` with order ${intent.orderIds.join(", ")}`
+      }`;
+      await moveIntent(store, id, {
+        to: "unknown",
+        by: "person",
+        at,
+        orderIds: [],
+        ...bare,
+        data: { by, corrects },
+      });
+    }
+    return await moveIntent(store, id, {
+      to: decision.wasSent ? "acknowledged" : "abandoned",
+      by: "person",
+      at,
+      ...bare,
+      orderIds: orderIds ?? [],
+      data,
+    });
   });
 }

@@ -44,14 +44,25 @@ export interface Intent {
   state: IntentState;
   /** Orders of the broker that belong to it. More than one if the broker split the order. */
   orderIds: readonly string[];
-  /** Orders that were in the broker's lists just before it was sent. */
+  /** Orders that its conditional or algorithmic order has placed. */
+  childIds: readonly string[];
+  /** Orders that were in the broker's lists just before it was sent. For a cancellation of all orders: those then open. */
   known: readonly string[];
+  /** Terms of the amended order just before the amendment was sent; absent if the lists did not show the order. */
+  earlier: Readonly<Record<string, string>> | undefined;
+  /**
+   * How far back the looks for it go, Unix milliseconds: when it was sent, by the earlier of this machine's and the
+   * broker's clock. Orders of earlier days are not its orders.
+   */
+  lookSince: number | undefined;
   /** Quantity filled so far, as the lists show it. */
   filled: string;
   absent: AbsentLooks | undefined;
   createdAt: number;
   /** When the first byte may have left, Unix milliseconds. */
   sentAt: number | undefined;
+  /** Its place in the sequence of the account's writes; absent before it was sent. */
+  sentNumber: number | undefined;
   /** How long the call waits for its answer. */
   timeoutMs: number;
   endedAt: number | undefined;

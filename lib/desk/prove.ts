@@ -8,10 +8,12 @@
  *
  * @module
  */
-import { add, compare, normalize } from "../decimal.ts";
+import { add, compare, isDecimal, isZero, normalize } from "../decimal.ts";
+import { conditionalTypes } from "../dictionaries/order_type.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import type { Look, SeenOrder } from "./broker_lists.ts";
+import { dayOfLists, endedStates, type Look, type SeenOrder } from "./broker_lists.ts";
 import type { AbsentLooks, Intent } from "./intent.ts";
+import type { Owner } from "./queries.ts";
 
 /** What one look proves about an unresolved intent. */
 export type Verdict =
@@ -19,10 +21,12 @@ export type Verdict =
   | { is: "sent"; orderIds: readonly string[] }
   /** The lists show more than the intent asked for, so it is unclear which orders belong to it. */
   | { is: "ambiguous"; orderIds: readonly string[]; why: string }
-  /** The lists show orders for a part of the quantity; the rest may still appear. */
-  | { is: "partial"; orderIds: readonly string[] }
+  /** The lists show a part of what was asked for, or what may also belong to another intent; more may still appear. */
+  | { is: "partial"; orderIds: readonly string[]; missing: string }
   /** The lists do not show that the request was executed. One such look proves nothing. */
-  | { is: "absent" };
+  | { is: "absent" }
+  /** The lists do not show whether it was executed, and cannot prove that it was not. */
+  | { is: "unprovable"; missing: string };
 
 /** The parameters of an order write that its rows in the lists repeat. */
 interface Terms {
@@ -31,6 +35,8 @@ interface Terms {
   side?: string;
   orderType?: string;
   price?: string;
+  triggerValue?: string;
+  trailBy?: string;
   quantity?: string;
   orderId?: string;
   childOrderId?: string;
@@ -48,79 +54,211 @@ export function targetsOf({ params }: Pick<Intent, "params">): readonly string[]
   return orderIds ?? [childOrderId ?? orderId].filter((id) => id !== undefined);
 }
 
-/**
- * Returns a text that is equal for two writes that ask for the same. Numbers are compared by value: `"600"` equals
- * `"600.00"`.
- */
-export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
-  const parts = Object.entries(params).filter(([, value]) => value !== undefined)
-    .sort(([one], [other]) => one < other ? -1 : 1)
-    .map(([name, value]) => [name, isNumeric(name, value) ? normalize(value) : value]);
-  return JSON.stringify([operation, ...parts]);
+/** Returns whether the order of an intent places other orders: it is conditional or algorithmic. */
+export function placesOthers({ operation, params }: Pick<Intent, "operation" | "params">): boolean {
+  return operation === "algo.place" ||
+    (operation === "orders.place" && conditionalTypes.some((type) => type === termsOf({ params }).orderType));
 }
 
-/** Names of parameters that are decimals; other texts with digits, such as order ids, are not. */
-const decimals = ["price", "quantity", "displayQuantity", "triggerValue"];
-const isNumeric = (name: string, value: unknown): value is string =>
-  decimals.includes(name) && typeof value === "string";
-
 /**
- * Returns what a look proves.
- *
- * @param owned Orders of other intents of the account, which cannot belong to this intent.
+ * Returns a text that is equal for two writes that ask for the same. Numbers are compared by value: `"600"` equals
+ * `"600.00"`. The client type and the sequence of a list of orders make no difference.
  */
-export function judge(intent: Intent, looked: Look, owned: ReadonlySet<string>): Verdict {
+export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify([operation, ...partsOf(params)]);
+}
+
+function partsOf(params: object): unknown[] {
+  return Object.entries(params).filter(([name, value]) => value !== undefined && name !== "clientType")
+    .filter(([name, value]) => name !== "price" || !isDecimal(String(value)) || !isZero(String(value)))
+    .sort(([one], [other]) => one < other ? -1 : 1)
+    .map(([name, value]) => [name, sameValue(name, value)]);
+}
+
+/** Names of parameters that are numbers; other texts of digits, such as order ids, are not. */
+const numbers = [
+  "price",
+  "quantity",
+  "displayQuantity",
+  "triggerValue",
+  "validDays",
+  "maxChildQuantity",
+  "minChildAmount",
+  "percent",
+  "intervalSec",
+];
+
+/** Returns a value that is equal for two values of a parameter that mean the same. */
+function sameValue(name: string, value: unknown): unknown {
+  if (Array.isArray(value)) return [...new Set(value)].sort();
+  if (typeof value === "object" && value !== null) return partsOf(value);
+  const text = String(value);
+  return numbers.includes(name) && isDecimal(text) ? normalize(text) : value;
+}
+
+/** Other intents whose orders the lists may show. */
+export interface Others {
+  /** The intents that own orders, by the orders. */
+  owners: ReadonlyMap<string, Pick<Owner, "intent">>;
+  /** Intents that were sent and whose orders may not all be known. */
+  rivals: readonly Intent[];
+}
+
+/** Returns what a look proves. */
+export function judge(intent: Intent, looked: Look, others: Others): Verdict {
   switch (intent.kind) {
     case "place":
-      return judgePlaced(intent, looked, owned);
+      return judgePlaced(intent, looked, others);
     case "amend":
-      return judgeAmended(intent, looked, owned);
+      return judgeAmended(intent, looked, others);
     case "cancel":
       return judgeCancelled(intent, looked);
   }
 }
 
-function judgePlaced(intent: Intent, looked: Look, owned: ReadonlySet<string>): Verdict {
+/**
+ * Finds the orders of a placing intent: those that are new since the look before the request and have its terms, and
+ * whose quantities add up to its own. If an order may also belong to a rival, that order proves nothing, unless exactly
+ * one division among the two gives each its whole quantity.
+ */
+function judgePlaced(intent: Intent, looked: Look, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
-  const found = candidatesOf(intent, looked, owned);
+  const found = candidatesOf(intent, looked, others);
   if (found.length === 0) return { is: "absent" };
-  const ids = found.map(({ orderId }) => orderId);
-  const sizes = found.map(sizeOf);
-  const total = add(...sizes);
-  const whole = found.filter((_, index) => compare(sizes[index]!, quantity) === 0);
-  if (whole.length === 1 && found.length === 1) return { is: "sent", orderIds: ids };
-  if (compare(total, quantity) === 0) return { is: "sent", orderIds: ids }; // the broker split it
+  const rivals = others.rivals.filter((each) =>
+    each.id !== intent.id && found.some((order) => couldBelong(order, each, others))
+  );
+  const contested = found.filter((order) => rivals.some((each) => couldBelong(order, each, others)));
+  const sole = found.filter((order) => !contested.includes(order));
+  if (compare(totalOf(sole), quantity) > 0) {
+    return {
+      is: "ambiguous",
+      orderIds: idsOf(sole),
+      why: `the lists show orders for ${totalOf(sole)} with the same terms, and ${quantity} were asked for`,
+    };
+  }
+  if (compare(totalOf(sole), quantity) === 0) return { is: "sent", orderIds: idsOf(sole) };
+  if (contested.length > 0) {
+    const share = onlyShare({ intent, found, sole, rivals, looked }, others);
+    if (share !== undefined) return { is: "sent", orderIds: idsOf(share) };
+    const names = rivals.map(({ id }) => id).join(", ");
+    const missing = `which of the orders ${
+      idsOf(contested).join(", ")
+    } belong to it, and which to intent ${names}`;
+    return { is: "partial", orderIds: idsOf(found), missing };
+  }
   // A fill without its order says how much was filled, and not how much was ordered.
-  if (compare(total, quantity) < 0) return { is: "partial", orderIds: ids };
   return {
-    is: "ambiguous",
-    orderIds: ids,
-    why: `the lists show orders for ${total} with the same terms, and ${quantity} were asked for`,
+    is: "partial",
+    orderIds: idsOf(found),
+    missing: `the rest of it: the lists show only ${idsOf(found).join(", ")}`,
   };
+}
+
+/** Orders up to this number are divided among an intent and its rival. */
+const MOST_DIVIDED = 12;
+
+/**
+ * Returns the intent's share of orders that it contests with one rival, if the quantities leave only one division in
+ * which both have their whole quantities.
+ */
+function onlyShare(
+  { intent, found, sole, rivals, looked }: {
+    intent: Intent;
+    found: readonly SeenOrder[];
+    sole: readonly SeenOrder[];
+    rivals: readonly Intent[];
+    looked: Look;
+  },
+  others: Others,
+): SeenOrder[] | undefined {
+  const [rival] = rivals;
+  if (rival === undefined || rivals.length > 1 || rival.kind !== "place") return undefined;
+  const { quantity = "0" } = termsOf(intent);
+  const ofRival = candidatesOf(rival, looked, others);
+  const contested = found.filter((order) => ofRival.includes(order));
+  if (contested.length > MOST_DIVIDED) return undefined;
+  const needed = termsOf(rival).quantity ?? "0";
+  const shares: SeenOrder[][] = [];
+  for (let mask = 0; mask < 2 ** contested.length; mask++) {
+    const share = [...sole, ...contested.filter((_, index) => mask & (1 << index))];
+    const rest = ofRival.filter((order) => !share.includes(order));
+    if (compare(totalOf(share), quantity) === 0 && compare(totalOf(rest), needed) === 0) shares.push(share);
+  }
+  return shares.length === 1 ? shares[0] : undefined;
 }
 
 /** Quantity of an order; if only fills show it, at least the quantity that they show. */
 const sizeOf = ({ quantity, filled }: SeenOrder): string => quantity ?? filled;
+const totalOf = (orders: readonly SeenOrder[]): string => add("0", ...orders.map(sizeOf));
+const idsOf = (orders: readonly SeenOrder[]): string[] => orders.map(({ orderId }) => orderId);
+
+/** Returns the orders in a look that may be an intent's own: not those that its order has placed. */
+function candidatesOf(intent: Intent, looked: Look, others: Others): SeenOrder[] {
+  return [...looked.orders.values()].filter((order) => couldBeOwn(order, intent, others));
+}
+
+/** Returns whether an order may belong to an intent: its own, or one that its order has placed. */
+const couldBelong = (order: SeenOrder, intent: Intent, others: Others): boolean =>
+  couldBeOwn(order, intent, others) || couldBeChild(order, intent, others);
+
+/** Returns the kind of an order; each kind has its own lists. */
+function kindOfOrder({ lists }: SeenOrder): "algo" | "conditional" | "ordinary" {
+  if (lists.some((list) => list.startsWith("algo."))) return "algo";
+  return lists.some((list) => list.startsWith("conditionalOrders.")) ? "conditional" : "ordinary";
+}
+
+/** Returns whether an order may be one that a placing intent asked for itself. */
+function couldBeOwn(order: SeenOrder, intent: Intent, { owners }: Others): boolean {
+  const owner = owners.get(order.orderId);
+  if (owner !== undefined && owner.intent !== intent.id) return false;
+  if (intent.childIds.includes(order.orderId) || !isNewFor(order, intent)) return false;
+  const kind = !placesOthers(intent)
+    ? "ordinary"
+    : intent.operation === "algo.place"
+    ? "algo"
+    : "conditional";
+  const { orderType } = termsOf(intent);
+  return kindOfOrder(order) === kind && hasPriceOf(order, intent) &&
+    (order.orderType === undefined || orderType === undefined || order.orderType === orderType);
+}
+
+/** Returns whether an order may be one that the conditional or algorithmic order of an intent has placed. */
+function couldBeChild(order: SeenOrder, intent: Intent, { owners }: Others): boolean {
+  const owner = owners.get(order.orderId);
+  if (owner !== undefined && owner.intent !== intent.id) return false;
+  if (!placesOthers(intent) || intent.orderIds.includes(order.orderId)) return false;
+  // An algorithmic order chooses the prices of its orders.
+  return isNewFor(order, intent) && kindOfOrder(order) === "ordinary" &&
+    (intent.operation === "algo.place" || hasPriceOf(order, intent));
+}
 
 /**
- * Returns the orders that are new since the look before the request and have its terms. The times of the orders exclude
- * none: clocks differ and jump, and an order that is excluded wrongly would be sent twice.
+ * Returns whether an order has the listing, side and at most the quantity of a placing intent, was not there before the
+ * request, and is not of an earlier day by the broker's own date. Its time of day excludes nothing: clocks differ and
+ * jump, and an order that is excluded wrongly would be sent twice.
  */
-function candidatesOf(intent: Intent, looked: Look, owned: ReadonlySet<string>): SeenOrder[] {
-  const { symbol, side, price, orderType, quantity = "0" } = termsOf(intent);
-  const known = new Set(intent.known);
-  return [...looked.orders.values()].filter((order) => {
-    if (known.has(order.orderId) || owned.has(order.orderId)) return false;
-    if (order.symbol !== symbol) return false;
-    if (order.side !== undefined && side !== undefined && !sameSide(order.side, side)) return false;
-    if (order.orderType !== undefined && orderType !== undefined && order.orderType !== orderType) {
-      return false;
-    }
-    // A request without a price, or with the price zero, has no limit. The lists may then show the broker's own price.
-    const isPriced = price !== undefined && compare(price, "0") !== 0;
-    if (isPriced && order.price !== undefined && compare(order.price, price) !== 0) return false;
-    return compare(sizeOf(order), quantity) <= 0;
-  });
+function isNewFor(order: SeenOrder, intent: Intent): boolean {
+  const { symbol, side, quantity = "0", market } = termsOf(intent);
+  if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;
+  if (isEarlier(order, market, intent.lookSince)) return false;
+  if (order.symbol !== symbol || compare(sizeOf(order), quantity) > 0) return false;
+  return order.side === undefined || side === undefined || sameSide(order.side, side);
+}
+
+/** Returns whether the broker dates an order before the day of a request. */
+function isEarlier({ day }: SeenOrder, market: string | undefined, since: number | undefined): boolean {
+  return day !== undefined && since !== undefined && day < dayOfLists(market, since);
+}
+
+/**
+ * Returns whether an order may have the price of an intent. A request without a price, or with the price zero, has no
+ * limit; the lists may then show the broker's own price.
+ */
+function hasPriceOf(order: SeenOrder, intent: Intent): boolean {
+  const { price } = termsOf(intent);
+  const isPriced = price !== undefined && compare(price, "0") !== 0;
+  return !isPriced || order.price === undefined || compare(order.price, price) === 0;
 }
 
 /** Returns whether both sides buy or both sell: the broker itself decides whether a sale is a short sale. */
@@ -129,44 +267,89 @@ function sameSide(one: string, other: string): boolean {
   return one === other || buys.includes(one) === buys.includes(other);
 }
 
-/** An amendment was executed if its order, or a new one, has the new terms. */
-function judgeAmended(intent: Intent, looked: Look, owned: ReadonlySet<string>): Verdict {
-  const { quantity, price, symbol } = termsOf(intent);
-  const hasTerms = (order: SeenOrder) =>
-    (quantity === undefined || (order.quantity !== undefined && compare(order.quantity, quantity) === 0)) &&
-    (price === undefined || (order.price !== undefined && compare(order.price, price) === 0));
-  const [target] = targetsOf(intent);
-  const old = target === undefined ? undefined : looked.orders.get(target);
-  const known = new Set(intent.known);
-  const fresh = [...looked.orders.values()].filter((order) =>
-    order.orderId !== target && !known.has(order.orderId) && !owned.has(order.orderId) &&
-    order.symbol === (symbol ?? old?.symbol) && hasTerms(order)
-  );
-  if (fresh.length === 0) {
-    return old !== undefined && (quantity ?? price) !== undefined && hasTerms(old)
-      ? { is: "sent", orderIds: [old.orderId] }
-      : { is: "absent" };
-  }
-  const isOldLive = old?.state === undefined ||
-    ["acknowledged", "working", "part-filled"].includes(old.state);
-  if (fresh.length > 1 || isOldLive) {
-    const orderIds = [...old === undefined ? [] : [old.orderId], ...fresh.map(({ orderId }) => orderId)];
-    return { is: "ambiguous", orderIds, why: "the old order and a new one may both be in the market" };
-  }
-  return { is: "sent", orderIds: fresh.map(({ orderId }) => orderId) };
+/**
+ * Returns the orders that the conditional order of an intent has placed: new orders with its terms whose quantities add
+ * up to its own, none of which may belong to another intent. `undefined` if the lists do not show exactly these.
+ */
+export function childrenIn(intent: Intent, looked: Look, others: Others): readonly string[] | undefined {
+  const found = [...looked.orders.values()].filter((order) => couldBeChild(order, intent, others));
+  const rivals = others.rivals.filter(({ id }) => id !== intent.id);
+  if (found.some((order) => rivals.some((each) => couldBelong(order, each, others)))) return undefined;
+  return compare(totalOf(found), termsOf(intent).quantity ?? "0") === 0 ? idsOf(found) : undefined;
 }
 
-/** A cancellation was executed if every order that it was for has ended. */
+/** The parameters of an amendment that the lists show. */
+const amendable = ["quantity", "price", "triggerValue", "trailBy"] as const;
+
+/** Returns the terms of an order that an amendment may change, for {@linkcode Intent.earlier}. */
+export function amendableTerms(order: SeenOrder): Record<string, string> {
+  return Object.fromEntries(
+    amendable.flatMap((name) => order[name] === undefined ? [] : [[name, order[name]]]),
+  );
+}
+
+/** Returns whether two terms are the same: numbers by value. */
+const isSame = (one: string, other: string): boolean =>
+  isDecimal(one) && isDecimal(other) ? compare(one, other) === 0 : one === other;
+
+/**
+ * An amendment was executed if its order, or a new order in its place, has the new terms, and if the order had other terms
+ * before. An order that has the earlier terms proves nothing: another program may have set them again.
+ */
+function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
+  const { market, symbol, side, ...terms } = termsOf(intent);
+  const { earlier } = intent;
+  const wanted = amendable.flatMap((name) => terms[name] === undefined ? [] : [[name, terms[name]] as const]);
+  const has = (order: SeenOrder) =>
+    wanted.every(([name, value]) => order[name] !== undefined && isSame(order[name], value));
+  const isChange = wanted.some(([name, value]) =>
+    earlier?.[name] !== undefined && !isSame(earlier[name], value)
+  );
+  const [target = ""] = targetsOf(intent);
+  const old = looked.orders.get(target);
+  if (!isChange) {
+    return {
+      is: "unprovable",
+      missing: "a person's decision: the lists show no term that the request changes",
+    };
+  }
+  const isMine = (order: SeenOrder) => {
+    const owner = others.owners.get(order.orderId);
+    return owner === undefined || owner.intent === others.owners.get(target)?.intent;
+  };
+  const fresh = [...looked.orders.values()].filter((order) =>
+    order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
+    order.symbol === (symbol ?? old?.symbol) && !isEarlier(order, market, intent.lookSince) &&
+    (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
+    has(order) && !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
+  );
+  if (fresh.length === 0) {
+    return old !== undefined && has(old)
+      ? { is: "sent", orderIds: [old.orderId] }
+      : { is: "unprovable", missing: "a person's decision, or an order with the new terms in the lists" };
+  }
+  const isOldLive = old?.state === undefined || !endedStates.includes(old.state);
+  if (fresh.length > 1 || isOldLive) {
+    const orderIds = [...old === undefined ? [] : [old.orderId], ...idsOf(fresh)];
+    return { is: "ambiguous", orderIds, why: "the old order and a new one may both be in the market" };
+  }
+  return { is: "sent", orderIds: idsOf(fresh) };
+}
+
+/**
+ * A cancellation was executed if every order that it was for has ended. It was not executed only if the lists show every
+ * one of them still open.
+ */
 function judgeCancelled(intent: Intent, looked: Look): Verdict {
   const targets = targetsOf(intent);
-  const orders = targets.length > 0
-    ? targets.map((id) => looked.orders.get(id))
-    : intent.known.map((id) => looked.orders.get(id));
-  const ended = orders.filter((order) =>
-    order?.state !== undefined && !["acknowledged", "working", "part-filled"].includes(order.state)
-  );
-  if (ended.length === 0 || ended.length < orders.length) return { is: "absent" };
-  return { is: "sent", orderIds: ended.map((order) => order!.orderId) };
+  const ids = targets.length > 0 ? targets : intent.known;
+  const orders = ids.map((id) => looked.orders.get(id));
+  const ended = orders.filter((order) => order?.state !== undefined && endedStates.includes(order.state));
+  if (ended.length === orders.length && ended.length > 0) return { is: "sent", orderIds: ids };
+  const open = orders.filter((order) => order?.state !== undefined && !endedStates.includes(order.state));
+  if (open.length === orders.length) return { is: "absent" };
+  const rest = ids.filter((_, index) => !ended.includes(orders[index]));
+  return { is: "partial", orderIds: ids, missing: `the end of the orders ${rest.join(", ")}` };
 }
 
 /** For a proof of absence: minimum number of looks without the order, and minimum time from the first to the last. */
@@ -180,8 +363,10 @@ interface AbsenceFacts {
   absent: AbsentLooks;
   /** The last look. */
   looked: Look;
-  /** Orders of other intents that were sent later than this one. */
+  /** Orders of other intents that were sent later than this one, by the sequence of the account's writes. */
   later: ReadonlySet<string>;
+  /** The lists that would show the request. */
+  lists: readonly string[];
 }
 
 /**
@@ -193,7 +378,7 @@ interface AbsenceFacts {
  */
 export function provesAbsence(
   intent: Pick<Intent, "timeoutMs" | "known">,
-  { absent, looked, later }: AbsenceFacts,
+  { absent, looked, later, lists }: AbsenceFacts,
 ): { proof: string } | { missing: string } {
   const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
   // The first look came after the request. So once this much time has passed, the request's time limit is over.
@@ -207,13 +392,14 @@ export function provesAbsence(
   if (lastBrokerAt - firstBrokerAt < leastMs) {
     return { missing: "the broker's clock to be past the request's time limit" };
   }
-  // An order that was there before the request was not sent later, whatever the clocks say.
-  const known = new Set(intent.known);
-  const seen = [...later].find((id) => looked.orders.has(id) && !known.has(id));
+  // An order that was there before the request was not sent later. An order in other lists says nothing of these lists.
+  const seen = [...later].find((id) =>
+    !intent.known.includes(id) && looked.orders.get(id)?.lists.some((list) => lists.includes(list))
+  );
   if (seen === undefined) return { missing: "an order of yours in the same lists that was sent later" };
   return {
     proof: `${count} looks over ${Math.round((lastAt - firstAt) / 1000)} s at ${
-      looked.lists.join(", ")
+      lists.join(", ")
     } did not show it, and they show order ${seen}, which was sent later`,
   };
 }

@@ -18,7 +18,11 @@ interface IntentRow {
   run_key: string | null;
   state: IntentState;
   order_ids: string;
+  child_ids: string;
   known: string;
+  earlier: string | null;
+  look_since: number | null;
+  sent_number: number | null;
   filled: string;
   absent: string | null;
   created_at: number;
@@ -38,11 +42,15 @@ function intentOf(row: IntentRow): Intent {
     why: JSON.parse(row.why),
     state: row.state,
     orderIds: JSON.parse(row.order_ids),
+    childIds: JSON.parse(row.child_ids),
     known: JSON.parse(row.known),
+    earlier: row.earlier === null ? undefined : JSON.parse(row.earlier),
+    lookSince: row.look_since ?? undefined,
     filled: row.filled,
     absent: row.absent === null ? undefined : JSON.parse(row.absent),
     createdAt: row.created_at,
     sentAt: row.sent_at ?? undefined,
+    sentNumber: row.sent_number ?? undefined,
     timeoutMs: row.timeout_ms,
     endedAt: row.ended_at ?? undefined,
   };
@@ -106,9 +114,12 @@ export interface Move {
   orderIds?: readonly string[];
   /** @default unchanged */
   filled?: string;
-  /** Orders in the lists just before it is sent. @default unchanged */
-  known?: readonly string[];
-  sentAt?: number;
+  /** Orders that its order has placed. @default unchanged */
+  childIds?: readonly string[];
+  /** What is recorded when it is sent. @default unchanged */
+  sent?: Pick<Intent, "known" | "earlier" | "lookSince"> & { sentAt: number; sentNumber: number };
+  /** Whether the looks that did not show it are forgotten. @default false */
+  forgetsLooks?: boolean;
 }
 
 /**
@@ -127,14 +138,22 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
         `Cannot move the intent "${id}" from "${intent.state}" to "${to}" by "${by}": the table of states does not allow it`,
       );
     }
-    const { orderIds = intent.orderIds, filled = intent.filled, known = intent.known } = move;
+    const { orderIds = intent.orderIds, childIds = intent.childIds, filled = intent.filled } = move;
+    const { sent = intent } = move;
+    const absent = move.forgetsLooks ? undefined : intent.absent;
     await store.run(
-      `update intent set state = ?, order_ids = ?, filled = ?, known = ?, sent_at = ?, ended_at = ? where id = ?`,
+      `update intent set state = ?, order_ids = ?, child_ids = ?, filled = ?, known = ?, earlier = ?, look_since = ?,
+        sent_at = ?, sent_number = ?, absent = ?, ended_at = ? where id = ?`,
       to,
       JSON.stringify(orderIds),
+      JSON.stringify(childIds),
       filled,
-      JSON.stringify(known),
-      move.sentAt ?? intent.sentAt,
+      JSON.stringify(sent.known),
+      sent.earlier && JSON.stringify(sent.earlier),
+      sent.lookSince,
+      sent.sentAt,
+      sent.sentNumber,
+      absent && JSON.stringify(absent),
       isFinal(to) ? at : undefined,
       id,
     );
@@ -147,21 +166,36 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
   });
 }
 
-/** Records orders, a filled quantity or looks that do not change the state. */
+/** Records a filled quantity, or looks that did not show it; the state does not change. */
 export async function noteIntent(
   store: Store,
   id: string,
-  note: { orderIds?: readonly string[]; filled?: string; absent?: AbsentLooks },
+  { filled, absent }: { filled?: string; absent?: AbsentLooks },
 ): Promise<void> {
-  const { orderIds, filled, absent } = note;
   await store.run(
-    `update intent set order_ids = coalesce(?, order_ids), filled = coalesce(?, filled), absent = coalesce(?, absent)
-      where id = ?`,
-    orderIds && JSON.stringify(orderIds),
+    "update intent set filled = coalesce(?, filled), absent = coalesce(?, absent) where id = ?",
     filled,
     absent && JSON.stringify(absent),
     id,
   );
+}
+
+/** Adds orders to an intent: parts of its order, or orders that its order has placed. */
+export async function addOrders(
+  store: Store,
+  id: string,
+  { orderIds = [], childIds = [] }: { orderIds?: readonly string[]; childIds?: readonly string[] },
+): Promise<void> {
+  await store.transaction(async () => {
+    const intent = await findIntent(store, id);
+    if (intent === undefined) return;
+    await store.run(
+      "update intent set order_ids = ?, child_ids = ? where id = ?",
+      JSON.stringify([...new Set([...intent.orderIds, ...orderIds])]),
+      JSON.stringify([...new Set([...intent.childIds, ...childIds])]),
+      id,
+    );
+  });
 }
 
 /** Finds an intent. */
@@ -254,25 +288,34 @@ export async function unresolvedLike(
   return row && intentOf(row);
 }
 
-/** The intent that placed an order. */
+/** The intent that placed an order, itself or by its conditional or algorithmic order. */
 export interface Owner {
   intent: string;
-  /** When it was sent, Unix milliseconds. */
-  sentAt: number;
+  /** Place of the intent in the sequence of the account's writes; absent for a record of an older version. */
+  sentNumber: number | undefined;
+  /** Whether a conditional or algorithmic order of the intent placed it. */
+  isChild: boolean;
 }
 
 /** Returns the orders that intents of an account have placed since an instant, by their ids. */
 export async function ownedOrders(store: Store, account: string, since: number): Promise<Map<string, Owner>> {
-  const rows = await store.all<{ id: string; order_ids: string; sent_at: number }>(
-    `select id, order_ids, sent_at from intent where account = ? and created_at >= ? and kind = 'place'
-      and order_ids <> '[]' and sent_at is not null order by created_at`,
+  const rows = await store.all<
+    { id: string; order_ids: string; child_ids: string; sent_number: number | null }
+  >(
+    `select id, order_ids, child_ids, sent_number from intent where account = ? and created_at >= ?
+      and kind = 'place' and (order_ids <> '[]' or child_ids <> '[]') and sent_at is not null order by created_at`,
     account,
     since,
   );
   return new Map(
-    rows.flatMap(({ id, order_ids, sent_at: sentAt }) =>
-      (JSON.parse(order_ids) as string[]).map((orderId) => [orderId, { intent: id, sentAt }])
-    ),
+    rows.flatMap(({ id: intent, order_ids, child_ids, sent_number }) => {
+      const owned = (ids: string, isChild: boolean) =>
+        (JSON.parse(ids) as string[]).map((id): [string, Owner] => [
+          id,
+          { intent, sentNumber: sent_number ?? undefined, isChild },
+        ]);
+      return [...owned(child_ids, true), ...owned(order_ids, false)];
+    }),
   );
 }
 

@@ -9,7 +9,7 @@ import { isPassing } from "../store/store_error.ts";
 import { type Machine, wait } from "../time.ts";
 import type { Intent } from "./intent.ts";
 import { targetsOf } from "./prove.ts";
-import { findIntent, type Move, moveIntent, noteIntent, ownedOrders, type Owner } from "./queries.ts";
+import { addOrders, findIntent, type Move, moveIntent, ownedOrders, type Owner } from "./queries.ts";
 
 /** How long to try to record an answer while the store cannot be used, and the time between two tries. */
 const KEEP_MS = 20_000;
@@ -61,10 +61,17 @@ export class Records {
     return intent;
   }
 
-  /** Moves an intent, unless an earlier try did: a commit may succeed although it seemed to fail. */
-  async moveOnce(id: string, move: MoveNow): Promise<Intent> {
-    const intent = await this.find(id);
-    return intent.state === move.to ? intent : await this.move(id, move);
+  /** Moves an intent unless its state has changed since it was read. Returns the intent as it is then. */
+  async moveFrom(from: Pick<Intent, "id" | "state">, move: MoveNow): Promise<Intent> {
+    const { store, machine } = this;
+    let isMoved = false;
+    const now = await store.transaction(async () => {
+      const current = await this.find(from.id);
+      isMoved = current.state === from.state;
+      return isMoved ? await moveIntent(store, from.id, { at: machine.now(), ...move }) : current;
+    });
+    if (isMoved) this.tell(now);
+    return now;
   }
 
   /** Does work that must be done before anything is sent. Its failure is an error that proves that nothing was sent. */
@@ -110,20 +117,13 @@ export class Records {
     return await ownedOrders(this.store, this.account, this.machine.now() - LONGEST_ORDER_MS);
   }
 
-  /** Returns the orders of all intents except this one. */
-  async ownedByOthers({ id }: Intent): Promise<Map<string, Owner>> {
-    return new Map([...await this.owned()].filter(([, { intent }]) => intent !== id));
-  }
-
   /** Adds the order that an amendment created to the intent that placed the amended order. */
   async noteAmended(amendment: Intent): Promise<void> {
     const [target = ""] = targetsOf(amendment);
     const owner = (await this.owned()).get(target);
     const placed = owner && await findIntent(this.store, owner.intent);
     if (placed === undefined) return;
-    await noteIntent(this.store, placed.id, {
-      orderIds: [...new Set([...placed.orderIds, ...amendment.orderIds])],
-    });
+    await addOrders(this.store, placed.id, { orderIds: amendment.orderIds });
   }
 }
 

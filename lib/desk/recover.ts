@@ -7,13 +7,14 @@
 import type { WantedWrite } from "../client/intercept.ts";
 import { BrokerError, OutcomeUnknownError, ProtocolError, RejectedError } from "../errors.ts";
 import { provingLists } from "../operations/proof.ts";
+import { StoreError } from "../store/store_error.ts";
 import { wait } from "../time.ts";
 import type { LateAnswer } from "../transports/transport.ts";
 import type { Intent } from "./intent.ts";
 import { answerOf, idsIn, targetsOf } from "./prove.ts";
 import { type ReconcileDeps, reconcileOnly } from "./reconcile.ts";
 import { reasonOf, type Records } from "./records.ts";
-import { mayChange } from "./states.ts";
+import { type IntentState, mayChange } from "./states.ts";
 
 /** Waits before each look at the lists after a lost answer; the last wait repeats. */
 const LOOK_WAITS_MS = [500, 1_500, 3_000, 5_000];
@@ -27,8 +28,10 @@ export interface RecoverDeps extends ReconcileDeps {
 }
 
 /**
- * Records an answer, unless an earlier try did: a commit may succeed although it seemed to fail. An order that an
- * amendment created is recorded in the same transaction: after a kill between two, it would belong to nobody.
+ * Records the broker's answer. If another process or the lists were first, the answer must name their orders; otherwise
+ * the intent becomes ambiguous. A commit may succeed although it seemed to fail, so this may be called again.
+ * An order that an amendment created is recorded in the same transaction: after a kill between two, it would belong to
+ * nobody.
  */
 export async function acknowledge(
   records: Records,
@@ -37,12 +40,47 @@ export async function acknowledge(
 ): Promise<Intent> {
   return await records.store.transaction(async () => {
     const intent = await records.find(id);
-    if (intent.state === "acknowledged") return intent;
     // If the answer to a cancellation names no order, it is about the orders of the request.
-    const ids = orderIds.length > 0 ? orderIds : targetsOf(intent);
-    const moved = await records.move(id, { to: "acknowledged", by: "answer", orderIds: ids, data });
-    if (moved.kind === "amend") await records.noteAmended(moved);
-    return moved;
+    const named = orderIds.length > 0 ? orderIds : targetsOf(intent);
+    if (mayChange(intent.state, "acknowledged", "answer")) {
+      const moved = await records.move(id, { to: "acknowledged", by: "answer", orderIds: named, data });
+      if (moved.kind === "amend") await records.noteAmended(moved);
+      return moved;
+    }
+    const isSame = named.every((each) => intent.orderIds.includes(each)) &&
+      !refusedStates.includes(intent.state);
+    if (isSame) return intent;
+    const why = `the answer names order ${named.join(", ")}, and the record was "${intent.state}"${
+      intent.orderIds.length === 0 ? "" : ` with order ${intent.orderIds.join(", ")}`
+    }`;
+    return await records.move(id, {
+      to: "ambiguous",
+      by: "answer",
+      orderIds: named,
+      childIds: [],
+      data: { ...data, why },
+    });
+  });
+}
+
+/** States that say that the broker did not execute the request. */
+const refusedStates: readonly IntentState[] = ["abandoned", "rejected"];
+
+/** Records that the broker rejected the request, or that it was never sent. Lists that show its order contradict that. */
+async function refuse(
+  records: Records,
+  id: string,
+  { to, data }: { to: "rejected" | "abandoned"; data: Readonly<Record<string, unknown>> },
+): Promise<void> {
+  await records.store.transaction(async () => {
+    const { state, orderIds } = await records.find(id);
+    if (refusedStates.includes(state)) return;
+    if (mayChange(state, to, "answer")) {
+      await records.move(id, { to, by: "answer", data });
+    } else if (mayChange(state, "ambiguous", "answer")) {
+      const why = `the answer says "${to}", and the lists showed order ${orderIds.join(", ")} as "${state}"`;
+      await records.move(id, { to: "ambiguous", by: "answer", data: { ...data, why } });
+    }
   });
 }
 
@@ -58,33 +96,41 @@ export async function noAnswer(
   const { records } = deps;
   const { operation, options } = wanted;
   const data = { why: reasonOf(error) };
-  if (error instanceof RejectedError) {
-    await records.keep(() => records.moveOnce(id, { to: "rejected", by: "answer", data }));
-    throw error;
-  }
-  // Only hsgate's own classes prove that nothing was sent; any other error may come after the first byte.
+  // Only hsgate's own classes prove that nothing was executed; any other error may come after the first byte.
   const isUnknown = !(error instanceof BrokerError) || error instanceof OutcomeUnknownError ||
     error instanceof ProtocolError;
   if (!isUnknown) {
-    await records.keep(() => records.moveOnce(id, { to: "abandoned", by: "answer", data }));
+    const to = error instanceof RejectedError ? "rejected" : "abandoned";
+    try {
+      await records.keep(() => refuse(records, id, { to, data }));
+    } catch (failure) {
+      // The broker's answer is known, whatever the store says. The intent stays "sent" until a look resolves it.
+      error.message += `; the store "${records.store.name}" could not record that: ${reasonOf(failure)}`;
+    }
     throw error;
   }
-  await records.keep(() => records.moveOnce(id, { to: "unknown", by: "desk", data }));
-  const found = await lookFor(deps, id, options.signal);
+  let isRecorded = false;
+  let found: Intent | undefined;
+  let failure: unknown;
+  try {
+    await records.keep(() => records.moveFrom({ id, state: "sent" }, { to: "unknown", by: "desk", data }));
+    isRecorded = true;
+    found = await lookFor(deps, id, options.signal);
+  } catch (caught) {
+    failure = caught; // whatever failed, the outcome of the write is unknown to the caller
+  }
   const answer = found === undefined ? undefined : answerOf(operation, found);
   if (answer !== undefined) return answer;
-  throw new OutcomeUnknownError(
-    `${
-      reasonOf(error)
-    }; it is recorded as intent ${id}, and hsgate keeps looking for it in the broker's lists: ` +
-      `see hsgate orders show ${id}`,
-    {
-      code: error instanceof BrokerError && error.code !== undefined ? error.code : "unknown",
-      operation: operation.name,
-      lists: provingLists(operation, wanted.params),
-      cause: error,
-    },
-  );
+  const kept = isRecorded
+    ? `it is recorded as intent ${id}, and hsgate keeps looking for it in the broker's lists`
+    : `intent ${id} was recorded before it was sent, and hsgate looks for it in the broker's lists later`;
+  const trouble = failure === undefined ? "" : ` (the search for it failed: ${reasonOf(failure)})`;
+  throw new OutcomeUnknownError(`${reasonOf(error)}; ${kept}${trouble}: see hsgate orders show ${id}`, {
+    code: error instanceof BrokerError && error.code !== undefined ? error.code : "unknown",
+    operation: operation.name,
+    lists: provingLists(operation, wanted.params),
+    cause: error,
+  });
 }
 
 /** Looks at the lists until they show the outcome, or the time is over. Returns the intent if it was executed. */
@@ -102,10 +148,10 @@ async function lookFor(
     await wait(machine, waitMs, signal).catch(() => {}); // only the signal ends it early
     if (signal?.aborted) return undefined;
     try {
-      await reconcileOnly(deps, id);
+      await reconcileOnly(deps, id, signal);
     } catch (error) {
       // The broker's lists cannot be read now. The error of the write says more than this error.
-      if (!(error instanceof BrokerError)) throw error;
+      if (!(error instanceof BrokerError) || error instanceof StoreError) throw error;
     }
     const intent = await records.find(id);
     if (intent.state !== "unknown") {
@@ -116,14 +162,10 @@ async function lookFor(
 
 /** Takes an answer that came after its call was given up. */
 export async function takeLate(records: Records, id: string, { result, error }: LateAnswer): Promise<void> {
-  const intent = await records.find(id);
+  if (error !== undefined && !(error instanceof RejectedError)) return; // it says nothing about the outcome
   const data = { late: true, ...error !== undefined ? { why: reasonOf(error) } : { answer: result } };
-  if (error instanceof RejectedError) {
-    if (mayChange(intent.state, "rejected", "answer")) {
-      await records.move(id, { to: "rejected", by: "answer", data });
-    }
-    return;
-  }
-  if (error !== undefined || !mayChange(intent.state, "acknowledged", "answer")) return;
-  await acknowledge(records, id, { orderIds: idsIn(result), data });
+  await records.keep(async () => {
+    if (error !== undefined) await refuse(records, id, { to: "rejected", data });
+    else await acknowledge(records, id, { orderIds: idsIn(result), data });
+  });
 }

@@ -9,9 +9,9 @@ import { BrokerError, OutcomeUnknownError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
 import { countWrite } from "../store/store.ts";
-import { type Look, look, placeOf } from "./broker_lists.ts";
-import type { IntentKind, Why } from "./intent.ts";
-import { fingerprintOf, idsIn, targetsOf } from "./prove.ts";
+import { endedStates, type Look, look, placeOf, type SeenOrder, withChildLists } from "./broker_lists.ts";
+import type { Intent, IntentKind, Why } from "./intent.ts";
+import { amendableTerms, fingerprintOf, idsIn, targetsOf } from "./prove.ts";
 import { findHalt, insertIntent, unresolvedLike } from "./queries.ts";
 import { reasonOf, type Records } from "./records.ts";
 import { acknowledge, noAnswer, type RecoverDeps, takeLate } from "./recover.ts";
@@ -122,7 +122,7 @@ async function approve(
     // A cancellation of named orders creates no order, so the lists before it are not needed.
     const looked = operation.order === "cancel" && targetsOf({ params }).length > 0
       ? undefined
-      : await look(client, placeOf(operation, params), {
+      : await look(client, withChildLists(placeOf(operation, params)), {
         now: () => machine.now(),
         since: machine.now(),
         ...signal && { signal },
@@ -170,7 +170,7 @@ async function send(deps: SendDeps, write: CheckedWrite, looked: Look | undefine
 /** Commits to the store that bytes may leave from now on. Nothing is sent if this fails. */
 async function begin(
   deps: SendDeps,
-  { id, wanted: { operation }, fingerprint }: CheckedWrite,
+  { id, wanted: { operation }, fingerprint, params, why }: CheckedWrite,
   looked: Look | undefined,
 ): Promise<void> {
   const { records } = deps;
@@ -186,17 +186,39 @@ async function begin(
     // Another process may have sent the same since this intent was planned.
     await refuseLike(records, fingerprint, operation.name);
     const at = machine.now();
-    const { why } = await records.move(id, {
-      to: "sent",
-      by: "desk",
+    const sentNumber = await countWrite(store, {
+      account,
+      runKey: why.runKey ?? id,
+      step: why.step ?? operation.name,
       at,
-      sentAt: at,
-      known: [...looked?.orders.keys() ?? []],
     });
-    await countWrite(store, { account, runKey: why.runKey ?? id, step: why.step ?? operation.name, at });
+    const sent = {
+      ...knownBefore(operation, params, looked),
+      // If one of the two clocks is ahead, the looks begin too early rather than too late.
+      lookSince: Math.min(at, at + (looked?.aheadMs ?? 0)),
+      sentAt: at,
+      sentNumber,
+    };
+    await records.move(id, { to: "sent", by: "desk", at, sent });
   });
   await store.mark();
   checkFile(); // the store may have taken long
+}
+
+/** Returns what the lists showed just before a write, as far as the search for a lost answer needs it. */
+function knownBefore(
+  { order: kind }: AnyOperation,
+  params: Readonly<Record<string, unknown>>,
+  looked: Look | undefined,
+): Pick<Intent, "known" | "earlier"> {
+  const orders = [...looked?.orders.values() ?? []];
+  const isOpen = ({ state }: SeenOrder) => state === undefined || !endedStates.includes(state);
+  const target = looked?.orders.get(targetsOf({ params })[0] ?? "");
+  return {
+    // A cancellation of all orders is for those that are open.
+    known: orders.filter((each) => kind !== "cancel" || isOpen(each)).map(({ orderId }) => orderId),
+    earlier: kind === "amend" && target !== undefined ? amendableTerms(target) : undefined,
+  };
 }
 
 async function takeAnswer(

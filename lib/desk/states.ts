@@ -50,8 +50,13 @@ const brokerEnds = ["filled", "cancelled", "rejected", "expired"] as const;
 
 const shownByLists = (except?: IntentState): Change[] =>
   [...atBroker, ...brokerEnds].filter((to) => to !== except).map((to) => change(to, "list"));
+/**
+ * What may follow a known outcome: a late answer that names another order, or that the lists contradict, makes it
+ * ambiguous; a person may take back a person's decision.
+ */
+const corrections: readonly Change[] = [change("ambiguous", "answer"), change("unknown", "person")];
 
-/** Every state of an intent, and the changes that may follow it. A state without changes is final. */
+/** Every state of an intent, and the changes that may follow it. */
 export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   /** Recorded; nothing was sent. */
   planned: [change("approved", "desk", "person"), change("abandoned", "desk", "person")],
@@ -66,34 +71,39 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     change("unknown", "desk", "answer"),
   ],
   /** The broker named the order. */
-  acknowledged: [...shownByLists("acknowledged"), change("abandoned", "person")],
+  acknowledged: [...shownByLists("acknowledged"), change("abandoned", "person"), ...corrections],
   /** The order is in the market. */
-  working: [...shownByLists("working")],
-  "part-filled": [...shownByLists("part-filled")],
-  filled: [],
-  cancelled: [],
-  rejected: [],
-  expired: [],
+  working: [...shownByLists("working"), ...corrections],
+  "part-filled": [...shownByLists("part-filled"), ...corrections],
+  filled: corrections,
+  cancelled: corrections,
+  rejected: corrections,
+  expired: corrections,
   /** Bytes may have left, and no answer says whether the broker executed the request. */
   unknown: [
     change("acknowledged", "answer", "list", "person"),
     ...shownByLists("acknowledged"),
     change("rejected", "answer"),
-    change("abandoned", "list", "person"),
+    change("abandoned", "answer", "list", "person"),
     change("ambiguous", "list"),
   ],
   /** It is unclear which orders belong to the intent. Only the broker's answer or a person can decide that. */
-  ambiguous: [change("acknowledged", "answer", "person"), change("abandoned", "person")],
+  ambiguous: [
+    change("acknowledged", "answer", "person"),
+    change("rejected", "answer"),
+    change("abandoned", "person"),
+    change("unknown", "person"),
+  ],
   /** The broker has no order of this intent. */
-  abandoned: [],
+  abandoned: corrections,
 };
 
 /** States in which the outcome of a sent request is unknown. They block an intent with the same fingerprint. */
 export const unresolvedStates: readonly IntentState[] = ["sent", "unknown", "ambiguous"];
 
-/** Returns whether a state never changes again. */
+/** Returns whether nothing more is expected of an intent. Only a correction changes it again. */
 export function isFinal(state: IntentState): boolean {
-  return intentStates[state].length === 0;
+  return state === "abandoned" || brokerEnds.some((end) => end === state);
 }
 
 /** Returns whether evidence may move an intent from one state to another. */

@@ -41,6 +41,28 @@ export const gatewayOperations: readonly AnyOperation[] = [...operations.values(
   ({ group, variantOf }) => group !== null && variantOf === undefined,
 );
 
+/**
+ * Finds the operation that the path of a raw call names, such as `trade/TradeEntrust`. A server may read a path in its own
+ * way. So any part of the path counts, in upper or lower case, also percent-encoded and with the endings that the gateway
+ * accepts; an operation that writes orders comes first.
+ */
+export function operationOfPath(path: string): AnyOperation | undefined {
+  const parts = new Set(
+    decodedPath(path).toLowerCase().split(/[^a-z0-9]+/).map((part) => part.replace(/request(msgtype)?$/, "")),
+  );
+  const named = [...operations.values()].filter(({ wire, variantOf }) =>
+    variantOf === undefined && parts.has(wire.toLowerCase())
+  );
+  return named.find(({ order }) => order !== undefined) ?? named.at(-1);
+}
+
+/** Returns a path without percent-encoding, however often it was encoded. */
+function decodedPath(path: string): string {
+  // An invalid escape is no escape.
+  const plain = path.replaceAll(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  return plain === path ? plain : decodedPath(plain);
+}
+
 /** Finds an operation by our name or by the broker's name. */
 export function findOperation(name: string): AnyOperation | undefined {
   return operations.get(name) ??

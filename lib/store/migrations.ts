@@ -99,6 +99,14 @@ export const migrations: readonly (readonly string[])[] = [
     // A row stops every write of the account.
     `create table halt (account text primary key, why text not null, "by" text not null, at integer not null)`,
   ],
+  [
+    // What the search for a lost answer needs: orders that an order placed, the terms before an amendment, how far the
+    // looks go back, and the place in the sequence of the account's writes. `child_ids` and `earlier` are JSON.
+    `alter table intent add column child_ids text not null default '[]'`,
+    `alter table intent add column earlier text`,
+    `alter table intent add column look_since integer`,
+    `alter table intent add column sent_number integer`,
+  ],
 ];
 
 /** How to adapt the migrations to a database. */

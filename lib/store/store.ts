@@ -196,11 +196,12 @@ export function withSharedClock(machine: Machine, store: Pick<Store, "now">): Ma
  * Counts a write in the transaction that begins it. {@linkcode Store.mark} then records it outside of the store.
  *
  * @param write.runKey Key of the run, or id of the intent.
+ * @returns The number of the write in the sequence of the account's writes.
  */
 export async function countWrite(
   store: Store,
   { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
-): Promise<void> {
+): Promise<number> {
   await store.run(
     `insert into account_write (account, number, run_key, step_id, at) values (?, 1, ?, ?, ?)
       on conflict (account) do update set number = account_write.number + 1, run_key = excluded.run_key,
@@ -210,6 +211,11 @@ export async function countWrite(
     step,
     at,
   );
+  const row = await store.get<{ number: number }>(
+    "select number from account_write where account = ?",
+    account,
+  );
+  return row!.number; // it was just written
 }
 
 /**

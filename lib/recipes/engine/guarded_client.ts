@@ -105,14 +105,13 @@ export class WriteGuard {
   /** Returns a client whose writes are checked and recorded. Reads, logins and pushes pass through. */
   async guard(client: Client): Promise<Client> {
     // Both need the whole catalogue, which steps without a client do not load.
-    const [{ intercepted }, { findOperation }] = await Promise.all([
+    const [{ intercepted }, { operationOfPath }] = await Promise.all([
       import("../../client/intercept.ts"),
       import("../../operations/mod.ts"),
     ]);
     return intercepted(client, {
       write: (wanted) => this.#write(wanted),
-      raw: (path, _params, send) =>
-        this.#raw(path, findOperation(path.slice(path.lastIndexOf("/") + 1)), send),
+      raw: (path, _params, send) => this.#raw(path, operationOfPath(path), send),
       ...this.#options.onError && { onError: this.#options.onError },
     });
   }

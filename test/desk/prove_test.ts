@@ -1,0 +1,336 @@
+/** Tests of what the broker's lists prove about a lost answer: pure decisions on looks and intents. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
+import type { Intent } from "../../lib/desk/intent.ts";
+import { childrenIn, fingerprintOf, judge, provesAbsence } from "../../lib/desk/prove.ts";
+import { operationOfPath } from "../../lib/operations/mod.ts";
+
+const assertNotEquals = (one: string, other: string, what?: string) => assert(one !== other, what ?? one);
+
+const SENT = Date.parse("2025-08-15T10:30:00+08:00");
+const TERMS = {
+  market: "hk",
+  symbol: "00700.HK",
+  side: "buy",
+  orderType: "limit",
+  price: "550",
+  quantity: "100",
+};
+
+const intent = (given: Partial<Intent> = {}): Intent => ({
+  id: "mine",
+  account: "main",
+  kind: "place",
+  operation: "orders.place",
+  params: TERMS,
+  fingerprint: "",
+  why: {},
+  state: "unknown",
+  orderIds: [],
+  childIds: [],
+  known: [],
+  earlier: undefined,
+  lookSince: SENT,
+  filled: "0",
+  absent: undefined,
+  createdAt: SENT,
+  sentAt: SENT,
+  sentNumber: 1,
+  timeoutMs: 10_000,
+  endedAt: undefined,
+  ...given,
+});
+
+const order = (orderId: string, given: Partial<SeenOrder> = {}): SeenOrder => ({
+  orderId,
+  lists: ["orders.today"],
+  symbol: "00700.HK",
+  side: "buy",
+  orderType: "limit",
+  price: "550.00",
+  triggerValue: undefined,
+  trailBy: undefined,
+  quantity: "100",
+  filled: "0",
+  state: "working",
+  placedAt: "2025-08-15 10:30:01",
+  day: "2025-08-15",
+  remark: undefined,
+  ...given,
+});
+
+const look = (...orders: SeenOrder[]): Look => ({
+  beganAt: SENT + 1_000,
+  endedAt: SENT + 1_100,
+  aheadMs: 0,
+  orders: new Map(orders.map((each) => [each.orderId, each])),
+  lists: ["orders.today", "fills.today"],
+});
+
+const alone = { owners: new Map(), rivals: [] };
+const among = (rivals: Intent[], owners: Record<string, string> = {}) => ({
+  owners: new Map(Object.entries(owners).map(([id, owner]) => [id, { intent: owner }])),
+  rivals,
+});
+
+Deno.test("judge() finds an order by its terms, and takes no order of an earlier day, another owner or another side", () => {
+  assertEquals(judge(intent(), look(order("1")), alone), { is: "sent", orderIds: ["1"] });
+  for (
+    const [what, row, others] of [
+      ["an earlier day", order("1", { day: "2025-08-14" }), alone],
+      ["another owner", order("1"), among([], { "1": "other" })],
+      ["another side", order("1", { side: "sell" }), alone],
+      ["another price", order("1", { price: "551" }), alone],
+      ["another type", order("1", { orderType: "enhanced-limit" }), alone],
+      ["another listing", order("1", { symbol: "00005.HK" }), alone],
+      ["a larger quantity", order("1", { quantity: "200" }), alone],
+      ["a conditional order", order("1", { lists: ["conditionalOrders.today"] }), alone],
+    ] as const
+  ) assertEquals(judge(intent(), look(row), others), { is: "absent" }, what);
+  assertEquals(judge(intent({ known: ["1"] }), look(order("1")), alone), { is: "absent" });
+  // A later date excludes nothing: the order of a night session may have the next day's date.
+  assertEquals(judge(intent(), look(order("1", { day: "2025-08-18" })), alone).is, "sent");
+});
+
+Deno.test("judge() dates a US order by the day in New York, and a futures order of the night by the day before", () => {
+  const night = Date.parse("2025-08-16T01:00:00+08:00");
+  const us = intent({ params: { ...TERMS, market: "us" }, lookSince: night });
+  assertEquals(judge(us, look(order("1", { day: "2025-08-15" })), alone).is, "sent");
+  assertEquals(judge(us, look(order("1", { day: "2025-08-14" })), alone).is, "absent");
+  const { market: _, ...terms } = TERMS;
+  const future = intent({ operation: "futures.place", params: terms, lookSince: night });
+  const row = (day: string) => look(order("1", { lists: ["futures.ordersToday"], day }));
+  assertEquals(judge(future, row("2025-08-15"), alone).is, "sent");
+  assertEquals(judge(future, row("2025-08-14"), alone).is, "absent");
+});
+
+Deno.test("judge() adds up the parts of a split order, and never takes more than was asked for", () => {
+  const large = intent({ params: { ...TERMS, quantity: "700" } });
+  const part = (id: string, quantity: string) => order(id, { quantity });
+  const three = [part("1", "300"), part("2", "300"), part("3", "100")];
+  assertEquals(judge(large, look(...three), alone), { is: "sent", orderIds: ["1", "2", "3"] });
+  assertEquals(judge(large, look(...three.slice(1)), alone).is, "partial");
+  assertEquals(judge(large, look(...three, part("4", "100")), alone).is, "ambiguous");
+});
+
+Deno.test("judge() takes no order that may be a missing part of another intent's split order", () => {
+  const split = intent({
+    id: "split",
+    state: "acknowledged",
+    params: { ...TERMS, quantity: "700" },
+    orderIds: ["1"],
+  });
+  const owners = { "1": "split" };
+  const own = order("1", { quantity: "300" });
+  const part = (id: string, quantity: string) => order(id, { quantity });
+  // The list lags: it shows one order of 100, which may be the last part of the split order, or the lost order.
+  const verdict = judge(intent(), look(own, part("2", "300"), part("3", "100")), among([split], owners));
+  assertEquals(verdict.is, "partial");
+  assertStringIncludes(String("missing" in verdict && verdict.missing), "split");
+  // The same for the split order: it must not take the lost order as its last part.
+  const missing = judge(split, look(own, part("2", "300"), part("3", "100")), among([intent()], owners));
+  assertEquals(missing.is, "partial");
+  // With all orders in the list, two divisions are possible: nobody knows which of the two orders of 100 is whose.
+  const all = look(own, part("2", "300"), part("3", "100"), part("4", "100"));
+  assertEquals(judge(intent(), all, among([split], owners)).is, "partial");
+  // Parts that were there before the lost request are not its orders.
+  const later = intent({ known: ["1", "2", "3"] });
+  assertEquals(judge(later, all, among([split], owners)), { is: "sent", orderIds: ["4"] });
+  assertEquals(judge(split, all, among([later], owners)), { is: "sent", orderIds: ["1", "2", "3"] });
+});
+
+Deno.test("judge() divides orders between two lost answers only if the quantities leave one division", () => {
+  const large = intent({ id: "large", params: { ...TERMS, quantity: "300" } });
+  const orders = [order("1"), order("2", { quantity: "300" })];
+  assertEquals(judge(intent(), look(...orders), among([large])), { is: "sent", orderIds: ["1"] });
+  assertEquals(judge(large, look(...orders), among([intent()])), { is: "sent", orderIds: ["2"] });
+  assertEquals(judge(intent(), look(orders[0]!), among([large])).is, "partial");
+});
+
+Deno.test("an order that a triggered conditional order placed belongs to it, and is not taken for a lost order", () => {
+  const conditional = intent({
+    id: "stop",
+    state: "working",
+    params: { ...TERMS, orderType: "take-profit-limit", triggerValue: "555" },
+    orderIds: ["8"],
+  });
+  const trigger = order("8", {
+    lists: ["conditionalOrders.today"],
+    orderType: "take-profit-limit",
+    state: "triggered",
+  });
+  const child = order("1", { orderType: "enhanced-limit" });
+  const owners = { "8": "stop" };
+  assertEquals(childrenIn(conditional, look(trigger, child), among([conditional], owners)), ["1"]);
+  assertEquals(judge(intent(), look(trigger, order("1")), among([conditional], owners)).is, "partial");
+  // It may be the lost order, or the child: then it is neither.
+  const both = among([conditional, intent()], owners);
+  assertEquals(childrenIn(conditional, look(trigger, order("1")), both), undefined);
+  // Two orders could be the child, so neither is.
+  assertEquals(
+    childrenIn(conditional, look(trigger, child, order("2")), among([conditional], owners)),
+    undefined,
+  );
+  const known = { ...conditional, known: ["1"] };
+  assertEquals(childrenIn(known, look(trigger, child), among([known], owners)), undefined);
+});
+
+const amendment = (params: Record<string, string>, given: Partial<Intent> = {}) =>
+  intent({
+    kind: "amend",
+    operation: "orders.amend",
+    params: { market: "hk", symbol: "00700.HK", orderId: "1", ...params },
+    known: ["1"],
+    earlier: { quantity: "100", price: "550" },
+    ...given,
+  });
+
+Deno.test("an amendment is proven by its new terms only if the order had others before", () => {
+  const placed = among([], { "1": "placed" });
+  const changed = amendment({ quantity: "200", price: "549" });
+  assertEquals(judge(changed, look(order("1", { quantity: "200", price: "549.00" })), placed), {
+    is: "sent",
+    orderIds: ["1"],
+  });
+  const same = amendment({ quantity: "100", price: "550.00" });
+  assertEquals(judge(same, look(order("1")), placed).is, "unprovable");
+  const blind = amendment({ quantity: "200", price: "549" }, { earlier: undefined });
+  assertEquals(judge(blind, look(order("1", { quantity: "200", price: "549" })), placed).is, "unprovable");
+});
+
+Deno.test("an order with its earlier terms does not prove that an amendment was not executed", () => {
+  // Another program may have set the earlier terms again.
+  const verdict = judge(amendment({ quantity: "200", price: "549" }), look(order("1")), alone);
+  assertEquals(verdict.is, "unprovable");
+});
+
+Deno.test("a lost amendment of the trigger value alone is executed when the list shows the new value", () => {
+  const earlier = { quantity: "100", price: "550", triggerValue: "555" };
+  const terms = { quantity: "100", price: "550", orderType: "take-profit-limit", triggerValue: "560" };
+  const lost = amendment(terms, { earlier });
+  const row = (triggerValue: string) =>
+    look(order("1", { lists: ["conditionalOrders.today"], orderType: "take-profit-limit", triggerValue }));
+  assertEquals(judge(lost, row("555"), alone).is, "unprovable");
+  assertEquals(judge(lost, row("560.00"), alone), { is: "sent", orderIds: ["1"] });
+  // A change of the validity is in no list.
+  const validity = amendment({ ...terms, triggerValue: "555", validDays: "9" }, { earlier });
+  assertEquals(judge(validity, row("555"), alone).is, "unprovable");
+});
+
+Deno.test("a lost action on an algorithmic order is neither proven nor disproven by lists that never show it", () => {
+  const act = intent({
+    kind: "amend",
+    operation: "algo.act",
+    params: { market: "hk", orderId: "7", action: "suspend", strategy: "twap" },
+    known: ["7"],
+    earlier: { quantity: "100", price: "550" },
+  });
+  const algo = (id: string) => order(id, { lists: ["algo.list"] });
+  assertEquals(judge(act, look(algo("7")), alone).is, "unprovable");
+  // A new algorithmic order with the same listing has nothing to do with it.
+  assertEquals(judge(act, look(algo("7"), algo("8")), alone).is, "unprovable");
+});
+
+Deno.test("two orders after a lost amendment are ambiguous, and a stranger's new order is none of it", () => {
+  const lost = amendment({ quantity: "200", price: "549" });
+  const fresh = order("2", { quantity: "200", price: "549" });
+  assertEquals(judge(lost, look(order("1"), fresh), alone).is, "ambiguous");
+  const ended = order("1", { state: "cancelled" });
+  assertEquals(judge(lost, look(ended, fresh), alone), { is: "sent", orderIds: ["2"] });
+  assertEquals(judge(lost, look(ended, fresh), among([], { "2": "other" })).is, "unprovable");
+});
+
+Deno.test("a cancellation counts as not executed only while every one of its orders is open", () => {
+  const cancel = intent({
+    kind: "cancel",
+    operation: "orders.cancelMany",
+    params: { market: "hk", orderIds: ["1", "2"] },
+  });
+  const ended = (id: string) => order(id, { state: "cancelled" });
+  assertEquals(judge(cancel, look(order("1"), order("2")), alone), { is: "absent" });
+  assertEquals(judge(cancel, look(ended("1"), ended("2")), alone).is, "sent");
+  // A part of it may have been executed.
+  assertEquals(judge(cancel, look(ended("1"), order("2")), alone).is, "partial");
+  assertEquals(judge(cancel, look(order("1")), alone).is, "partial");
+});
+
+Deno.test("quantities that are no numbers are no values", () => {
+  const strange = order("1", { quantity: undefined, filled: "0", state: undefined });
+  assertEquals(judge(intent(), look(strange), alone).is, "partial");
+});
+
+Deno.test("provesAbsence() needs looks over time by both clocks, and a later order in the same lists", () => {
+  const absent = {
+    count: 3,
+    firstAt: SENT,
+    lastAt: SENT + 60_000,
+    firstBrokerAt: SENT,
+    lastBrokerAt: SENT + 60_000,
+  };
+  const lists = ["orders.today", "fills.today"];
+  const facts = { absent, looked: look(order("9")), later: new Set(["9"]), lists };
+  assertStringIncludes(JSON.stringify(provesAbsence(intent(), facts)), "9, which was sent later");
+  const missing = (given: Partial<typeof facts>, of = intent()) => {
+    const proven = provesAbsence(of, { ...facts, ...given });
+    return "missing" in proven ? proven.missing : undefined;
+  };
+  assertStringIncludes(missing({ absent: { ...absent, count: 2 } })!, "so far 2");
+  assertStringIncludes(missing({ absent: { ...absent, lastAt: SENT + 59_999 } })!, "over 60 s");
+  assertStringIncludes(missing({ absent: { ...absent, lastBrokerAt: SENT + 59_999 } })!, "broker's clock");
+  const { firstBrokerAt: _, lastBrokerAt: __, ...machineOnly } = absent;
+  assertStringIncludes(missing({ absent: machineOnly as typeof absent })!, "broker's time");
+  assertStringIncludes(missing({ later: new Set() })!, "sent later");
+  assertStringIncludes(missing({}, intent({ known: ["9"] }))!, "sent later");
+  assertStringIncludes(missing({}, intent({ timeoutMs: 60_000 }))!, "over 90 s");
+  // A later conditional order is in another list, which may lag less.
+  const elsewhere = look(order("9", { lists: ["conditionalOrders.today"] }));
+  assertStringIncludes(missing({ looked: elsewhere })!, "sent later");
+});
+
+Deno.test("fingerprintOf() is equal for writes that ask for the same, and only for these", () => {
+  const of = (params: object, operation = "orders.place") => fingerprintOf(operation, { ...params });
+  const place = of(TERMS);
+  assertEquals(of({ ...TERMS, price: "550.00", quantity: "0100" }), place);
+  assertEquals(of({ ...TERMS, clientType: "internet", venue: undefined }), place);
+  assertEquals(of(Object.fromEntries(Object.entries(TERMS).toReversed())), place);
+  const other: object[] = [{ price: "551" }, { side: "sell" }, { symbol: "0700.HK" }, {
+    tradingHours: "extended",
+  }];
+  for (const change of other) assertNotEquals(of({ ...TERMS, ...change }), place, JSON.stringify(change));
+  const algo = (settings: object) => of({ ...TERMS, settings }, "algo.place");
+  assertEquals(
+    algo({ maxChildQuantity: "100.0", percent: 5, intervalSec: 60 }),
+    algo({ intervalSec: 60, percent: "05", maxChildQuantity: "100" }),
+  );
+  assertNotEquals(algo({ maxChildQuantity: "100" }), algo({ maxChildQuantity: "200" }));
+  const many = (...orderIds: string[]) => of({ market: "hk", orderIds }, "orders.cancelMany");
+  assertEquals(many("1", "2"), many("2", "1", "2"));
+  assertNotEquals(many("1", "2"), many("1", "02"));
+  // Without a price, a market order asks for the same as with the price zero.
+  const { price: _, ...unpriced } = TERMS;
+  assertEquals(of({ ...unpriced, price: "0.00" }), of(unpriced));
+});
+
+Deno.test("operationOfPath() recognizes an order write however the path is written", () => {
+  for (
+    const path of [
+      "trade/TradeEntrust",
+      "trade/tradeentrust",
+      "TRADE/TRADEENTRUST",
+      "trade/TradeEntrustRequest",
+      "trade/TradeEntrustRequestMsgType",
+      "hq/../trade/TradeEntrust",
+      "hq/x/TradeEntrust/BasicQot",
+      "trade/%54radeEntrust",
+      "trade/%2554rade%2545ntrust",
+      "trade%2FTradeEntrust",
+      "trade/TradeEntrust?x=1",
+      "trade/TradeEntrust;x",
+      "trade\\TradeEntrust",
+      "trade/TradeEntrust%00",
+    ]
+  ) assertEquals(operationOfPath(path)?.name, "orders.place", path);
+  assertEquals(operationOfPath("trade/TradeQueryRealEntrustList")?.order, undefined);
+  assertEquals(operationOfPath("hq/BasicQot")?.name, "quotes.latest");
+  assertEquals(operationOfPath("trade/NoSuchThing"), undefined);
+});
