@@ -315,3 +315,19 @@ deskTest("looks during a jump of the clock do not count as time that has passed"
   }
   assertEquals(await state(), "unknown");
 });
+
+deskTest("two looks at a time show the same change, and one of them records it", async (house) => {
+  const { trader, client, clock, round, desk, open, last, history } = house;
+  const [quote] = await client.quotes.latest({ securities: [TENCENT] });
+  const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
+  await trader.orders.place({ ...ORDER, price, orderType: "enhanced-limit" });
+  clock.advance(60_000);
+  round();
+  // A push and a timer of one process, and another process.
+  await Promise.all([desk.reconcile(), desk.reconcile(), open().reconcile()]);
+  const { id, state } = await last();
+  assertEquals([state, (await history(id)).slice(2)], [
+    "filled",
+    ["sent>acknowledged by answer", "acknowledged>filled by list"],
+  ]);
+});
