@@ -27,6 +27,7 @@ const order = [
   ["runner"],
   ["deploy"],
   ["rehearsal"],
+  ["swarm"],
 ];
 /** Rooms that every file may use. They themselves use only each other. */
 const common = ["calendars", "facts", "std"];
@@ -91,8 +92,8 @@ export function faultOf({ from, to }: Import): string | undefined {
   if (room === "simulator") {
     return simulatorUses.includes(target) ? undefined : `the simulator must not use ${target}`;
   }
-  // A rehearsal connects the real runner with the simulated broker.
-  if (room === "rehearsal" && target === "simulator") return undefined;
+  // A rehearsal and a swarm connect the real runner with the simulated broker.
+  if ((room === "rehearsal" || room === "swarm") && target === "simulator") return undefined;
   if (rankOf(room) < 0 || rankOf(target) < 0) return `${room || "a single file"} must not use ${target}`;
   return rankOf(target) < rankOf(room)
     ? undefined

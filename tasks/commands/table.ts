@@ -45,6 +45,7 @@ import { schedule } from "./schedule.ts";
 import { schema } from "./schema.ts";
 import { resolve } from "./resolve.ts";
 import { sim } from "./sim.ts";
+import { swarm } from "./swarm.ts";
 import { test } from "./test.ts";
 import { trust } from "./trust.ts";
 import { watch } from "./watch.ts";
@@ -56,6 +57,7 @@ export const commands: readonly Command[] = [
   withBody(run, async () => (await import("./run/body.ts")).run),
   withBody(check, async () => (await import("./check/body.ts")).run),
   withBody(trust, async () => (await import("./trust/body.ts")).run),
+  withBody(swarm, async () => (await import("./swarm/body.ts")).run),
   withBody(test, async () => (await import("./test/body.ts")).run),
   withBody(schedule, async () => (await import("./schedule/body.ts")).run),
   withBody(next, async () => (await import("./next/body.ts")).run),

@@ -1,0 +1,261 @@
+/**
+ * Every kind of fault of the swarm, in one table: its name, how often it comes in a day, and what it does. The plan of a
+ * seed, the coverage, the page of the documentation and the shrinking derive from this table.
+ *
+ * @module
+ */
+import type { Fault } from "../simulator/endpoints/faults.ts";
+import type { PipeFault } from "./pipes.ts";
+
+/** What faults do to a world; `size` picks a process, or the details. */
+export interface FaultTarget {
+  /** Arms a fault of the simulator. */
+  arm(fault: Fault): void;
+  /** Adds a fault to the next connection. */
+  pipe(fault: PipeFault): void;
+  /** Kills a process now. */
+  killOne(size: number): void;
+  /** Kills a process at one of its next statements. */
+  doom(size: number, statements: number): void;
+  /** Stops a process for a time. */
+  stopOne(size: number, ms: number): void;
+  /** Makes the wall clock of a process jump. */
+  jump(size: number, ms: number): void;
+  /** Fills the disk for a time. */
+  fillDisk(ms: number): void;
+  /** Locks the store for a number of tries. */
+  lockStore(tries: number): void;
+  /** A person halts trading for a time. */
+  halt(ms: number): void;
+  /** The owner trades in the broker's app. */
+  tradeByHand(size: number): void;
+}
+
+/** A kind of fault. */
+interface FaultEntry {
+  /** What it does. */
+  text: string;
+  /** Mean number in a trading day, if the seed has the kind switched on. */
+  perDay: number;
+  /** Does it. `size` is a random number, at least 0 and below 1, from the plan. */
+  strike(target: FaultTarget, size: number): void;
+}
+
+/** Arms a fault of the simulator for the next call, half of the time for the next order write. */
+const armed = (fault: Fault) => (target: FaultTarget, size: number) => {
+  const writes = ["orders.place", "orders.place", "orders.cancel", "orders.amend"];
+  const isWrite = size < 0.6 && fault.operation === undefined && fault.push === undefined;
+  target.arm({ ...fault, ...isWrite && { operation: writes[Math.floor(size * 1000) % writes.length]! } });
+};
+
+const pages = (kind: Fault["kind"]) => (target: FaultTarget, size: number) =>
+  target.arm({ kind, operation: size < 0.8 ? "orders.today" : "fills.today" });
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const between = (size: number, least: number, most: number) => Math.floor(least + size * (most - least));
+
+/** Every kind. */
+export const faultTable = {
+  "lost-answer": {
+    text: "the broker executes a call, and its answer is lost",
+    perDay: 6,
+    strike: armed({ kind: "lost-answer" }),
+  },
+  "lost-request": {
+    text: "a request is lost before the broker executes it",
+    perDay: 6,
+    strike: armed({ kind: "lost-request" }),
+  },
+  "late-answer": {
+    text: "an answer comes after up to 40 s, perhaps after its call was given up",
+    perDay: 4,
+    strike: (target, size) =>
+      armed({ kind: "delay", ms: between(size, 500, 40_000), when: "answer" })(target, size),
+  },
+  "late-request": {
+    text: "the broker executes a call after up to 40 s, perhaps after it was given up",
+    perDay: 4,
+    strike: (target, size) =>
+      armed({ kind: "delay", ms: between(size, 500, 40_000), when: "request" })(target, size),
+  },
+  "reset-after": {
+    text: "a connection is reset after some bytes of an answer",
+    perDay: 4,
+    strike: (target, size) =>
+      armed({ kind: "reset-after", bytes: between((size * 7919) % 1, 1, 400) })(target, size),
+  },
+  "busy": {
+    text: "the broker rejects a call as busy",
+    perDay: 4,
+    strike: armed({ kind: "busy" }),
+  },
+  "http-error": {
+    text: "the gateway answers with HTTP 503",
+    perDay: 3,
+    strike: armed({ kind: "http-error" }),
+  },
+  "not-json": {
+    text: "the broker executes a call, and its answer is a page of HTML",
+    perDay: 2,
+    strike: armed({ kind: "not-json" }),
+  },
+  "expired-login": {
+    text: "the trade login expires",
+    perDay: 3,
+    strike: armed({ kind: "expired-login" }),
+  },
+  "short-page": {
+    text: "a page of a list has half of its rows, although more exist",
+    perDay: 2,
+    strike: pages("short-page"),
+  },
+  "empty-page": {
+    text: "a page of a list arrives without its rows",
+    perDay: 3,
+    strike: pages("empty-page"),
+  },
+  "cursor-repeat": {
+    text: "the cursor of a page is that of its request",
+    perDay: 2,
+    strike: pages("cursor-repeat"),
+  },
+  "duplicate-push": {
+    text: "a push arrives twice",
+    perDay: 4,
+    strike: (target) => target.arm({ kind: "duplicate-push" }),
+  },
+  "reorder-push": {
+    text: "a push arrives after the one that follows it",
+    perDay: 4,
+    strike: (target) => target.arm({ kind: "reorder-push" }),
+  },
+  "drop-push": {
+    text: "a push does not arrive",
+    perDay: 4,
+    strike: (target) => target.arm({ kind: "drop-push" }),
+  },
+  "cut-push": {
+    text: "the push connections are cut, and the gateway forgets the subscriptions",
+    perDay: 2,
+    strike: (target, size) => target.arm({ kind: "cut-push", bytes: between(size, 0, 100) }),
+  },
+  "connection-cut": {
+    text: "a connection is reset after some bytes, in one direction",
+    perDay: 4,
+    strike: (target, size) =>
+      target.pipe({ kind: "cut", toClient: size < 0.5, bytes: between((size * 7919) % 1, 0, 600), ms: 0 }),
+  },
+  "connection-half-open": {
+    text: "the bytes of one direction of a connection vanish",
+    perDay: 3,
+    strike: (target, size) => target.pipe({ kind: "half-open", toClient: size < 0.7, bytes: 0, ms: 0 }),
+  },
+  "connection-slow": {
+    text: "the bytes of a connection come up to 30 s later",
+    perDay: 3,
+    strike: (target, size) =>
+      target.pipe({
+        kind: "slow",
+        toClient: size < 0.5,
+        bytes: 0,
+        ms: between((size * 7919) % 1, 100, 30_000),
+      }),
+  },
+  "connection-doubled": {
+    text: "the bytes of an answer come twice",
+    perDay: 2,
+    strike: (target) => target.pipe({ kind: "doubled", toClient: true, bytes: 0, ms: 0 }),
+  },
+  "connection-refused": {
+    text: "a connection is refused",
+    perDay: 3,
+    strike: (target) => target.pipe({ kind: "refused", toClient: true, bytes: 0, ms: 0 }),
+  },
+  "connection-unanswered": {
+    text: "a connection is never answered",
+    perDay: 2,
+    strike: (target) => target.pipe({ kind: "unanswered", toClient: true, bytes: 0, ms: 0 }),
+  },
+  "kill-at-statement": {
+    text: "a process dies at one of its next statements in the store, before or after it",
+    perDay: 4,
+    strike: (target, size) => target.doom(size, between((size * 7919) % 1, 1, 60)),
+  },
+  "kill": {
+    text: "a process dies between two events",
+    perDay: 3,
+    strike: (target, size) => target.killOne(size),
+  },
+  "stop": {
+    text: "a process gets no processor for up to two minutes",
+    perDay: 2,
+    strike: (target, size) => target.stopOne(size, between((size * 7919) % 1, SECOND, 2 * MINUTE)),
+  },
+  "clock-jump": {
+    text: "the wall clock of a process jumps by up to ten minutes, forward or back",
+    perDay: 1,
+    strike: (target, size) => target.jump(size, between((size * 7919) % 1, -10 * MINUTE, 10 * MINUTE)),
+  },
+  "disk-full": {
+    text: "no statement can write for up to 30 s, because the disk is full",
+    perDay: 2,
+    strike: (target, size) => target.fillDisk(between(size, SECOND, 30 * SECOND)),
+  },
+  "store-busy": {
+    text: "another process locks the store for some tries",
+    perDay: 3,
+    strike: (target, size) => target.lockStore(between(size, 1, 60)),
+  },
+  "halt": {
+    text: "a person halts trading for up to ten minutes",
+    perDay: 1,
+    strike: (target, size) => target.halt(between(size, 10 * SECOND, 10 * MINUTE)),
+  },
+  "foreign-order": {
+    text:
+      "the owner places or cancels an order in the broker's app, perhaps with the terms of an order of ours",
+    perDay: 4,
+    strike: (target, size) => target.tradeByHand(size),
+  },
+} satisfies Record<string, FaultEntry>;
+
+/** Name of a kind. */
+export type FaultName = keyof typeof faultTable;
+/** Names of all kinds. */
+// The table has exactly these keys.
+export const faultNames = Object.keys(faultTable) as FaultName[];
+
+/** A fault of a plan. */
+export interface PlannedFault {
+  /** Milliseconds since the start of the world. */
+  atMs: number;
+  kind: FaultName;
+  /** A number from which the fault derives its details. */
+  size: number;
+}
+
+/**
+ * Draws a plan. Each seed switches a random subset of the kinds off, so that a rare kind is not hidden by frequent ones.
+ *
+ * @param periods When faults may happen, milliseconds since the start of the world.
+ */
+export function drawPlan(
+  random: () => number,
+  periods: readonly { fromMs: number; toMs: number }[],
+): PlannedFault[] {
+  const plan: PlannedFault[] = [];
+  const share = 0.15 + 0.6 * random();
+  for (const kind of faultNames) {
+    const isOn = random() < share;
+    for (const { fromMs, toMs } of periods) {
+      const { perDay } = faultTable[kind];
+      // A Poisson number with this mean.
+      for (let left = Math.exp(-perDay * (0.3 + random())), at = random(); at > left; at *= random()) {
+        const fault = { atMs: Math.floor(fromMs + random() * (toMs - fromMs)), kind, size: random() };
+        if (isOn) plan.push(fault);
+      }
+    }
+  }
+  return plan.sort((one, other) => one.atMs - other.atMs);
+}

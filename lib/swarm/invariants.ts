@@ -1,0 +1,294 @@
+/**
+ * What must hold in every world: after every event that changed something, and when the world has been quiet for a while.
+ *
+ * The checks compare the store, which they read from outside of every process, with the true state of the broker.
+ *
+ * @module
+ */
+import { add, compare, type Decimal, multiply } from "../decimal.ts";
+import type { Intent } from "../desk/intent.ts";
+import { recentIntents } from "../desk/queries.ts";
+import type { IntentState } from "../desk/states.ts";
+import { endedStates } from "../desk/broker_lists.ts";
+import { findRun } from "../runner/queries/runs.ts";
+import type { Store } from "../store/store.ts";
+import { type Executed, liveStatuses, type Swarm } from "./processes.ts";
+
+/** What a check sees. */
+export interface Seen {
+  swarm: Swarm;
+  /** Intents of the account, newest first. */
+  intents: readonly Intent[];
+  byId: ReadonlyMap<string, Intent>;
+  /** The execution of each intent, by the intent's id. */
+  claims: ReadonlyMap<string, Executed>;
+  /** Executions that are new since the last check, with their intents. */
+  fresh: readonly { executed: Executed; intent: Intent | undefined; isAgain: boolean }[];
+  /** Intents that were sent since the last check. */
+  sent: readonly Intent[];
+  /** Whether trading was halted before the event that is checked. */
+  isHalted: boolean;
+}
+
+interface Invariant {
+  /** What must hold. */
+  text: string;
+  /** Returns what is wrong; `undefined` if it holds. */
+  check(seen: Seen): string | undefined;
+}
+
+const describe = (intent: Intent) => `intent ${intent.id} (${intent.operation}, "${intent.state}")`;
+const executions = ["rejected", "abandoned"];
+
+/** What must hold after every event. */
+export const invariants = {
+  "intent-first": {
+    text: "the intent of a write is in the store before the broker executes the write",
+    check: ({ fresh }) => {
+      const wrong = fresh.find(({ intent, isAgain, executed }) =>
+        executed.by === "desk" && intent === undefined && !isAgain
+      );
+      return wrong && `the broker executed ${shown(wrong.executed)}, and no intent was sent for it`;
+    },
+  },
+  "sent-once": {
+    text: "the broker executes the write of an intent at most once",
+    check: ({ fresh }) => {
+      const wrong = fresh.find(({ isAgain }) => isAgain);
+      return wrong && `the broker executed ${shown(wrong.executed)} again for one intent`;
+    },
+  },
+  "false-ending": {
+    text: "no intent is rejected or abandoned if the broker has executed its write",
+    check: ({ intents, claims }) => {
+      const wrong = intents.find(({ id, state }) =>
+        executions.includes(state) && claims.get(id)?.isRefused === false
+      );
+      return wrong && `${describe(wrong)} was executed: ${shown(claims.get(wrong.id)!)}`;
+    },
+  },
+  "sum-of-parts": {
+    text: "the orders of an intent together ask for no more than the intent",
+    check: ({ swarm, claims, byId }) => {
+      for (const [id, { orderIds, name, isRefused }] of claims) {
+        if (name !== "orders.place" || isRefused) continue;
+        const intent = byId.get(id);
+        const wanted = (intent?.params as { quantity?: Decimal } | undefined)?.quantity;
+        if (intent === undefined || wanted === undefined) continue;
+        const total = add("0", ...orderIds.map((orderId) => swarm.orders.get(orderId)?.quantity ?? "0"));
+        if (compare(total, wanted) > 0) {
+          return `${describe(intent)} asked for ${wanted}, and its orders for ${total}`;
+        }
+      }
+      return undefined;
+    },
+  },
+  "own-orders": {
+    text: "an order belongs to one intent, and never to the intent of another order",
+    check: ({ swarm, intents, claims }) => {
+      const owners = new Map<string, string>();
+      for (const { id, kind, orderIds } of intents) {
+        if (kind !== "place") continue;
+        for (const orderId of orderIds) {
+          const other = owners.get(orderId);
+          if (other !== undefined) return `order ${orderId} belongs to the intents ${other} and ${id}`;
+          owners.set(orderId, id);
+          const executed = claims.get(id);
+          const isOwn = executed === undefined || executed.orderIds.includes(orderId);
+          if (!isOwn && swarm.orders.get(orderId)?.by === "desk") {
+            return `intent ${id} has order ${orderId}, which another intent placed`;
+          }
+        }
+      }
+      return undefined;
+    },
+  },
+  "foreign-orders": {
+    text: "a program does not touch orders that it did not place",
+    check: ({ swarm, fresh }) => {
+      const wrong = fresh.find(({ executed, intent }) =>
+        executed.by === "desk" && executed.name !== "orders.place" && intent?.why.recipe === undefined &&
+        swarm.orders.get(String(executed.params.orderId))?.by === "owner"
+      );
+      return wrong && `${shown(wrong.executed)} is for an order of the owner`;
+    },
+  },
+  "halt": {
+    text: "nothing is sent while trading is halted",
+    check: ({ sent, isHalted }) =>
+      isHalted && sent[0] !== undefined ? `${describe(sent[0])} was sent` : undefined,
+  },
+  "caps": {
+    text: "no order, and no day, is above the limits",
+    check: ({ sent, intents }) => {
+      const valueOf = ({ params }: Intent) => {
+        const { price = "0", quantity = "0" } = params as { price?: Decimal; quantity?: Decimal };
+        return multiply(price, quantity);
+      };
+      const isPlaced = ({ kind, sentAt }: Intent) => kind === "place" && sentAt !== undefined;
+      const wrong = sent.find((intent) => isPlaced(intent) && compare(valueOf(intent), "120000") > 0);
+      if (wrong !== undefined) return `${describe(wrong)} is worth ${valueOf(wrong)}`;
+      if (sent.length === 0) return undefined;
+      const day = (at: number) => Math.floor((at + 8 * 3_600_000) / 86_400_000);
+      const today = intents.filter((intent) =>
+        isPlaced(intent) && day(intent.sentAt!) === day(sent[0]!.sentAt!)
+      );
+      const total = add("0", ...today.map(valueOf));
+      return compare(total, "2000000") > 0 ? `the orders of the day are worth ${total}` : undefined;
+    },
+  },
+  "cash": {
+    text: "the cash is never below zero",
+    check: ({ swarm }) => {
+      const funds = swarm.broker.call("account.funds", { market: "hk" }) as Record<string, Decimal>;
+      for (const name of ["cashAvailable", "cashBalance", "enableBalance", "currentBalance"]) {
+        const value = funds[name];
+        if (value !== undefined && compare(value, "0") < 0) return `${name} is ${value}`;
+      }
+      return undefined;
+    },
+  },
+  "unhandled": {
+    text: "no error is left unhandled",
+    check: ({ swarm }) => {
+      const [error] = swarm.unhandled;
+      return error === undefined
+        ? undefined
+        : error instanceof Error
+        ? error.stack ?? error.message
+        : String(error);
+    },
+  },
+  "real-machine": {
+    text: "nothing in a world reaches the real time, the real network or real random numbers",
+    check: ({ swarm }) => swarm.world.leaks[0],
+  },
+} satisfies Record<string, Invariant>;
+
+/** What must hold when faults have been off for a while and the market has closed. */
+export const quietInvariants = {
+  "unknown-left": {
+    text: "no intent stays unknown if the broker executed it, except one that only a person can decide",
+    check: ({ intents, claims }) => {
+      const wrong = intents.find(({ id, state }) =>
+        (state === "sent" || state === "unknown") && claims.get(id)?.isRefused === false
+      );
+      return wrong && describe(wrong);
+    },
+  },
+  "planned-left": {
+    text: "no intent stays planned or approved after its process has ended",
+    check: ({ intents }) => {
+      const wrong = intents.find(({ state }) => state === "planned" || state === "approved");
+      return wrong && describe(wrong);
+    },
+  },
+  "book": {
+    text: "the desk's book equals the broker's: every order has ended in both, with the same quantity filled",
+    check: ({ swarm, claims, byId }) => {
+      for (const [id, executed] of claims) {
+        const intent = byId.get(id);
+        if (executed.name !== "orders.place" || executed.isRefused || intent === undefined) continue;
+        if (intent.state === "ambiguous") continue; // a person decides
+        const orders = executed.orderIds.map((orderId) => swarm.orders.get(orderId)!);
+        const filled = add("0", ...orders.map((order) => order.filled));
+        const isLive = orders.some(({ status }) => liveStatuses.includes(status));
+        if (compare(filled, intent.filled) !== 0) {
+          return `${
+            describe(intent)
+          } has ${intent.filled} filled, and its orders ${executed.orderIds} ${filled}`;
+        }
+        const hasEnded = (endedStates as readonly IntentState[]).includes(intent.state);
+        if (!isLive && !hasEnded) {
+          return `${describe(intent)}: its orders are ${orders.map(({ status }) => status).join(", ")}`;
+        }
+      }
+      return undefined;
+    },
+  },
+} satisfies Record<string, Invariant>;
+
+/** Checks the slots of the recipes: each has its row. */
+export async function missingSlot(store: Store, keys: readonly string[]): Promise<string | undefined> {
+  for (const key of keys) if (await findRun(store, key) === undefined) return `the slot ${key} has no row`;
+  return undefined;
+}
+
+const shown = ({ name, params, orderIds }: Executed) =>
+  `${name} ${params.side ?? ""} ${params.quantity ?? ""} ${params.symbol ?? ""} at ${
+    params.price ?? ""
+  } (order ${orderIds.join(", ") || String(params.orderId ?? "none")})`;
+
+/** Reads the store and applies the invariants. */
+export class Checker {
+  readonly #swarm: Swarm;
+  readonly #claims = new Map<string, Executed>();
+  readonly #sent = new Set<string>();
+  #executed = 0;
+  #intents: readonly Intent[] = [];
+  #wasHalted = false;
+
+  constructor(swarm: Swarm) {
+    this.#swarm = swarm;
+  }
+
+  /** States of the intents at the last check, newest first. */
+  get intents(): readonly Intent[] {
+    return this.#intents;
+  }
+
+  /** Returns the first invariant that does not hold. */
+  async check(
+    store: Store | undefined,
+    table: Readonly<Record<string, Invariant>> = invariants,
+  ): Promise<{ invariant: string; what: string } | undefined> {
+    const swarm = this.#swarm;
+    if (store !== undefined) this.#intents = await recentIntents(store, swarm.account, { limit: 1_000 });
+    const intents = this.#intents;
+    const fresh = swarm.executed.slice(this.#executed).map((executed) => this.#claim(executed));
+    this.#executed = swarm.executed.length;
+    const sent = intents.filter(({ id, sentAt }) => sentAt !== undefined && !this.#sent.has(id));
+    for (const { id } of sent) this.#sent.add(id);
+    const halt = swarm.halts.at(-1);
+    const isHalted = halt !== undefined && halt.to === undefined;
+    const seen: Seen = {
+      swarm,
+      intents,
+      byId: new Map(intents.map((intent) => [intent.id, intent])),
+      claims: this.#claims,
+      fresh,
+      sent,
+      isHalted: isHalted && this.#wasHalted,
+    };
+    this.#wasHalted = isHalted;
+    for (const [invariant, { check }] of Object.entries(table)) {
+      const what = check(seen);
+      if (what !== undefined) return { invariant, what };
+    }
+    return undefined;
+  }
+
+  /** Finds the intent of an execution. Its terms name it, because a write contains no id of ours. */
+  #claim(executed: Executed): { executed: Executed; intent: Intent | undefined; isAgain: boolean } {
+    if (executed.by === "owner") return { executed, intent: undefined, isAgain: false };
+    const same = this.#intents.filter((intent) =>
+      intent.operation === executed.name && intent.sentAt !== undefined &&
+      isSame(intent.params, executed.params)
+    );
+    const open = same.filter(({ id }) => !this.#claims.has(id));
+    const intent = open.find(({ state }) => state === "sent") ??
+      open.find(({ state }) => state === "unknown") ??
+      open[0];
+    if (intent !== undefined) this.#claims.set(intent.id, executed);
+    return { executed, intent, isAgain: intent === undefined && same.length > 0 };
+  }
+}
+
+function isSame(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): boolean {
+  const numbers = ["price", "quantity"];
+  return ["symbol", "side", "orderId", ...numbers].every((name) => {
+    const [own, its] = [one[name], other[name]];
+    if (own === undefined || its === undefined) return true; // the endpoint may have filled it in
+    return numbers.includes(name) ? compare(String(own), String(its)) === 0 : own === its;
+  });
+}

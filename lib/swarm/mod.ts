@@ -1,0 +1,119 @@
+/**
+ * Swarm: the whole system in one process, on virtual time, under faults that a seed draws.
+ *
+ * A seed draws a day, a number of schedulers and a plan of faults. Its world then runs a program that trades with
+ * `connect({ store })`, schedulers with recipes, the client, the gateway transport down to the bytes, the gateway of the
+ * simulator and the real store. After every event the swarm compares the store with the true state of the broker. A seed
+ * that fails can be run again and fails again at the same event; its plan is shrunk to the faults that matter.
+ *
+ * | File | What it is |
+ * |---|---|
+ * | `world.ts` | virtual time, the queue of events, processes and their deaths |
+ * | `ambient.ts` | replaces clocks, timers, sockets and random numbers for code in a process |
+ * | `pipes.ts` | the connections: in order, late, cut, half-open, doubled |
+ * | `disk.ts` | the database: statements that fail, databases that close when a process dies |
+ * | `processes.ts` | broker, trader, schedulers, people; what the broker truly executed |
+ * | `faults.ts` | every kind of fault, in one table |
+ * | `invariants.ts` | what must hold: after every event, and when it is quiet |
+ * | `run.ts` | one seed from its first to its last event |
+ * | `shrink.ts` | the shortest plan that still fails |
+ *
+ * To add a fault, add an entry to the table in `faults.ts`. To add an invariant, add an entry to a list in
+ * `invariants.ts`. Nothing else needs to know either. No other room imports this one.
+ *
+ * @module
+ */
+import { scratchFolder } from "../rehearsal/scratch.ts";
+import { faultNames, faultTable, type PlannedFault } from "./faults.ts";
+import { swarmRecipes } from "./processes.ts";
+import { runSeed, type SeedResult } from "./run.ts";
+import { shrink } from "./shrink.ts";
+import { outside } from "./world.ts";
+
+/** Options of {@linkcode swarm}. */
+export interface SwarmRunOptions {
+  /** Number of seeds. */
+  seeds: number;
+  /** The first seed. @default 1 */
+  fromSeed?: number;
+  /** Trading days of each seed. @default 1 */
+  days?: number;
+  /** Whether the plan of a seed that fails is shrunk. @default true */
+  shrinks?: boolean;
+  /** Called after each seed. */
+  onSeed?: (result: SeedResult) => void;
+  /** Called with each line of the log of each seed. */
+  onLog?: (line: string) => void;
+  /** Ends the swarm after the current event. */
+  signal?: AbortSignal;
+}
+
+/** A seed that failed. */
+export interface SwarmFailure {
+  seed: number;
+  /** Name of the invariant. */
+  invariant: string;
+  /** What was wrong. */
+  what: string;
+  /** Virtual time of the event, ISO 8601. */
+  at: string;
+  /** The plan, shrunk if that was wanted: a minute's time, the kind, and the number that its details derive from. */
+  faults: { atMs: number; kind: string; size: number }[];
+}
+
+/** What a swarm found. */
+export interface SwarmResult {
+  /** Number of seeds that were run. */
+  seeds: number;
+  days: number;
+  events: number;
+  failures: SwarmFailure[];
+  /** How often each kind of fault struck while an intent was in a state: `coverage[state][kind]`. */
+  coverage: Record<string, Record<string, number>>;
+}
+
+/** Runs seeds one after the other. */
+export async function swarm(options: SwarmRunOptions): Promise<SwarmResult> {
+  return await outside(() => runAll(options));
+}
+
+async function runAll(options: SwarmRunOptions): Promise<SwarmResult> {
+  const { seeds, fromSeed = 1, days = 1, shrinks = true, onSeed, onLog, signal } = options;
+  const result: SwarmResult = { seeds: 0, days: 0, events: 0, failures: [], coverage: {} };
+  await using folder = await scratchFolder();
+  const recipes = await swarmRecipes();
+  for (let seed = fromSeed; seed < fromSeed + seeds && !signal?.aborted; seed++) {
+    const run = (plan?: readonly PlannedFault[], isShown = false) =>
+      runSeed({
+        seed,
+        days,
+        folder: folder.path,
+        recipes,
+        ...plan !== undefined && { plan },
+        ...isShown && onLog !== undefined && { onLog },
+        ...signal !== undefined && { signal },
+      });
+    const found = await run(undefined, true);
+    result.seeds++;
+    result.days += days;
+    result.events += found.events;
+    for (const [cell, count] of found.coverage) {
+      const [state = "", kind = ""] = cell.split(" ");
+      const row = result.coverage[state] ??= {};
+      row[kind] = (row[kind] ?? 0) + count;
+    }
+    const { failure } = found;
+    if (failure !== undefined) {
+      const faults = !shrinks ? found.plan : await shrink(
+        found.plan,
+        async (plan) => (await run(plan)).failure?.invariant === failure.invariant && !signal?.aborted,
+      );
+      result.failures.push({ seed, ...failure, faults: [...faults] });
+    }
+    onSeed?.(found);
+  }
+  return result;
+}
+
+export { faultNames, faultTable };
+export type { SeedResult };

@@ -1,0 +1,640 @@
+/**
+ * The processes of a world: the broker with its gateway, a program that trades, schedulers with recipes, and the people
+ * around them.
+ *
+ * @module
+ */
+import { builtInCalendars } from "../calendars/mod.ts";
+import { createClient } from "../client/client.ts";
+import { gatewayAccount } from "../client/account_name.ts";
+import { type LimitTexts, readLimits } from "../client/limits.ts";
+import { compare, type Decimal } from "../decimal.ts";
+import { clearHalt, setHalt } from "../desk/queries.ts";
+import { openTrading } from "../desk/trading.ts";
+import { connect as connectOnly } from "../client/connect.ts";
+import { BrokerError } from "../errors.ts";
+import { lotSize } from "../facts/listings.ts";
+import { tickTable } from "../facts/price_rules.ts";
+import { type CompiledRecipe, compileRecipe } from "../recipes/mod.ts";
+import { Redactor } from "../redact.ts";
+import { Scheduler } from "../runner/schedule/scheduler.ts";
+import type { Broker } from "../simulator/broker/broker.ts";
+import type { Fault } from "../simulator/endpoints/faults.ts";
+import { type SimulatedGateway, startGateway } from "../simulator/gateway/mod.ts";
+import type { OrderPush } from "../simulator/contract.ts";
+import { openSqlite } from "../store/sqlite.ts";
+import { StoreError } from "../store/store_error.ts";
+import { randomFrom, systemMachine, wait } from "../time.ts";
+import { gateway as gatewayTransport } from "../transports/gateway.ts";
+import { isWriting, SqliteError } from "./disk.ts";
+import { type FaultName, faultTable, type FaultTarget } from "./faults.ts";
+import type { Network, PipeFault } from "./pipes.ts";
+import type { Process, World } from "./world.ts";
+
+const MINUTE = 60_000;
+const HTTP_PORT = 11_111;
+const PUSH_PORT = 11_112;
+/** Limits of every order, which the invariants check on their own. */
+export const LIMITS: LimitTexts = {
+  maxOrderValue: "120000 HKD",
+  maxDayValue: "2000000 HKD",
+  priceCollar: "5%",
+};
+export const SYMBOLS = ["00700.HK", "09988.HK", "00005.HK", "01810.HK"];
+
+/** An order at the broker, as the broker knows it. */
+export interface TrueOrder {
+  orderId: string;
+  symbol: string;
+  side: string;
+  price: Decimal;
+  quantity: Decimal;
+  filled: Decimal;
+  status: string;
+  /** Who placed it. */
+  by: "desk" | "owner";
+  /** Number of the call that placed it. */
+  call: number;
+  /** Event number of its last change. */
+  changedAt: number;
+}
+
+/** An order write that the broker has executed. */
+export interface Executed {
+  call: number;
+  name: "orders.place" | "orders.amend" | "orders.cancel";
+  params: Readonly<Record<string, unknown>>;
+  at: number;
+  by: "desk" | "owner";
+  orderIds: string[];
+  isRefused: boolean;
+}
+
+/** What the swarm knows about a machine that runs a program again when it has died. */
+interface Program {
+  name: string;
+  process: Process | undefined;
+  main: (process: Process) => Promise<void>;
+}
+
+/** Options of {@linkcode Swarm}. */
+export interface SwarmOptions {
+  world: World;
+  network: Network;
+  /** Folder of the store. */
+  folder: string;
+  seed: number;
+  /** The sessions of the world's days, Unix milliseconds. */
+  sessions: readonly { openAt: number; closeAt: number }[];
+  recipes: readonly CompiledRecipe[];
+  /** Number of schedulers. */
+  schedulers: number;
+}
+
+/** The system under test and its surroundings. */
+export class Swarm implements FaultTarget {
+  readonly world: World;
+  readonly network: Network;
+  readonly store: string;
+  readonly account = gatewayAccount(`http://127.0.0.1:${HTTP_PORT}`);
+  readonly orders = new Map<string, TrueOrder>();
+  readonly executed: Executed[] = [];
+  /** Fills at the broker by their ids. */
+  readonly fills = new Map<string, { orderId: string; quantity: Decimal; price: Decimal }>();
+  /** Number of changes at the broker so far. */
+  changes = 0;
+  /** Errors that no code handled. */
+  readonly unhandled: unknown[] = [];
+  /** When trading was halted, Unix milliseconds; `to` is absent while it is. */
+  readonly halts: { from: number; to?: number }[] = [];
+  /** Whether faults may still strike. */
+  isQuiet = false;
+  /** Called when a fault has struck. */
+  onStruck: (kind: FaultName) => void = () => {};
+  simulated!: SimulatedGateway;
+  readonly #options: SwarmOptions;
+  readonly #programs: Program[] = [];
+  readonly #broker: Process;
+  readonly #random: () => number;
+  #calls = 0;
+  #call: Executed | undefined;
+  #pipeFaults: PipeFault[] = [];
+  #fullUntil = -Infinity;
+  #lockedTries = 0;
+  #isRoundDue = false;
+  #isByHand = false;
+  /** The kind that is striking. */
+  #striking: FaultName | undefined;
+  readonly #armed: { kind: FaultName; of: string }[] = [];
+  readonly #struck = new Map<string, number>();
+
+  constructor(options: SwarmOptions) {
+    this.#options = options;
+    this.world = options.world;
+    this.network = options.network;
+    this.store = `${options.folder}/hsgate.db`;
+    this.#broker = this.world.process("broker");
+    this.#random = randomFrom(options.seed ^ 0x5eed);
+    this.network.faultOf = () => this.#pipeFaults.shift();
+  }
+
+  /** Starts the broker, then the programs. */
+  async begin(): Promise<void> {
+    await this.#broker.run(() => this.#openBroker());
+    this.#launch("trader", (process) => this.#trade(process), 2_000);
+    for (let number = 1; number <= this.#options.schedulers; number++) {
+      this.#launch(`scheduler-${number}`, (process) => this.#schedule(process), 3_000 * number);
+    }
+  }
+
+  /** Ends all faults. */
+  quieten(): void {
+    this.isQuiet = true;
+    this.simulated?.faults.clear();
+    this.#pipeFaults = [];
+    this.#fullUntil = -Infinity;
+    this.#lockedTries = 0;
+    for (const { process } of this.#programs) {
+      if (process === undefined) continue;
+      process.wallAheadMs = 0;
+      process.stoppedUntil = -Infinity;
+    }
+  }
+
+  /** The broker, for its true state. */
+  get broker(): Broker {
+    return this.simulated.broker;
+  }
+
+  // Faults ------------------------------------------------------------------
+
+  /** Lets a fault strike now, or arms it. */
+  strike(kind: FaultName, size: number): void {
+    this.#striking = kind;
+    faultTable[kind].strike(this, size);
+    if (this.#striking !== undefined) this.onStruck(kind);
+    this.#striking = undefined;
+  }
+
+  /** Arms a fault of the simulator; it strikes later. */
+  arm(fault: Fault): void {
+    if (this.simulated === undefined) return;
+    this.simulated.faults.arm(fault);
+    this.#armed.push({ kind: this.#striking!, of: fault.kind }); // only a strike arms
+    this.#striking = undefined;
+  }
+
+  /** Tells which armed faults have struck since the last call. */
+  countStruck(): void {
+    if (this.#armed.length === 0) return;
+    for (const [of, count] of Object.entries(this.simulated.faults.counts)) {
+      while ((this.#struck.get(of) ?? 0) < count) {
+        this.#struck.set(of, (this.#struck.get(of) ?? 0) + 1);
+        const index = this.#armed.findIndex((each) => each.of === of);
+        const [struck] = index < 0 ? [] : this.#armed.splice(index, 1);
+        if (struck !== undefined) this.onStruck(struck.kind);
+      }
+    }
+  }
+
+  /** Adds a fault to the next connection. */
+  pipe(fault: PipeFault): void {
+    this.#pipeFaults.push(fault);
+  }
+
+  killOne(size: number): void {
+    const process = this.#pick(size);
+    if (process !== undefined) this.world.schedule(this.world.now, undefined, "kill", () => process.kill());
+  }
+
+  /** Kills a process at one of its next statements. */
+  doom(size: number, statements: number): void {
+    const process = this.#pick(size);
+    if (process === undefined) return;
+    const when = size < 0.5 ? "before" : "after";
+    const last = process.statements + statements;
+    const usual = process.onStatement;
+    process.onStatement = (sql, now) => {
+      usual?.(sql, now);
+      if (process.statements >= last && now === when) process.kill();
+    };
+  }
+
+  stopOne(size: number, ms: number): void {
+    const process = this.#pick(size);
+    if (process !== undefined) process.stoppedUntil = this.world.now + ms;
+  }
+
+  /** Makes the wall clock of a process jump. */
+  jump(size: number, ms: number): void {
+    const process = this.#pick(size);
+    if (process !== undefined) process.wallAheadMs += ms;
+  }
+
+  fillDisk(ms: number): void {
+    this.#fullUntil = this.world.now + ms;
+  }
+
+  lockStore(tries: number): void {
+    this.#lockedTries = tries;
+  }
+
+  /** A person halts trading. */
+  halt(ms: number): void {
+    const person = this.world.process("person");
+    const { world } = this;
+    person.run(() =>
+      void (async () => {
+        await using store = await openSqlite(this.store, { mark: "leave" });
+        await setHalt(store, { account: this.account, why: "a person", by: "person", at: world.now });
+        const period: { from: number; to?: number } = { from: world.now };
+        this.halts.push(period);
+        await wait(systemMachine, ms);
+        await clearHalt(store, this.account);
+        period.to = world.now;
+      })().catch((error) => {
+        if (!(error instanceof StoreError) && !(error instanceof SqliteError)) this.unhandled.push(error);
+      })
+    );
+  }
+
+  /** The owner trades in the broker's app. */
+  tradeByHand(size: number): void {
+    this.#broker.run(() => {
+      const own = [...this.orders.values()];
+      const like = own.filter(({ by }) => by === "desk")[Math.floor(size * own.length)];
+      const symbol = SYMBOLS[Math.floor(size * 977) % SYMBOLS.length]!;
+      const terms = like !== undefined && size < 0.5
+        ? { symbol: like.symbol, side: like.side, price: like.price, quantity: like.quantity }
+        : {
+          symbol,
+          side: "buy",
+          price: priceNear(this.#lastPrice(symbol), -0.02, symbol, this.world.now),
+          quantity: lots(symbol, 1, this.world.now),
+        };
+      this.#isByHand = true;
+      try {
+        this.broker.call("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
+      } catch {
+        // The market is closed, or the account has not enough cash: the app says so.
+      } finally {
+        this.#isByHand = false;
+      }
+    });
+  }
+
+  // Programs ----------------------------------------------------------------
+
+  /** Starts a program on its own machine, and again some time after it has died. */
+  #launch(name: string, main: Program["main"], afterMs: number): void {
+    const program: Program = { name, process: undefined, main };
+    this.#programs.push(program);
+    const start = () => {
+      const process = this.world.process(name);
+      program.process = process;
+      process.onStatement = (sql, when) => this.#strikeDisk(sql, when);
+      process.atDeath.add(() => {
+        this.world.schedule(
+          this.world.now + 1_000 + Math.floor(this.#random() * 5 * MINUTE),
+          undefined,
+          `start ${name}`,
+          start,
+        );
+      });
+      process.run(() =>
+        void main(process).catch((error) => {
+          // A program that cannot start, for example because the disk is full, ends, and is started again.
+          this.world.note(process, `ended: ${error instanceof Error ? error.message : error}`);
+          if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) this.unhandled.push(error);
+          process.kill();
+        })
+      );
+    };
+    this.world.schedule(this.world.now + afterMs, undefined, `start ${name}`, start);
+  }
+
+  #pick(size: number): Process | undefined {
+    const alive = this.#programs.flatMap(({ process }) => process?.isAlive ? [process] : []);
+    return alive[Math.floor(size * alive.length)];
+  }
+
+  #strikeDisk(sql: string, when: "before" | "after"): void {
+    if (when === "after" || !isWriting(sql)) return;
+    if (this.world.now < this.#fullUntil && !/^\s*begin/i.test(sql)) {
+      throw new SqliteError("database or disk is full", 13);
+    }
+    if (this.#lockedTries > 0 && /^\s*begin/i.test(sql)) {
+      this.#lockedTries--;
+      throw new SqliteError("database is locked", 5);
+    }
+  }
+
+  async #openBroker(): Promise<void> {
+    this.simulated = await startGateway({
+      seed: this.#options.seed,
+      clock: { now: () => this.world.now },
+      days: 3,
+      fillsPerDay: 1,
+      httpPort: HTTP_PORT,
+      pushPort: PUSH_PORT,
+      controlToken: "none",
+      pushIntervalMs: 0,
+      onError: (error) => this.unhandled.push(error),
+    });
+    const { broker } = this.simulated;
+    broker.onOrderPush((push) => this.#see(push));
+    const call = broker.call.bind(broker);
+    broker.call = (name, params) => {
+      if (name !== "orders.place" && name !== "orders.amend" && name !== "orders.cancel") {
+        return call(name, params);
+      }
+      const executed: Executed = {
+        call: ++this.#calls,
+        name,
+        params: params as Executed["params"],
+        at: this.world.now,
+        by: this.#isByHand ? "owner" : "desk",
+        orderIds: [],
+        isRefused: false,
+      };
+      broker.settle(); // what happened before the call is not part of it
+      this.#call = executed;
+      try {
+        return call(name, params);
+      } catch (error) {
+        executed.isRefused = true;
+        throw error;
+      } finally {
+        this.#call = undefined;
+        this.executed.push(executed);
+        this.changes++;
+      }
+    };
+  }
+
+  #see({ update }: OrderPush): void {
+    const { orderId, symbol, side, price, quantity, filledQuantity, status } = update;
+    if (orderId === undefined) return;
+    this.changes++;
+    const call = this.#call;
+    const known = this.orders.get(orderId);
+    if (known === undefined) call?.orderIds.push(orderId);
+    this.orders.set(orderId, {
+      orderId,
+      symbol: symbol ?? known?.symbol ?? "",
+      side: side ?? known?.side ?? "",
+      price: price ?? known?.price ?? "0",
+      quantity: quantity ?? known?.quantity ?? "0",
+      filled: filledQuantity ?? known?.filled ?? "0",
+      status: status ?? known?.status ?? "",
+      by: known?.by ?? call?.by ?? "owner",
+      call: known?.call ?? call?.call ?? 0,
+      changedAt: this.world.events,
+    });
+    if (update.matchId !== undefined && compare(update.fillQuantity ?? "0", "0") > 0) {
+      this.fills.set(update.matchId, {
+        orderId,
+        quantity: update.fillQuantity!,
+        price: update.fillPrice ?? "0",
+      });
+    }
+    this.#roundSoon();
+  }
+
+  /** Lets the broker process its orders every half minute while orders are open. */
+  #roundSoon(): void {
+    if (this.#isRoundDue) return;
+    this.#isRoundDue = true;
+    this.#broker.run(() =>
+      void this.#broker.after(30_000, () => {
+        this.#isRoundDue = false;
+        this.simulated.round();
+        const isLive = ({ status }: TrueOrder) => liveStatuses.includes(status);
+        if (this.orders.values().some(isLive)) this.#roundSoon();
+      }, "round")
+    );
+  }
+
+  #lastPrice(symbol: string): number {
+    const quotes = this.broker.call("quotes.latest", {
+      securities: [{ type: "hk-stock", symbol }],
+    }) as { lastPrice?: Decimal }[];
+    return Number(quotes[0]?.lastPrice ?? "100");
+  }
+
+  /** A program that trades with `connect({ store })`. */
+  async #trade(process: Process): Promise<void> {
+    const { world } = this;
+    const { tradePassword, tradePasswordKey } = this.simulated.info;
+    const options = {
+      gateway: { url: `http://127.0.0.1:${HTTP_PORT}`, push: `127.0.0.1:${PUSH_PORT}`, timeoutMs: 5_000 },
+      tradePassword,
+      tradePasswordKey,
+    };
+    const client = await openTrading(() => connectOnly(options), options, {
+      store: this.store,
+      by: "trader",
+      limits: LIMITS,
+    });
+    const report = (error: unknown) => {
+      world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
+      if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) throw error;
+    };
+    const fail = (error: unknown) => {
+      this.unhandled.push(error);
+      process.kill();
+    };
+    void (async () => {
+      for (;;) {
+        try {
+          for await (const _ of client.watch()) { /* the desk looks at the lists by itself */ }
+        } catch (error) {
+          report(error);
+        }
+        await wait(systemMachine, MINUTE);
+      }
+    })().catch(fail);
+    void (async () => {
+      for (;;) {
+        await wait(systemMachine, 5 * MINUTE);
+        await client.desk.reconcile({ markets: ["hk"] }).catch(report);
+      }
+    })().catch(fail);
+    const { random } = process;
+    for (;;) {
+      await wait(systemMachine, Math.floor((1 + 14 * random()) * MINUTE));
+      const session = this.#options.sessions.find(({ openAt, closeAt }) =>
+        openAt - 10 * MINUTE < world.now && world.now < closeAt + 10 * MINUTE
+      );
+      if (session === undefined) {
+        const next = this.#options.sessions.find(({ openAt }) => openAt > world.now);
+        await wait(systemMachine, next === undefined ? 60 * MINUTE : next.openAt - world.now);
+        continue;
+      }
+      try {
+        await this.#act(client, random);
+      } catch (error) {
+        report(error);
+      }
+    }
+  }
+
+  async #act(client: Awaited<ReturnType<typeof openTrading>>, random: () => number): Promise<void> {
+    const market = "hk" as const;
+    const what = random();
+    if (what > 0.65) {
+      const open = (await client.orders.today({ market }).toArray())
+        .filter(({ status, orderId }) =>
+          liveStatuses.includes(status ?? "") && this.orders.get(orderId)?.by === "desk"
+        );
+      const order = open[Math.floor(random() * open.length)];
+      if (order === undefined) return;
+      const { orderId, symbol, quantity = "0", price = "0", side } = order;
+      if (what > 0.8) {
+        await client.orders.cancel({ market, orderId, symbol, quantity, price, orderType: "enhanced-limit" });
+      } else {
+        const near = priceNear(Number(price), side === "buy" ? -0.01 : 0.01, symbol, this.world.now);
+        await client.orders.amend({
+          market,
+          orderId,
+          symbol,
+          quantity,
+          price: near,
+          orderType: "enhanced-limit",
+        });
+      }
+      return;
+    }
+    const symbol = SYMBOLS[Math.floor(random() * SYMBOLS.length)]!;
+    const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol }] });
+    const last = Number(quote?.lastPrice ?? "0");
+    if (last === 0) return;
+    const holdings = await client.account.holdings({ market });
+    const held = holdings.find((each) => each.symbol === symbol);
+    const isSell = random() < 0.4 && Number(held?.sellableQuantity ?? 0) > 0;
+    const offset = (random() - 0.5) * 0.02;
+    await client.orders.place({
+      market,
+      symbol,
+      side: isSell ? "sell" : "buy",
+      orderType: "enhanced-limit",
+      price: priceNear(last, offset, symbol, this.world.now),
+      quantity: lots(symbol, 1 + Math.floor(random() * 3), this.world.now),
+    });
+  }
+
+  /** A scheduler process. */
+  async #schedule(process: Process): Promise<void> {
+    const { tradePassword, tradePasswordKey } = this.simulated.info;
+    const store = await openSqlite(this.store);
+    const client = createClient(
+      gatewayTransport({
+        url: `http://127.0.0.1:${HTTP_PORT}`,
+        push: `127.0.0.1:${PUSH_PORT}`,
+        tradePasswordKey,
+        timeoutMs: 5_000,
+      }),
+      { tradePassword },
+    );
+    const scheduler = new Scheduler({
+      store,
+      machine: systemMachine,
+      calendars: () => builtInCalendars,
+      holder: `${process.name} ${process.number}`,
+      recipes: this.#options.recipes,
+      out: this.#options.folder,
+      redactor: new Redactor(),
+      client: () => Promise.resolve(client),
+      limits: readLimits({ liveTrading: "allow", ...LIMITS }),
+      accountOf: () => this.account,
+      secret: () => Promise.reject(new TypeError("a world has no secrets")),
+      onSchedulerEvent: (event) => {
+        if (event.type === "tick") return;
+        const about = "runKey" in event ? ` ${event.runKey}` : "";
+        const why = event.type === "error"
+          ? ` ${event.error instanceof Error ? event.error.message : event.error}`
+          : "";
+        this.world.note(process, `scheduler ${event.type}${about}${why}`);
+      },
+      tickMs: 10 * MINUTE,
+      pollMs: 5_000,
+    });
+    await scheduler.start();
+  }
+}
+
+/** States of an order that is still in the market. */
+export const liveStatuses: readonly string[] = [
+  "not-submitted",
+  "waiting",
+  "accepted",
+  "part-filled",
+  "cancel-pending",
+  "amend-pending",
+  "part-filled-cancel-pending",
+  "part-filled-amend-pending",
+];
+
+const hongKongDate = (at: number) => new Date(at + 8 * 3_600_000).toISOString().slice(0, 10);
+
+/** Returns a price at a distance from another price, on the grid of its ticks. */
+export function priceNear(last: number, offset: number, symbol: string, at: number): Decimal {
+  void symbol;
+  const wanted = last * (1 + offset);
+  const bands = tickTable("hk", hongKongDate(at));
+  const band = bands.find(({ over, upTo }) =>
+    wanted > Number(over) && (upTo === null || wanted <= Number(upTo))
+  );
+  const tick = band?.tick ?? "0.01";
+  const digits = (tick.split(".")[1] ?? "").length;
+  return (Math.round(wanted / Number(tick)) * Number(tick)).toFixed(digits);
+}
+
+/** Returns a quantity of whole lots. */
+export function lots(symbol: string, count: number, at: number): Decimal {
+  return String(lotSize(symbol, hongKongDate(at)) * count);
+}
+
+/** The recipes of every world: one that buys, one that cancels before the close, one that reads. */
+export async function swarmRecipes(): Promise<CompiledRecipe[]> {
+  const order = {
+    market: "hk",
+    symbol: "00005.HK",
+    quantity: "400",
+    side: "buy",
+    orderType: "enhanced-limit",
+  };
+  const recipe = (fields: { name: string; [field: string]: unknown }) =>
+    compileRecipe(JSON.stringify(fields), `${fields.name}.json`);
+  return await Promise.all([
+    recipe({
+      name: "buy-early",
+      schedule: { id: "s1", calendar: "XHKG", at: "open+30m" },
+      window: "XHKG.open+25m..XHKG.open+45m",
+      steps: [
+        {
+          id: "quote",
+          uses: "quotes.latest",
+          with: { securities: [{ type: "hk-stock", symbol: "00005.HK" }] },
+        },
+        {
+          id: "buy",
+          uses: "orders.place",
+          needs: ["quote"],
+          with: { ...order, price: "${{ outputs.quote[0].lastPrice }}" },
+        },
+      ],
+    }),
+    recipe({
+      name: "cancel-late",
+      schedule: { id: "s1", calendar: "XHKG", at: "close-15m" },
+      window: "XHKG.close-16m..XHKG.close-10m",
+      steps: [{ id: "cancel", uses: "cancel-open-orders", with: { markets: ["hk"], side: "buy" } }],
+    }),
+    recipe({
+      name: "look",
+      schedule: { id: "s1", every: "30m" },
+      steps: [{ id: "funds", uses: "account.funds", with: { market: "hk" } }],
+    }),
+  ]);
+}

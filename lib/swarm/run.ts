@@ -1,0 +1,176 @@
+/**
+ * Runs the world of one seed: days of trading under a plan of faults, with the invariants checked after every event.
+ *
+ * @module
+ */
+import { builtInCalendars } from "../calendars/mod.ts";
+import { openSqlite } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { CompiledRecipe } from "../recipes/mod.ts";
+import { randomFrom } from "../time.ts";
+import { ambient } from "./ambient.ts";
+import { Disk } from "./disk.ts";
+import { drawPlan, type FaultName, type PlannedFault } from "./faults.ts";
+import { Checker, missingSlot, quietInvariants } from "./invariants.ts";
+import { Network } from "./pipes.ts";
+import { Swarm } from "./processes.ts";
+import { outside, World } from "./world.ts";
+
+/** Options of {@linkcode runSeed}. */
+export interface SeedOptions {
+  seed: number;
+  /** Trading days. @default 1 */
+  days?: number;
+  /** Folder for the stores; in memory if possible. */
+  folder: string;
+  /** The plan of faults. @default drawn from the seed */
+  plan?: readonly PlannedFault[];
+  recipes: readonly CompiledRecipe[];
+  /** Called with each line of the log. */
+  onLog?: (line: string) => void;
+  signal?: AbortSignal;
+}
+
+/** How often each fault struck in each state of an intent: `unknown lost-answer`. */
+export type Coverage = Map<string, number>;
+
+/** What became of a seed. */
+export interface SeedResult {
+  seed: number;
+  days: number;
+  events: number;
+  /** A number that depends on every event. */
+  hash: string;
+  plan: readonly PlannedFault[];
+  /** The first invariant that did not hold. */
+  failure?: { invariant: string; what: string; at: string };
+  coverage: Coverage;
+  /** Number of orders that the broker executed. */
+  orders: number;
+}
+
+const MINUTE = 60_000;
+/** The last fault comes this long before the close, so that the world is quiet for a while with the market open. */
+const QUIET_MS = 35 * MINUTE;
+/** The world goes on for this long after the close. */
+const AFTER_MS = 60 * MINUTE;
+
+/** Returns a day's sessions of Hong Kong, from a day that the seed draws. */
+function sessionsOf(seed: number, days: number): { date: string; openAt: number; closeAt: number }[] {
+  const found: { date: string; openAt: number; closeAt: number }[] = [];
+  const first = Temporal.PlainDate.from("2025-01-06").add({ days: Math.floor(randomFrom(seed)() * 500) });
+  for (let date = first; found.length < days; date = date.add({ days: 1 })) {
+    const session = builtInCalendars.sessionOn("XHKG", date.toString());
+    if (typeof session === "string") continue;
+    found.push({ date: date.toString(), openAt: session.openAt, closeAt: session.closeAt });
+  }
+  return found;
+}
+
+/** Runs a seed. */
+export async function runSeed(options: SeedOptions): Promise<SeedResult> {
+  return await outside(() => run(options));
+}
+
+async function run(options: SeedOptions): Promise<SeedResult> {
+  const { seed, days = 1, folder, recipes, signal } = options;
+  const sessions = sessionsOf(seed, days);
+  const start = sessions[0]!.openAt - 15 * MINUTE;
+  const random = randomFrom(seed * 7 + 1);
+  const schedulers = random() < 0.5 ? 1 : 2;
+  const periods = sessions.map(({ openAt, closeAt }) => ({
+    fromMs: openAt - start - 5 * MINUTE,
+    toMs: closeAt - QUIET_MS - start,
+  }));
+  const plan = options.plan ?? drawPlan(random, periods);
+  const own = Deno.makeTempDirSync({ dir: folder, prefix: "seed-" });
+  const world = new World(seed, start);
+  world.onLog = options.onLog;
+  world.hidden = own;
+  const network = new Network(world);
+  const unhandled = (event: PromiseRejectionEvent) => {
+    event.preventDefault();
+    swarm.unhandled.push(event.reason);
+  };
+  const swarm = new Swarm({ world, network, folder: own, seed, sessions, recipes, schedulers });
+  const checker = new Checker(swarm);
+  const coverage: Coverage = new Map();
+  let failure: SeedResult["failure"];
+  let store: Store | undefined;
+  globalThis.addEventListener("unhandledrejection", unhandled);
+  const disk = new Disk();
+  const replaced = ambient(world, network);
+  try {
+    store = await openSqlite(`${own}/hsgate.db`, { mark: "leave" });
+    const fail = (found: { invariant: string; what: string } | undefined) => {
+      if (found === undefined || failure !== undefined) return;
+      failure = { ...found, at: new Date(world.now).toISOString() };
+      world.note(undefined, `invariant ${found.invariant}: ${found.what}`);
+    };
+    const cover = (kind: FaultName) => {
+      for (const state of new Set(checker.intents.map(({ state }) => state))) {
+        const cell = `${state} ${kind}`;
+        coverage.set(cell, (coverage.get(cell) ?? 0) + 1);
+      }
+    };
+    await swarm.begin();
+    for (const { atMs, kind, size } of plan) {
+      world.schedule(start + atMs, undefined, `fault ${kind} ${size.toFixed(3)}`, () => {
+        if (swarm.isQuiet) return;
+        swarm.strike(kind, size);
+      });
+    }
+    swarm.onStruck = cover;
+    let [writes, changes, unhandledCount] = [0, 0, 0];
+    const step = async () => {
+      swarm.countStruck();
+      if (
+        disk.deskWrites === writes && swarm.changes === changes &&
+        swarm.unhandled.length === unhandledCount &&
+        world.leaks.length === 0
+      ) return;
+      const isStored = disk.deskWrites !== writes || swarm.changes !== changes;
+      [writes, changes, unhandledCount] = [disk.deskWrites, swarm.changes, swarm.unhandled.length];
+      fail(await checker.check(isStored ? store : undefined));
+    };
+    /** Runs until an instant, and checks after each event. */
+    const until = async (at: number) => {
+      while (failure === undefined && !signal?.aborted) {
+        if (!await world.step(at)) break;
+        await step();
+      }
+    };
+    for (const { closeAt } of sessions) {
+      await until(closeAt - QUIET_MS);
+      swarm.quieten();
+      await until(closeAt + AFTER_MS);
+      if (failure !== undefined || signal?.aborted) break;
+      fail(await checker.check(store, quietInvariants));
+      const keys = sessions.filter((each) => each.closeAt <= closeAt).flatMap(({ date }) =>
+        ["buy-early", "cancel-late"].map((name) => `${name}/s1/${date}`)
+      );
+      const missing = await missingSlot(store, keys);
+      if (missing !== undefined) fail({ invariant: "slots", what: missing });
+      if (failure !== undefined) break;
+      swarm.isQuiet = false;
+    }
+  } finally {
+    world.end();
+    replaced[Symbol.dispose]();
+    disk[Symbol.dispose]();
+    globalThis.removeEventListener("unhandledrejection", unhandled);
+    await store?.[Symbol.asyncDispose]();
+    Deno.removeSync(own, { recursive: true });
+  }
+  const { events, hash } = world;
+  return {
+    seed,
+    days,
+    events,
+    hash,
+    plan,
+    ...failure !== undefined && { failure },
+    coverage,
+    orders: swarm.executed.length,
+  };
+}

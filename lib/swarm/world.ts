@@ -1,0 +1,289 @@
+/**
+ * A world: one virtual time, a queue of events, and processes that live and die in it.
+ *
+ * The world takes the next event (earliest time, then a tie-break from the seed), runs it in the context of its process,
+ * lets every promise that is ready continue, and takes the next one. No real time passes between two events that lie
+ * hours apart. The same seed gives the same events in the same order.
+ *
+ * A process is a context of asynchronous calls: `process.run(work)` runs work in it, and everything that the work starts
+ * belongs to it. `ambient.ts` replaces clocks, timers, sockets and random numbers for code in a process, `disk.ts` the
+ * database. When a process is killed, none of its timers, connections or statements ever continues.
+ *
+ * @module
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { randomFrom } from "../time.ts";
+
+/** Work that happens at an instant. */
+interface Event {
+  at: number;
+  tie: number;
+  seq: number;
+  process: Process | undefined;
+  what: string;
+  run: () => void;
+}
+
+const context = new AsyncLocalStorage<Process | undefined>();
+
+/** Returns the process whose code runs now; `undefined` outside of every world. */
+export function currentProcess(): Process | undefined {
+  return context.getStore();
+}
+
+/**
+ * Runs work outside of every process. The runtime may begin an unrelated task in the context of the task before it, so a
+ * program that runs worlds leaves that context first.
+ */
+export function outside<T>(work: () => T): T {
+  return context.run(undefined, work);
+}
+
+/** A promise that never resolves: what a dead process waits for. */
+export const forever = (): Promise<never> => new Promise(() => {});
+
+/** A process in a world. */
+export class Process {
+  isAlive = true;
+  /** Its wall clock minus the true time, milliseconds. */
+  wallAheadMs = 0;
+  /** Called when it dies: closes what its machine closes for it. */
+  readonly atDeath = new Set<() => void>();
+  /** Number of statements that it has executed. */
+  statements = 0;
+  /** Called before and after each statement; throws to make the statement fail. May kill the process. */
+  onStatement: ((sql: string, when: "before" | "after") => void) | undefined;
+  /** Until when it does not get the processor; its events happen after that. */
+  stoppedUntil = -Infinity;
+  /** Timers and connections that are open. */
+  open = 0;
+  readonly random: () => number;
+  #ids = 0;
+
+  constructor(readonly world: World, readonly name: string, readonly number: number) {
+    this.random = randomFrom(world.seed * 31 + number * 7919);
+  }
+
+  /** Runs work as this process. */
+  run<T>(work: () => T): T {
+    return context.run(this, work);
+  }
+
+  /** Time of its wall clock, Unix milliseconds. */
+  now(): number {
+    return this.world.now + this.wallAheadMs;
+  }
+
+  /** Returns a new id in the form of a UUID. */
+  id(): string {
+    const text = `${this.number.toString(16).padStart(4, "0")}${(++this.#ids).toString(16).padStart(8, "0")}`;
+    return `00000000-0000-4000-8000-${text}`;
+  }
+
+  /** Calls a function after virtual milliseconds. Returns a function that cancels it. */
+  after(ms: number, callback: () => void, what = "timer"): () => void {
+    if (!this.isAlive) return () => {};
+    this.open++;
+    let isOver = false;
+    const end = () => {
+      if (!isOver) this.open--;
+      isOver = true;
+    };
+    const cancel = this.world.schedule(this.world.now + Math.max(0, Math.trunc(ms)), this, what, () => {
+      end();
+      callback();
+    });
+    return () => {
+      end();
+      cancel();
+    };
+  }
+
+  /** Kills it, as SIGKILL does: nothing of it ever continues. */
+  kill(): void {
+    if (!this.isAlive) return;
+    this.isAlive = false;
+    for (const end of this.atDeath) end();
+    this.atDeath.clear();
+    this.world.note(this, "killed");
+  }
+}
+
+/** A world of one seed. */
+export class World {
+  /** The true time, Unix milliseconds: the broker's and the exchanges'. */
+  now: number;
+  /** Number of events so far. */
+  events = 0;
+  /** Whether an event is being run: code outside of every process must then not use the real machine. */
+  isStepping = false;
+  /** What code reached the real machine while an event was being run. */
+  readonly leaks: string[] = [];
+  /** Random numbers of the world itself: latencies and the like. */
+  readonly random: () => number;
+  /** Called with each line of the log: time, process, event. */
+  onLog: ((line: string) => void) | undefined;
+  readonly processes: Process[] = [];
+  /** A text that differs between two runs of a seed, such as the path of a temporary folder: the log leaves it out. */
+  hidden = "";
+  readonly #queue: Event[] = [];
+  readonly #channel = new MessageChannel();
+  #turned: () => void = () => {};
+  #seq = 0;
+  #hash = 0x811c9dc5;
+  #real: Promise<void> | undefined;
+
+  constructor(readonly seed: number, start: number) {
+    this.now = start;
+    this.random = randomFrom(seed);
+    this.#channel.port1.onmessage = () => this.#turned();
+  }
+
+  /** A number that depends on every event so far. */
+  get hash(): string {
+    return (this.#hash >>> 0).toString(16).padStart(8, "0");
+  }
+
+  /** Starts a process. */
+  process(name: string): Process {
+    const process = new Process(this, name, this.processes.length + 1);
+    this.processes.push(process);
+    return process;
+  }
+
+  /** Adds an event. Returns a function that removes it. */
+  schedule(at: number, process: Process | undefined, what: string, run: () => void): () => void {
+    const seq = ++this.#seq;
+    // Events of one process at one instant keep their order; the seed decides between processes.
+    const tie = mix(this.seed, at, process?.number ?? 0);
+    const event: Event = { at: Math.max(at, this.now), tie, seq, process, what, run };
+    push(this.#queue, event);
+    return () => {
+      event.run = nothing;
+    };
+  }
+
+  /** Adds a line to the log and to the hash. */
+  note(process: Process | undefined, what: string): void {
+    if (this.hidden !== "" && what.includes(this.hidden)) what = what.replaceAll(this.hidden, "");
+    let hash = this.#hash;
+    const line = `${this.now} ${process?.name ?? "world"} ${what}`;
+    for (let at = 0; at < line.length; at++) hash = Math.imul(hash ^ line.charCodeAt(at), 0x01000193);
+    this.#hash = hash;
+    if (this.onLog !== undefined) {
+      this.onLog(`${new Date(this.now).toISOString()} ${process?.name ?? "world"}: ${what}`);
+    }
+  }
+
+  /**
+   * Runs the next event, and lets every promise that is ready continue.
+   *
+   * @returns False if there is no event until the instant; the time is then that instant.
+   */
+  async step(until: number): Promise<boolean> {
+    for (let event = this.#queue[0]; event !== undefined && event.at <= until; event = this.#queue[0]) {
+      pop(this.#queue);
+      const { process } = event;
+      if (event.run === nothing || process !== undefined && !process.isAlive) continue;
+      if (process !== undefined && process.stoppedUntil > event.at) {
+        event.at = process.stoppedUntil;
+        push(this.#queue, event);
+        continue;
+      }
+      this.now = Math.max(this.now, event.at);
+      this.events++;
+      this.note(process, event.what);
+      this.isStepping = true;
+      if (process === undefined) event.run();
+      else process.run(event.run);
+      await this.#turn();
+      this.isStepping = false;
+      return true;
+    }
+    this.now = Math.max(this.now, until);
+    return false;
+  }
+
+  /**
+   * Waits in real time for work that has no virtual counterpart, such as Web Crypto. It takes no virtual time, and
+   * results arrive in the order of the calls.
+   */
+  real<T>(work: Promise<T>): Promise<T> {
+    const process = currentProcess();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#real = (this.#real ?? Promise.resolve()).then(async () => {
+      try {
+        const value = await work;
+        if (process?.isAlive !== false) resolve(value);
+      } catch (error) {
+        if (process?.isAlive !== false) reject(error);
+      }
+    });
+    return promise;
+  }
+
+  /** Ends the world: nothing of it ever continues. */
+  end(): void {
+    for (const process of this.processes) process.kill();
+    this.#queue.length = 0;
+    this.#channel.port1.close();
+    this.#channel.port2.close();
+  }
+
+  /** Lets every ready promise continue. */
+  async #turn(): Promise<void> {
+    for (;;) {
+      await new Promise<void>((resolve) => {
+        this.#turned = resolve;
+        this.#channel.port2.postMessage(0);
+      });
+      if (this.#real === undefined) return;
+      const real = this.#real;
+      await real;
+      if (this.#real === real) this.#real = undefined;
+    }
+  }
+}
+
+const nothing = () => {};
+
+/** Returns a number from three numbers, so that ties are decided by the seed. */
+function mix(seed: number, at: number, number: number): number {
+  let mixed = Math.imul((seed ^ at) | 0, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b);
+  mixed ^= mixed >>> 15;
+  return Math.imul(mixed, 0xc2b2ae35) >>> 0;
+}
+
+function isBefore(one: Event, other: Event): boolean {
+  if (one.at !== other.at) return one.at < other.at;
+  if (one.tie !== other.tie) return one.tie < other.tie;
+  return one.seq < other.seq;
+}
+
+/** Adds to a heap. */
+function push(heap: Event[], event: Event): void {
+  let at = heap.push(event) - 1;
+  while (at > 0) {
+    const up = (at - 1) >> 1;
+    if (!isBefore(event, heap[up]!)) break;
+    heap[at] = heap[up]!;
+    at = up;
+  }
+  heap[at] = event;
+}
+
+/** Removes the first of a heap. */
+function pop(heap: Event[]): void {
+  const last = heap.pop()!;
+  if (heap.length === 0) return;
+  let at = 0;
+  for (;;) {
+    let down = 2 * at + 1;
+    if (down >= heap.length) break;
+    if (down + 1 < heap.length && isBefore(heap[down + 1]!, heap[down]!)) down++;
+    if (!isBefore(heap[down]!, last)) break;
+    heap[at] = heap[down]!;
+    at = down;
+  }
+  heap[at] = last;
+}

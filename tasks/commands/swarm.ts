@@ -1,0 +1,42 @@
+/** Description of `hsgate swarm`. @module */
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+
+const flags = {
+  seeds: { type: "string", value: "N", text: "how many seeds to run (20)" },
+  "from-seed": { type: "string", value: "S", text: "the first seed (1)" },
+  seed: { type: "string", value: "S", text: "run only this seed, without shrinking it" },
+  days: { type: "string", value: "N", text: "trading days of each seed (1)" },
+  log: { type: "boolean", text: "with --seed: print every event" },
+  "no-shrink": { type: "boolean", text: "show the whole plan of faults of a seed that fails" },
+} as const satisfies Flags;
+/** Arguments and flags of the command. */
+export type SwarmInput = Input<typeof flags>;
+
+/** Runs the whole system under faults that seeds draw. */
+export const swarm = command({
+  name: "swarm",
+  summary: "test the whole system under random faults, on virtual time",
+  usage: "[--seeds N] [--from-seed S]",
+  args: [0, 0],
+  details: `Each seed is a world: a program that trades, schedulers with recipes, the order desk, the
+store, the client, the transport and the simulated broker, in one process and on virtual time.
+The seed draws a plan of faults: lost and late answers, cut connections, processes that die at any
+statement, a full disk, clocks that jump, and more. After every event, the command compares the
+store with what the broker has executed. Nothing leaves the machine.
+
+A seed that fails is run again with fewer and fewer faults, and the shortest plan that still fails
+is printed. The same seed of the same version always gives the same events. Ctrl-C ends the
+command with what it has found so far.
+
+--json prints { seeds, days, events, failures: [{ seed, invariant, what, at, faults }], coverage }.
+coverage counts how often each kind of fault struck while an intent was in a state.`,
+  flags,
+  without: unconnected,
+  calendars: false,
+  exits: [[1, "an invariant did not hold"]],
+  examples: [
+    "swarm --seeds 50",
+    "swarm --seeds 200 --from-seed 20250818 --json",
+    "swarm --seed 4711 --log",
+  ],
+});

@@ -1,0 +1,72 @@
+/**
+ * Runs `hsgate swarm`.
+ *
+ * @module
+ */
+import { swarm, type SwarmFailure, type SwarmResult } from "../../../lib/swarm/mod.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { SwarmInput } from "../swarm.ts";
+
+/** Runs the seeds, and prints what failed. */
+export async function run({ flags, host }: SwarmInput): Promise<number> {
+  const only = flags.seed === undefined ? undefined : numberOf("seed", flags.seed);
+  if (only !== undefined && (flags.seeds ?? flags["from-seed"]) !== undefined) {
+    throw new UsageError("Cannot use --seed with --seeds or --from-seed: it runs one seed");
+  }
+  if (flags.log && only === undefined) {
+    throw new UsageError("Cannot use --log for many seeds: name one with --seed");
+  }
+  if (flags.log && flags.json) throw new UsageError("Cannot use --log with --json: both write to the output");
+  const seeds = only === undefined ? numberOf("seeds", flags.seeds ?? "20") : 1;
+  const began = performance.now();
+  let done = 0;
+  let failed = 0;
+  const result = await swarm({
+    seeds,
+    fromSeed: only ?? numberOf("from-seed", flags["from-seed"] ?? "1"),
+    days: numberOf("days", flags.days ?? "1"),
+    shrinks: !flags["no-shrink"] && only === undefined,
+    signal: host.signal,
+    ...flags.log && { onLog: (line: string) => host.out(line) },
+    onSeed({ seed, failure }) {
+      done++;
+      if (failure !== undefined) failed++;
+      host.errTerminal?.draw("\r\x1b[K", `seed ${seed}: ${done} of ${seeds} done, ${failed} failed`);
+    },
+  });
+  host.errTerminal?.draw("\r\x1b[K");
+  if (flags.json) host.out(JSON.stringify(result));
+  else for (const line of linesOf(result, (performance.now() - began) / 1000)) host.out(line);
+  return result.failures.length > 0 ? 1 : 0;
+}
+
+function numberOf(name: string, text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new UsageError(`Cannot use --${name} ${text}: write a whole number from 1 to 999999999`);
+}
+
+function linesOf({ seeds, days, events, failures, coverage }: SwarmResult, seconds: number): string[] {
+  const kinds = [...new Set(Object.values(coverage).flatMap((row) => Object.keys(row)))].sort();
+  const states = Object.keys(coverage).sort();
+  return [
+    ...failures.flatMap(failureLines),
+    ...kinds.length === 0 ? [] : ["Faults that struck while an intent was in a state:"],
+    ...kinds.map((kind) => {
+      const counts = states.flatMap((state) =>
+        coverage[state]?.[kind] === undefined ? [] : [`${state} ${coverage[state][kind]}`]
+      );
+      return `  ${kind}: ${counts.join(", ")}`;
+    }),
+    `${seeds} seeds, ${days} trading days, ${events} events in ${seconds.toFixed(1)} s ` +
+    `(${(days / seconds).toFixed(1)} days a second): ` +
+    (failures.length === 0 ? "every invariant held" : `${failures.length} failed`),
+  ];
+}
+
+function failureLines({ seed, invariant, what, at, faults }: SwarmFailure): string[] {
+  return [
+    `Seed ${seed} failed at ${at}: ${invariant}: ${what}`,
+    ...faults.map(({ atMs, kind, size }) => `  { atMs: ${atMs}, kind: "${kind}", size: ${size} },`),
+    `  To see every event: hsgate swarm --seed ${seed} --log`,
+  ];
+}
