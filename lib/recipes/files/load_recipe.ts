@@ -4,12 +4,17 @@
  * @module
  */
 import { BrokerError } from "../../errors.ts";
-import { type CompileOptions, compileText, type RecipeFile } from "../compile/compile_recipe.ts";
+import type { CompileOptions, RecipeFile } from "../compile/compile_recipe.ts";
 import type { CompiledRecipe, KnownRecipe } from "../compiled.ts";
 import { fileUrl, MOST_BYTES, readText, recipesOfFolder } from "./recipe_files.ts";
 import { checkWrittenImports, OwnStepError } from "../own_steps/code_files.ts";
 import { readRegular } from "../../regular_files.ts";
 import { RecipeError, UnreadCodeError } from "../recipe_error.ts";
+
+/** Compiles a file. Loads the compiler only now: trust and orders need this module, and most of them no recipe. */
+async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
+  return await (await import("../compile/compile_recipe.ts")).compileText(file, options);
+}
 
 /**
  * Reads and compiles a file; its steps may refer to recipes of the same folder.
