@@ -147,7 +147,7 @@ deskTest(
     let count = 0;
     store.run = async (sql, ...values) => {
       // As if the process were killed between the two.
-      if (sql.includes("coalesce(?, order_ids)") && ++count === 1) throw new TypeError("killed here");
+      if (sql.startsWith("update intent set order_ids") && ++count === 1) throw new TypeError("killed here");
       return await run.call(store, sql, ...values);
     };
     const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "549.00" } as const;
