@@ -270,12 +270,19 @@ export class Redactor {
 
   /**
    * Throws if a file contains a secret. Does not remove the secret, because that could change figures and the file would
-   * no longer match its hash. Ignores short numbers, which can be in figures by chance, and compressed content.
+   * no longer match its hash. Ignores short numbers, which can be in figures by chance, and compressed content. Other work
+   * of the process can run between two pieces of the file, and aborting the signal ends the search.
    *
    * @throws {SecretInFileError} When the file contains a secret. The message names the file and not the secret.
    */
-  checkFile(path: string): void {
-    if (!this.isInFile(path)) return;
+  async checkFile(path: string, signal?: AbortSignal): Promise<void> {
+    let found = false;
+    for (const isIn of this.#piecesWith(path)) {
+      if (found = isIn) break;
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      signal?.throwIfAborted();
+    }
+    if (!found) return;
     throw new SecretInFileError(
       `Cannot keep "${
         this.text(path)
@@ -286,12 +293,17 @@ export class Redactor {
 
   /** Returns whether a file contains a secret, with the exceptions of {@linkcode Redactor.checkFile}. */
   isInFile(path: string): boolean {
+    for (const isIn of this.#piecesWith(path)) if (isIn) return true;
+    return false;
+  }
+
+  /** Yields for each piece of a file whether it contains a secret. */
+  *#piecesWith(path: string): Generator<boolean> {
     const pattern = this.#certain;
-    if (pattern === undefined) return false;
+    if (pattern === undefined) return;
     // An escape has up to twelve characters: `&amp;#x0041;`.
     const overlap = Math.max(...[...this.#forms].map(({ length }) => length)) * 12;
-    for (const text of chunksOf(path, overlap)) if (spansIn(text, pattern).length > 0) return true;
-    return false;
+    for (const text of chunksOf(path, overlap)) yield spansIn(text, pattern).length > 0;
   }
 }
 

@@ -434,6 +434,40 @@ Deno.test("convert-report limits columns and cells before it makes the table, an
   ]);
 });
 
+Deno.test("convert-report lets other work run after each row of large cells, and rejects larger rows", async () => {
+  using folder = temporaryFolder();
+  const convert = (from: string, to: string) =>
+    runStep(undefined, { uses: "convert-report", given: { from, to } }, { out: folder.path });
+  const rows = 20;
+  const cell = "x".repeat(1_100_000);
+  await Deno.writeTextFile(`${folder.path}/a.jsonl`, `{"cell":"${cell}"}\n`.repeat(rows));
+  await Deno.writeTextFile(`${folder.path}/a.csv`, `cell\r\n${`${cell}\r\n`.repeat(rows)}`);
+  for (
+    const [from, to] of [["a.jsonl", "b.csv"], ["a.jsonl", "b.md"], ["a.jsonl", "b.json"], [
+      "a.csv",
+      "c.jsonl",
+    ]]
+  ) {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    try {
+      await convert(from!, to!);
+    } finally {
+      clearInterval(timer);
+    }
+    assert(turns >= rows, `${to}: ${turns} turns`);
+  }
+  // Control: the pieces of JSON are the text that would be written at once.
+  const whole = JSON.stringify(Array.from({ length: rows }, () => ({ cell })), null, 2);
+  assert(Deno.readTextFileSync(`${folder.path}/b.json`) === `${whole}\n`);
+  await Deno.writeTextFile(`${folder.path}/d.jsonl`, `{"cell":"${cell}","more":"${cell}"}\n`);
+  await assertRejects(
+    () => convert("d.jsonl", "d.csv"),
+    BrokerError,
+    'Cannot convert "d.csv": a row has 2200008 characters, expected at most 2000000',
+  );
+});
+
 Deno.test("convert-report warns about a column that no row has, and its output is not ok", async () => {
   using folder = temporaryFolder();
   await Deno.writeTextFile(`${folder.path}/a.csv`, "symbol,fees.total\r\n00700.HK,\r\n");

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { csvRecord } from "../../lib/csv_text.ts";
 import { markdownText, shownJson } from "../../lib/shown_text.ts";
 import { RejectedError } from "../../lib/errors.ts";
@@ -189,18 +189,18 @@ Deno.test("Redactor.text() removes each line of a key, and a secret inside anoth
   assertEquals(redactor.text("sesame-open sesame"), "[secret] [secret]");
 });
 
-Deno.test("Redactor.checkFile() rejects a file with a secret, also across chunks, and accepts digits", () => {
+Deno.test("Redactor.checkFile() rejects a file with a secret, also across chunks, and accepts digits", async () => {
   using folder = temporaryFolder();
   const redactor = knowing("hunter2-hunter2", "135790");
   const path = `${folder.path}/rows.csv`;
   const filler = "a,b,c\n".repeat(200_000);
   const split = 1024 * 1024 - 7; // the secret crosses the end of the first chunk
   Deno.writeTextFileSync(path, `${filler.slice(0, split)}hunter2-hunter2${filler}`);
-  const error = assertThrows(() => redactor.checkFile(path), SecretInFileError);
+  const error = await assertRejects(() => redactor.checkFile(path), SecretInFileError);
   assert(!error.message.includes("hunter2"), error.message);
   Deno.writeTextFileSync(path, `symbol,quantity\n00700.HK,135790\n`);
-  redactor.checkFile(path);
-  redactor.checkFile(`${folder.path}/not-there.csv`);
+  await redactor.checkFile(path);
+  await redactor.checkFile(`${folder.path}/not-there.csv`);
 });
 
 Deno.test("Redactor.isInFile() finds a secret as our CSV, JSON and Markdown files write it, among other texts", () => {

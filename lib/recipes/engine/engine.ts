@@ -420,7 +420,7 @@ export class StepEngine {
       log: (level, message, data) => this.#emit({ type: "log", step: step.id, level, message, data }),
       progress: (event) => this.#emit({ type: "step-progress", step: step.id, ...event }),
       artifact: async (file) => {
-        redactor.checkFile(file.path);
+        await redactor.checkFile(file.path, signal);
         const businessDay = file.businessDay ?? scope.day.date;
         await recorder.artifact(step, { ...file, path: redactor.text(file.path), businessDay });
       },

@@ -19,7 +19,7 @@ import { stepKind } from "./kind.ts";
 const FORM = /\.(jsonl|csv|json|md)$/;
 
 /** Limits of a table; docs/recipes.md lists them. */
-const tableLimits = { columns: 1_000, cells: 10_000_000 } as const;
+const tableLimits = { columns: 1_000, cells: 10_000_000, row: 2_000_000 } as const;
 
 const params = z.strictObject({
   from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json").optional()
@@ -73,7 +73,7 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
   },
   async run({ from, rows: given, to, columns, title, exactCsv }, context, typeOf) {
     const target = pathIn(context, to); // rejects a bad path before reading
-    const rows = given ?? await rowsOf(pathIn(context, from ?? ""));
+    const rows = given ?? await rowsOf(pathIn(context, from ?? ""), context.signal);
     if (columns !== undefined) checkCells(to, rows.length * columns.length);
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
     const text = await textOf(to, chosen, { columns, title, exact: exactCsv, signal: context.signal });
@@ -106,7 +106,18 @@ const MOST_NEAR = 10;
 /** Largest file that is converted, bytes, because all rows are in memory. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-const rowsOf = async (path: string) => readRows(path, await readReport(path));
+async function rowsOf(path: string, signal: AbortSignal): Promise<Row[]> {
+  const rows = readRows(path, await readReport(path));
+  if (!path.endsWith(".csv")) return rows;
+  const pace = new Pace(signal);
+  const plain: Row[] = [];
+  for (const row of rows) {
+    await pace.next(sizeOf(path, row), 1);
+    // The cells of a CSV file are texts.
+    plain.push(plainCells(row as Record<string, string>));
+  }
+  return plain;
+}
 
 async function readReport(path: string): Promise<string> {
   const bytes = await readRegular(path, MOST_BYTES);
@@ -118,7 +129,7 @@ function readRows(path: string, text: string): Row[] {
   try {
     // At most one cell for each comma and line end: a table of many short cells needs far more memory than its text.
     if (path.endsWith(".csv")) checkCells(path, countOf(text, ",") + countOf(text, "\n"));
-    if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true }).map(plainCells);
+    if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true });
     // A file that is not a list of records fails below.
     const rows: unknown = path.endsWith(".json")
       ? JSON.parse(text)
@@ -171,8 +182,41 @@ function checkCells(path: string, count: number): void {
   );
 }
 
-/** Cells that are written before other work of the process may run, such as the renewal of a lease. */
-const CELLS_AT_ONCE = 50_000;
+/** Lets other work of the process run now and then, such as the renewal of a lease. */
+class Pace {
+  readonly #signal: AbortSignal;
+  #characters = 0;
+  #cells = 0;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Counts work that comes next, and waits a moment if enough has been done. @throws If the step was stopped. */
+  async next(characters: number, cells: number): Promise<void> {
+    this.#characters += characters;
+    this.#cells += cells;
+    if (this.#characters < 1_000_000 && this.#cells < 50_000) return;
+    this.#characters = this.#cells = 0;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    this.#signal.throwIfAborted();
+  }
+}
+
+/** Returns the number of characters in a row. @throws {BrokerError} If there are too many, because a row is written at once. */
+function sizeOf(path: string, row: Row): number {
+  let size = 0;
+  for (const [name, value] of Object.entries(row)) {
+    size += name.length;
+    if (typeof value === "string") size += value.length;
+    else if (typeof value === "object" && value !== null) size += JSON.stringify(value).length;
+  }
+  if (size <= tableLimits.row) return size;
+  throw new BrokerError(
+    `Cannot convert "${path}": a row has ${size} characters, expected at most ${tableLimits.row}`,
+    { code: "bad-report" },
+  );
+}
 
 /** Writes rows as the text of a file. @throws {BrokerError} If a table has too many columns or cells. */
 async function textOf(
@@ -185,7 +229,7 @@ async function textOf(
     signal: AbortSignal;
   },
 ): Promise<string> {
-  if (path.endsWith(".json")) return `${shownJson(JSON.stringify(rows, null, 2))}\n`;
+  const isJson = path.endsWith(".json");
   const isCsv = path.endsWith(".csv");
   const isTable = isCsv || path.endsWith(".md");
   const names = !isTable ? [] : columns ?? namesOf(path, rows, isCsv);
@@ -199,17 +243,19 @@ async function textOf(
     parts.push(heading, markdownLine(names.map(markdownText)), markdownLine(names.map(() => "---")));
   }
   const lineOf = (row: Row) => {
+    // As `JSON.stringify` writes the whole list.
+    if (isJson) return shownJson(JSON.stringify([row], null, 2).slice(2, -2));
     if (!isTable) return jsonLines([row]);
     if (!isCsv) return markdownLine(names.map((name) => markdownCell(row[name])));
     const cells = flatten(row);
     return csvRecord(names.map((name) => cells[name] ?? ""), { exact });
   };
-  const step = Math.max(1, Math.floor(CELLS_AT_ONCE / Math.max(1, names.length)));
-  for (let first = 0; first < rows.length; first += step) {
-    for (const row of rows.slice(first, first + step)) parts.push(lineOf(row));
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    signal.throwIfAborted();
+  const pace = new Pace(signal);
+  for (const row of rows) {
+    await pace.next(sizeOf(path, row), names.length);
+    parts.push(lineOf(row));
   }
+  if (isJson) return rows.length === 0 ? "[]\n" : `[\n${parts.join(",\n")}\n]\n`;
   return parts.join("");
 }
 
