@@ -352,6 +352,42 @@ Deno.test({
   },
 });
 
+Deno.test("a damaged trust record is a clear error of every command, whatever is damaged in it", async () => {
+  await using dir = await folder();
+  const path = `${dir.path}/r.yaml`;
+  await Deno.writeTextFile(path, `name: r\n${orders}ping: "http://127.0.0.1:9/"\n`);
+  const file = `${dir.path}/trust.json`;
+  const env = { HSGATE_TRUST_FILE: file };
+  await cli(["trust", path, "--yes"], { env });
+  const { recipes: { [await Deno.realPath(path)]: whole } } = JSON.parse(Deno.readTextFileSync(file));
+  const code = (...copies: unknown[]) => ({ ...whole, code: [{ sha256: "x", copies }] });
+  const records: unknown[] = [
+    ...[null, 5, {}, { ...whole, sha256: 1 }, { ...whole, code: undefined }, { ...whole, code: 5 }],
+    ...[{ ...whole, powers: [1] }, { ...whole, runs: [{}] }, { ...whole, named: {} }, { ...whole, text: 1 }],
+    ...[code(null), code({ name: "./a.ts", content: "%" }), code({ name: "./%.ts", content: "" })],
+    code({ name: "//h/a.ts", content: "" }),
+  ];
+  const others = [{ settings: { x: {} } }, { stores: { x: { id: 1 } } }, { calendars: { x: null } }];
+  const texts = [
+    ...["", "{", "null"],
+    ...records.map((record) => JSON.stringify({ version: 1, recipes: { [path]: record } })),
+    ...others.map((each) => JSON.stringify({ version: 1, recipes: {}, ...each })),
+  ];
+  for (const text of texts) {
+    Deno.writeTextFileSync(file, text);
+    for (const words of [["run", path], ["check", path], ["trust", "--list"], ["trust", path, "--yes"]]) {
+      const { code, out, err } = await cli(words, { env, files: { [path]: Deno.readTextFileSync(path) } });
+      assert(code !== 0, `${words}: ${text}`);
+      assertStringIncludes(
+        err,
+        `Cannot use the record of trusted recipes "${file}": it is damaged`,
+        `${words}: ${text}`,
+      );
+      assertEquals(/internal error/.test(out + err), false, out + err);
+    }
+  }
+});
+
 Deno.test("a scheduler runs the trusted version until the edit is trusted, and says so", async () => {
   await using w = await world((url) => ({
     "beat.yaml":

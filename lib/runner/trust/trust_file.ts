@@ -128,16 +128,22 @@ export class TrustFile {
         calendars?: Record<string, CalendarsRecord>;
       } = JSON.parse(read.text);
       if (version !== 1) throw refuse(`it has version ${version}, but this program supports only version 1`);
-      return {
+      const records: TrustRecords = {
         recipes: new Map(Object.entries(recipes)),
         settings: new Map(Object.entries(settings)),
         stores: new Map(Object.entries(stores)),
         calendars: new Map(Object.entries(calendars)),
       };
+      const isWhole = [...records.recipes.values()].every(isRecipeRecord) &&
+        [...records.settings.values(), ...records.calendars.values()].every(
+          hasTexts("sha256", "trustedAt"),
+        ) &&
+        [...records.stores.values()].every(hasTexts("id", "trustedAt"));
+      if (isWhole) return records;
     } catch (error) {
       if (error instanceof TrustError) throw error;
-      throw refuse('it is damaged: remove it, and trust the recipes again with "hsgate trust"');
     }
+    throw refuse('it is damaged: remove it, and trust the recipes again with "hsgate trust"');
   }
 
   /**
@@ -176,6 +182,41 @@ export class TrustFile {
       );
     }
     replaceFile(path, text);
+  }
+}
+
+/** Returns a function that returns whether a value is an object with these texts. */
+const hasTexts = (...names: readonly string[]) => (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null &&
+  names.every((name) => typeof Reflect.get(value, name) === "string");
+
+const isListOf = (isItem: (item: unknown) => boolean, list: unknown = []): boolean =>
+  Array.isArray(list) && list.every(isItem);
+
+/** Returns whether the record of a recipe has the shape that the program writes. */
+function isRecipeRecord(record: unknown): boolean {
+  if (!hasTexts("sha256", "trustedAt")(record)) return false;
+  const { powers, code, runs, named, text = "" } = record;
+  const isCopy = (copy: unknown) =>
+    hasTexts("name", "content")(copy) && String(copy.name).startsWith("./") && isUrlPath(String(copy.name)) &&
+    /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/.test(String(copy.content));
+  return powers !== undefined && isListOf((each) => typeof each === "string", powers) &&
+    typeof text === "string" &&
+    code !== undefined &&
+    isListOf((each) => hasTexts("sha256")(each) && isListOf(isCopy, each.copies), code) &&
+    isListOf(hasTexts("name", "file", "sha256", "text"), runs) &&
+    isListOf(
+      (each) => hasTexts("name", "path")(each) && (each.sha256 === undefined || hasTexts("sha256")(each)),
+      named,
+    );
+}
+
+/** Returns whether the escapes of a path in a URL are valid. */
+function isUrlPath(path: string): boolean {
+  try {
+    return decodeURIComponent(path) !== "";
+  } catch {
+    return false;
   }
 }
 
