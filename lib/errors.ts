@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { shownText } from "./shown_text.ts";
+import { shownLine, shownText } from "./shown_text.ts";
 
 /** Details of an error. */
 export interface ErrorContext {
@@ -17,6 +17,9 @@ export interface ErrorContext {
   cause?: unknown;
 }
 
+/** Marks a class of errors whose messages list mistakes on lines of their own. */
+export const listsMistakes: unique symbol = Symbol("listsMistakes");
+
 /** Base of every error that a call can throw. Never contains a password, token, key or phone number. */
 export class BrokerError extends Error {
   override readonly name: string = "BrokerError";
@@ -28,8 +31,10 @@ export class BrokerError extends Error {
   readonly transport: string | undefined;
 
   constructor(message: string, context: ErrorContext = {}) {
-    // The message may quote the broker, and programs print error messages: remove control characters.
-    super(shownText(message), context.cause === undefined ? undefined : { cause: context.cause });
+    // The message may quote the broker, and programs print error messages: remove control characters, and line ends,
+    // so that no text of the broker looks like a line of the program.
+    const shown = listsMistakes in new.target ? shownText(message) : shownLine(message);
+    super(shown, context.cause === undefined ? undefined : { cause: context.cause });
     this.code = context.code;
     this.operation = context.operation;
     this.transport = context.transport;
@@ -86,6 +91,8 @@ export function showIssues(issues: readonly Issue[]): string {
 
 /** The parameters are wrong. Nothing was sent. */
 export class InvalidParamsError extends BrokerError {
+  /** Its message has a line for each issue, and quotes each value. */
+  static readonly [listsMistakes] = true;
   override readonly name: string = "InvalidParamsError";
   /** All issues, not only the first. */
   readonly issues: readonly Issue[];

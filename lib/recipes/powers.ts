@@ -6,7 +6,7 @@
 import { isInside } from "../confined_paths.ts";
 import { nodeCrypto } from "../std/node_crypto.ts";
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
-import { canRunAnyFile } from "./files/named_files.ts";
+import { canRunAnyFile, placeOfSecrets } from "./files/named_files.ts";
 
 /** Kinds of powers and their descriptions, the most serious kind first. */
 export const powerKinds = {
@@ -172,7 +172,7 @@ function* wanted({ name = "", file = "", ...recipe }: CompiledRecipe | KnownReci
     const by = `secret "${secret}"`;
     if ("command" in origin) {
       const { command } = origin;
-      const anyFile = canRunAnyFile(command) && { anyFile: true };
+      const anyFile = canRunAnyFile(command, placeOfSecrets(file)) && { anyFile: true };
       yield { kind: "program", name: JSON.stringify(command), by, ...trusted, ...anyFile };
     } else if ("file" in origin) yield { kind: "file", name: origin.file, by, ...trusted };
     else yield { kind: "variable", name: origin.env, by, ...trusted };

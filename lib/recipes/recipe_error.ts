@@ -3,13 +3,15 @@
  *
  * @module
  */
-import { BrokerError, type Issue } from "../errors.ts";
+import { BrokerError, type Issue, listsMistakes } from "../errors.ts";
 
 /** Maximum number of mistakes in a report. More are hard to read, and would take minutes to explain. */
 export const MOST_ISSUES = 100;
 
 /** A recipe has mistakes. Nothing was run. */
 export class RecipeError extends BrokerError {
+  /** Its message has a line for each mistake. */
+  static readonly [listsMistakes] = true;
   override readonly name: string = "RecipeError";
   /** All mistakes, with their places. */
   readonly issues: readonly RecipeIssue[];
@@ -21,6 +23,11 @@ export class RecipeError extends BrokerError {
     });
     this.issues = issues;
   }
+}
+
+/** An expression has no value: a member is missing, types do not match, or it needs too much work. */
+export class ExpressionError extends Error {
+  override readonly name: string = "ExpressionError";
 }
 
 /** One mistake in a recipe. */

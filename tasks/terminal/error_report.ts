@@ -15,7 +15,7 @@ import {
   TransportError,
   UnmappedError,
 } from "../../lib/errors.ts";
-import { RecipeError } from "../../lib/recipes/recipe_error.ts";
+import { ExpressionError, RecipeError } from "../../lib/recipes/recipe_error.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import { commandsOf } from "../../lib/operations/proof.ts";
 import { damageOf } from "../../lib/store/store_error.ts";
@@ -29,7 +29,7 @@ export function report(error: unknown, command: Command | undefined, host: Host)
   if (error instanceof Deno.errors.BrokenPipe) return; // the reader of the output closed the pipe and needs no message
   if (error instanceof InterruptedError) return host.note("hsgate: interrupted");
   const known = error instanceof BrokerError || error instanceof UsageError || isMisuse(error) ||
-    isOfSystem(error);
+    isOfSystem(error) || error instanceof ExpressionError;
   if (!known) {
     host.note(`hsgate: internal error, please report it:\n${stackOf(error)}`);
     return;

@@ -261,6 +261,31 @@ Deno.test("an error's message contains no control characters, and its `text` is 
   if ("text" in error) assertStringIncludes(String(error.text), "\x1b]0;owned");
 });
 
+Deno.test("no text of the gateway begins a line of an error that a script does not catch", async () => {
+  const forged = "x\nhsgate: order 77 is placed\r\nhsgate: done";
+  const answers: [how: string, body: () => Response][] = [
+    ["a rejection", () => Response.json({ ok: false, err: `9999 ${forged}`, data: null })],
+    ["no JSON", () => new Response(forged)],
+    ["a member of the wrong type", () => Response.json({ ok: true, err: "", data: { [forged]: forged } })],
+    ["an error status", () => new Response(forged, { status: 500 })],
+  ];
+  for (const [how, body] of answers) {
+    await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, body);
+    const url = `http://127.0.0.1:${server.addr.port}`;
+    await using client = await connect({ gateway: { url }, retry: { attempts: 1 } });
+    const error = await client.account.funds({ market: "hk" }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    // The runtime prints an error that nobody catches like this.
+    const lines = `${Deno.inspect(error)}\n${error instanceof Error ? error.stack : ""}`.split(
+      /[\n\r\u2028\u2029]/,
+    );
+    assertEquals(lines.filter((line) => /^\s*hsgate: (order|done)/.test(line)), [], how);
+    assert(error instanceof Error, how);
+  }
+});
+
 Deno.test("an error of a script never contains the password that a broker repeats", async () => {
   await using at = gateway(false);
   for (const password of [PASSWORD, undefined]) {

@@ -196,6 +196,9 @@ for (
     ['[sh, -c, "./[[:lower:]].sh"]'],
     ['[bash, -O, extglob, -c, "./@(f).sh"]'],
     ["[python3, -m, mod]", "mod.py"],
+    ["[python3, sub]", "sub/__main__.py"],
+    ["[make, --silent, token]", "Makefile"],
+    ["[make, --no-print-directory, --silent, --directory=sub, token]", "sub/Makefile"],
   ] as [string, string?][]
 ) {
   Deno.test(`trust covers every file of the folder if a command can run any of them: ${command}`, async () => {
@@ -207,7 +210,8 @@ for (
     await Deno.remove(`${w.dir}/get.sh`);
     await Deno.mkdir(`${w.dir}/sub`);
     await w.write("sub/g.sh", script);
-    await w.write("mod.py", "print('token-one')\n");
+    for (const name of ["mod.py", "sub/__main__.py"]) await w.write(name, "print('token-one')\n");
+    for (const name of ["Makefile", "sub/Makefile"]) await w.write(name, "token:\n\t@echo token-one\n");
     const trusted = await inFolder(w, "trust", "r.yaml", "--yes");
     assertEquals(trusted.code, 0, trusted.err);
     assertStringIncludes(trusted.out + trusted.err, "it can run any file of the folder");
@@ -237,6 +241,19 @@ Deno.test("a command that can run any file is rejected in a folder with too many
   assert(linked.every(({ path }) => path !== plain!.path));
   // A command that names a program starts no other file.
   assertEquals(await filesOfCommand(["vault", "read", "-field=token", "secret/hs"], place), []);
+  // One that reads its settings in the working folder, or in a folder that an option names, may start any.
+  await Deno.mkdir(`${from}/tools`);
+  for (
+    const words of [
+      ["npm", "--prefix", "tools", "run", "token"],
+      ["npm", "run", "--silent", "token"],
+      ["/usr/bin/pnpm", "--dir=tools", "token"],
+      ["git", "token"],
+      ["get-token", "--home", from],
+      ["get-token", "-rtools"],
+      ["get-token", ".."],
+    ]
+  ) assertEquals((await filesOfCommand(words, place)).length, 2, words.join(" "));
   for (let at = 0; at < 5000; at++) Deno.writeTextFileSync(`${from}/${at}`, "");
   await assertRejects(() => filesOfCommand(command, place), NamedFileError, "name the program by its path");
 });

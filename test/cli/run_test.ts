@@ -877,3 +877,18 @@ steps:
   }
   assert(!out.includes("…"), out);
 });
+
+Deno.test("an expression without a value ends a run without a store with a clear error, and is no internal error", async () => {
+  const text =
+    "name: divide\nconnect: simulator\nsteps:\n  - { id: o, uses: orders.today, with: { market: hk } }\n" +
+    "  - id: a\n    uses: convert-report\n" +
+    "    if: \"${{ decimalDivide('1', string(size(outputs.o)), 2) == '1' }}\"\n" +
+    "    with: { rows: [{ a: '1' }], to: x.csv }\n";
+  await using dir = await folder({ "divide.yaml": text });
+  const path = `${dir.path}/divide.yaml`;
+  const { code, err } = await cli(["run", path], { files: { [path]: text } });
+  assertEquals(code, 1, err);
+  assertEquals(/internal error|\n    at /.test(err), false, err);
+  assertStringIncludes(err, 'hsgate: Cannot work out "decimalDivide(');
+  assertStringIncludes(err, 'of step "a": Cannot divide "1" by zero');
+});

@@ -10,7 +10,8 @@ import {
 import { sessionTimeOf } from "../../lib/calendars/mod.ts";
 import { Environment } from "@marcbachmann/cel-js";
 import { Budget, costs } from "../../lib/recipes/expressions/budget.ts";
-import { compileExpression, ExpressionError } from "../../lib/recipes/expressions/expressions.ts";
+import { compileExpression } from "../../lib/recipes/expressions/expressions.ts";
+import { ExpressionError } from "../../lib/recipes/recipe_error.ts";
 import { linearPattern } from "../../lib/recipes/expressions/linear_pattern.ts";
 import { readTemplate } from "../../lib/recipes/expressions/templates.ts";
 

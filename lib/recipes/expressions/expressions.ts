@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { ExpressionError } from "../recipe_error.ts";
 import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js";
 import { add, compare, divide, multiply, round, subtract } from "../../decimal.ts";
 import { didYouMean } from "../../client/nearest.ts";
@@ -40,11 +41,6 @@ interface Known {
   sessions: "some" | "none";
   /** Whether the expression belongs to a notice, which is sent at the end of the run. */
   isNotice: boolean;
-}
-
-/** An expression has no value: a member is missing, types do not match, or it needs too much work. */
-export class ExpressionError extends Error {
-  override readonly name: string = "ExpressionError";
 }
 
 /** Variables of an expression. */

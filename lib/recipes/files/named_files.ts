@@ -79,27 +79,63 @@ export async function filesOfCommand(command: readonly string[], place: Place): 
     [...foundBy(program, place), ...[...names].map((name) => [name, name] as const)],
     place,
   );
-  return canRunAnyFile(command) ? [...named, ...await filesIn(place.folders, command.join(" "))] : named;
+  return canRunAnyFile(command, place)
+    ? [...named, ...await filesIn(place.folders, command.join(" "))]
+    : named;
 }
 
 /** Shells and interpreters, which run a text if an option follows. `env` may change the folder. */
 const INTERPRETERS =
   /^((ba|z|da|fi|k|mk|c|tc|a|ya|r|pw|nu)?sh|env|python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|osascript|Rscript)[\d.]*$/i;
+/** Programs that run what a file of the working folder says, such as `Makefile` or `package.json`, without naming it. */
+const CONFIGURED = new RegExp(
+  `^(${
+    [
+      "npm|npx|pnpm|pnpx|yarn|bun|bunx|deno|corepack|gulp|grunt|tsx|ts-node|jest|vitest",
+      "b?make|gmake|just|task|rake|ant|mvnw?|gradlew?|sbt|lein|cmake|ninja|meson|scons|bazel|buck2?|mage|earthly",
+      "cargo|go|git|hg|svn|composer|bundle|mix|rebar3|dotnet|stack|cabal|swift|zig|nimble|dart|flutter",
+      "uvx?|poetry|pipenv|pipx|pdm|hatch|tox|nox|pytest|invoke|fab|conda|mamba",
+      "docker|docker-compose|podman|podman-compose|nerdctl|skaffold|tilt|vagrant|packer",
+      "terraform|tofu|terragrunt|pulumi|ansible|ansible-playbook|ansible-vault|sops|chamber",
+      "direnv|dotenv|mise|asdf|nix|nix-shell|nix-build|devbox|devenv|foreman|overmind|honcho",
+    ].join("|")
+  })[\\d.]*$`,
+  "i",
+);
 /** Options of a program that name a command, a module or another folder. */
 const REACHING =
   /^(-[A-Za-z]{0,3}[cCme]|-C.*|-exec(dir)?|--(chdir|cwd|directory|command|module|eval|exec|print|require|import|preload|rcfile|init-file|work-tree|git-dir)(=.*)?)$/s;
 
 /**
  * Returns whether a command can run files that its text does not name: it has shell syntax, an option that names a
- * module or another folder, or starts an interpreter with options. A shell has too many ways to write a name.
+ * module, an argument that names a folder of the recipe's author, starts an interpreter with options, or a program that
+ * runs what a file of the folder says. A shell has too many ways to write a name.
  */
-export function canRunAnyFile(command: readonly string[]): boolean {
+export function canRunAnyFile(command: readonly string[], place: Place): boolean {
+  if (command.slice(1).some((arg) => namesFolder(arg, place))) return true;
   const words = command.flatMap((each) => each.split(/[\s=]+/)).filter((each) => each !== "");
   return command.slice(1).some((arg) => /[;&|`$(){}<>\\'"~\n]/.test(arg) || REACHING.test(arg)) ||
     words.some((word, index) =>
-      REACHING.test(word) ||
+      REACHING.test(word) || CONFIGURED.test(word.replace(/^.*\//, "")) ||
       INTERPRETERS.test(word.replace(/^.*\//, "")) && /^[-+]./.test(words[index + 1] ?? "")
     );
+}
+
+/** Returns whether an argument, or the value of its option, names a folder that the author of the recipe may control. */
+function namesFolder(arg: string, place: Place): boolean {
+  const values = [arg, arg.replace(/^-[A-Za-z]/, ""), ...arg.split(/[=:,]/)];
+  return values.some((value) => {
+    if (value === "" || value.length > MOST_NAME) return false;
+    const path = absolute(value, place.from);
+    // A folder that contains the author's folders, such as "..", can lead to them too.
+    const isNear = place.folders.some((each) => isInside(each, path) || isInside(path, each));
+    if (!isNear || /^out$/.test(value)) return false;
+    try {
+      return Deno.statSync(path).isDirectory;
+    } catch {
+      return false; // then the program cannot use it either
+    }
+  });
 }
 
 /** Files that hsgate itself writes, and the word of a command that shows that the command uses them. */
