@@ -128,6 +128,19 @@ export async function distrustOfChecked(path: string): Promise<string | undefine
 }
 
 /**
+ * Returns why others could replace a file or folder that does not exist yet, and what to do; `undefined` if they could
+ * not, or if it exists.
+ *
+ * @param path Absolute, with its links resolved.
+ */
+export async function distrustAround(path: string): Promise<string | undefined> {
+  if (Deno.build.os === "windows" || await statOf(path) !== undefined) return undefined;
+  let above = path;
+  do above = above.replace(/\/[^/]*$/, "") || "/"; while (await statOf(above) === undefined);
+  return await distrustAbove(above);
+}
+
+/**
  * Returns why a database cannot be trusted, and what to do. Others must not be able to write the database file or a
  * file beside it, or to add a file there. SQLite reads the files beside a database, so a folder that others may write
  * to is rejected even if it is sticky. Does not open the files. Assumes that a group with this user's number contains

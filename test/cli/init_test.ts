@@ -293,6 +293,31 @@ Deno.test("init rejects a folder that is not empty, and changes nothing there", 
   assertStringIncludes(empty.err, 'Cannot write into "": name a new folder, or "." for this one');
 });
 
+Deno.test({
+  name: "init writes nothing through a link, and nothing into a folder where others could replace the files",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await using dir = await folder();
+    await Deno.mkdir(`${dir.path}/shared`);
+    await Deno.chmod(`${dir.path}/shared`, 0o777);
+    await Deno.mkdir(`${dir.path}/outside`);
+    await Deno.mkdir(`${dir.path}/here`);
+    await Deno.symlink("../outside", `${dir.path}/here/link`);
+    await Deno.symlink("../new", `${dir.path}/here/dangling`);
+    const refused = async (path: string, why: string) => {
+      const { code, err } = await cli(["init", `${dir.path}/${path}`, "--yes"]);
+      assertEquals(code === 0, false, path);
+      assertStringIncludes(err, why);
+    };
+    await refused("shared", "others may write to it (mode 0777); if you know what is in it, run: chmod go-w");
+    await refused("shared/new", `they may write to the folder "${dir.path}/shared" (mode 0777)`);
+    await refused("here/link", "a link leads to");
+    await refused("here/dangling", "Cannot ");
+    for (const path of ["shared", "outside"]) assertEquals(await namesIn(`${dir.path}/${path}`), []);
+    assertEquals(await namesIn(dir.path), ["here", "outside", "shared"]);
+  },
+});
+
 Deno.test("init accepts a folder that contains only a new repository", async () => {
   await using temp = await folder();
   await Deno.mkdir(`${temp.path}/.git`);

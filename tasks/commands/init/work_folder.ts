@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { distrustAround, distrustOfChecked } from "../../../lib/owned_files.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../lib/private_files.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
@@ -39,7 +40,7 @@ export async function usualFolder(toolkit: URL): Promise<string> {
 /**
  * Returns a folder that may be written to.
  *
- * @throws {UsageError} If it is not a folder, or is not empty.
+ * @throws {UsageError} If it is not a folder, is not empty, or others could replace its files.
  */
 export async function findFolder(name: string): Promise<WorkFolder> {
   const path = name.trim().replace(/(.)[/\\]+$/, "$1");
@@ -52,6 +53,9 @@ export async function findFolder(name: string): Promise<WorkFolder> {
     const rest = names.length > 5 ? ` and ${names.length - 5} more` : "";
     throw new UsageError(`Cannot write into "${path}": it contains ${shown}${rest}; name a new folder`);
   }
+  // A new folder is checked by the folder in which it will be.
+  const why = await distrustOfChecked(path) ?? await distrustAround(await realPath(path));
+  if (why !== undefined) throw new UsageError(`Cannot write into "${path}": ${why}`);
   const { pathToFileURL } = await import("node:url");
   return { path, url: new URL(`${pathToFileURL(await realPath(path)).href}/`) };
 }
