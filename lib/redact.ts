@@ -278,7 +278,8 @@ export class Redactor {
   async checkFile(path: string, signal?: AbortSignal): Promise<void> {
     let found = false;
     for (const isIn of this.#piecesWith(path)) {
-      if (found = isIn) break;
+      found = isIn;
+      if (found) break;
       await new Promise((resolve) => setTimeout(resolve, 0));
       signal?.throwIfAborted();
     }

@@ -888,7 +888,7 @@ Deno.test("an expression without a value ends a run without a store with a clear
   const path = `${dir.path}/divide.yaml`;
   const { code, err } = await cli(["run", path], { files: { [path]: text } });
   assertEquals(code, 1, err);
-  assertEquals(/internal error|\n    at /.test(err), false, err);
+  assertEquals(/internal error|\n {4}at /.test(err), false, err);
   assertStringIncludes(err, 'hsgate: Cannot work out "decimalDivide(');
   assertStringIncludes(err, 'of step "a": Cannot divide "1" by zero');
 });
