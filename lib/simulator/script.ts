@@ -1,5 +1,5 @@
 /**
- * Reads and checks the script of a simulator: price moves, gaps, halts and outages at chosen times.
+ * Reads and checks the script of a simulator: price moves, gaps, halts, dividends, splits and outages at chosen times.
  *
  * A script is a list of entries in YAML or JSON. Its times are local times of the entry's exchange, on the simulator's
  * clock. The same seed, script, clock and orders give the same answers.
@@ -9,6 +9,7 @@
 import { parse } from "@std/yaml";
 import * as z from "zod";
 import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
+import type { CorporateAction } from "../facts/corporate_actions.ts";
 import { futureContract } from "../facts/contracts.ts";
 import { listing } from "../facts/listings.ts";
 import { toUnits } from "./market/packing.ts";
@@ -54,6 +55,13 @@ const symbol = z.string("a listing or an index future, such as 00700.HK, AAPL or
     (given) => listing(given) !== undefined || futureContract(given) !== undefined,
     "a listing or an index future of the simulator, such as 00700.HK, AAPL or MHI2509.HK",
   );
+const stock = z.string("a listing, such as 00700.HK or AAPL")
+  .refine((given) => listing(given) !== undefined, "a listing of the simulator, such as 00700.HK or AAPL");
+const cashExpected = 'an amount above zero as text, such as "0.25"';
+const cash = z.union([z.string(), z.number()], cashExpected).transform(String)
+  .refine((given) => /^(?=.*[1-9])\d{1,6}(\.\d{1,8})?$/.test(given), cashExpected);
+const ratioExpected = 'new shares for old shares, such as "3:1" or "1:10"';
+const ratio = z.string(ratioExpected).regex(/^[1-9]\d{0,3}:[1-9]\d{0,3}$/, ratioExpected);
 const market = z.enum(Object.keys(marketDays) as [ScriptMarket, ...ScriptMarket[]]); // the table is not empty
 
 const entry = z.discriminatedUnion("what", [
@@ -70,6 +78,19 @@ const entry = z.discriminatedUnion("what", [
     on: day,
     by: percent.optional().describe("distance from the previous close"),
     to: price.optional().describe("the opening price; instead of `by`"),
+  }),
+  z.strictObject({
+    what: z.literal("dividend").describe("the price falls by the cash, which holders get on the pay day"),
+    symbol: stock,
+    on: day.describe("ex-date"),
+    cash: cash.describe("cash for one share, in the currency of the listing"),
+    pays: day.optional().describe("pay day, on or after the ex-date; without it the ex-date"),
+  }),
+  z.strictObject({
+    what: z.literal("split").describe("holdings grow and the price falls, or the reverse"),
+    symbol: stock,
+    on: day.describe("first day with the new shares"),
+    ratio: ratio.describe("new shares for old shares"),
   }),
   z.strictObject({
     what: z.literal("halt").describe("trading stops: orders are refused, and open orders are cancelled"),
@@ -182,6 +203,7 @@ class Planner {
     of: Omit<Halt, "from" | "until">;
   }[] = [];
   readonly #resumes: { key: string; at: number; text: string; index: number }[] = [];
+  readonly #actions: CorporateAction[] = [];
   readonly #outages: ScriptedOutage[] = [];
 
   constructor(calendars: Calendars) {
@@ -197,6 +219,9 @@ class Planner {
       case "halt":
       case "resume":
         return this.#addHalt(each, index);
+      case "dividend":
+      case "split":
+        return this.#addAction(each, index);
       case "outage": {
         const from = Date.parse(`${each.at.replace(" ", "T")}:00Z`) - HONG_KONG_MS;
         if (Number.isNaN(from)) return this.#wrong(index, "at", each.at, timeExpected);
@@ -217,7 +242,8 @@ class Planner {
       });
       moves.set(symbol, planned.map(({ move }) => move));
     }
-    return { moves, halts: this.#halts(), outages: this.#outages };
+    const actions = this.#actions.toSorted((a, b) => a.exDate < b.exDate ? -1 : a.exDate > b.exDate ? 1 : 0);
+    return { moves, halts: this.#halts(), actions, outages: this.#outages };
   }
 
   #halts(): Halt[] {
@@ -265,6 +291,25 @@ class Planner {
     const factor = 1 + Number(by?.slice(0, -1)) / 100;
     if (factor <= 0) return this.#wrong(index, "by", by, "a fall of less than 100%");
     this.#addMove(symbol, { ...move, factor, atOpen: true }, index);
+  }
+
+  #addAction(each: Extract<Checked, { what: "dividend" | "split" }>, index: number): void {
+    const { symbol, on } = each;
+    const day = this.#timelineOf(symbol).on(on);
+    if (day === undefined || day.index === 0) {
+      return this.#wrong(index, "on", on, `a trading day of ${symbol}`);
+    }
+    const action = { symbol, exDate: on, payDate: on, cash: "0", newShares: 1, oldShares: 1 };
+    if (each.what === "split") {
+      const [newShares = 1, oldShares = 1] = each.ratio.split(":").map(Number);
+      this.#actions.push({ ...action, newShares, oldShares });
+      return;
+    }
+    const { pays = on, cash } = each;
+    if (pays < on || Number.isNaN(Date.parse(pays))) {
+      return this.#wrong(index, "pays", pays, "a day on or after the ex-date");
+    }
+    this.#actions.push({ ...action, payDate: pays, cash });
   }
 
   #addHalt(each: Extract<Checked, { what: "halt" | "resume" }>, index: number): void {

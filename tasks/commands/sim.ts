@@ -38,7 +38,7 @@ const flags = {
   script: {
     type: "string",
     value: "FILE",
-    text: "price moves, halts and outages at chosen times, in YAML or JSON",
+    text: "price moves, dividends, halts and outages at chosen times, in YAML or JSON",
   },
   "script-schema": { type: "boolean", text: "print the JSON Schema of scripts, and exit" },
   info: { type: "string", value: "FILE", text: "also write the line of JSON to this file" },
@@ -77,6 +77,8 @@ rejects requests from web pages.
 
   - { what: price, symbol: 00700.HK, at: 2025-08-18 10:00, to: 620, over: 30m }
   - { what: gap, symbol: AAPL, on: 2025-08-19, by: -8% }
+  - { what: dividend, symbol: AAPL, on: 2025-08-20, cash: 0.26 }
+  - { what: split, symbol: 00941.HK, on: 2025-08-20, ratio: "3:1" }
   - { what: halt, symbol: 09988.HK, at: 2025-08-18 11:00, for: 45m }
   - { what: halt, market: us, at: 2025-08-20 13:00 }
   - { what: resume, market: us, at: 2025-08-20 13:30 }

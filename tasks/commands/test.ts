@@ -5,7 +5,11 @@ const flags = {
   from: { type: "string", value: "DAY", text: "first day, such as 2025-01-01" },
   to: { type: "string", value: "DAY", text: "last day, such as 2025-12-31" },
   outages: { type: "string", value: "FILE", text: "YAML file with simulated outages" },
-  script: { type: "string", value: "FILE", text: "price moves, halts and outages of the broker, as for sim" },
+  script: {
+    type: "string",
+    value: "FILE",
+    text: "price moves, dividends, halts and outages of the broker, as for sim",
+  },
   golden: { type: "string", value: "FILE", text: "compare the report with this file; exit 7 if it differs" },
   "update-golden": { type: "boolean", text: "write the report to the golden file instead" },
   seed: { type: "string", value: "N", text: "seed for prices, fills and jitter (1)" },

@@ -126,12 +126,21 @@ Deno.test("fundJournal.history never lets a market's cash fall below zero", () =
     }
   }));
 
-Deno.test("account.holdings equal the sum of the fills, which never sell more than is held", () =>
+/** Splits within the history, in which each share becomes three. */
+const SPLITS: Record<string, string> = { "01211.HK": "2025-06-10", "002594.SZ": "2025-07-29" };
+
+Deno.test("account.holdings equal the sum of the fills and splits, which never sell more than is held", () =>
   onSeeds((seed) => {
     const broker = small(seed);
     for (const market of markets) {
       const held = new Map<string, Decimal>();
       const bought = new Map<string, Decimal>();
+      const split = new Set<string>();
+      const splitBefore = (symbol: string, date: string) => {
+        if ((SPLITS[symbol] ?? "9999") > date || split.has(symbol)) return;
+        split.add(symbol);
+        held.set(symbol, multiply(held.get(symbol) ?? "0", "3"));
+      };
       for (
         const { symbol, side, filledQuantity, date } of all<Fill>(broker, "fills.history", {
           market,
@@ -139,6 +148,7 @@ Deno.test("account.holdings equal the sum of the fills, which never sell more th
         })
       ) {
         const today = `${date} ${symbol}`;
+        splitBefore(symbol, date ?? "");
         const before = held.get(symbol) ?? "0";
         if (side === "buy") bought.set(today, add(bought.get(today) ?? "0", filledQuantity));
         const after = side === "buy" ? add(before, filledQuantity) : subtract(before, filledQuantity);
@@ -150,6 +160,7 @@ Deno.test("account.holdings equal the sum of the fills, which never sell more th
         }
         held.set(symbol, after);
       }
+      for (const symbol of held.keys()) splitBefore(symbol, "2025-08-15");
       const expected = [...held].filter(([, quantity]) => !isZero(quantity)).sort();
       const shown = ask<Holding[]>(broker, "account.holdings", { market });
       assertEquals(shown.map(({ symbol, quantity = "" }) => [symbol, quantity]).sort(), expected);

@@ -215,18 +215,23 @@ Deno.test("script: an error names the entry, the field, the value and what is al
 - { what: outage, of: list, at: 2025-08-19 10:00, for: 3h }
 - 7
 - { what: price, symbol: 00700.HK, at: 2025-08-18 10:00, to: [] }
+- { what: dividend, symbol: MHI2509.HK, on: 2025-08-18, cash: 0 }
+- { what: split, symbol: AAPL, on: 2025-08-18, ratio: 4 }
 `;
   const issuesOf = (source: string) =>
     assertThrows(() => scriptPlan({ text: source, fileName: "bad.yaml" }), ScriptError).issues;
   assertEquals(issuesOf(text), [
     'entry 1, field "symbol" is "0070.HK": expected a listing or an index future of the simulator, such as 00700.HK, AAPL or MHI2509.HK',
-    'entry 2, field "what" is "jump": expected one of price, gap, halt, resume, outage',
+    'entry 2, field "what" is "jump": expected one of price, gap, dividend, split, halt, resume, outage',
     'entry 3, field "by" is -8: expected a percentage, such as "-8%" or "12.5%"',
     'entry 4, field "at" is "10:00": expected a local time of the exchange, such as "2025-08-18 10:30"',
     'entry 4, field "fro" is "3h": expected one of the fields what, symbol, market, at, for',
     'entry 5, field "of" is "list": expected one of gateway, lists, pushes',
     "entry 6 is 7: expected a map of fields",
     'entry 7, field "to" is []: expected a price above zero as text, such as "512.50"',
+    'entry 8, field "symbol" is "MHI2509.HK": expected a listing of the simulator, such as 00700.HK or AAPL',
+    'entry 8, field "cash" is 0: expected an amount above zero as text, such as "0.25"',
+    'entry 9, field "ratio" is 4: expected new shares for old shares, such as "3:1" or "1:10"',
   ]);
   const sunday = `
 - { what: price, symbol: 00700.HK, at: 2025-08-17 10:00, to: 620 }
@@ -237,6 +242,8 @@ Deno.test("script: an error names the entry, the field, the value and what is al
 - { what: price, symbol: 00700.HK, at: 2025-08-18 15:50, to: 620, over: 30m }
 - { what: price, symbol: 01211.HK, at: 2025-08-18 10:00, to: 100, over: 30m }
 - { what: price, symbol: 01211.HK, at: 2025-08-18 10:20, to: 110 }
+- { what: split, symbol: AAPL, on: 2025-08-17, ratio: "4:1" }
+- { what: dividend, symbol: AAPL, on: 2025-08-18, cash: 1, pays: 2025-08-01 }
 `;
   assertEquals(issuesOf(sunday), [
     'entry 1, field "at" is "2025-08-17 10:00": expected a time on a trading day of its exchange',
@@ -244,6 +251,8 @@ Deno.test("script: an error names the entry, the field, the value and what is al
     'entry 3, field "by" is missing: expected either `by` or `to`',
     'entry 4, field "symbol" is missing: expected either `symbol` or `market`',
     'entry 6, field "over" is "30m": expected a span that ends within the trading hours of 2025-08-18',
+    'entry 9, field "on" is "2025-08-17": expected a trading day of AAPL',
+    'entry 10, field "pays" is "2025-08-01": expected a day on or after the ex-date',
     'entry 8, field "symbol" is "01211.HK": expected a start after the end of the previous move of this symbol',
     'entry 5, field "at" is "2025-08-19 10:00": expected a time within a halt of the same symbol or market',
   ]);
@@ -269,6 +278,7 @@ function month(seed: number): { days: number; text: string } {
     { what: "gap", symbol: tencent, on: "2025-09-03", by: "-6%" },
     { what: "price", symbol: tencent, at: "2025-09-05 10:00", to: "480", over: "90m" },
     { what: "halt", symbol: tencent, at: "2025-09-10 10:15", for: "2h" },
+    { what: "dividend", symbol: tencent, on: "2025-09-11", cash: "4.50", pays: "2025-09-24" },
     { what: "halt", market: "hk", at: "2025-09-16 14:00" },
     { what: "resume", market: "hk", at: "2025-09-17 09:00" },
     { what: "price", symbol: tencent, at: "2025-09-22 14:00", to: "650", over: "1h" },
@@ -307,7 +317,7 @@ Deno.test("a scripted month with orders: the printed seed gives the same bytes a
   // deno-lint-ignore no-console -- the seed replays the month
   console.log(`seed ${seed}: ${first.days} trading days in ${Math.round(performance.now() - started)} ms`);
   assertEquals(first.days, 22);
-  for (const text of ["trading is halted", '"filled"', "buy-securities"]) {
+  for (const text of ["trading is halted", '"filled"', "buy-securities", "settlement-funds"]) {
     assertStringIncludes(first.text, text);
   }
   assertEquals(month(seed).text, first.text);

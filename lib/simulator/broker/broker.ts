@@ -225,9 +225,16 @@ function makeAccount({ seed, market: simulated, days, fillsPerDay, tariff, start
     Market,
     (typeof made)[number]["past"]["holdings"]
   >;
+  // As above.
+  const entitlements = Object.fromEntries(
+    made.map(({ market, past }) => [market, past.entitlements]),
+  ) as Record<
+    Market,
+    (typeof made)[number]["past"]["entitlements"]
+  >;
   const futures = new FuturesAccount(tariff);
   makeFuturesPast(futures, daysOf("futures"), simulated);
-  return { describe, cash, histories, holdings, futures };
+  return { describe, cash, histories, holdings, entitlements, futures };
 }
 
 /** Number of days between exchanges of Hong Kong dollars for US dollars, and the US dollars of each exchange. */

@@ -40,7 +40,7 @@ export function clearMarket(state: State, market: Market): void {
   state.histories[market].append(day.date, {
     orders: orders.map((order) => orderRow(factsOf(order))),
     fills: rows.map(({ fill }) => fill),
-    journal: [...expireOptions(state, market), ...rows.map(({ line }) => line)],
+    journal: [...today.lines, ...expireOptions(state, market), ...rows.map(({ line }) => line)],
   });
   for (const { id } of orders) state.byId.delete(id);
 }

@@ -119,6 +119,14 @@ export class ConditionalDesk {
     this.#end(this.#pending(id), "deleted");
   }
 
+  /** Ends the pending orders of a listing on its ex-date, because their prices were meant for the old shares. */
+  goEx(symbol: string): void {
+    for (const order of this.#orders) {
+      const isPending = order.status === "pending" && order.instrument.symbol === symbol;
+      if (isPending) this.#end(order, "invalidated-by-ex-date");
+    }
+  }
+
   /** Returns the next trigger or expiry until an instant: its time, and a function that executes it. */
   nextEvent(horizon: number): { at: number; run: () => void } | undefined {
     let first: { at: number; run: () => void } | undefined;

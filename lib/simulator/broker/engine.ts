@@ -1,5 +1,5 @@
 /**
- * Processes events in order of time: fills, triggers, children, expiry and clearing.
+ * Processes events in order of time: dividends and splits, fills, triggers, children, expiry and clearing.
  *
  * The time of each event depends only on the market and the orders. So the result does not depend on how often or when
  * clients query the broker.
@@ -13,12 +13,14 @@ import type { AlgoDesk } from "./algo.ts";
 import { clearMarket } from "./clearing.ts";
 import { HALTED_TEXT } from "./checks.ts";
 import type { ConditionalDesk } from "./conditional.ts";
+import { actionsAt, actionsBetween, DIVIDEND_TYPE, goEx, takeDue } from "./corporate_actions.ts";
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
 import { cancelOrder, expireOrders, fillOrder, settleFill } from "./orders.ts";
-import { type Book, books, dayAt } from "./sessions.ts";
-import type { State } from "./state.ts";
+import { journalRow } from "./rows.ts";
+import { type Book, bookRules, books, dayAt, localTime } from "./sessions.ts";
+import { emptyDay, type State } from "./state.ts";
 import { wholeSecond } from "./tape.ts";
 
 /** An event at an instant. */
@@ -80,8 +82,10 @@ export class Engine {
     const halt = this.#state.market.haltsAt[this.#halts];
     let first: Event | undefined = halt === undefined ? undefined : { at: halt, run: () => this.#halt(halt) };
     for (const book of books) {
-      const { day, closed } = this.#state.today[book];
-      const event = closed
+      const { day, acted, closed } = this.#state.today[book];
+      const event = !acted
+        ? { at: actionsAt(day), run: () => this.#act(book) }
+        : closed
         ? { at: day.clearingAt, run: () => this.#clear(book) }
         : { at: this.#state.endOf(book, day), run: () => this.#close(book) };
       if (first === undefined || event.at < first.at) first = event;
@@ -171,6 +175,22 @@ export class Engine {
     }
   }
 
+  /** Processes the dividends and splits of a day. */
+  #act(book: Book): void {
+    const today = this.#state.today[book];
+    today.acted = true;
+    if (book === "futures") return;
+    const { day: { date } } = today;
+    const actions = actionsBetween(this.#state.market, book, { after: today.after, until: date });
+    const entitlements = this.#state.entitlements[book];
+    entitlements.push(...goEx(this.#state.holdings[book], actions));
+    for (const { symbol } of actions) this.#desks.conditional.goEx(symbol);
+    for (const { cents } of takeDue(entitlements, date)) {
+      this.#state.cash[bookRules[book].currency] += cents;
+      today.lines.push(journalRow(DIVIDEND_TYPE, cents, localTime(today.day, actionsAt(today.day))));
+    }
+  }
+
   #close(book: Book): void {
     this.#state.today[book].closed = true;
     if (book !== "futures") this.#desks.algo.close(book);
@@ -186,7 +206,7 @@ export class Engine {
     this.#state.matching.clear(book);
     const lasting = today.orders.filter(isOpen);
     const day = dayAt(this.#state.market.calendars, book, today.day.clearingAt);
-    Object.assign(today, { day, closed: false, orders: lasting, fills: [], numbered: 0 });
+    Object.assign(today, { ...emptyDay(day, today.day.date), orders: lasting });
   }
 }
 

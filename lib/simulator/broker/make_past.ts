@@ -14,6 +14,7 @@ import type { SimulatedMarket } from "../market/mod.ts";
 import { toUnits } from "../market/packing.ts";
 import { hashText, mix, type Stream } from "../market/random.ts";
 import { randomFrom } from "../../time.ts";
+import { ACTIONS_SECOND, actionsBetween, DIVIDEND_TYPE, goEx, takeDue } from "./corporate_actions.ts";
 import { amountOf, readCents, writePrice } from "./money.ts";
 import { type Holding, Past } from "./past.ts";
 import { type DayPrice, drawPrice, pricesOn, toPrice } from "./past_prices.ts";
@@ -87,6 +88,7 @@ class PastMaker {
 
   #makeDay(day: BookDay, index: number, next: Stream): void {
     const { fillsPerDay, market, simulated } = this.#options;
+    this.#applyActions(day, index);
     this.#moveCash(day, index);
     this.#held = [...this.#past.holdings.keys()];
     this.#sellable = new Map([...this.#past.holdings].map(([symbol, { quantity }]) => [symbol, quantity]));
@@ -102,6 +104,17 @@ class PastMaker {
       this.#book(trade, { day: index, date: day.date, second }, next);
       done += trade.fills.length;
       if (next() < 0.12) this.#unfilled(trade, index, second, next);
+    }
+  }
+
+  /** Splits holdings and pays dividends. */
+  #applyActions({ date }: BookDay, index: number): void {
+    const { days, market, simulated } = this.#options;
+    const { holdings, entitlements } = this.#past;
+    const after = days[index - 1]?.date ?? date; // nothing is held before the first day
+    entitlements.push(...goEx(holdings, actionsBetween(simulated, market, { after, until: date })));
+    for (const { cents } of takeDue(entitlements, date)) {
+      this.#past.move({ day: index, second: ACTIONS_SECOND, type: DIVIDEND_TYPE, cents });
     }
   }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Market } from "../../dictionaries/market.ts";
+import type { JournalEntry } from "../../operations/fund_journal.ts";
 import { Refusal } from "../contract.ts";
 import type { Handlers } from "../contract.ts";
 import type { AlgoDesk } from "./algo.ts";
@@ -123,13 +124,11 @@ export function orderHandlers(
       state.histories[market].fills.page({ ...query, after: startAfter(cursor) }),
     "fundJournal.today": ({ market, limit = 20, cursor }) => {
       const start = startAfter(cursor);
-      return state.today[market].fills.slice(start, start + limit).map(({ order, fill }, index) => {
-        const amount = amountOf(fill.price, fill.quantity, order.multiplier);
-        const row = order.isSell
-          ? journalRow("sell-securities", amount)
-          : journalRow("buy-securities", -amount);
-        return { ...row, cursor: String(start + index + 1) };
-      });
+      const { lines, fills } = state.today[market];
+      // A line of today has no time.
+      const rows = [...lines.map(({ time: _, ...line }) => line), ...fills.map(tradeToday)];
+      return rows.slice(start, start + limit)
+        .map((row, index) => ({ ...row, cursor: String(start + index + 1) }));
     },
     "fundJournal.history": ({ market, cursor, ...query }) =>
       state.histories[market].journal.page({ ...query, after: startAfter(cursor) }),
@@ -173,6 +172,12 @@ export function orderHandlers(
 function startAfter(cursor = "0"): number {
   if (!/^\d{1,15}$/.test(cursor)) throw invalid(`"${cursor}" is not a cursor of this list`);
   return Number(cursor);
+}
+
+/** Returns the journal line of a fill of today; its fees are charged later. */
+function tradeToday({ order, fill }: State["today"][Market]["fills"][number]): JournalEntry {
+  const amount = amountOf(fill.price, fill.quantity, order.multiplier);
+  return order.isSell ? journalRow("sell-securities", amount) : journalRow("buy-securities", -amount);
 }
 
 function pageOf<Row>(rows: readonly Row[], page: number, limit: number) {

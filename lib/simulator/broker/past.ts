@@ -28,6 +28,14 @@ export interface Holding {
   costCents: bigint;
 }
 
+/** Cash of a dividend that is not paid yet. */
+export interface Entitlement {
+  symbol: string;
+  /** `yyyy-MM-dd`. */
+  payDate: string;
+  cents: bigint;
+}
+
 /** The history of one market. Orders and fills are sorted by time. */
 export class Past {
   readonly market: Market;
@@ -36,6 +44,8 @@ export class Past {
   readonly symbols: string[] = [];
   readonly movements: Movement[] = [];
   readonly holdings = new Map<string, Holding>();
+  /** Dividends that are paid after the last day. */
+  readonly entitlements: Entitlement[] = [];
   /** Cash at the end, cents. */
   cash = 0n;
 

@@ -5,6 +5,7 @@
  */
 import type { Market } from "../../dictionaries/market.ts";
 import type { Tariff } from "../../facts/fees.ts";
+import type { JournalEntry } from "../../operations/fund_journal.ts";
 import type { OrderPush } from "../contract.ts";
 import type { SimulatedMarket } from "../market/mod.ts";
 import { Auctions } from "./auctions.ts";
@@ -21,7 +22,7 @@ import {
 } from "./live_order.ts";
 import { Matching } from "./matching.ts";
 import { amountOf, meanPrice, writePrice } from "./money.ts";
-import type { Holding } from "./past.ts";
+import type { Entitlement, Holding } from "./past.ts";
 import {
   type AccountCurrency,
   type Book,
@@ -29,6 +30,7 @@ import {
   bookRules,
   books,
   dayAt,
+  daysBefore,
   orderNumber,
 } from "./sessions.ts";
 import { Tape } from "./tape.ts";
@@ -42,6 +44,7 @@ interface StateInit {
   histories: Readonly<Record<Market, MarketHistory>>;
   cash: Record<AccountCurrency, bigint>;
   holdings: Readonly<Record<Market, Map<string, Holding>>>;
+  entitlements: Readonly<Record<Market, Entitlement[]>>;
   /** Maximum number of lots per order. */
   mostLots: Readonly<Record<Book, number>>;
   startAt: number;
@@ -50,12 +53,23 @@ interface StateInit {
 /** One book's current day. */
 interface Today {
   day: BookDay;
+  /** Date of the day before. */
+  after: string;
+  /** Whether the day's dividends and splits have been processed. */
+  acted: boolean;
   /** Whether the day's orders have already expired. */
   closed: boolean;
+  /** The day's journal lines without a fill. */
+  lines: JournalEntry[];
   orders: LiveOrder[];
   fills: { order: LiveOrder; fill: LiveFill }[];
   /** Number of order numbers used so far. */
   numbered: number;
+}
+
+/** Returns a day of a book before anything has happened. */
+export function emptyDay(day: BookDay, after: string): Today {
+  return { day, after, acted: false, closed: false, lines: [], orders: [], fills: [], numbered: 0 };
 }
 
 /** Cents reserved per part of an order, because fees are rounded for each fill. */
@@ -73,6 +87,8 @@ export class State {
   readonly histories: Readonly<Record<Market, MarketHistory>>;
   readonly cash: Record<AccountCurrency, bigint>;
   readonly holdings: Readonly<Record<Market, Map<string, Holding>>>;
+  /** Dividends that are not paid yet. */
+  readonly entitlements: Readonly<Record<Market, Entitlement[]>>;
   readonly mostLots: Readonly<Record<Book, number>>;
   readonly today: Readonly<Record<Book, Today>>;
   readonly byId = new Map<string, LiveOrder>();
@@ -95,11 +111,13 @@ export class State {
     this.histories = init.histories;
     this.cash = init.cash;
     this.holdings = init.holdings;
+    this.entitlements = init.entitlements;
     this.mostLots = init.mostLots;
     this.now = init.startAt;
     const start = (book: Book): Today => {
       const day = dayAt(init.market.calendars, book, init.startAt);
-      return { day, closed: init.startAt >= this.endOf(book, day), orders: [], fills: [], numbered: 0 };
+      const before = daysBefore(init.market.calendars, book, day.date, 1)[0]?.date ?? day.date;
+      return { ...emptyDay(day, before), closed: init.startAt >= this.endOf(book, day) };
     };
     // There is one entry per book; the type of `fromEntries` does not show that.
     this.today = Object.fromEntries(books.map((book) => [book, start(book)])) as Record<Book, Today>;

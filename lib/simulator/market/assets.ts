@@ -93,6 +93,7 @@ export class Assets {
       describe: (date) => ({ ...names, kind, lotSize: lotSize(symbol, date), multiplier: "1" }),
       grid,
       bar: (index) => series.bar(index),
+      reference: (index) => series.reference(index),
       path: (index) => {
         const day = timeline.day(index);
         return makePath(day, series.bar(index), grid(day.date), this.#key(symbol, index));

@@ -11,12 +11,13 @@
  *
  * A script can move prices and halt trading, as `scripted.ts` describes.
  *
- * Left out: auctions, extended-hours prints, the futures night session, splits.
+ * Left out: auctions, extended-hours prints, the futures night session.
  *
  * @module
  */
 import { builtInCalendars, type Calendars, type Mic } from "../../calendars/mod.ts";
 import { compare, type Decimal } from "../../decimal.ts";
+import { type CorporateAction, corporateActions } from "../../facts/corporate_actions.ts";
 import { type FutureContract, futureContracts, optionUnderlyings } from "../../facts/contracts.ts";
 import { formatOptionCode, type OptionTerms } from "../../operations/option_code.ts";
 import { type Asset, referenceClose } from "./asset.ts";
@@ -105,6 +106,8 @@ const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNEC
 export class SimulatedMarket {
   /** The trading days of its exchanges. */
   readonly calendars: Calendars;
+  /** Dividends and splits, the known ones first, then those of the script. */
+  readonly actions: readonly CorporateAction[];
   /** When scripted halts start, epoch milliseconds, in order. */
   readonly haltsAt: readonly number[];
   readonly #seed: number;
@@ -116,6 +119,7 @@ export class SimulatedMarket {
     this.#seed = seed;
     this.calendars = calendars;
     this.#assets = new Assets(seed, calendars, plan);
+    this.actions = [...corporateActions, ...plan?.actions ?? []];
     this.haltsAt = (plan?.halts ?? []).map(({ from }) => from).sort((a, b) => a - b);
   }
 

@@ -1,11 +1,13 @@
 /**
- * Changes the prices of an asset as a script says: moves, gaps and halts. Days without an entry keep the shape of their
+ * Changes the prices of an asset as a script says: moves, gaps, halts, dividends and splits. Days without an entry keep the shape of their
  * prices, but continue from the last scripted price.
  *
  * @module
  */
+import type { CorporateAction } from "../../facts/corporate_actions.ts";
 import type { Market } from "../../facts/listings.ts";
 import { type Asset, referenceClose } from "./asset.ts";
+import { UNITS } from "./grid.ts";
 import type { UnitBar } from "./packing.ts";
 import type { DayPath, Tick } from "./path.ts";
 import { minuteAt } from "./timeline.ts";
@@ -38,10 +40,12 @@ export interface MarketPlan {
   /** Moves by symbol, in order of time. */
   moves: ReadonlyMap<string, readonly Move[]>;
   halts: readonly Halt[];
+  /** Dividends and splits, earliest first. */
+  actions: readonly CorporateAction[];
 }
 
 /** The parts of an asset that a script can change. */
-type Shaped = Pick<Asset, "bar" | "path" | "isHalted">;
+type Shaped = Pick<Asset, "bar" | "path" | "isHalted" | "reference">;
 
 /** Returns an asset with the prices of a script; the asset itself if the script does not mention it. */
 export function scripted(asset: Asset, plan: MarketPlan | undefined): Asset {
@@ -50,8 +54,9 @@ export function scripted(asset: Asset, plan: MarketPlan | undefined): Asset {
   const place = kind === "future" ? "futures" : market;
   const halts = plan.halts.filter((halt) => halt.symbol === asset.symbol || halt.market === place);
   const moves = plan.moves.get(asset.symbol) ?? [];
-  if (moves.length === 0 && halts.length === 0) return asset;
-  return { ...asset, ...new Shape(asset, moves, halts).parts() };
+  const actions = plan.actions.filter(({ symbol }) => symbol === asset.symbol);
+  if (moves.length === 0 && halts.length === 0 && actions.length === 0) return asset;
+  return { ...asset, ...new Shape(asset, { moves, halts, actions }).parts() };
 }
 
 interface Changed {
@@ -64,19 +69,29 @@ class Shape {
   readonly #asset: Asset;
   readonly #moves: readonly Move[];
   readonly #halts: readonly Halt[];
+  readonly #actions: readonly CorporateAction[];
   /** Paths and bars of the days with moves or halts, and the factor of the prices after each of them. */
   readonly #changed = new Map<number, Changed>();
 
-  constructor(asset: Asset, moves: readonly Move[], halts: readonly Halt[]) {
+  constructor(
+    asset: Asset,
+    { moves, halts, actions }: {
+      moves: readonly Move[];
+      halts: readonly Halt[];
+      actions: readonly CorporateAction[];
+    },
+  ) {
     this.#asset = asset;
     this.#moves = moves;
     this.#halts = halts;
+    this.#actions = actions;
   }
 
   parts(): Shaped {
     return {
       bar: (index) => this.#bar(index),
       path: (index) => this.#path(index),
+      reference: (index) => this.#reference(index),
       isHalted: (at) => this.#isHalted(at),
     };
   }
@@ -85,16 +100,41 @@ class Shape {
     return this.#halts.some(({ from, until }) => at >= from && at < until);
   }
 
+  #actionsOn(index: number): CorporateAction[] {
+    const { date } = this.#asset.timeline.day(index);
+    return this.#actions.filter(({ exDate }) => exDate === date);
+  }
+
   #isChanged(index: number): boolean {
     const { openAt, closeAt } = this.#asset.timeline.day(index);
-    return this.#moves.some(({ day }) => day === index) ||
+    return this.#actionsOn(index).length > 0 || this.#moves.some(({ day }) => day === index) ||
       this.#halts.some(({ from, until }) => from < closeAt && until > openAt);
   }
 
   /** Returns the factor between scripted and unscripted prices at the start of a day. */
   #factorBefore(index: number): number {
-    const last = this.#moves.findLast(({ day }) => day < index);
-    return last === undefined ? 1 : this.#change(last.day).factor;
+    const moved = this.#moves.findLast(({ day }) => day < index)?.day ?? -1;
+    const { date } = this.#asset.timeline.day(index);
+    const exDate = this.#actions.findLast((action) => action.exDate < date)?.exDate ?? "";
+    const last = Math.max(moved, this.#asset.timeline.indexOn(exDate));
+    return last < 0 ? 1 : this.#change(last).factor;
+  }
+
+  /** Returns the part of the price that the scripted actions of a day leave. */
+  #left(index: number): number {
+    return this.#actionsOn(index).reduce((part, { cash, newShares, oldShares }) => {
+      const close = this.#bar(index - 1).close;
+      return part * (close - Number(cash) * UNITS) / close * oldShares / newShares;
+    }, 1);
+  }
+
+  /** Returns the close before a day, less what the actions of facts and script take on that day. */
+  #reference(index: number): number {
+    if (index <= 0) return this.#bar(0).open;
+    const { close } = this.#bar(index - 1);
+    const known = referenceClose(this.#asset, index) / this.#asset.bar(index - 1).close;
+    const left = known * this.#left(index);
+    return left === 1 ? close : this.#asset.grid(this.#asset.timeline.day(index).date).snap(close * left);
   }
 
   #bar(index: number): UnitBar {
@@ -148,7 +188,7 @@ class Shape {
   #move(index: number, ticks: Tick[][]): number {
     const day = this.#asset.timeline.day(index);
     const grid = this.#asset.grid(day.date);
-    let factor = this.#factorBefore(index);
+    let factor = this.#factorBefore(index) * this.#left(index);
     const all = ticks.flat();
     const original = all.map(({ price }) => price);
     const moves = this.#moves.filter((move) => move.day === index).map((move) => {
@@ -159,7 +199,7 @@ class Shape {
       const end = move.atOpen ? 0 : all.indexOf(target ?? all.at(-1)!); // a day has ticks
       const level = move.factor === undefined
         ? move.to ?? original[end]!
-        : this.#closeBefore(index) * move.factor;
+        : this.#reference(index) * move.factor;
       const price = grid.snap(level);
       return { ...move, end, price, after: price / original[end]! };
     });
@@ -183,16 +223,11 @@ class Shape {
     return moves.at(-1)?.after ?? factor;
   }
 
-  /** Returns the reference of a gap: the close before the day. */
-  #closeBefore(index: number): number {
-    return referenceClose({ ...this.#asset, ...this.parts() }, index);
-  }
-
   #pathOf({ day, volume }: DayPath, index: number, ticks: (minute: number) => Tick[]): DayPath {
     const columns = [0, 1, 2, 3].map(() => new Int32Array(day.minutes));
     const [open, high, low, close] = columns as [Int32Array, Int32Array, Int32Array, Int32Array]; // four of them
     const volumes = new Float64Array(volume);
-    let last = this.#closeBefore(index);
+    let last = this.#reference(index);
     for (let minute = 0; minute < day.minutes; minute++) {
       const prices = ticks(minute).map(({ price }) => price);
       // A minute without a trade keeps the price before it.
@@ -206,7 +241,7 @@ class Shape {
 
   #barOf(ticks: readonly Tick[], index: number): UnitBar {
     const prices = ticks.map(({ price }) => price);
-    const close = this.#closeBefore(index);
+    const close = this.#reference(index);
     if (prices.length === 0) return { open: close, high: close, low: close, close, volume: 0 };
     return {
       open: prices[0]!,

@@ -2,8 +2,11 @@
  * Provides the day bars of a stock or index: real bars for the days of the stored data, and generated bars after them.
  *
  * Stocks:
- * - 2024-08-16 to 2025-08-15: the stored bars, with each price moved to the grid of its date. They seem to be
- *   adjusted for dividends (inferred from prices off the grid), so no further adjustment is made.
+ * - 2024-08-16 to 2025-08-15: the stored bars, with each price moved to the grid of its date. The stored bars of Hong
+ *   Kong are scaled for later dividends and splits. The known ones (`facts/corporate_actions.ts`) are taken out again, so
+ *   a price falls on its ex-date. Most prices of 00700 and 01211 then return to the grid; other listings have further
+ *   dividends, which are not known here. The mainland's bars are not scaled. Those of the United States are taken as they
+ *   are.
  * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
  *   without a bar: the close stays, the rest is generated.
  * - After 2025-08-15: a random walk over the real trading days, with the spread of the last 60 real days and
@@ -18,6 +21,7 @@
  *
  * @module
  */
+import { type CorporateAction, corporateActions } from "../../facts/corporate_actions.ts";
 import { listings, type Market } from "../../facts/listings.ts";
 import { randomFrom } from "../../time.ts";
 import packed from "./data/bars.json" with { type: "json" };
@@ -39,6 +43,8 @@ const MOST = 0.09;
 /** Day bars by the index of the day in the timeline. */
 export interface BarSeries {
   bar(index: number): UnitBar;
+  /** Returns the close before a day, less what shares lose on that day if it is an ex-date. */
+  reference(index: number): number;
 }
 
 /** Day bars of one listed stock. */
@@ -51,6 +57,7 @@ export class StockSeries implements BarSeries {
   readonly #lastReal: { date: string; close: number };
   readonly #spread: number;
   readonly #volume: number;
+  readonly #actions: readonly CorporateAction[];
   readonly #bars: UnitBar[] = [];
 
   /** @throws {RangeError} If there are no bars for the symbol. */
@@ -59,19 +66,31 @@ export class StockSeries implements BarSeries {
     this.#market = market;
     this.#seed = seed;
     this.#key = mix(seed, hashText(symbol));
-    this.#real = unpackBars(packed, symbol);
+    this.#actions = corporateActions.filter((action) => action.symbol === symbol);
+    const stored = unpackBars(packed, symbol);
+    this.#real = market === "hk" ? unscaled(stored, this.#actions) : stored;
     const traded = [...this.#real].filter(([, { volume }]) => volume > 0);
     const last = traded.at(-1);
     if (last === undefined) {
       throw new RangeError(`Cannot simulate "${symbol}": the stored data has no bars for it`);
     }
     this.#lastReal = { date: last[0], close: last[1].close };
-    const recent = traded.slice(-LOOK_BACK).map(([, bar]) => bar);
-    const moves = recent.slice(1).map((bar, place) =>
-      Math.log(bar.close / (recent[place]?.close ?? bar.close))
-    );
+    const recent = traded.slice(-LOOK_BACK);
+    const moves = recent.slice(1).map(([date, bar], place) => {
+      const [before, { close }] = recent[place] ?? [date, bar];
+      return Math.log(bar.close / this.#ex(close, before, date));
+    });
     this.#spread = Math.min(0.03, Math.max(0.006, Math.sqrt(mean(moves.map((move) => move * move)))));
-    this.#volume = mean(recent.map(({ volume }) => volume));
+    // In today's shares: a split has multiplied the shares that trade.
+    this.#volume = mean(
+      recent.map(([date, { volume }]) =>
+        this.#actions.reduce(
+          (all, { exDate, newShares, oldShares }) =>
+            date < exDate && exDate <= last[0] ? all * newShares / oldShares : all,
+          volume,
+        )
+      ),
+    );
   }
 
   /** Returns the bar of a trading day; computes and keeps the earlier days first. */
@@ -80,6 +99,27 @@ export class StockSeries implements BarSeries {
     const bar = this.#bars[index];
     if (bar === undefined) throw new RangeError(`Cannot find a bar for day ${index}: before the first`);
     return bar;
+  }
+
+  /** As in {@linkcode BarSeries}; for the first day its open. */
+  reference(index: number): number {
+    if (index <= 0) return this.bar(0).open;
+    const [before, date] = [index - 1, index].map((each) => this.#timeline.day(each).date) as [
+      string,
+      string,
+    ];
+    const { close } = this.bar(index - 1);
+    const reference = this.#ex(close, before, date);
+    return reference === close ? close : gridOf(this.#market, date).snap(reference);
+  }
+
+  /** Returns what is left of a close after the actions with ex-dates after one day and up to another. */
+  #ex(close: number, before: string, date: string): number {
+    return this.#actions.reduce(
+      (price, { exDate, cash, newShares, oldShares }) =>
+        exDate > before && exDate <= date ? (price - Number(cash) * UNITS) * oldShares / newShares : price,
+      close,
+    );
   }
 
   /** The average daily volume of the last 60 real days. */
@@ -96,7 +136,7 @@ export class StockSeries implements BarSeries {
       const snap = (price: number) => grid.snap(price);
       return { open: snap(open), high: snap(high), low: snap(low), close: snap(close), volume };
     }
-    const before = this.#bars[index - 1]?.close ?? real?.close ?? this.#lastReal.close;
+    const before = index > 0 ? this.reference(index) : real?.close ?? this.#lastReal.close;
     if (day.date <= this.#lastReal.date) return this.#walk(day, grid, before, real?.close ?? before);
     return this.#walk(day, grid, before, undefined);
   }
@@ -123,6 +163,32 @@ export class StockSeries implements BarSeries {
       volume: Math.max(LEAST_PER_MINUTE * day.minutes, Math.round(volume / 100) * 100),
     };
   }
+}
+
+/**
+ * Returns the bars of Hong Kong as they were traded. The stored prices before an ex-date are multiplied by (close - cash)
+ * / close, and divided by the shares that one share became; the stored volumes are multiplied by them.
+ */
+function unscaled(stored: Map<string, UnitBar>, actions: readonly CorporateAction[]): Map<string, UnitBar> {
+  let bars = [...stored];
+  for (const { exDate, cash, newShares, oldShares } of actions.toReversed()) {
+    const scaled = bars.findLast(([date]) => date < exDate)?.[1].close;
+    if (scaled === undefined || !bars.some(([date]) => date >= exDate)) continue;
+    const ratio = newShares / oldShares;
+    const factor = ratio + Number(cash) * UNITS / scaled;
+    const back = (price: number) => Math.round(price * factor);
+    bars = bars.map(([date, bar]) => [
+      date,
+      date >= exDate ? bar : {
+        open: back(bar.open),
+        high: back(bar.high),
+        low: back(bar.low),
+        close: back(bar.close),
+        volume: Math.round(bar.volume / ratio),
+      },
+    ]);
+  }
+  return new Map(bars);
 }
 
 function mean(values: readonly number[]): number {
@@ -178,13 +244,18 @@ export class IndexSeries implements BarSeries {
       .map(({ symbol }) => stock(symbol));
   }
 
+  /** As in {@linkcode BarSeries}; an index has no ex-dates. */
+  reference(index: number): number {
+    return index <= 0 ? this.bar(0).open : this.bar(index - 1).close;
+  }
+
   /** Returns the bar of a Hong Kong trading day. Its volume is 0, because an index is not traded. */
   bar(index: number): UnitBar {
     for (let next = this.#bars.length; next <= index; next++) {
       const before = this.#bars[next - 1]?.close ?? this.#rule.start * UNITS;
       const moves = this.#basket.map((stock) => {
         const bar = stock.bar(next);
-        return { bar, base: next === 0 ? bar.open : stock.bar(next - 1).close };
+        return { bar, base: stock.reference(next) };
       });
       const level = (pick: (bar: UnitBar) => number) => {
         const sum = moves.reduce((all, { bar, base }) => all + pick(bar) / base, 0);

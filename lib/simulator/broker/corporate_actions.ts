@@ -1,0 +1,67 @@
+/**
+ * Applies dividends and splits to the account: holdings change on the ex-date, and cash arrives on the pay day.
+ *
+ * Both happen at four in the morning of a trading day, local time. Dividends are paid without tax and without fees, and
+ * a fraction of a share after a split is dropped. The journal line has the type `settlement-funds`: the API document has
+ * no type for dividends.
+ *
+ * @module
+ */
+import { type CorporateAction } from "../../facts/corporate_actions.ts";
+import { listing } from "../../facts/listings.ts";
+import type { FundJournalType } from "../../dictionaries/fund_journal_type.ts";
+import type { Market } from "../../dictionaries/market.ts";
+import type { SimulatedMarket } from "../market/mod.ts";
+import { amountOf, readPrice } from "./money.ts";
+import type { Entitlement, Holding } from "./past.ts";
+import { type BookDay, HOUR_MS } from "./sessions.ts";
+
+/** Hour of the local day at which dividends and splits are processed. */
+const HOUR = 4;
+
+/** The second of the local day at which dividends and splits are processed. */
+export const ACTIONS_SECOND = HOUR * 3600;
+
+/** The type of a dividend's journal line. */
+export const DIVIDEND_TYPE: FundJournalType = "settlement-funds";
+
+/** Returns when the dividends and splits of a day are processed. */
+export function actionsAt({ date, offset }: BookDay): number {
+  return Date.parse(`${date}T00:00:00Z`) - offset + HOUR * HOUR_MS;
+}
+
+/** Returns a market's actions with ex-dates after one day and up to another, `yyyy-MM-dd`. */
+export function actionsBetween(
+  simulated: SimulatedMarket,
+  market: Market,
+  { after, until }: { after: string; until: string },
+): CorporateAction[] {
+  return simulated.actions.filter(({ symbol, exDate }) =>
+    exDate > after && exDate <= until && listing(symbol)?.market === market
+  );
+}
+
+/** Splits the holdings, and returns the cash that they will get. */
+export function goEx(
+  holdings: Map<string, Holding>,
+  actions: readonly CorporateAction[],
+): Entitlement[] {
+  const entitlements: Entitlement[] = [];
+  for (const { symbol, payDate, cash, newShares, oldShares } of actions) {
+    const held = holdings.get(symbol);
+    if (held === undefined) continue;
+    const cents = amountOf(readPrice(cash), held.quantity, 1n);
+    if (cents > 0n) entitlements.push({ symbol, payDate, cents });
+    if (newShares === oldShares) continue;
+    held.quantity = held.quantity * BigInt(newShares) / BigInt(oldShares);
+    if (held.quantity === 0n) holdings.delete(symbol);
+  }
+  return entitlements;
+}
+
+/** Removes and returns the entitlements that are paid up to a day. */
+export function takeDue(entitlements: Entitlement[], date: string): Entitlement[] {
+  const due = entitlements.filter(({ payDate }) => payDate <= date);
+  entitlements.splice(0, Infinity, ...entitlements.filter(({ payDate }) => payDate > date));
+  return due;
+}

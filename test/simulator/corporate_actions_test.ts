@@ -1,0 +1,247 @@
+import { assert, assertEquals } from "@std/assert";
+import { add, type Decimal, multiply, round, subtract } from "../../lib/decimal.ts";
+import type { Market } from "../../lib/dictionaries/market.ts";
+import { corporateActions } from "../../lib/facts/corporate_actions.ts";
+import { listing } from "../../lib/facts/listings.ts";
+import type { Holding } from "../../lib/operations/account.ts";
+import type { ConditionalOrder } from "../../lib/operations/conditional_orders.ts";
+import type { Fill } from "../../lib/operations/fills.ts";
+import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
+import { Broker } from "../../lib/simulator/broker/broker.ts";
+import type { OperationName } from "../../lib/simulator/contract.ts";
+import bars from "../../lib/simulator/market/data/bars.json" with { type: "json" };
+import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import { unpackBars } from "../../lib/simulator/market/packing.ts";
+import type { ScriptEntry } from "../../lib/simulator/mod.ts";
+import { scriptPlan } from "../../lib/simulator/script.ts";
+import { ManualClock } from "../../lib/time.ts";
+
+const market = new SimulatedMarket({ seed: 1 });
+const mic = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" } as const;
+const at = (hongKong: string) => Date.parse(`${hongKong.replace(" ", "T")}:00+08:00`);
+
+/** What was announced, written out here again: symbol, ex-date, pay day, cash in the listing's currency. */
+const PAID: [symbol: string, exDate: string, payDate: string, cash: Decimal][] = [
+  ["00941.HK", "2024-09-02", "2024-09-24", "2.60"],
+  ["00005.HK", "2024-11-07", "2024-12-19", "0.78"],
+  ["AAPL", "2024-11-08", "2024-11-14", "0.25"],
+  ["MSFT", "2024-11-21", "2024-12-12", "0.83"],
+  ["600519.SH", "2024-12-20", "2024-12-20", "23.882"],
+  ["AAPL", "2025-02-10", "2025-02-13", "0.25"],
+  ["MSFT", "2025-02-20", "2025-03-13", "0.83"],
+  ["00005.HK", "2025-03-06", "2025-04-25", "2.791007"],
+  ["09618.HK", "2025-04-07", "2025-04-29", "3.90"],
+  ["00005.HK", "2025-05-08", "2025-06-20", "0.78"],
+  ["AAPL", "2025-05-12", "2025-05-15", "0.26"],
+  ["MSFT", "2025-05-15", "2025-06-12", "0.83"],
+  ["00700.HK", "2025-05-16", "2025-05-30", "4.50"],
+  ["00941.HK", "2025-06-06", "2025-06-26", "2.49"],
+  ["01211.HK", "2025-06-10", "2025-08-06", "4.335"],
+  ["09988.HK", "2025-06-11", "2025-07-10", "1.95"],
+  ["600519.SH", "2025-06-26", "2025-06-26", "27.673"],
+  ["000858.SZ", "2025-07-18", "2025-07-18", "3.169"],
+  ["002594.SZ", "2025-07-29", "2025-07-29", "3.974"],
+  ["AAPL", "2025-08-11", "2025-08-14", "0.26"],
+];
+const TRIPLED = ["01211.HK 2025-06-10", "002594.SZ 2025-07-29"];
+
+/** Returns all rows of a history list. */
+function all<T extends { cursor?: string }>(broker: Broker, name: OperationName, market: Market): T[] {
+  const rows: T[] = [];
+  for (let cursor = "0";;) {
+    const params = { market, from: "2000-01-01", to: "2099-12-31", limit: 99, cursor };
+    const page = broker.call(name, params) as T[]; // the caller names the rows of the operation
+    rows.push(...page);
+    if (page.length < 99) return rows;
+    cursor = page.at(-1)?.cursor ?? "0";
+  }
+}
+
+Deno.test("corporateActions: every action has a listing, a trading day as its ex-date, and a later pay day", () => {
+  assertEquals(corporateActions.length, 27);
+  for (const { symbol, exDate, payDate, cash } of corporateActions) {
+    const { market: of } = listing(symbol)!;
+    assert(typeof market.calendars.sessionOn(mic[of], exDate) !== "string", `${symbol} ${exDate}`);
+    assert(payDate >= exDate && Number(cash) > 0, `${symbol} ${exDate}`);
+  }
+  const known = corporateActions.filter(({ exDate }) => exDate <= "2025-08-15")
+    .map(({ symbol, exDate, payDate, cash }) => [symbol, exDate, payDate, cash]);
+  assertEquals(known, PAID);
+});
+
+Deno.test("previousClose() on an ex-date is the close before it, less the dividend, divided by the split", () => {
+  // Close as traded, reference on the ex-date. The mainland's references are those that the exchanges published.
+  const cases: [string, string, close: Decimal, reference: Decimal][] = [
+    ["00700.HK", "2025-05-16", "520.00", "515.50"],
+    ["01211.HK", "2025-06-10", "396.60", "130.80"],
+    ["002594.SZ", "2025-07-29", "337.00", "111.01"],
+    ["600519.SH", "2025-06-26", "1435.86", "1408.19"],
+    ["000858.SZ", "2025-07-18", "125.82", "122.65"],
+    ["AAPL", "2025-05-12", "198.53", "198.27"],
+    ["00941.HK", "2025-06-06", "86.55", "84.05"], // 86.534 on the grid
+  ];
+  for (const [symbol, date, close, reference] of cases) {
+    const session = market.calendars.sessionOn(mic[listing(symbol)!.market], date);
+    assert(typeof session !== "string");
+    const before = market.calendars.previousSession(mic[listing(symbol)!.market], date).date;
+    assertEquals([market.dayBar(symbol, before)?.close, market.previousClose(symbol, session.openAt)], [
+      close,
+      reference,
+    ]);
+    assertEquals(market.quote(symbol, session.openAt + 60_000).previousClose, Number(reference), symbol);
+  }
+});
+
+Deno.test("the prices of 00700 and 01211 before their ex-dates are on the price grid, as stored they are not", () => {
+  const tick = (price: number) => price > 200 ? 0.2 : price > 100 ? 0.1 : 0.05;
+  for (const [symbol, exDate] of [["00700.HK", "2025-05-16"], ["01211.HK", "2025-06-10"]] as const) {
+    const stored = [...unpackBars(bars, symbol)].filter(([date, { volume }]) => date < exDate && volume > 0);
+    const scaled = stored.at(-1)![1].close / 10_000;
+    const traded = symbol === "00700.HK" ? (scaled + 4.5) / scaled : (3 * scaled + 4.335) / scaled;
+    const onGrid = (factor: number) =>
+      stored.filter(([, { high }]) => {
+        const price = high / 10_000 * factor;
+        return Math.abs(price - Math.round(price / tick(price)) * tick(price)) < 0.0025;
+      }).length / stored.length;
+    assert(onGrid(traded) > 0.9 && onGrid(1) < 0.15, `${symbol} ${onGrid(traded)} ${onGrid(1)}`);
+    // The simulated bars are these prices.
+    for (const [date, { high }] of stored.filter((_, place) => place % 20 === 0)) {
+      const price = high / 10_000 * traded;
+      const shown = Number(market.dayBar(symbol, date)?.high);
+      assert(Math.abs(shown - price) <= tick(price) / 2 + 0.001, `${symbol} ${date} ${shown} ${price}`);
+    }
+  }
+});
+
+Deno.test("a year of history pays each dividend for the shares held before the ex-date, on the pay day", () => {
+  let paid = 0;
+  for (const seed of [1, 7]) {
+    const broker = new Broker({ seed, clock: new ManualClock(at("2025-08-15 10:00")), days: 250 });
+    for (const  of of["hk", "us", "shanghai", "shenzhen"] as const) {
+      const fills = all<Fill>(broker, "fills.history", of);
+      const first = fills[0]?.date ?? "";
+      const expected: string[] = [];
+      for (const [symbol, exDate, payDate, cash] of PAID.toSorted((a, b) => a[2] < b[2] ? -1 : 1)) {
+        if (listing(symbol)?.market !== of || exDate <= first) continue;
+        let held = "0";
+        const before = fills.filter((fill) => fill.symbol === symbol && fill.date! < exDate);
+        for (const { side, filledQuantity } of before) {
+          held = side === "buy" ? add(held, filledQuantity) : subtract(held, filledQuantity);
+        }
+        if (held !== "0") expected.push(`${payDate} 04:00:00 ${round(multiply(held, cash), 2, "half-up")}`);
+      }
+      const lines = all<JournalEntry>(broker, "fundJournal.history", of)
+        .filter(({ type }) => type === "settlement-funds").map(({ time, amount }) => `${time} ${amount}`);
+      assertEquals(lines.toSorted(), expected.toSorted(), `${of}, seed ${seed}`);
+      paid += lines.length;
+    }
+  }
+  assert(paid > 15, `${paid} dividends`);
+});
+
+/** A broker whose clock stands at a time in Hong Kong. */
+function open(time: string, script: readonly ScriptEntry[] = []) {
+  const clock = new ManualClock(at(time));
+  const broker = new Broker({ seed: 1, clock, days: 3, plan: scriptPlan(script) });
+  const moveTo = (next: string) => {
+    clock.set(at(next));
+    broker.settle();
+  };
+  const place = (symbol: string, quantity: string, price: string, more: object = {}) =>
+    broker.call("orders.place", {
+      market: "hk",
+      symbol,
+      side: "buy",
+      orderType: "enhanced-limit",
+      quantity,
+      price,
+      ...more,
+    });
+  const held = (symbol: string) =>
+    (broker.call("account.holdings", { market: "hk" }) as Holding[]).find((each) => each.symbol === symbol);
+  const cash = () => (broker.call("account.funds", { market: "hk" }) as { available: Decimal }).available;
+  const today = () => broker.call("fundJournal.today", { market: "hk" }) as JournalEntry[];
+  return { broker, moveTo, place, held, cash, today };
+}
+
+Deno.test("a live account gets the dividend of the shares that it held before the ex-date, on the pay day", () => {
+  const { broker, moveTo, place, held, cash, today } = open("2025-05-15 15:00");
+  const before = Number(held("00700.HK")?.quantity ?? 0);
+  place("00700.HK", "200", "530");
+  moveTo("2025-05-16 10:00");
+  assertEquals(Number(held("00700.HK")?.quantity), before + 200);
+  place("00700.HK", "300", "530"); // without the dividend
+  moveTo("2025-05-30 03:59");
+  const [had, lines] = [cash(), today()];
+  moveTo("2025-05-30 04:00");
+  const amount = multiply(String(before + 200), "4.50");
+  assertEquals(subtract(cash(), had), round(amount, 2, "exact"));
+  assertEquals([lines, today().map(({ type, amount, time, cursor }) => [type, amount, time, cursor])], [
+    [],
+    [["settlement-funds", round(amount, 2, "exact"), undefined, "1"]],
+  ]);
+  moveTo("2025-06-03 10:00");
+  const history = all<JournalEntry>(broker, "fundJournal.history", "hk").filter(({ type }) =>
+    type === "settlement-funds"
+  );
+  assertEquals(history.map(({ time, amount }) => [time, amount]), [
+    ["2025-05-30 04:00:00", round(amount, 2, "exact")],
+  ]);
+});
+
+Deno.test("on the day of a split the holding grows at the same cost, and conditional orders end", () => {
+  const { broker, moveTo, place, held } = open("2025-06-09 15:00");
+  place("01211.HK", "500", "410");
+  const stop = { orderType: "stop-loss-limit", side: "sell", triggerValue: "380", validDays: 20 };
+  place("01211.HK", "500", "380", stop);
+  place("00700.HK", "100", "400", { ...stop, triggerValue: "400" });
+  moveTo("2025-06-10 03:59");
+  const before = held("01211.HK")!;
+  const status = () =>
+    (broker.call("conditionalOrders.today", { market: "hk" }) as { rows: ConditionalOrder[] }).rows
+      .map(({ symbol, status }) => `${symbol} ${status}`);
+  assertEquals(status(), ["01211.HK pending", "00700.HK pending"]);
+  moveTo("2025-06-10 10:00");
+  assertEquals(status(), ["01211.HK invalidated-by-ex-date", "00700.HK pending"]);
+  const after = held("01211.HK")!;
+  assertEquals(after.quantity, multiply(before.quantity!, "3"));
+  const cost = (each: Holding) => Number(each.quantity) * Number(each.costPrice);
+  assert(Math.abs(cost(after) - cost(before)) < 20, `${cost(before)} ${cost(after)}`); // rounded per share
+  assertEquals(after.sellableQuantity, after.quantity);
+  assert(TRIPLED.every((each) => PAID.some(([symbol, exDate]) => each === `${symbol} ${exDate}`)));
+});
+
+Deno.test("script dividend and split: prices fall on the day, and the account gets cash and shares", () => {
+  const script: ScriptEntry[] = [
+    { what: "dividend", symbol: "00700.HK", on: "2025-08-20", cash: "60", pays: "2025-08-23" },
+    { what: "split", symbol: "00700.HK", on: "2025-08-22", ratio: "5:1" },
+    { what: "split", symbol: "00941.HK", on: "2025-08-20", ratio: "1:10" },
+  ];
+  const { broker, moveTo, place, held, cash } = open("2025-08-18 10:00", script);
+  const plain = market;
+  const scripted = broker.market;
+  const close = (of: SimulatedMarket, date: string) => Number(of.dayBar("00700.HK", date)?.close);
+  assertEquals(close(scripted, "2025-08-19"), close(plain, "2025-08-19"));
+  const reference = close(plain, "2025-08-19") - 60;
+  assertEquals(scripted.previousClose("00700.HK", at("2025-08-20 10:00")), reference.toFixed(2));
+  const share = reference / close(plain, "2025-08-19");
+  assert(Math.abs(close(scripted, "2025-08-21") / close(plain, "2025-08-21") - share) < 0.001);
+  for (const date of ["2025-08-22", "2025-09-22"]) {
+    assert(Math.abs(close(scripted, date) / close(plain, date) - share / 5) < 0.001, date);
+  }
+  // The moves within a day keep their shape.
+  const move = (of: SimulatedMarket) =>
+    Number(of.dayBar("00700.HK", "2025-08-22")?.high) / Number(of.dayBar("00700.HK", "2025-08-22")?.low);
+  assert(Math.abs(move(scripted) - move(plain)) < 0.003);
+
+  place("00700.HK", "100", "650");
+  place("00941.HK", "500", "95");
+  moveTo("2025-08-19 10:00");
+  const [tencent, mobile] = [held("00700.HK")!, held("00941.HK")!];
+  moveTo("2025-08-22 10:00");
+  assertEquals(held("00700.HK")?.quantity, multiply(tencent.quantity!, "5"));
+  assertEquals(held("00941.HK")?.quantity, String(Math.floor(Number(mobile.quantity) / 10)));
+  const had = cash();
+  moveTo("2025-08-25 10:00"); // the pay day is a Saturday
+  assertEquals(subtract(cash(), had), round(multiply(tencent.quantity!, "60"), 2, "exact"));
+});
