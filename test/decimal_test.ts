@@ -39,7 +39,7 @@ Deno.test("compare(), isZero() and normalize() go by value", () => {
   assertEquals(decimal.negate("0.00"), "0.00");
 });
 
-Deno.test("what is no decimal is refused, not read as zero", () => {
+Deno.test("a text that is not a decimal is rejected, not read as zero", () => {
   for (const bad of ["", ".", "-", "1,000", "0x10", "NaN", " 1", "1e99999"]) {
     assertThrows(() => decimal.add(bad), TypeError, "as a decimal");
     assertEquals(decimal.isDecimal(bad), false);
@@ -54,7 +54,7 @@ Deno.test("DecimalSum equals add() over the same values", () => {
   assertEquals(sum.toString(), decimal.add(...values));
 });
 
-Deno.test("DecimalSum takes away as it adds, and knows zero", () => {
+Deno.test("DecimalSum subtracts as exactly as it adds, and detects zero", () => {
   const sum = new decimal.DecimalSum().add("0.10").add("2").subtract("2.1");
   assertEquals([sum.isZero, sum.toString()], [true, "0.00"]);
   assertEquals(sum.subtract("1e-20").isZero, false);

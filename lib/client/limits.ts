@@ -248,7 +248,7 @@ export function narrowedLimits(account: Limits, own: LimitTexts): Limits {
   for (const name of limitNames) {
     const text = own[name];
     if (text === undefined) continue;
-    const { read, meet } = limitTable[name] as Limit<unknown>; // one entry reads, and compares what it read
+    const { read, meet } = limitTable[name] as Limit<unknown>; // the entry compares only what it has read itself
     const [wanted, outer] = [read(text), account[name]];
     limits[name] = wanted === undefined ? outer : outer === undefined ? wanted : meet(wanted, outer);
   }

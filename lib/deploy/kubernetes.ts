@@ -1,6 +1,6 @@
 /**
- * Writes Kubernetes manifests: a CronJob for each recipe, or a Deployment of the scheduler. With a store in a file there
- * is one pod at a time, because the volume allows no more. With a database there are two schedulers.
+ * Writes Kubernetes manifests: a CronJob for each recipe, or a Deployment of the scheduler. With a store in a file
+ * there is one pod at a time, because the volume allows no more. With a database there are two schedulers.
  *
  * @module
  */
@@ -362,8 +362,8 @@ volumes:
 }
 
 /**
- * Returns a text for a command or a variable in a manifest. Doubles each `$`, because Kubernetes would replace `$(NAME)`
- * even with a value of the Secret.
+ * Returns a text for a command or a variable in a manifest. Doubles each `$`, because Kubernetes would replace
+ * `$(NAME)` even with a value of the Secret.
  */
 const literal = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
 
@@ -381,7 +381,7 @@ function cronTimesOf(firings: readonly Firing[]): ZonedCron[] {
       JSON.stringify([zone, days, months, daysOfMonth, minutes]),
   );
   return [...groups.values()].map((group) => {
-    const { zone, days, months, daysOfMonth, minutes } = group[0]!; // a group has one at least
+    const { zone, days, months, daysOfMonth, minutes } = group[0]!; // a group has at least one firing
     const hours = sorted(group.flatMap(({ hours }) => hours));
     const weekdays = days.length === 7 ? undefined : sorted(days.map((day) => day % 7));
     const fields = [

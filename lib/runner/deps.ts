@@ -25,9 +25,12 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   redactor: Redactor;
   /** The client for a recipe, connected on first use. */
   client(recipe: CompiledRecipe): Promise<Client>;
-  /** Returns why a file of this machine stops every order write, if one does. @default none */
+  /** Returns the reason if a halt file on this machine stops every order write. @default none */
   haltedByFile?(): string | undefined;
-  /** How long a write whose answer was lost looks at the broker's lists within its step; see `DeskOptions`. @default 15 s */
+  /**
+   * If the answer to a write was lost: how long its step looks for the outcome in the broker's lists; see
+   * `DeskOptions`. @default 15 s
+   */
   resolveMs?: number;
   /** The limits of the account's orders. @default no guard rails */
   limits?: Limits;

@@ -89,10 +89,10 @@ export class Runner {
   }
 
   /**
-   * Looks for what became of the writes of an interrupted run. If the order desk and the broker's lists prove it, the
-   * run goes on with its other steps; a manual run ends.
+   * Finds out what became of the writes of an interrupted run. If the order desk and the broker's lists prove that,
+   * the run continues with its other steps; a manual run ends.
    *
-   * @returns What proves it; `undefined` if nothing does yet.
+   * @returns The proof; `undefined` if there is none yet.
    */
   async recover(runKey: string, recipe: CompiledRecipe): Promise<string | undefined> {
     const { store, machine } = this.#options;
@@ -103,7 +103,7 @@ export class Runner {
     const state = steps.every((step) => step.state === "ok") ? "ok" : "failed";
     const now = machine.now();
     if (isStarterOnly(row)) {
-      // No process may continue it, so steps that it had not begun stay undone.
+      // No process may continue a manual run, so the steps that it had not begun are never run.
       const isWhole = steps.length > 0 && row.recipe_sha === versionOf(recipe) &&
         await lastStepOf(store, runKey) === recipe.steps.at(-1)?.id;
       const end = state === "ok" && isWhole ? "ok" : "failed";

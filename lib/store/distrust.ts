@@ -1,5 +1,5 @@
 /**
- * Checks the files beside a SQLite database before SQLite opens the database. SQLite believes them: it writes through
+ * Checks the files beside a SQLite database before SQLite opens the database. SQLite trusts them: it writes through
  * a link named `-wal`, and deletes any file that a rollback journal names as its super-journal.
  *
  * @module
@@ -38,7 +38,7 @@ export function checkBeside(path: string): void {
   if (why !== undefined) throw new StoreError(`Cannot use the store "${path}": ${why}`, { code: "link" });
 }
 
-/** Returns why a file is not a file of its own; `undefined` if it is one, or does not exist. */
+/** Returns why a file is not a separate regular file; `undefined` if it is one, or does not exist. */
 function whyNotPlain(path: string): string | undefined {
   let info: Deno.FileInfo;
   try {

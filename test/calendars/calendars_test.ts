@@ -114,7 +114,7 @@ Deno.test("northbound links trade when both markets trade", pure, () => {
 });
 
 Deno.test(
-  "northbound runs to the mainland close on a Hong Kong half-day, and opens late with it",
+  "northbound trading continues to the mainland close on a Hong Kong half-day, and opens late if Hong Kong opens late",
   pure,
   () => {
     assertEquals(hours("CONNECT_SH", "2024-12-24"), "09:30 11:30 13:00 15:00");

@@ -129,7 +129,7 @@ Deno.test("Calendars.version() changes only with overrides that affect the marke
 });
 
 Deno.test(
-  "builtInCalendars.isOverrideNeedless() tells a day that the data says by itself, but not on a projected day",
+  "builtInCalendars.isOverrideNeedless() returns true if the data says the same, except on a projected day",
   pure,
   () => {
     assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);

@@ -255,7 +255,7 @@ Deno.test("deploy --to deno-cron writes a program that type-checks", async () =>
   assertEquals(code, 0, text);
 });
 
-Deno.test("deploy prints a crontab for a pipe, or writes files and prints what is left to do", async () => {
+Deno.test("deploy prints a crontab for a pipe, or writes files and prints the remaining steps", async () => {
   await using dir = await folder({
     "beat.yaml": beat,
     "byhand.yaml": beat.replace(/name.*\nschedule.*/, "name: byhand"),

@@ -258,7 +258,7 @@ for (const [what, sql] of Object.entries(foreign)) {
   });
 }
 
-Deno.test("a store that is started anew after a loss is still the user's own", async () => {
+Deno.test("a new store after a loss still counts as the user's own", async () => {
   await using w = await world();
   Deno.removeSync(w.own);
   const lost = await w.hsgate("own", "runs");

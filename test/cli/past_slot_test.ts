@@ -134,7 +134,7 @@ Deno.test("check warns if a slot may be caught up after its day, and says what t
   );
 });
 
-Deno.test("check warns about a recipe that runs another one that reads present data", async () => {
+Deno.test("check warns about a recipe that runs another recipe which reads present data", async () => {
   await using dir = await folder({
     "outer.yaml":
       "name: outer\nschedule: { calendar: XHKG, at: close+45m }\nsteps:\n  - { id: in, uses: run, with: { recipe: inner } }\n",

@@ -19,7 +19,7 @@ const cannot = (store: string, why: string) => ({
   err: `hsgate: Cannot use the store "${store}": ${why}\n`,
 });
 
-Deno.test("for a store in a missing folder, or one that is not a file, the error says so and what to do", async () => {
+Deno.test("the error for a store in a missing folder, or for a store that is not a file, names the cause and what to do", async () => {
   await using dir = await folder();
   const recipe = `${dir.path}/x.yaml`;
   await Deno.writeTextFile(recipe, RECIPE);

@@ -61,7 +61,7 @@ Deno.test("exportDayBook() accepts an empty day if the lists around it show othe
   assertEquals((await book.again()).days[0]?.status, "final");
 });
 
-Deno.test("exportDayBook() reports a day that is empty by itself but not in the lists around it", async () => {
+Deno.test("exportDayBook() reports a day whose own lists are empty, while the lists around it have rows of that day", async () => {
   await using book = openBook(bookOf("hk", 5));
   book.broker.answer = ({ key, params }) =>
     isList(key) && params.startDate === params.endDate ? okText('{"data":[]}') : undefined;

@@ -91,7 +91,7 @@ const damages: Record<string, (path: string) => void> = {
 };
 
 for (const [what, damage] of Object.entries(damages)) {
-  Deno.test(`exportDayBook() does not call a day kept if one of its files ${what}`, async () => {
+  Deno.test(`exportDayBook() does not report a day as kept if one of its files ${what}`, async () => {
     await using book = openBook(bookOf("us", 3), { markets: ["us"] });
     await book.again();
     assertEquals((await book.again()).days[0]?.action, "kept");

@@ -335,7 +335,7 @@ Deno.test("exportDayBook() finds missing rows although fills were merged and lin
   ]);
 });
 
-Deno.test("exportDayBook() reports what one of the two lists of a day lacks of the other", async () => {
+Deno.test("exportDayBook() reports rows that only one of a day's two lists has", async () => {
   const [first, second, third] = ["1", "2", "3"].map((id) => trade("us", id).fill);
   await using book = openBook({
     "TradeQueryHistoryDeliverList P 20250815": [first!],

@@ -29,7 +29,7 @@ Deno.test("exportDayBook() reads every row of a server that gives twenty rows at
   assertEquals([whole.ok, whole.days[0]?.status, whole.days[0]?.rows.fills], [true, "final", 250]);
 });
 
-Deno.test("exportDayBook() calls no list complete if the broker rejects the query after the last row", async () => {
+Deno.test("exportDayBook() reports no list as complete if the broker rejects the query after the last row", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   book.broker.answer = ({ key, params }) =>
     isList(key) && params.queryParamStr !== "0" ? refusal("1016 invalid parameter") : undefined;
@@ -80,7 +80,7 @@ const future: WireRow = {
 };
 const BOTH = { accounts: ["securities", "futures"] } as const;
 
-Deno.test("exportDayBook() works with a broker without a list of futures orders, and names what was not read", async () => {
+Deno.test("exportDayBook() works with a broker without a list of futures orders, and names the list that was not read", async () => {
   await using book = openBook(
     { ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] },
     BOTH,

@@ -173,7 +173,7 @@ Deno.test("watch appends to no file through a link, and leaves the target and it
   }
 });
 
-Deno.test("confined() rejects a link to a file of hsgate, or to one that programs load", () => {
+Deno.test("confined() rejects a link to a file of hsgate, or to a file that programs load", () => {
   using folder = temporaryFolder();
   const top = folder.path;
   for (const each of ["recipes", ".git", "plain"]) Deno.mkdirSync(`${top}/${each}`);

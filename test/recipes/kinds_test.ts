@@ -291,7 +291,7 @@ Deno.test("notify sends mail to a server, with a message id computed from the st
   listener.close();
 });
 
-Deno.test("notify sends no mail without encryption to another machine, and names it among what the recipe reaches", async () => {
+Deno.test("notify sends no mail without encryption to another machine, and lists that machine among the hosts of the recipe", async () => {
   const mail = { to: "a@example.com", from: "b@example.com", host: "192.0.2.1", port: 9, tls: "none" };
   const given = { text: "x", mail };
   await assertRejects(

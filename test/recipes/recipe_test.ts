@@ -275,7 +275,7 @@ Deno.test("compileRecipe() rejects too many steps, values, aliases and levels, a
   ]);
 });
 
-Deno.test("compileRecipe() reports within its time limit what is wrong with a file full of mistakes", async () => {
+Deno.test("compileRecipe() reports the mistakes of a file full of mistakes within its time limit", async () => {
   const keys = Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`);
   assertEquals((await problemsOf(keys.join("\n"))).length, 1, "too many values");
   const found = await problemsOf(keys.slice(0, 5_000).join("\n"));

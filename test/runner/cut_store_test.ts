@@ -181,7 +181,8 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] as const satisfi
 }
 
 Deno.test({
-  name: "a scheduler goes on when the connection is cut while it notes that a run is blocked (PostgreSQL)",
+  name:
+    "a scheduler continues after its connection is cut while it records that a run is blocked (PostgreSQL)",
   ignore: postgres === undefined,
   async fn() {
     await using broker = await simulated({ at: FRIDAY_MORNING });

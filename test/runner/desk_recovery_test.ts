@@ -55,7 +55,7 @@ testBoth(
 );
 
 testBoth(
-  "an order that appears in the lists only later ends the wait of its run, which goes on with its other steps",
+  "a run whose order appears in the lists only later stops waiting, and continues with its other steps",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     const before = await countPlaced(broker);

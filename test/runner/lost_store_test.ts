@@ -40,7 +40,7 @@ const tell = (store: Store, write: CompiledRecipe) =>
 
 Deno.test({
   name:
-    "a run that cannot reach its store reads on and sends nothing, and what it had sent is known (PostgreSQL)",
+    "a run that cannot reach its store continues to read and sends nothing, and its earlier writes are known (PostgreSQL)",
   ignore: postgres === undefined,
   async fn() {
     await using broker = await simulated({ at: FRIDAY_MORNING });
@@ -159,7 +159,7 @@ testServer(
 );
 
 testServer(
-  "a server whose disk is full: an error that says what to do, no order, and none twice",
+  "with a full disk of the database server, no order is sent or repeated, and the error says what to do",
   async (server) => {
     // deno-lint-ignore no-console -- a test that could not be tried says so
     if (server.fill === undefined) return console.log("not tried: no right to mount a file system");

@@ -41,7 +41,7 @@ Deno.test("outcomeOf() makes a stopped read due again, and leaves a stopped writ
 });
 
 Deno.test(
-  "outcomeOf() counts a run that was stopped after its last step as successful, but not one that is too late",
+  "outcomeOf() counts a run that was stopped after its last step as successful, but not a run that is too late",
   pure,
   () => {
     for (const halted of ["stopped", "cancelled"] as const) {

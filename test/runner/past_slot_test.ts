@@ -38,7 +38,7 @@ const errorsOf = async ({ store }: Bench) =>
   );
 
 testBoth(
-  "a 16:45 report that begins at 17:30 runs; one that begins on a later day is rejected once",
+  "a 16:45 report that begins at 17:30 runs; a report that begins on a later day is rejected once",
   async () => {
     const read: string[] = [];
     await using b = await bench({
@@ -74,7 +74,7 @@ testBoth(
 );
 
 testBoth(
-  "a run that continues after midnight keeps what it read, and reads no more present data",
+  "a run that continues after midnight keeps the data that it read, and reads no more present data",
   async () => {
     const read: string[] = [];
     let isCut = true;

@@ -60,7 +60,7 @@ testBoth(
 );
 
 testBoth(
-  "a slot that one schedule skips on a half-day runs for the other, whoever starts it",
+  "a slot that one schedule skips on a half-day runs for the other schedule, whatever starts it",
   async () => {
     // 2025-12-24 closes at noon.
     const both = recipe({

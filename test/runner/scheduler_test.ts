@@ -343,7 +343,7 @@ testBoth(
   },
 );
 
-testBoth("Scheduler.stop() lets a write end", async () => {
+testBoth("Scheduler.stop() waits until a write has ended", async () => {
   let finish = () => {};
   const slow = orders([], {
     steps: [step({

@@ -68,7 +68,7 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]
 }
 
 Deno.test({
-  name: "PostgresStore.transaction() says that it cannot know when the server is gone after a commit",
+  name: "PostgresStore.transaction() reports an unknown commit if the server disappears during the commit",
   ignore,
   async fn() {
     await using place = await behindProxy(postgres!, { answerMs: 500, connectMs: 500, settleMs: 700 });
@@ -317,7 +317,7 @@ Deno.test({
   },
 });
 
-Deno.test("openPostgres() reports every error of a server, also one that no rule of ours names", async () => {
+Deno.test("openPostgres() reports every error of a server, even an error without a rule of ours", async () => {
   for (const isLoggedIn of [false, true]) {
     for (const code of ["XX000", "58030", "F0000", "42704", "0A000"]) {
       await using server = await fakeServer((socket) => {

@@ -120,7 +120,7 @@ testBoth("Store keeps statements of other calls out of a transaction", async (pl
   assertEquals(await seen, ["c"]);
 });
 
-testBoth("Store lets nobody into a transaction that waited for another one", async (place) => {
+testBoth("Store keeps other callers out of a transaction that had to wait for another one", async (place) => {
   await using store = await place.open();
   const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const first = store.transaction(() => add(store, "a"));

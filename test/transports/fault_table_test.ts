@@ -72,7 +72,7 @@
  * F12 a batch cancel that times out with 60 of 100 done
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
- * - gateway: transports/outcome_test.ts "a batch cancel leaves unresolved what its answer does not mention"
+ * - gateway: transports/outcome_test.ts "a batch cancellation leaves each order unresolved that its answer does not mention"
  * - direct: none: the message of the batch cancel is not published
  *
  * F13 login lost in a batch, a page walk, a login, under 100 callers

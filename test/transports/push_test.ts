@@ -368,7 +368,7 @@ Deno.test("PushGuard keeps the newest pushes and forgets the older ones, over ma
   }
 });
 
-Deno.test("PushGuard ends its search among reused entries with one hash", () => {
+Deno.test("PushGuard's search ends even if every remembered push has the same hash and entries are reused", () => {
   const guard = new PushGuard(() => NOW);
   const push = (index: number) => ({ type: 1, id: String(index), time: NOW });
   for (let index = 0; index < 33_000; index++) guard.remember(push(index), 5, false);

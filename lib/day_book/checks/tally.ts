@@ -127,7 +127,7 @@ function columnsWhere(wanted: (column: (typeof dayBookColumns)["fills"][number])
   const lists = Object.entries(dayBookColumns).map(([list, columns]) =>
     [list, columns.filter(wanted).map(({ name }) => name)] as const
   );
-  return Object.fromEntries(lists) as Record<DayBookList, string[]>; // the same lists
+  return Object.fromEntries(lists) as Record<DayBookList, string[]>; // `lists` has every list of the day book
 }
 
 /** Counts a row and returns its differences. */

@@ -47,7 +47,9 @@ export function asOfNowOf(operation: AnyOperation, params: unknown): AsOfNow | u
   };
 }
 
-/** Returns the steps that read present data in every run, because neither they nor the steps they need have an `if`. */
+/**
+ * Returns the steps that read present data in every run, because neither they nor the steps they need have an `if`.
+ */
 export function certainReads<Step extends Reading>(steps: readonly Step[]): (Step & { asOfNow: AsOfNow })[] {
   const certain = new Set<string>();
   return steps.flatMap((step) => {
@@ -90,7 +92,7 @@ const countries: Readonly<Record<string, DayBookMarket>> = {
 };
 
 function exchangeOf(name: string): Mic | undefined {
-  const market = SecurityType.has(name) ? countries[name.split("-")[0]!] : name; // a text has a first part
+  const market = SecurityType.has(name) ? countries[name.split("-")[0]!] : name; // `split` returns at least one part
   // A code table of the day book's markets; other texts are not among its keys.
   return Object.hasOwn(calendarOfMarket, market ?? "")
     ? calendarOfMarket[market as DayBookMarket]
@@ -101,8 +103,9 @@ function exchangeOf(name: string): Mic | undefined {
  * Returns why present data no longer belongs to a slot; `undefined` while it does.
  *
  * Present data belongs to the slot until the slot's day ends at midnight in the exchange's time zone, or until the
- * exchange opens its next session, if that is earlier. The slot's day is the day of its session, or the slot's own date
- * if that is later. A recipe without an exchange uses the exchanges that it reads, or else the time zone of its schedule.
+ * exchange opens its next session, if that is earlier. The slot's day is the day of its session, or the slot's own
+ * date if that is later. A recipe without an exchange uses the exchanges that it reads, or else the time zone of its
+ * schedule.
  */
 export function whyPast(
   calendars: Calendars,

@@ -41,7 +41,7 @@ export interface Claimer {
   /** A name that is unique among processes. */
   holder: string;
   leaseMs: number;
-  /** The account that a recipe acts on; the mutex of its trade login is named after it. */
+  /** The account that a recipe acts on. The mutex of an account's trade login has the account's name. */
   accountOf(recipe: CompiledRecipe): string;
   /** Returns a salted mark of the password that a recipe logs in with; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
@@ -177,8 +177,8 @@ async function tryClaim(
 }
 
 /**
- * Returns whether steps of a run's current round belong to another version of its recipe. Their outputs are never reused:
- * a person may have changed what the steps read, or trusted only the new version.
+ * Returns whether steps of a run's current round belong to another version of its recipe. Their outputs are never
+ * reused: a person may have changed what the steps read, or trusted only the new version.
  */
 async function hasStepsOfOther(store: Store, recipe: CompiledRecipe, row: ClaimableRun): Promise<boolean> {
   return row.recipe_sha !== versionOf(recipe) &&
@@ -186,8 +186,8 @@ async function hasStepsOfOther(store: Store, recipe: CompiledRecipe, row: Claima
 }
 
 /**
- * Ends an interrupted run as failed if its recipe has changed and it may write: the new steps could repeat a write of the
- * old ones. Returns whether it did.
+ * Ends an interrupted run as failed if its recipe has changed and it may write: the new steps could repeat a write of
+ * the old ones. Returns whether it did.
  */
 async function endChanged(
   store: Store,
@@ -215,7 +215,10 @@ async function startOverIfChanged(
   await store.event(now, "started_over", { because: "recipe_changed" }, row.run_key);
 }
 
-/** Returns whether a run must wait for another run of its recipe. Catch-up runs run one at a time, even with `parallel`. */
+/**
+ * Returns whether a run must wait for another run of its recipe. Catch-up runs run one at a time, even with
+ * `parallel`.
+ */
 async function isOverlapped(
   store: Store,
   { name, overlap }: CompiledRecipe,
@@ -252,9 +255,9 @@ export async function whyNoWrites(store: Store, now: number): Promise<string | u
 }
 
 /**
- * Takes runs from processes that died. A run that only read becomes due again. A run that had begun to write waits until
- * its outcome is resolved, and is never run again automatically. A manual run that had not begun to write is cancelled,
- * because only the process that started that run knew its settings.
+ * Takes runs from processes that died. A run that only read becomes due again. A run that had begun to write waits
+ * until its outcome is resolved, and is never run again automatically. A manual run that had not begun to write is
+ * cancelled, because only the process that started that run knew its settings.
  */
 export async function recoverExpired(
   store: Store,
@@ -302,7 +305,7 @@ function whyOver({ run_key: runKey, recipe, class: kind }: RunRow): string {
 }
 
 /**
- * Records the outcome of a run's unresolved writes, as the order journal or a person reports it. Returns `false` if the
+ * Records the outcome of a run's unresolved writes, as the order desk or a person reports it. Returns `false` if the
  * run has no unresolved write.
  */
 export async function resolveOutcome(

@@ -14,7 +14,7 @@ import type { Store } from "../../store/store.ts";
 import { shellHint } from "../../shell_words.ts";
 
 /** Returns the recipe of a run as a command needs it. */
-const recipeIn = (runKey = "") => shellHint(runKey.split("/")[0]!); // a text has a first part
+const recipeIn = (runKey = "") => shellHint(runKey.split("/")[0]!); // `split` returns at least one part
 
 /** Returns a text that says what blocks a run, and what to do about it. */
 export function describeBlock({ because, by }: Block): string {

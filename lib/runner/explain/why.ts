@@ -130,7 +130,7 @@ async function whatElse(
   const quiet = ["holiday", "half_day", "duplicate_slot"];
   const odd = rows.filter(({ state, reason }) => state !== "ok" && !quiet.includes(reason ?? ""));
   if (odd.length === 0) return [];
-  const zone = await zoneOfRow(store, recipe, odd[0]!); // there is one
+  const zone = await zoneOfRow(store, recipe, odd[0]!); // `odd` is not empty
   const day = Temporal.PlainDate.from(date);
   const from = day.toZonedDateTime(zone).epochMilliseconds;
   const until = Math.max(

@@ -1,5 +1,6 @@
 /**
- * Explains why slots of a day have no run: no scheduler ran, the recipe did not exist yet, or the slot is in the future.
+ * Explains why slots of a day have no run: no scheduler ran, the recipe did not exist yet, or the slot is in the
+ * future.
  *
  * @module
  */
@@ -131,11 +132,11 @@ function closed(
 /** Returns a text for each reason why past slots have no row. */
 function gapsOf(recipe: WhySubject, reasons: Reasons, past: readonly NamedSlot[]): string[] {
   const gaps = Map.groupBy(past, ({ schedule, slot }) => {
-    const { text } = reasons.get(schedule.id)!.of(slot); // made for every schedule
+    const { text } = reasons.get(schedule.id)!.of(slot); // `reasons` has an entry for every schedule
     return `${schedule.id}\n${text}`;
   });
   return [...gaps.values()].map((gap) => {
-    const [{ schedule, slot: first }, last] = [gap[0]!, gap.at(-1)!.slot]; // a group has one at least
+    const [{ schedule, slot: first }, last] = [gap[0]!, gap.at(-1)!.slot]; // a group has at least one slot
     const { text, isOpen } = reasons.get(schedule.id)!.of(first);
     const of = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
     const zone = zoneOf(schedule);
@@ -234,7 +235,7 @@ function nextOf(
   coming: readonly NamedSlot[],
   isFirst: boolean,
 ): string[] {
-  const firsts = [...Map.groupBy(coming, ({ schedule }) => schedule.id).values()].map(([first]) => first!); // not empty
+  const firsts = [...Map.groupBy(coming, ({ schedule }) => schedule.id).values()].map(([first]) => first!); // a group has at least one slot
   return firsts.map(({ schedule, slot }) => {
     const which = isFirst ? "the slot" : "the next slot";
     const of = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;

@@ -86,7 +86,8 @@ export async function runNested(
 
 /**
  * Returns the id of an inner run: the outer run, its round if it started over, the step, a hash of the call if it has
- * parameters, and a count from the second such call on. So a step that continues after a stop finds its inner runs again.
+ * parameters, and a count from the second such call on. So a step that continues after a stop finds its inner runs
+ * again.
  */
 function nestedId(
   { runKey, step, calls }: CallingStep,
@@ -104,8 +105,8 @@ function nestedId(
 const isEmpty = (params: object) => Object.keys(params).length === 0;
 
 /**
- * Writes the row of an inner run if it has none, and claims the run. Returns the claim, why the run cannot be claimed, or
- * how it has ended already.
+ * Writes the row of an inner run if it has none, and claims the run. Returns the claim, why the run cannot be claimed,
+ * or how it has ended already.
  */
 async function claimNested(
   recipe: CompiledRecipe,
@@ -124,8 +125,9 @@ async function claimNested(
     drawTraceId: () => drawTraceId(machine),
     calendars: calendars(),
   });
-  const row = (await findRun(store, runKey))!; // just written, if it was not there
-  // The outer run's holder also holds its inner runs. So a running inner row belongs to a process that has lost both.
+  const row = (await findRun(store, runKey))!; // written above, or there before
+  // The process that holds the outer run also holds its inner runs. So if an inner run counts as running, its process
+  // has lost both runs.
   let state = row.state === "running" ? await recoverRun(store, row, now) : row.state;
   const isOfOther = state === "ok" && row.recipe_sha !== versionOf(recipe);
   if (state === "failed" || state === "cancelled" || isOfOther) {

@@ -26,7 +26,7 @@ export interface ProvenStep {
   because: string;
 }
 
-/** Steps that write orders in no other way than through the client: no intent means that nothing was sent. */
+/** Steps that write orders only through the client. If such a step has no intent, it has sent nothing. */
 const orderSteps = ["cancel-open-orders"];
 
 /**
@@ -50,7 +50,7 @@ export async function proveSteps(
     if (intents.some(isOpen)) return undefined;
   }
   const sent = (await eventDataOf(store, runKey, WRITE_SENT)).map((data): SentWrite => JSON.parse(data));
-  // A step that was changed meanwhile may have written in other ways.
+  // The steps of a recipe that has changed since may have written in other ways.
   const isSame = row.recipe_sha === versionOf(recipe);
   const proven: ProvenStep[] = [];
   for (const { step_id: id } of await unresolvedSteps(store, runKey)) {
@@ -89,7 +89,7 @@ function outcomeOfStep(
   const told = intents.map(({ id: intent, state, orderIds }) =>
     `intent ${intent} is ${state}${orderIds.length === 0 ? "" : ` (order ${orderIds.join(", ")})`}`
   ).join(", ");
-  // Only a step that is one operation has done its whole work with one executed write.
+  // A step that is a single operation is done once its only write was executed. Other steps may have had more to do.
   const [only] = intents;
   const isDone = operation?.order !== undefined && only !== undefined && intents.length === 1 &&
     only.state !== "abandoned" && only.state !== "rejected";

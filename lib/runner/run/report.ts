@@ -1,6 +1,7 @@
 /**
  * Reports the progress of a run to the log in the store, to spans, and to listeners. Every report passes the redactor
- * first. At the end of a run, warns if runs take longer than the time to the next slot, or if a login is about to expire.
+ * first. At the end of a run, warns if runs take longer than the time to the next slot, or if a login is about to
+ * expire.
  *
  * @module
  */
@@ -182,13 +183,13 @@ function reasonOf(state: string, reason: string | undefined): Readonly<Record<st
   return reason === undefined || state === "cancelled" ? {} : { "hsgate.reason": reason };
 }
 
-/** Returns whether a level is at least the least level. */
+/** Returns whether a level is the least level or a higher one. */
 export const matters = (level: LogLevel, least: LogLevel): boolean =>
   logLevels.indexOf(level) >= logLevels.indexOf(least);
 
 /** Maximum number of lines of a run. */
 export const MOST_LINES = 1_000;
-/** Maximum number of lines of a run, once only warnings and errors are kept. */
+/** Maximum number of lines of a run, with the warnings and errors that are kept beyond {@linkcode MOST_LINES}. */
 const MOST_SEVERE_LINES = 1_200;
 /** Maximum length of a line; a longer line is cut. */
 const MOST_CHARACTERS = 2_000;
@@ -347,8 +348,8 @@ export function tellSlowness({ schedule, tookMs, periodMs }: Slowness): string {
 }
 
 /**
- * Records, after a failed query, that a login expires before the query after the next, and returns a warning. Call it in
- * the transaction that ends the run.
+ * After a failed query, records that the login will expire if the next query fails too, and returns a warning. Call it
+ * in the transaction that ends the run.
  */
 export async function noteLoginEnd(
   store: Store,

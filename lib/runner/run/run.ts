@@ -177,7 +177,7 @@ class Execution {
           await beginAttempt(store, claim, { ...attempt, round }, machine.now())
         ),
       end: async (attempt, end) => {
-        const now = machine.now(); // the end of the step, even if the store takes long
+        const now = machine.now(); // read before the store is used, which may take long
         await this.#whenFree(async () =>
           await endAttempt(store, claim, { ...attempt, round }, { ...end, now })
         );
@@ -250,8 +250,8 @@ class Execution {
   }
 
   /**
-   * Runs work in the store. While the store is locked or cannot be reached, tries again until the lease is lost, so that
-   * the result of a step, such as an order, is recorded.
+   * Runs work in the store. While the store is locked or cannot be reached, tries again until the lease is lost, so
+   * that the result of a step, such as an order, is recorded.
    */
   async #whenFree<T>(work: () => T | Promise<T>): Promise<T> {
     for (;;) {
@@ -331,7 +331,10 @@ class Execution {
     await pauseRecipe(store, name, { why: LOGIN_TAKEN_OVER, now, schedules });
   }
 
-  /** Ends the run without writing to its row, because another process has it. Warns which writes this run had sent. */
+  /**
+   * Ends the run without writing to its row, because another process holds the run. Warns which writes this run had
+   * sent.
+   */
   #lost(): RunOutcome {
     const guards = [...this.#engine.guards];
     const sent = guards.filter(([, guard]) => guard.sent.length > 0)
@@ -354,8 +357,8 @@ class Execution {
 }
 
 /**
- * How a run ended: `due` if it was released, `lost` if another process has it. The reason of `lost` is `write` if a write
- * step had begun, and `lease` otherwise.
+ * How a run ended: `due` if it was released, `lost` if another process has it. The reason of `lost` is `write` if a
+ * write step had begun, and `lease` otherwise.
  */
 export interface RunOutcome {
   state: RunState | "lost";

@@ -101,7 +101,7 @@ async function begin(
     }
     const waitMs = earlyMs > 0 ? earlyMs : ASK_MS;
     if (told !== claim) {
-      const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic()); // set where it is not early
+      const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic()); // `until` is set if the run is not early
       await onWait?.({ runKey: key, untilAt, reason: told = claim });
     }
     // Waits at most a minute, because the clock may be set; less for a reserved run: the reservation must be renewed.

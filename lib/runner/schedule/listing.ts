@@ -1,7 +1,7 @@
 /**
- * Writes the slots of each schedule from its watermark to now into the store. Each slot is written once, even if several
- * processes list it. Decides about runs that are due and have not begun: late runs, and runs that overlap with another
- * run.
+ * Writes the slots of each schedule from its watermark to now into the store. Each slot is written once, even if
+ * several processes list it. Decides about runs that are due and have not begun: late runs, and runs that overlap with
+ * another run.
  *
  * @module
  */
@@ -138,7 +138,10 @@ async function planSlots(
   });
 }
 
-/** Writes rows of slots, and returns the new rows. If two schedules of a recipe name an instant, it runs once. */
+/**
+ * Writes rows of slots, and returns the new rows. If two schedules of a recipe name the same instant, one of them gets
+ * a run for it.
+ */
 async function writeRuns(store: Store, runs: readonly NewRun[], now: number): Promise<NewRun[]> {
   await skipDuplicates(store, runs);
   const added = await insertRuns(store, runs, now);
@@ -170,7 +173,10 @@ async function skipDuplicates(store: Store, runs: readonly NewRun[]): Promise<vo
   }
 }
 
-/** Returns the slot of another run with the same key; `undefined` if no row has the key, or only this slot's own row. */
+/**
+ * Returns the slot of another run with the same key; `undefined` if no row has the key, or if it is this slot's own
+ * row.
+ */
 export async function collidingSlot(
   store: Store,
   { runKey, slotAt }: Pick<NewRun, "runKey" | "slotAt">,
@@ -179,7 +185,9 @@ export async function collidingSlot(
   return at === slotAt ? undefined : at;
 }
 
-/** Records that a slot gets no run because another slot has its key. Call it in the transaction that lists the slot. */
+/**
+ * Records that a slot gets no run because another slot has its key. Call it in the transaction that lists the slot.
+ */
 export async function recordKeyCollision(
   store: Store,
   run: Pick<NewRun, "runKey" | "slotAt">,
@@ -201,7 +209,7 @@ interface WaitingRun {
   deadlineAt?: number;
 }
 
-/** The decision about a waiting run. There is none for a run that stays as it is. */
+/** The decision about a waiting run. A run that stays as it is has no decision. */
 type Verdict =
   | { runKey: string; action: "catchup" }
   | { runKey: string; action: "ask" }
@@ -258,7 +266,10 @@ interface LateDecisions {
   waiting: DueRun[];
 }
 
-/** Decides about late runs, runs past their deadline, and runs that were not approved in time. Call it within a transaction. */
+/**
+ * Decides about late runs, runs past their deadline, and runs that were not approved in time. Call it within a
+ * transaction.
+ */
 export async function applyMisfirePolicy(
   store: Store,
   recipes: Recipes,
@@ -272,7 +283,7 @@ export async function applyMisfirePolicy(
   const toCatchUp: string[] = [];
   const toAsk: { runKey: string; recipe: string }[] = [];
   for (const waiting of Map.groupBy(overdue, (row) => `${row.recipe}/${row.schedule_id}`).values()) {
-    const name = waiting[0]!.recipe; // groups are never empty
+    const name = waiting[0]!.recipe; // a group has at least one run
     const recipe = recipes.get(name);
     if (recipe === undefined) continue;
     for (const { runKey, ...verdict } of decideSchedule(recipe, waiting, now)) {
@@ -322,9 +333,9 @@ function decideSchedule(recipe: CompiledRecipe, rows: readonly DueRun[], now: nu
 }
 
 /**
- * Decides about runs that are due while an earlier run of the same recipe is running or has an unresolved write. At most
- * one run of a recipe that writes waits for a block to end; otherwise orders would go out for every slot that has passed.
- * Call it within a transaction.
+ * Decides about runs that are due while an earlier run of the same recipe is running or has an unresolved write. At
+ * most one run of a recipe that writes waits for a block to end; otherwise orders would go out for every slot that has
+ * passed. Call it within a transaction.
  *
  * @param due The runs that are due. By default they are read from the store.
  */

@@ -103,7 +103,7 @@ function namedTimes(
   const times: Temporal.PlainDateTime[] = [];
   const [begin, end] = [from, to].map((each) => each.toZonedDateTime("UTC").epochMilliseconds) as [
     number,
-    number, // a list of two stays a list of two
+    number, // `map` keeps the two items, which its type does not say
   ];
   for (let next = pattern.nextRun(new Date(begin - 1000)); next !== null && next.getTime() < end;) {
     times.push(

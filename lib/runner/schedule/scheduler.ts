@@ -47,7 +47,10 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   tickMs?: number;
   /** How soon to try again when a due run cannot be claimed. @default 1 s */
   pollMs?: number;
-  /** What the store keeps of old runs and logs; `"everything"` prunes nothing. @default 400 days and 100,000 runs of each recipe; logs 90 days */
+  /**
+   * How long and how many old runs and logs the store keeps; `"everything"` removes none. @default 400 days and
+   * 100,000 runs of each recipe; logs 90 days
+   */
   retention?: Retention | "everything";
   /**
    * Returns the outcome of an interrupted write that did not go through the order desk; `undefined` if it is unknown.
@@ -95,7 +98,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #pruner: Pruner | undefined;
   readonly #running = new Map<string, Promise<RunOutcome | void>>();
   readonly #stop = new AbortController();
-  /** Looks for the outcomes of interrupted writes that are under way, by their runs. */
+  /** The searches in progress for the outcomes of interrupted writes, by run. */
   readonly #recovering = new Map<string, Promise<void>>();
   /** When to look again, by the monotonic clock. */
   readonly #lookAgainAt = new Map<string, number>();
@@ -376,7 +379,7 @@ export class Scheduler implements AsyncDisposable {
   async #recover(): Promise<void> {
     const { store, machine } = this.#options;
     const runs = await runsToRecover(store);
-    // A person, or another process, may have resolved the others.
+    // Forget the runs that a person or another process has resolved since.
     const keys = new Set(runs.map(({ run_key }) => run_key));
     for (const runKey of this.#lookAgainAt.keys()) if (!keys.has(runKey)) this.#lookAgainAt.delete(runKey);
     for (const { run_key: runKey, recipe: name } of runs) {
@@ -432,7 +435,8 @@ function skippedAtOnce(listed: readonly NewRun[]): Skipped[] {
 const CLOCK_TOLERANCE_MS = 30_000;
 
 /**
- * Detects jumps of the wall clock by comparing it with the monotonic clock. A machine may sleep, or its clock may be set.
+ * Detects jumps of the wall clock by comparing it with the monotonic clock. A machine may sleep, or its clock may be
+ * set.
  */
 class ClockWatch {
   readonly #machine: Pick<Machine, "now" | "monotonic">;

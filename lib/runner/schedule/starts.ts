@@ -95,11 +95,11 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
 }
 
 /**
- * Writes the row of the latest past slot, for a crontab line that knows only the current time. Applies the misfire policy
- * and the deadline like the scheduler.
+ * Writes the row of the latest past slot, for a crontab line that knows only the current time. Applies the misfire
+ * policy and the deadline like the scheduler.
  *
- * @returns The current row, because another process may have run the slot already; `undefined` if no slot is within the
- * look-back.
+ * @returns The current row, because another process may have run the slot already; `undefined` if no slot is within
+ * the look-back.
  * @throws {TypeError} When `forceDeadline` is set for a write whose window has closed.
  */
 export async function addLatestSlot(
@@ -121,10 +121,10 @@ export async function addLatestSlot(
         Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
       }
       if (!await insertRun(store, run, now)) await recordKeyCollision(store, run, now);
-      return { run, row: (await findRun(store, run.runKey))! }; // just written, if it was not there
+      return { run, row: (await findRun(store, run.runKey))! }; // written above, or there before
     });
     // If several schedules name the instant and one of them skips it, the run of another schedule counts.
-    const { run, row } = rows.find(({ row }) => isNamed(row)) ?? rows[0]!; // there is one
+    const { run, row } = rows.find(({ row }) => isNamed(row)) ?? rows[0]!; // at least one schedule names the instant
     if (forceDeadline) await forceRow(store, recipe, row, { calendars, now });
     const { state, deadline_at } = (await findRun(store, run.runKey))!; // it is still there
     if (state !== "due") return await findRun(store, run.runKey);
