@@ -12,7 +12,7 @@ import type { IntentState } from "../desk/states.ts";
 import { endedStates } from "../desk/broker_lists.ts";
 import { findRun } from "../runner/queries/runs.ts";
 import type { Store } from "../store/store.ts";
-import { type Executed, liveStatuses, type Swarm } from "./processes.ts";
+import { DAY_CAP, type Executed, liveStatuses, ORDER_CAP, type Swarm } from "./processes.ts";
 
 /** What a check sees. */
 export interface Seen {
@@ -28,6 +28,8 @@ export interface Seen {
   sent: readonly Intent[];
   /** Whether trading was halted before the event that is checked. */
   isHalted: boolean;
+  /** States of the runs that sent something since the last check, by their keys. */
+  runs: ReadonlyMap<string, string>;
 }
 
 interface Invariant {
@@ -38,7 +40,8 @@ interface Invariant {
 }
 
 const describe = (intent: Intent) => `intent ${intent.id} (${intent.operation}, "${intent.state}")`;
-const executions = ["rejected", "abandoned"];
+/** States that say that the broker did not execute a write. */
+const refused = ["rejected", "abandoned"];
 
 /** What must hold after every event. */
 export const invariants = {
@@ -62,7 +65,7 @@ export const invariants = {
     text: "no intent is rejected or abandoned if the broker has executed its write",
     check: ({ intents, claims }) => {
       const wrong = intents.find(({ id, state }) =>
-        executions.includes(state) && claims.get(id)?.isRefused === false
+        refused.includes(state) && claims.get(id)?.isRefused === false
       );
       return wrong && `${describe(wrong)} was executed: ${shown(claims.get(wrong.id)!)}`;
     },
@@ -87,16 +90,22 @@ export const invariants = {
     text: "an order belongs to one intent, and never to the intent of another order",
     check: ({ swarm, intents, claims }) => {
       const owners = new Map<string, string>();
-      for (const { id, kind, orderIds } of intents) {
+      for (const { id, kind, orderIds, sentAt } of intents) {
         if (kind !== "place") continue;
         for (const orderId of orderIds) {
           const other = owners.get(orderId);
           if (other !== undefined) return `order ${orderId} belongs to the intents ${other} and ${id}`;
           owners.set(orderId, id);
           const executed = claims.get(id);
+          const order = swarm.orders.get(orderId);
           const isOwn = executed === undefined || executed.orderIds.includes(orderId);
-          if (!isOwn && swarm.orders.get(orderId)?.by === "desk") {
+          if (order === undefined) return `intent ${id} has order ${orderId}, which the broker does not have`;
+          if (!isOwn && order.by === "desk") {
             return `intent ${id} has order ${orderId}, which another intent placed`;
+          }
+          const call = swarm.executed.find((each) => each.call === order.call);
+          if (order.by === "owner" && !swarm.hasJumped && call !== undefined && call.at < (sentAt ?? 0)) {
+            return `intent ${id} has order ${orderId}, which the owner had placed before`;
           }
         }
       }
@@ -118,6 +127,30 @@ export const invariants = {
     check: ({ sent, isHalted }) =>
       isHalted && sent[0] !== undefined ? `${describe(sent[0])} was sent` : undefined,
   },
+  "window": {
+    text: "a recipe sends nothing outside its window",
+    check: ({ sent, swarm }) => {
+      const wrong = sent.find(({ why, sentAt }) => {
+        const window = swarm.windows.get(why.recipe ?? "");
+        return window !== undefined && !swarm.hasJumped &&
+          !window.some(({ from, to }) => from <= sentAt! && sentAt! < to);
+      });
+      return wrong &&
+        `${describe(wrong)} was sent at ${new Date(wrong.sentAt!).toISOString()} by ${wrong.why.recipe}`;
+    },
+  },
+  "lease": {
+    text: "a run sends nothing after it has ended or another process has taken it over",
+    check: ({ sent, runs }) => {
+      const wrong = sent.find(({ why: { runKey } }) =>
+        runKey !== undefined && runs.get(runKey) !== "running"
+      );
+      return wrong &&
+        `${describe(wrong)} was sent by the run ${wrong.why.runKey}, which is "${
+          runs.get(wrong.why.runKey!) ?? "missing"
+        }"`;
+    },
+  },
   "caps": {
     text: "no order, and no day, is above the limits",
     check: ({ sent, intents }) => {
@@ -126,15 +159,16 @@ export const invariants = {
         return multiply(price, quantity);
       };
       const isPlaced = ({ kind, sentAt }: Intent) => kind === "place" && sentAt !== undefined;
-      const wrong = sent.find((intent) => isPlaced(intent) && compare(valueOf(intent), "120000") > 0);
+      const wrong = sent.find((intent) => isPlaced(intent) && compare(valueOf(intent), ORDER_CAP) > 0);
       if (wrong !== undefined) return `${describe(wrong)} is worth ${valueOf(wrong)}`;
       if (sent.length === 0) return undefined;
       const day = (at: number) => Math.floor((at + 8 * 3_600_000) / 86_400_000);
+      // A write that the broker did not execute uses up no limit.
       const today = intents.filter((intent) =>
-        isPlaced(intent) && day(intent.sentAt!) === day(sent[0]!.sentAt!)
+        isPlaced(intent) && !refused.includes(intent.state) && day(intent.sentAt!) === day(sent[0]!.sentAt!)
       );
       const total = add("0", ...today.map(valueOf));
-      return compare(total, "2000000") > 0 ? `the orders of the day are worth ${total}` : undefined;
+      return compare(total, DAY_CAP) > 0 ? `the orders of the day are worth ${total}` : undefined;
     },
   },
   "cash": {
@@ -249,6 +283,12 @@ export class Checker {
     this.#executed = swarm.executed.length;
     const sent = intents.filter(({ id, sentAt }) => sentAt !== undefined && !this.#sent.has(id));
     for (const { id } of sent) this.#sent.add(id);
+    const runs = new Map<string, string>();
+    for (const { why: { runKey } } of sent) {
+      if (runKey !== undefined && store !== undefined) {
+        runs.set(runKey, (await findRun(store, runKey))?.state ?? "missing");
+      }
+    }
     const halt = swarm.halts.at(-1);
     const isHalted = halt !== undefined && halt.to === undefined;
     const seen: Seen = {
@@ -259,6 +299,7 @@ export class Checker {
       fresh,
       sent,
       isHalted: isHalted && this.#wasHalted,
+      runs,
     };
     this.#wasHalted = isHalted;
     for (const [invariant, { check }] of Object.entries(table)) {

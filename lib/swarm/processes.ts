@@ -34,10 +34,11 @@ import type { Process, World } from "./world.ts";
 const MINUTE = 60_000;
 const HTTP_PORT = 11_111;
 const PUSH_PORT = 11_112;
-/** Limits of every order, which the invariants check on their own. */
-export const LIMITS: LimitTexts = {
-  maxOrderValue: "120000 HKD",
-  maxDayValue: "2000000 HKD",
+/** Largest values of an order and of a day, which the invariants check on their own. */
+export const [ORDER_CAP, DAY_CAP] = ["120000", "700000"];
+const LIMITS: LimitTexts = {
+  maxOrderValue: `${ORDER_CAP} HKD`,
+  maxDayValue: `${DAY_CAP} HKD`,
   priceCollar: "5%",
 };
 export const SYMBOLS = ["00700.HK", "09988.HK", "00005.HK", "01810.HK"];
@@ -107,6 +108,10 @@ export class Swarm implements FaultTarget {
   readonly unhandled: unknown[] = [];
   /** When trading was halted, Unix milliseconds; `to` is absent while it is. */
   readonly halts: { from: number; to?: number }[] = [];
+  /** Whether the wall clock of a process has jumped. */
+  hasJumped = false;
+  /** When the recipes may write, Unix milliseconds. */
+  readonly windows: ReadonlyMap<string, readonly { from: number; to: number }[]>;
   /** Whether faults may still strike. */
   isQuiet = false;
   /** Called when a fault has struck. */
@@ -135,6 +140,16 @@ export class Swarm implements FaultTarget {
     this.store = `${options.folder}/hsgate.db`;
     this.#broker = this.world.process("broker");
     this.#random = randomFrom(options.seed ^ 0x5eed);
+    this.windows = new Map([
+      [
+        "buy-early",
+        options.sessions.map(({ openAt }) => ({ from: openAt + 29 * MINUTE, to: openAt + 32 * MINUTE })),
+      ],
+      [
+        "cancel-late",
+        options.sessions.map(({ closeAt }) => ({ from: closeAt - 16 * MINUTE, to: closeAt - 10 * MINUTE })),
+      ],
+    ]);
     this.network.faultOf = () => this.#pipeFaults.shift();
   }
 
@@ -228,7 +243,9 @@ export class Swarm implements FaultTarget {
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void {
     const process = this.#pick(size);
-    if (process !== undefined) process.wallAheadMs += ms;
+    if (process === undefined) return;
+    this.hasJumped = true;
+    process.wallAheadMs += ms;
   }
 
   fillDisk(ms: number): void {
@@ -610,7 +627,7 @@ export async function swarmRecipes(): Promise<CompiledRecipe[]> {
     recipe({
       name: "buy-early",
       schedule: { id: "s1", calendar: "XHKG", at: "open+30m" },
-      window: "XHKG.open+25m..XHKG.open+45m",
+      window: "XHKG.open+29m..XHKG.open+32m",
       steps: [
         {
           id: "quote",

@@ -1,0 +1,45 @@
+/**
+ * Copies the source with one change, for {@linkcode mutations}.
+ *
+ * @module
+ */
+
+/** A changed copy, with a program that runs the swarm until a seed fails. */
+export async function copyTree(
+  { file, from, to, within }: { file: string; from: string; to: string; within: number },
+): Promise<{ path: string; main: string } & AsyncDisposable> {
+  const root = new URL("../../", import.meta.url).pathname;
+  const path = await Deno.makeTempDir({ prefix: "hsgate-mutation-" });
+  for (const name of ["deno.json", "deno.lock", "mod.ts"]) {
+    await Deno.copyFile(`${root}${name}`, `${path}/${name}`);
+  }
+  for (const name of ["lib", "proto"]) await copyFolder(`${root}${name}`, `${path}/${name}`);
+  const source = await Deno.readTextFile(`${path}/${file}`);
+  const parts = source.split(from);
+  if (parts.length !== 2) throw new Error(`"${from}" occurs ${parts.length - 1} times in ${file}`);
+  await Deno.writeTextFile(`${path}/${file}`, parts.join(to));
+  const main = `${path}/main.ts`;
+  await Deno.writeTextFile(
+    main,
+    `import { swarm } from "./lib/swarm/mod.ts";
+const stop = new AbortController();
+const { failures } = await swarm({
+  seeds: ${within},
+  shrinks: false,
+  signal: stop.signal,
+  onSeed: ({ failure }) => failure && stop.abort(),
+});
+const [first] = failures;
+if (first !== undefined) console.log(JSON.stringify({ seed: first.seed, invariant: first.invariant, what: first.what }));
+`,
+  );
+  return { path, main, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+async function copyFolder(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to);
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (isDirectory) await copyFolder(`${from}/${name}`, `${to}/${name}`);
+    else await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
+  }
+}

@@ -1,0 +1,120 @@
+// deno-lint-ignore-file no-console -- a program that talks to its terminal
+/**
+ * Shows that the swarm finds wrong programs. Each mutation changes one place of a copy of the source; the swarm must then
+ * fail within a stated number of one-day seeds.
+ *
+ * Run it with `deno run -A test/swarm/mutations.ts [NAME …]`. It exits with 1 if a mutation survives.
+ *
+ * @module
+ */
+import { copyTree } from "./copy_tree.ts";
+
+/** A wrong program. */
+interface Mutation {
+  name: string;
+  file: string;
+  from: string;
+  to: string;
+  /** Number of one-day seeds, from seed 1, within which the swarm finds it. */
+  within: number;
+}
+
+export const mutations: readonly Mutation[] = [
+  {
+    name: "the intent is written after the send",
+    file: "lib/desk/send.ts",
+    from: "await records.first(operation.name, () => begin(deps, write, looked));",
+    to: "setTimeout(() => void begin(deps, write, looked).catch(() => {}), 2_000);",
+    within: 2,
+  },
+  {
+    name: "a write is sent again after a timeout",
+    file: "lib/desk/send.ts",
+    from: "return await noAnswer(deps, id, { wanted, error });",
+    to: `if (error instanceof OutcomeUnknownError) {
+      answer = await wanted.send(options);
+      await takeAnswer(records, write, answer);
+      return answer;
+    }
+    return await noAnswer(deps, id, { wanted, error });`,
+    within: 10,
+  },
+  {
+    name: "an order that one look does not show counts as not sent",
+    file: "lib/desk/reconcile.ts",
+    from: "return await countAbsence(records, intent, { looked, owners: others.owners });",
+    to: `await records.moveFrom(intent, { to: "abandoned", by: "list", data: { proof: "not found" } });
+      return void countAbsence;`,
+    within: 20,
+  },
+  {
+    name: "a fill is counted twice",
+    file: "lib/desk/reconcile.ts",
+    from: 'const filled = add("0", ...rows.map((row) => row.filled));',
+    to: 'const filled = add("0", ...rows.map((row) => row.filled), ...rows.map((row) => row.filled));',
+    within: 2,
+  },
+  {
+    name: "orders that were there before a request can be taken for its order",
+    file: "lib/desk/prove.ts",
+    from: 'if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;',
+    to: 'if (intent.kind !== "place") return false;',
+    within: 40,
+  },
+  {
+    name: "a run that was taken over goes on writing",
+    file: "lib/runner/run/run.ts",
+    from: "await this.#keeper.renewOrThrow();",
+    to: "",
+    within: 60,
+  },
+  {
+    name: "the window is not checked again before a write",
+    file: "lib/runner/run/run.ts",
+    from: "const reason = await this.#whyNoWrite();",
+    to: "const reason = this.#withheld;",
+    within: 60,
+  },
+  {
+    name: "a halt in the store is not honoured",
+    file: "lib/desk/send.ts",
+    from: "if (halt !== undefined) throw halted",
+    to: "if (halt?.why === '') throw halted",
+    within: 20,
+  },
+  {
+    name: "earlier orders of the day do not count in the limits",
+    file: "lib/desk/guards/values.ts",
+    from: 'const before = add("0", ...chains.filter(isCounted[rule]).map(valueOf));',
+    to: 'const before = add("0", ...chains.filter(isCounted[rule]).slice(1).map(valueOf));',
+    within: 20,
+  },
+];
+
+/** Returns the first seed that fails, and its invariant; `undefined` if none fails. */
+export async function find(mutation: Mutation): Promise<{ seed: number; invariant: string } | undefined> {
+  await using copy = await copyTree(mutation);
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", `--config=${copy.path}/deno.json`, copy.main],
+    stdout: "piped",
+    stderr: "piped",
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  const text = new TextDecoder().decode(stdout).trim();
+  return text === "" ? undefined : JSON.parse(text);
+}
+
+if (import.meta.main) {
+  let survived = 0;
+  for (const mutation of mutations) {
+    if (Deno.args.length > 0 && !Deno.args.some((name) => mutation.name.includes(name))) continue;
+    const found = await find(mutation);
+    if (found === undefined) survived++;
+    console.log(
+      found === undefined
+        ? `SURVIVED ${mutation.within} seeds: ${mutation.name}`
+        : `seed ${found.seed} (${found.invariant}): ${mutation.name}`,
+    );
+  }
+  Deno.exit(survived > 0 ? 1 : 0);
+}
