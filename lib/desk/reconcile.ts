@@ -261,7 +261,12 @@ function mayHaveMore(intent: Intent, looked: Look): boolean {
     const isPending = rows.every((row) => row !== undefined && row.state !== "triggered");
     return intent.childIds.length === 0 && !isPending;
   }
-  return lacksParts(intent, looked);
+  return mayFindParts(intent, looked);
+}
+
+/** Returns whether a look may show parts that are not known yet: the first look after the answer may come late. */
+function mayFindParts(intent: Intent, looked: Look): boolean {
+  return lacksParts(intent, looked) || intent.state === "acknowledged" && isSmaller(intent, looked);
 }
 
 /**
@@ -269,13 +274,17 @@ function mayHaveMore(intent: Intent, looked: Look): boolean {
  * amended to a smaller quantity looks the same, so this is not so for long.
  */
 function lacksParts(intent: Intent, looked: Look): boolean {
+  const now = looked.beganAt + (looked.aheadMs ?? 0);
+  return isSmaller(intent, looked) && now - sinceOf(intent) < PARTS_MS;
+}
+
+/** Returns whether the known orders of an intent have less than its quantity. */
+function isSmaller(intent: Intent, looked: Look): boolean {
   const { quantity } = termsOf(intent);
   if (quantity === undefined || intent.kind === "cancel") return false;
   const sizes = intent.orderIds.map((id) => looked.orders.get(id)?.quantity);
   if (sizes.some((size) => size === undefined)) return false;
-  const now = looked.beganAt + (looked.aheadMs ?? 0);
-  return compare(add("0", ...sizes.map((size) => size ?? "0")), quantity) < 0 &&
-    now - sinceOf(intent) < PARTS_MS;
+  return compare(add("0", ...sizes.map((size) => size ?? "0")), quantity) < 0;
 }
 
 async function countAbsence(
@@ -422,7 +431,7 @@ function isOver(rows: readonly SeenOrder[], looked: Look, market: string | undef
 
 /** Returns all orders of an intent. If the broker split its order, the answer names only the first part. */
 async function withParts(records: Records, intent: Intent, looked: Look): Promise<readonly string[]> {
-  if (!lacksParts(intent, looked)) return intent.orderIds;
+  if (!mayFindParts(intent, looked)) return intent.orderIds;
   const own = intent.orderIds.map((id) => looked.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
   const others = await othersOf(records, looked);

@@ -116,6 +116,17 @@ deskTest(
   },
 );
 
+deskTest("the parts of a split order are found although the first look comes late", async (house) => {
+  const { trader, desk, clock, round, intents } = house;
+  await trader.orders.place({ ...ORDER, quantity: "800000", price: "1.00" });
+  clock.advance(10 * 60_000);
+  round();
+  const { foreign } = await desk.reconcile({ markets: ["hk"] });
+  const [intent] = await intents();
+  assertEquals([intent!.state, intent!.orderIds.length], ["working", 3]);
+  assertEquals(foreign.filter(({ price }) => Number(price) === 1), []);
+});
+
 deskTest("cancellations and amendments with lost answers are resolved by the lists", async (house) => {
   const { trader, simulator: { faults }, intents, pass } = house;
   const { orderId } = await trader.orders.place(ORDER);
