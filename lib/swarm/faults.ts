@@ -23,6 +23,10 @@ export interface FaultTarget {
   jump(size: number, ms: number): void;
   /** Fills the disk for a time. */
   fillDisk(ms: number): void;
+  /** Cuts a process from its database at the next begin or commit: before it, or after a commit. */
+  cutStore(where: "begin" | "before-commit" | "after-commit"): void;
+  /** Lists show orders and fills this much later, for five minutes. */
+  lagLists(ms: number): void;
   /** Locks the store for a number of tries. */
   lockStore(tries: number): void;
   /** A person halts trading for a time. */
@@ -37,6 +41,8 @@ interface FaultEntry {
   text: string;
   /** Mean number in a trading day, if the seed has the kind switched on. */
   perDay: number;
+  /** Only worlds whose trader uses this transport draw it. @default both */
+  only?: "direct";
   /** Does it. `size` is a random number, at least 0 and below 1, from the plan. */
   strike(target: FaultTarget, size: number): void;
 }
@@ -207,6 +213,35 @@ export const faultTable = {
     perDay: 3,
     strike: (target, size) => target.lockStore(between(size, 1, 60)),
   },
+  "database-cut": {
+    text:
+      "the connection to the database is lost before a transaction, before its commit, or after its commit",
+    perDay: 5,
+    strike: (target, size) =>
+      target.cutStore(size < 0.2 ? "begin" : size < 0.6 ? "before-commit" : "after-commit"),
+  },
+  "list-lag": {
+    text: "for five minutes, lists show orders and fills up to 45 s late",
+    perDay: 3,
+    strike: (target, size) => target.lagLists(between(size, SECOND, 45 * SECOND)),
+  },
+  ...Object.fromEntries(
+    ([
+      ["unanswered", "a call is executed and never answered, and the connection keeps working", 4],
+      ["silence", "a connection sends nothing more, although it stays open", 2],
+      ["system-error", "a call is rejected as a system exception", 3],
+      ["expired-token", "the token expires", 2],
+      ["second-init", "the platform forgets the session of a connection", 2],
+      ["wrong-signature", "an answer has a wrong signature", 2],
+      ["wrong-padding", "an answer has invalid padding", 2],
+      ["truncated-frame", "an answer ends before its frame does", 2],
+      ["split-frame", "an answer arrives in pieces", 2],
+      ["merged-frames", "an answer arrives together with the next frame", 2],
+    ] as const).map(([kind, text, perDay]) => [
+      kind,
+      { text, perDay, only: "direct", strike: armed({ kind }) },
+    ]),
+  ) as Record<SocketFault, FaultEntry>,
   "halt": {
     text: "a person halts trading for up to ten minutes",
     perDay: 1,
@@ -219,6 +254,19 @@ export const faultTable = {
     strike: (target, size) => target.tradeByHand(size),
   },
 } satisfies Record<string, FaultEntry>;
+
+/** Kinds of the platform's sockets, which the simulator provides. */
+type SocketFault =
+  | "unanswered"
+  | "silence"
+  | "system-error"
+  | "expired-token"
+  | "second-init"
+  | "wrong-signature"
+  | "wrong-padding"
+  | "truncated-frame"
+  | "split-frame"
+  | "merged-frames";
 
 /** Name of a kind. */
 export type FaultName = keyof typeof faultTable;
@@ -243,17 +291,18 @@ export interface PlannedFault {
 export function drawPlan(
   random: () => number,
   periods: readonly { fromMs: number; toMs: number }[],
+  isDirect: boolean,
 ): PlannedFault[] {
   const plan: PlannedFault[] = [];
   const share = 0.15 + 0.6 * random();
   for (const kind of faultNames) {
     const isOn = random() < share;
     for (const { fromMs, toMs } of periods) {
-      const { perDay } = faultTable[kind];
+      const { perDay, only }: FaultEntry = faultTable[kind];
       // A Poisson number with this mean.
       for (let left = Math.exp(-perDay * (0.3 + random())), at = random(); at > left; at *= random()) {
         const fault = { atMs: Math.floor(fromMs + random() * (toMs - fromMs)), kind, size: random() };
-        if (isOn) plan.push(fault);
+        if (isOn && (only === undefined || isDirect)) plan.push(fault);
       }
     }
   }

@@ -6,12 +6,12 @@
  */
 import { builtInCalendars } from "../calendars/mod.ts";
 import { createClient } from "../client/client.ts";
-import { gatewayAccount } from "../client/account_name.ts";
+import { directAccount, gatewayAccount } from "../client/account_name.ts";
 import { type LimitTexts, readLimits } from "../client/limits.ts";
 import { compare, type Decimal } from "../decimal.ts";
 import { clearHalt, setHalt } from "../desk/queries.ts";
 import { openTrading } from "../desk/trading.ts";
-import { connect as connectOnly } from "../client/connect.ts";
+import { connect as connectOnly, type ConnectOptions, type DirectConnectOptions } from "../client/connect.ts";
 import { BrokerError } from "../errors.ts";
 import { lotSize } from "../facts/listings.ts";
 import { tickTable } from "../facts/price_rules.ts";
@@ -21,6 +21,7 @@ import { Scheduler } from "../runner/schedule/scheduler.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 import type { Fault } from "../simulator/endpoints/faults.ts";
 import { type SimulatedGateway, startGateway } from "../simulator/gateway/mod.ts";
+import { type Simulator, startSimulator } from "../simulator/mod.ts";
 import type { OrderPush } from "../simulator/contract.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { StoreError } from "../store/store_error.ts";
@@ -56,8 +57,8 @@ export interface TrueOrder {
   by: "desk" | "owner";
   /** Number of the call that placed it. */
   call: number;
-  /** Event number of its last change. */
-  changedAt: number;
+  /** True time at which the broker accepted it, Unix milliseconds. */
+  placedAt: number;
 }
 
 /** An order write that the broker has executed. */
@@ -90,6 +91,10 @@ export interface SwarmOptions {
   recipes: readonly CompiledRecipe[];
   /** Number of schedulers. */
   schedulers: number;
+  /** Whether the trader uses the direct transport. */
+  isDirect: boolean;
+  /** The broker splits orders of more lots. @default its own maximum */
+  mostLots: number | undefined;
 }
 
 /** The system under test and its surroundings. */
@@ -97,7 +102,8 @@ export class Swarm implements FaultTarget {
   readonly world: World;
   readonly network: Network;
   readonly store: string;
-  readonly account = gatewayAccount(`http://127.0.0.1:${HTTP_PORT}`);
+  /** Name of the account in the store. */
+  account = gatewayAccount(`http://127.0.0.1:${HTTP_PORT}`);
   readonly orders = new Map<string, TrueOrder>();
   readonly executed: Executed[] = [];
   /** Fills at the broker by their ids. */
@@ -116,7 +122,7 @@ export class Swarm implements FaultTarget {
   isQuiet = false;
   /** Called when a fault has struck. */
   onStruck: (kind: FaultName) => void = () => {};
-  simulated!: SimulatedGateway;
+  simulated!: SimulatedGateway | Simulator;
   readonly #options: SwarmOptions;
   readonly #programs: Program[] = [];
   readonly #broker: Process;
@@ -126,6 +132,9 @@ export class Swarm implements FaultTarget {
   #pipeFaults: PipeFault[] = [];
   #fullUntil = -Infinity;
   #lockedTries = 0;
+  #cut: "begin" | "before-commit" | "after-commit" | undefined;
+  #lagMs = 0;
+  #lagUntil = -Infinity;
   #isRoundDue = false;
   #isByHand = false;
   /** The kind that is striking. */
@@ -169,6 +178,8 @@ export class Swarm implements FaultTarget {
     this.#pipeFaults = [];
     this.#fullUntil = -Infinity;
     this.#lockedTries = 0;
+    this.#cut = undefined;
+    this.#lagUntil = -Infinity;
     for (const { process } of this.#programs) {
       if (process === undefined) continue;
       process.wallAheadMs = 0;
@@ -250,6 +261,15 @@ export class Swarm implements FaultTarget {
 
   fillDisk(ms: number): void {
     this.#fullUntil = this.world.now + ms;
+  }
+
+  cutStore(where: "begin" | "before-commit" | "after-commit"): void {
+    this.#cut = where;
+  }
+
+  lagLists(ms: number): void {
+    this.#lagMs = ms;
+    this.#lagUntil = this.world.now + 5 * MINUTE;
   }
 
   lockStore(tries: number): void {
@@ -336,6 +356,15 @@ export class Swarm implements FaultTarget {
   }
 
   #strikeDisk(sql: string, when: "before" | "after"): void {
+    const isCommit = /^\s*commit/i.test(sql);
+    const isCut = this.#cut === "after-commit"
+      ? isCommit && when === "after"
+      : when === "before" && (this.#cut === "begin" ? /^\s*begin/i.test(sql) : isCommit);
+    if (this.#cut !== undefined && isCut) {
+      const code = this.#cut === "after-commit" ? "unknown-commit" : "lost-connection";
+      this.#cut = undefined;
+      throw new StoreError("Cannot use the database: the connection was lost", { code });
+    }
     if (when === "after" || !isWriting(sql)) return;
     if (this.world.now < this.#fullUntil && !/^\s*begin/i.test(sql)) {
       throw new SqliteError("database or disk is full", 13);
@@ -347,21 +376,33 @@ export class Swarm implements FaultTarget {
   }
 
   async #openBroker(): Promise<void> {
-    this.simulated = await startGateway({
-      seed: this.#options.seed,
+    const { seed, isDirect, mostLots } = this.#options;
+    const core = {
+      seed,
       clock: { now: () => this.world.now },
       days: 3,
       fillsPerDay: 1,
-      httpPort: HTTP_PORT,
-      pushPort: PUSH_PORT,
+      ...mostLots !== undefined && { mostLots: { hk: mostLots } },
+    };
+    const ports = {
       controlToken: "none",
       pushIntervalMs: 0,
-      onError: (error) => this.unhandled.push(error),
-    });
+      onError: (error: unknown) => this.unhandled.push(error),
+    };
+    const gateway = { ...ports, httpPort: HTTP_PORT, pushPort: PUSH_PORT };
+    if (isDirect) {
+      const platform = { ...ports, heartbeatIntervalSec: 300 };
+      const simulator = await startSimulator({ ...core, gateway, platform });
+      this.simulated = simulator;
+      this.account = await directAccount(simulator.info.developerPrivateKey);
+    } else {
+      this.simulated = await startGateway({ ...core, ...gateway });
+    }
     const { broker } = this.simulated;
     broker.onOrderPush((push) => this.#see(push));
     const call = broker.call.bind(broker);
     broker.call = (name, params) => {
+      if (name === "orders.today" || name === "fills.today") return this.#lagged(call(name, params));
       if (name !== "orders.place" && name !== "orders.amend" && name !== "orders.cancel") {
         return call(name, params);
       }
@@ -389,6 +430,14 @@ export class Swarm implements FaultTarget {
     };
   }
 
+  /** Leaves out orders that are too new for lists that lag. */
+  #lagged(rows: unknown): unknown {
+    if (this.world.now >= this.#lagUntil || !Array.isArray(rows)) return rows;
+    return rows.filter(({ orderId }: { orderId: string }) =>
+      this.world.now - (this.orders.get(orderId)?.placedAt ?? 0) >= this.#lagMs
+    );
+  }
+
   #see({ update }: OrderPush): void {
     const { orderId, symbol, side, price, quantity, filledQuantity, status } = update;
     if (orderId === undefined) return;
@@ -406,7 +455,7 @@ export class Swarm implements FaultTarget {
       status: status ?? known?.status ?? "",
       by: known?.by ?? call?.by ?? "owner",
       call: known?.call ?? call?.call ?? 0,
-      changedAt: this.world.events,
+      placedAt: known?.placedAt ?? this.world.now,
     });
     if (update.matchId !== undefined && compare(update.fillQuantity ?? "0", "0") > 0) {
       this.fills.set(update.matchId, {
@@ -443,12 +492,30 @@ export class Swarm implements FaultTarget {
   async #trade(process: Process): Promise<void> {
     const { world } = this;
     const { tradePassword, tradePasswordKey } = this.simulated.info;
-    const options = {
-      gateway: { url: `http://127.0.0.1:${HTTP_PORT}`, push: `127.0.0.1:${PUSH_PORT}`, timeoutMs: 5_000 },
-      tradePassword,
-      tradePasswordKey,
-    };
-    const client = await openTrading(() => connectOnly(options), options, {
+    const { simulated } = this;
+    const options: ConnectOptions | DirectConnectOptions = "platform" in simulated
+      ? {
+        tradePassword,
+        direct: {
+          url: simulated.info.authUrl,
+          country: "CHN",
+          mobile: simulated.info.mobile,
+          password: simulated.info.loginPassword,
+          deviceId: "AA:BB:CC:00:11:22",
+          privateKey: simulated.info.developerPrivateKey,
+          platformKey: simulated.info.platformPublicKey,
+          leaseFolder: false,
+          timeoutMs: 5_000,
+          keepLoginMs: 10 * MINUTE,
+        },
+      }
+      : {
+        gateway: { url: `http://127.0.0.1:${HTTP_PORT}`, push: `127.0.0.1:${PUSH_PORT}`, timeoutMs: 5_000 },
+        tradePassword,
+        tradePasswordKey,
+      };
+    const connect = () => "direct" in options ? connectOnly(options) : connectOnly(options);
+    const client = await openTrading(connect, options, {
       store: this.store,
       by: "trader",
       limits: LIMITS,
@@ -520,6 +587,21 @@ export class Swarm implements FaultTarget {
           orderType: "enhanced-limit",
         });
       }
+      return;
+    }
+    // The same terms as an order of the owner, which the lists show already.
+    const foreign = [...this.orders.values()].filter(({ by, side }) => by === "owner" && side === "buy");
+    const like = foreign[Math.floor(random() * foreign.length)];
+    if (like !== undefined && random() < 0.4) {
+      const { symbol, price, quantity } = like;
+      await client.orders.place({
+        market,
+        symbol,
+        side: "buy",
+        orderType: "enhanced-limit",
+        price,
+        quantity,
+      });
       return;
     }
     const symbol = SYMBOLS[Math.floor(random() * SYMBOLS.length)]!;

@@ -77,12 +77,15 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   const sessions = sessionsOf(seed, days);
   const start = sessions[0]!.openAt - 15 * MINUTE;
   const random = randomFrom(seed * 7 + 1);
-  const schedulers = random() < 0.5 ? 1 : 2;
+  // The account has one trade connection, so a direct trader is alone.
+  const isDirect = random() < 0.25;
+  const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
+  const mostLots = random() < 0.3 ? 1 : undefined;
   const periods = sessions.map(({ openAt, closeAt }) => ({
     fromMs: openAt - start - 5 * MINUTE,
     toMs: closeAt - QUIET_MS - start,
   }));
-  const plan = options.plan ?? drawPlan(random, periods);
+  const plan = options.plan ?? drawPlan(random, periods, isDirect);
   const own = Deno.makeTempDirSync({ dir: folder, prefix: "seed-" });
   const world = new World(seed, start);
   world.onLog = options.onLog;
@@ -92,7 +95,17 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     event.preventDefault();
     swarm.unhandled.push(event.reason);
   };
-  const swarm = new Swarm({ world, network, folder: own, seed, sessions, recipes, schedulers });
+  const swarm = new Swarm({
+    world,
+    network,
+    folder: own,
+    seed,
+    sessions,
+    recipes,
+    schedulers,
+    isDirect,
+    mostLots,
+  });
   const checker = new Checker(swarm);
   const coverage: Coverage = new Map();
   let failure: SeedResult["failure"];
@@ -149,7 +162,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       const keys = sessions.filter((each) => each.closeAt <= closeAt).flatMap(({ date }) =>
         ["buy-early", "cancel-late"].map((name) => `${name}/s1/${date}`)
       );
-      const missing = await missingSlot(store, keys);
+      const missing = schedulers === 0 ? undefined : await missingSlot(store, keys);
       if (missing !== undefined) fail({ invariant: "slots", what: missing });
       if (failure !== undefined) break;
       swarm.isQuiet = false;

@@ -48,7 +48,7 @@ import {
 import { State } from "./state.ts";
 
 /** Options of a broker. */
-interface BrokerOptions {
+export interface BrokerOptions {
   /** The same seed and clock give the same account. */
   seed: number;
   clock: Clock;

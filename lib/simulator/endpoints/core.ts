@@ -4,7 +4,7 @@
  * @module
  */
 import type { Calendars } from "../../calendars/mod.ts";
-import { Broker } from "../broker/broker.ts";
+import { Broker, type BrokerOptions } from "../broker/broker.ts";
 import type { Clock } from "../../time.ts";
 import { operations } from "../../operations/mod.ts";
 import { type ScriptedOutage, scriptPlan, type ScriptSource } from "../script.ts";
@@ -22,6 +22,8 @@ export interface CoreOptions {
   fillsPerDay?: number;
   /** The trading days of the exchanges. @default the built-in calendars */
   calendars?: Calendars;
+  /** Maximum number of lots of a single order, by market; the broker splits a larger one. @default the broker's */
+  mostLots?: BrokerOptions["mostLots"];
   /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
   script?: ScriptSource;
 }
@@ -39,10 +41,11 @@ export interface Core {
 }
 
 /** Creates a broker for endpoints. @throws {ScriptError} If the script is invalid. */
-export function makeCore({ seed, clock: inner, days, fillsPerDay, calendars, script }: CoreOptions): Core {
+export function makeCore(options: CoreOptions): Core {
+  const { seed, clock: inner, days, fillsPerDay, calendars, mostLots, script } = options;
   const clock = new MovableClock(inner);
   const plan = script === undefined ? undefined : scriptPlan(script, calendars);
-  const broker = new Broker({ seed, clock, days, fillsPerDay, calendars, plan });
+  const broker = new Broker({ seed, clock, days, fillsPerDay, calendars, plan, ...mostLots && { mostLots } });
   const faults = new Faults();
   for (const outage of plan?.outages ?? []) armOutage(faults, outage, clock);
   return { seed, clock, broker, faults };
