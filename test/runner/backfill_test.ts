@@ -134,6 +134,11 @@ testBoth(
       RangeError,
       "the span is longer than 3660 days",
     );
+    await assertRejects(
+      plan({ schedules: [every(1_000)] }, "2016-12-19", "2025-12-19"),
+      RangeError,
+      "it has more than 100000 slots; give fewer days",
+    );
   },
 );
 

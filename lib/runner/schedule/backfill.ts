@@ -30,6 +30,8 @@ import { shellHint } from "../../shell_words.ts";
 const DAY_MS = 86_400_000;
 /** A longer span of days is taken for a typing error. */
 const MOST_DAYS = 3660;
+/** Maximum number of slots of a backfill: more than a day of a schedule for each second. */
+const MOST_SLOTS = 100_000;
 
 /** Which slots a backfill runs. */
 export type BackfillMode = "missing" | "failed" | "all";
@@ -71,7 +73,7 @@ const reopens: Record<BackfillMode, readonly RunState[]> = {
  * Finds what a backfill would run, oldest first, and changes nothing.
  *
  * @throws {TypeError} For a recipe that writes, that keeps a login alive, or that reads as of now on a past day.
- * @throws {RangeError} When a day is in the future or outside the calendar, or the span is too long.
+ * @throws {RangeError} When a day is in the future or outside the calendar, or the span or the number of slots is too large.
  */
 export async function planBackfill(
   store: Store,
@@ -82,9 +84,18 @@ export async function planBackfill(
   checkRecipe(recipe);
   for (const schedule of recipe.schedules) checkDays(recipe, schedule, options);
   const plan: BackfillPlan = { slots: [], left: [], none: [] };
-  const found = recipe.schedules.flatMap((schedule) =>
-    slotsOfDays(options, schedule).map((slot) => ({ schedule, slot }))
-  ).sort((a, b) => a.slot.at - b.slot.at);
+  const found: { schedule: CompiledSchedule; slot: Slot }[] = [];
+  for (const schedule of recipe.schedules) {
+    for (const slot of slotsOfDays(options, schedule)) {
+      if (found.length === MOST_SLOTS) {
+        throw new RangeError(
+          `Cannot backfill "${recipe.name}" from ${from} to ${to}: it has more than ${MOST_SLOTS} slots; give fewer days`,
+        );
+      }
+      found.push({ schedule, slot });
+    }
+  }
+  found.sort((a, b) => a.slot.at - b.slot.at);
   const days = new Set<string>();
   const instants = new Set<number>();
   for (const { schedule, slot } of found) {
@@ -239,15 +250,15 @@ function checkDays(
 const dayOf = (schedule: CompiledSchedule, slot: Slot): string =>
   slot.session ?? dateAt(slot.at, zoneOf(schedule));
 
-function slotsOfDays(
+function* slotsOfDays(
   { from, to, now, calendars }: Pick<BackfillOptions, "from" | "to" | "now" | "calendars">,
   schedule: CompiledSchedule,
-): Slot[] {
+): Generator<Slot> {
   const [start, end] = [Date.parse(from) - 3 * DAY_MS, Date.parse(to) + 5 * DAY_MS];
-  return [...eachSlot(calendars, schedule, start, Math.min(end, now))].filter((slot) => {
+  for (const slot of eachSlot(calendars, schedule, start, Math.min(end, now))) {
     const day = dayOf(schedule, slot);
-    return day >= from && day <= to;
-  });
+    if (day >= from && day <= to) yield slot;
+  }
 }
 
 function whyNone(calendars: Calendars, recipe: CompiledRecipe, day: string): string {
