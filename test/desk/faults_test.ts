@@ -1,0 +1,326 @@
+/**
+ * Tests of the order desk under the faults of orders whose outcome is unknown. Each test also shows that its fault
+ * happened, or what happens without it.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { connect } from "../../lib/client/connect.ts";
+import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
+import { Desk } from "../../lib/desk/desk.ts";
+import type { Intent } from "../../lib/desk/intent.ts";
+import { judge } from "../../lib/desk/prove.ts";
+import { changesOf, recentIntents } from "../../lib/desk/queries.ts";
+import { OutcomeUnknownError } from "../../lib/errors.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { randomFrom, systemMachine } from "../../lib/time.ts";
+import { ORDER, TENCENT } from "../conformance/house.ts";
+import { farEnd, ok } from "../support/far_end.ts";
+import { waitUntil } from "../support/waits.ts";
+import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+
+/** A second order, with another fingerprint. */
+const OTHER = { ...ORDER, price: "551.00" } as const;
+
+/** An order that fills in the next round. */
+async function filling({ client }: DeskHouse) {
+  const [quote] = await client.quotes.latest({ securities: [TENCENT] });
+  const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
+  return { ...ORDER, price, orderType: "enhanced-limit" } as const;
+}
+
+/** Fills what fills within a minute. */
+function fill({ clock, round }: DeskHouse): void {
+  clock.advance(60_000);
+  round();
+}
+
+deskTest(
+  "F02: an answer that comes after its call was given up is taken for its own intent, and not for the next one",
+  async ({ trader, simulator: { faults }, intents, history, orderIds }) => {
+    const before = await orderIds();
+    faults.arm({ kind: "delay", operation: "orders.place", when: "answer", ms: 10_000 });
+    const stop = new AbortController();
+    const given = trader.orders.place(ORDER, { signal: stop.signal, timeoutMs: 120_000 }).catch((error) =>
+      error
+    );
+    await waitUntil("the broker to have the order", async () => (await orderIds()).length > before.length);
+    stop.abort();
+    assert(await given instanceof OutcomeUnknownError);
+    const [first] = await intents();
+    assertEquals([first!.state, first!.orderIds], ["unknown", []]);
+    const next = await trader.orders.place(OTHER);
+    await waitUntil("the late answer", async () => (await intents())[1]!.state !== "unknown");
+    assertEquals((await history(first!.id)).at(-1), "unknown>acknowledged by answer");
+    const [second, resolved] = await intents();
+    assertEquals([second!.state, second!.orderIds], ["acknowledged", [next.orderId]]);
+    const made = (await orderIds()).filter((id) => !before.includes(id));
+    assertEquals([...resolved!.orderIds, next.orderId].sort(), made);
+  },
+  {
+    skip: {
+      memory: "a call without a connection has no late answer",
+      gateway: "an answer over HTTP ends with its connection",
+    },
+  },
+);
+
+deskTest(
+  "F08: an order that fills before the first look, and is in no list of orders, is found through its fill",
+  async (house) => {
+    const { open, simulator: { faults }, intents, history, pass } = house;
+    const order = await filling(house);
+    for (const hidden of [["orders.today"], ["orders.today", "fills.today"]]) {
+      faults.clear();
+      faults.arm({ kind: "lost-answer", operation: "orders.place" });
+      // The look before the order passes.
+      for (const operation of hidden) faults.arm({ kind: "empty-page", operation, skip: 1, times: 1_000 });
+      const desk = open({ onChange: ({ state }) => state === "unknown" && fill(house) });
+      const placed = await desk.client().orders.place({ ...order, quantity: `${hidden.length}00` })
+        .catch((error) => error);
+      assertEquals(faults.struck("lost-answer") > 0, true);
+      const [intent] = await intents();
+      if (hidden.length === 2) {
+        // The control: neither list shows it.
+        assert(placed instanceof OutcomeUnknownError);
+        assertEquals(intent!.state, "unknown");
+        continue;
+      }
+      assertEquals([intent!.state, intent!.orderIds], ["acknowledged", [placed.orderId]]);
+      assert((await history(intent!.id)).includes("unknown>acknowledged by list"));
+      faults.clear();
+      await pass(10_000);
+      assertEquals([(await intents())[0]!.state, (await intents())[0]!.filled], ["filled", "100"]);
+    }
+  },
+  { skip: { memory: "its lists have no pages that could be empty" } },
+);
+
+/** An order of the lists with the terms of {@linkcode INTENT}. */
+const seen = (
+  orderId: string,
+  quantity: string,
+  more: Partial<SeenOrder> = {},
+): [string, SeenOrder] => [orderId, {
+  orderId,
+  lists: ["orders.today"],
+  symbol: "00700.HK",
+  side: "buy",
+  orderType: "limit",
+  price: "550",
+  quantity,
+  filled: "0",
+  state: "working",
+  placedAt: undefined,
+  remark: undefined,
+  ...more,
+}];
+
+const INTENT: Intent = {
+  id: "one",
+  account: ACCOUNT,
+  kind: "place",
+  operation: "orders.place",
+  params: { ...ORDER, quantity: "800000" },
+  fingerprint: "",
+  why: {},
+  state: "unknown",
+  orderIds: [],
+  known: ["0"],
+  filled: "0",
+  absent: undefined,
+  createdAt: 0,
+  sentAt: 0,
+  timeoutMs: 10_000,
+  endedAt: undefined,
+};
+
+Deno.test("F09: the parts of an order that was split are its sum, and a missing part leaves the rest open", () => {
+  const parts = [seen("1", "300000"), seen("2", "300000"), seen("3", "200000")];
+  const verdict = (orders: [string, SeenOrder][]) => {
+    const look: Look = {
+      beganAt: 1,
+      endedAt: 2,
+      aheadMs: 0,
+      orders: new Map(orders),
+      lists: ["orders.today"],
+    };
+    const { is, ...rest } = judge(INTENT, look, new Set(["9"]));
+    return [is, "orderIds" in rest ? rest.orderIds : []];
+  };
+  assertEquals(verdict(parts), ["sent", ["1", "2", "3"]]);
+  // The part that the broker rejected still counts; a part that is missing does not.
+  assertEquals(verdict([...parts.slice(1), seen("1", "300000", { state: "rejected" })])[0], "sent");
+  assertEquals(verdict(parts.slice(1)), ["partial", ["2", "3"]]);
+  // Orders that were there before, or belong to another intent, are no part of it.
+  assertEquals(verdict([...parts.slice(1), seen("0", "300000")]), ["partial", ["2", "3"]]);
+  assertEquals(verdict([...parts.slice(1), seen("9", "300000")]), ["partial", ["2", "3"]]);
+  assertEquals(verdict([...parts, seen("4", "100000")])[0], "ambiguous");
+});
+
+deskTest(
+  "F10: an amendment whose answer is lost and that may have left two orders is ambiguous, and names both",
+  async (house) => {
+    const { client, open, trader, simulator: { faults }, store, last } = house;
+    const { orderId } = await trader.orders.place(ORDER);
+    const terms = { quantity: "200", price: "549.00" } as const;
+    let other = "";
+    // After the look before the amendment, an order with the new terms appears besides the old one.
+    const desk = open({
+      guard: async () => void (other = (await client.orders.place({ ...ORDER, ...terms })).orderId),
+    });
+    faults.arm({ kind: "lost-request", operation: "orders.amend" });
+    const amend = { market: "hk", symbol: "00700.HK", orderId, ...terms } as const;
+    await assertRejects(() => desk.client().orders.amend(amend), OutcomeUnknownError);
+    assertEquals(faults.struck("lost-request"), 1);
+    const { id, state } = await last();
+    assertEquals(state, "ambiguous");
+    const { data } = (await changesOf(store, id)).at(-1)!;
+    assertEquals([data.orderIds, data.why], [
+      [orderId, other],
+      "the old order and a new one may both be in the market",
+    ]);
+    // The control: an amendment with an answer leaves one order, and is not ambiguous.
+    await trader.orders.amend({ ...amend, price: "548.00" });
+    assertEquals((await last()).state, "acknowledged");
+  },
+);
+
+deskTest(
+  "F11: a cancellation that loses its answer and the race against the fill is sent once",
+  async (house) => {
+    const { open, trader, simulator: { faults }, count, intents, pass } = house;
+    const order = await filling(house);
+    const { orderId } = await trader.orders.place(order);
+    const cancel = { market: "hk", symbol: "00700.HK", orderId } as const;
+    const desk = open({ guard: () => fill(house) });
+    const sent = count("orders.cancel");
+    faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
+    await desk.client().orders.cancel(cancel).catch((error) => assert(error instanceof OutcomeUnknownError));
+    await pass(60_000, 3);
+    assertEquals([faults.struck("lost-answer"), sent()], [1, 1]);
+    assertEquals((await intents()).map(({ kind, state, filled }) => [kind, state, filled]), [
+      ["cancel", "filled", "100"],
+      ["place", "filled", "100"],
+    ]);
+    // The control: without the fill, the order ends cancelled.
+    const { orderId: open2 } = await trader.orders.place(OTHER);
+    faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
+    await trader.orders.cancel({ ...cancel, orderId: open2 });
+    await pass(10_000);
+    assertEquals((await intents()).slice(0, 2).map(({ state }) => state), ["cancelled", "cancelled"]);
+  },
+);
+
+Deno.test("F12: a batch cancellation that was done in part stays unknown, and nothing of it is sent again", async () => {
+  const [OPEN, CANCELLED] = ["2", "6"]; // codes on the wire
+  const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
+  const states = new Map(ids.map((id) => [id, OPEN]));
+  const writes: string[] = [];
+  await using end = farEnd(({ path, body: { params } }) => {
+    if (path.startsWith("/trade/TradeQuery")) {
+      const from = Number(params.queryParamStr ?? 0) || 0;
+      const rows = path.endsWith("RealEntrustList")
+        ? [...states].map(([entrustId, status], index) => ({
+          entrustId,
+          status,
+          stockCode: "00700.HK",
+          exchangeType: "K",
+          entrustBs: "1",
+          entrustAmount: "100",
+          queryParamStr: String(index + 1),
+        }))
+        : [];
+      return ok({ data: rows.slice(from, from + Number(params.queryCount ?? 20)) });
+    }
+    writes.push(path);
+    for (const id of ids.slice(0, 60)) states.set(id, CANCELLED);
+    return "hang-up";
+  });
+  await using client = await connect({ gateway: { url: end.url }, retry: { attempts: 1 } });
+  await using store = await openSqlite(":memory:");
+  let now = Date.parse("2025-08-15T10:30:00+08:00");
+  const desk = new Desk({
+    store,
+    machine: { ...systemMachine, now: () => now },
+    account: ACCOUNT,
+    client,
+    resolveMs: 0,
+  });
+  const many = { market: "hk", orderIds: ids } as const;
+  await assertRejects(() => desk.client().orders.cancelMany(many), OutcomeUnknownError);
+  const looks = async () => {
+    for (let turn = 0; turn < 5; turn++) {
+      now += 60_000;
+      await desk.reconcile();
+    }
+    const [intent] = await recentIntents(store, ACCOUNT, { limit: 1 });
+    return [intent!.state, intent!.orderIds.length, writes.length];
+  };
+  assertEquals(await looks(), ["unknown", 0, 1]);
+  await assertRejects(() => desk.client().orders.cancelMany(many), Error, 'is "unknown"');
+  // What is left is found by a query, and is another write.
+  const left = (await client.orders.today({ market: "hk" }).toArray()).filter(({ status }) =>
+    status !== "cancelled"
+  );
+  assertEquals(left.map(({ orderId }) => orderId), ids.slice(60));
+  // The control: once the lists show that all have ended, the intent is resolved without another request.
+  for (const id of ids) states.set(id, CANCELLED);
+  assertEquals(await looks(), ["cancelled", 100, 1]);
+});
+
+deskTest(
+  "F19: pushes that are repeated, reordered, lost or early leave the same book as all pushes in order",
+  async (house) => {
+    const { desk, simulator: { faults }, store, clock, round, intents } = house;
+    const order = await filling(house);
+    const books: string[] = [];
+    const struck = { "duplicate-push": 0, "reorder-push": 0, "drop-push": 0, delay: 0 };
+    for (const seed of [0, 1, 2, 3]) {
+      faults.clear();
+      const random = randomFrom(seed);
+      const before = (await intents()).length;
+      const stop = new AbortController();
+      let pushes = 0;
+      const watching = (async () => {
+        for await (const event of desk.client().watch({ signal: stop.signal })) {
+          if (event.type === "order") pushes++;
+        }
+      })().catch((error) => {
+        if (!stop.signal.aborted) throw error;
+      });
+      // Seed 0 is the control: no fault.
+      for (let at = 0; seed > 0 && at < 6; at++) {
+        const kinds = ["duplicate-push", "reorder-push", "drop-push"] as const;
+        const kind = kinds[(at + seed) % kinds.length]!;
+        faults.arm({ kind, push: "order", skip: Math.floor(random() * 3) });
+      }
+      // The push of the order comes before its answer.
+      if (seed > 0) faults.arm({ kind: "delay", operation: "orders.place", when: "answer", ms: 50 });
+      for (const quantity of ["100", "200", "300"]) {
+        await desk.client().orders.place({ ...order, quantity });
+        clock.advance(1_000);
+        round();
+      }
+      for (let turn = 0; turn < 3; turn++) {
+        clock.advance(30_000);
+        round();
+      }
+      if (seed === 0) await waitUntil("pushes of orders", () => pushes > 2);
+      for (const kind of Object.keys(struck) as (keyof typeof struck)[]) struck[kind] = faults.struck(kind);
+      await desk.reconcile();
+      stop.abort();
+      await watching;
+      const made = (await intents()).slice(0, (await intents()).length - before).reverse();
+      assertEquals(new Set(made.flatMap(({ orderIds }) => orderIds)).size, 3);
+      books.push(JSON.stringify(made.map(({ state, filled, params }) => [state, filled, params.quantity])));
+    }
+    assertEquals(
+      books,
+      Array(4).fill(
+        JSON.stringify([["filled", "100", "100"], ["filled", "200", "200"], ["filled", "300", "300"]]),
+      ),
+    );
+    for (const [kind, times] of Object.entries(struck)) assert(times > 0, `${kind} never happened`);
+    assertEquals(await store.all("select * from intent where ended_at is null"), []);
+  },
+  { skip: { memory: "its pushes are not sent over a connection" } },
+);
