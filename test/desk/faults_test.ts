@@ -4,15 +4,12 @@
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../lib/client/connect.ts";
-import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import { Desk } from "../../lib/desk/desk.ts";
-import type { Intent } from "../../lib/desk/intent.ts";
-import { judge } from "../../lib/desk/prove.ts";
 import { changesOf, recentIntents } from "../../lib/desk/queries.ts";
 import { OutcomeUnknownError } from "../../lib/errors.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { randomFrom, systemMachine } from "../../lib/time.ts";
-import { ORDER, TENCENT } from "../conformance/house.ts";
+import { isConnected, ORDER, TENCENT } from "../conformance/house.ts";
 import { farEnd, ok } from "../support/far_end.ts";
 import { waitUntil } from "../support/waits.ts";
 import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
@@ -91,70 +88,13 @@ deskTest(
       assertEquals([(await intents())[0]!.state, (await intents())[0]!.filled], ["filled", "100"]);
     }
   },
-  { skip: { memory: "its lists have no pages that could be empty" } },
+  {
+    skip: {
+      memory: "its lists have no pages that could be empty",
+      gateway: "over HTTP an empty page has no list, which is an error and proves nothing",
+    },
+  },
 );
-
-/** An order of the lists with the terms of {@linkcode INTENT}. */
-const seen = (
-  orderId: string,
-  quantity: string,
-  more: Partial<SeenOrder> = {},
-): [string, SeenOrder] => [orderId, {
-  orderId,
-  lists: ["orders.today"],
-  symbol: "00700.HK",
-  side: "buy",
-  orderType: "limit",
-  price: "550",
-  quantity,
-  filled: "0",
-  state: "working",
-  placedAt: undefined,
-  remark: undefined,
-  ...more,
-}];
-
-const INTENT: Intent = {
-  id: "one",
-  account: ACCOUNT,
-  kind: "place",
-  operation: "orders.place",
-  params: { ...ORDER, quantity: "800000" },
-  fingerprint: "",
-  why: {},
-  state: "unknown",
-  orderIds: [],
-  known: ["0"],
-  filled: "0",
-  absent: undefined,
-  createdAt: 0,
-  sentAt: 0,
-  timeoutMs: 10_000,
-  endedAt: undefined,
-};
-
-Deno.test("F09: the parts of an order that was split are its sum, and a missing part leaves the rest open", () => {
-  const parts = [seen("1", "300000"), seen("2", "300000"), seen("3", "200000")];
-  const verdict = (orders: [string, SeenOrder][]) => {
-    const look: Look = {
-      beganAt: 1,
-      endedAt: 2,
-      aheadMs: 0,
-      orders: new Map(orders),
-      lists: ["orders.today"],
-    };
-    const { is, ...rest } = judge(INTENT, look, new Set(["9"]));
-    return [is, "orderIds" in rest ? rest.orderIds : []];
-  };
-  assertEquals(verdict(parts), ["sent", ["1", "2", "3"]]);
-  // The part that the broker rejected still counts; a part that is missing does not.
-  assertEquals(verdict([...parts.slice(1), seen("1", "300000", { state: "rejected" })])[0], "sent");
-  assertEquals(verdict(parts.slice(1)), ["partial", ["2", "3"]]);
-  // Orders that were there before, or belong to another intent, are no part of it.
-  assertEquals(verdict([...parts.slice(1), seen("0", "300000")]), ["partial", ["2", "3"]]);
-  assertEquals(verdict([...parts.slice(1), seen("9", "300000")]), ["partial", ["2", "3"]]);
-  assertEquals(verdict([...parts, seen("4", "100000")])[0], "ambiguous");
-});
 
 deskTest(
   "F10: an amendment whose answer is lost and that may have left two orders is ambiguous, and names both",
@@ -185,28 +125,42 @@ deskTest(
 );
 
 deskTest(
-  "F11: a cancellation that loses its answer and the race against the fill is sent once",
+  "F11: a cancellation that loses the race against the fill is sent once, and the lists end it",
   async (house) => {
     const { open, trader, simulator: { faults }, count, intents, pass } = house;
-    const order = await filling(house);
-    const { orderId } = await trader.orders.place(order);
-    const cancel = { market: "hk", symbol: "00700.HK", orderId } as const;
-    const desk = open({ guard: () => fill(house) });
     const sent = count("orders.cancel");
-    faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
-    await desk.client().orders.cancel(cancel).catch((error) => assert(error instanceof OutcomeUnknownError));
+    const cancel = { market: "hk", symbol: "00700.HK" } as const;
+    const states = async (at: number) =>
+      (await intents()).slice(0, at).map(({ kind, state, filled }) => `${kind} ${state} ${filled}`);
+    // The fill comes before the request. The broker's refusal does not say what became of the order, and the lists do.
+    const order = await filling(house);
+    const first = await trader.orders.place(order);
+    const late = open({ guard: () => fill(house) }).client();
+    await late.orders.cancel({ ...cancel, ...first });
     await pass(60_000, 3);
-    assertEquals([faults.struck("lost-answer"), sent()], [1, 1]);
-    assertEquals((await intents()).map(({ kind, state, filled }) => [kind, state, filled]), [
-      ["cancel", "filled", "100"],
-      ["place", "filled", "100"],
-    ]);
-    // The control: without the fill, the order ends cancelled.
-    const { orderId: open2 } = await trader.orders.place(OTHER);
+    assertEquals([sent(), await states(2)], [1, ["cancel filled 100", "place filled 100"]]);
+    // The fill comes after the request and before the exchange has it, and the answer is lost.
+    const second = await trader.orders.place({ ...order, quantity: "200" });
     faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
-    await trader.orders.cancel({ ...cancel, orderId: open2 });
+    await trader.orders.cancel({ ...cancel, ...second }).catch((error) =>
+      assert(error instanceof OutcomeUnknownError)
+    );
+    fill(house);
+    await pass(60_000, 3);
+    assertEquals([faults.struck("lost-answer"), sent()], [1, 2]);
+    const [cancelled, placed] = await intents();
+    assertEquals([cancelled!.kind, cancelled!.state, placed!.state], [
+      "cancel",
+      placed!.state,
+      placed!.state,
+    ]);
+    assert(["filled", "cancelled"].includes(placed!.state), placed!.state);
+    // The control: an order that does not fill ends cancelled.
+    const third = await trader.orders.place(OTHER);
+    faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
+    await trader.orders.cancel({ ...cancel, ...third });
     await pass(10_000);
-    assertEquals((await intents()).slice(0, 2).map(({ state }) => state), ["cancelled", "cancelled"]);
+    assertEquals(await states(2), ["cancel cancelled 0", "place cancelled 0"]);
   },
 );
 
@@ -280,13 +234,16 @@ deskTest(
       const before = (await intents()).length;
       const stop = new AbortController();
       let pushes = 0;
+      let isOn = false;
       const watching = (async () => {
         for await (const event of desk.client().watch({ signal: stop.signal })) {
           if (event.type === "order") pushes++;
+          isOn ||= isConnected(event);
         }
       })().catch((error) => {
         if (!stop.signal.aborted) throw error;
       });
+      await waitUntil("the push connection", () => isOn);
       // Seed 0 is the control: no fault.
       for (let at = 0; seed > 0 && at < 6; at++) {
         const kinds = ["duplicate-push", "reorder-push", "drop-push"] as const;
