@@ -1,5 +1,5 @@
 /**
- * Lists the tests of each fault for each transport. "All" means a test of the conformance suite, which runs over
+ * Lists the tests of each fault for each transport, the order desk and the runner. "All" means a test of the conformance suite, which runs over
  * memory, gateway and direct. Every test also proves that the fault happened: it checks the count of strikes, the
  * same call with the other outcome, or the state of the stopped process.
  *
@@ -7,17 +7,21 @@
  * - all: conformance/limits_test.ts "a broken connection: a read is retried and succeeds, a write has an unknown outcome"
  * - gateway: client/faults_test.ts "reset-after: an answer cut at any byte is never accepted as complete"
  * - direct: transports/direct_link_test.ts "an answer cut after any number of bytes leaves one order, and an unknown outcome"
+ * - desk: desk/desk_test.ts "a lost answer is found in the broker's lists, and the call returns the order"
  *
  * F02 response after the timeout, or for an older request
  * - all: conformance/limits_test.ts "timeout: no other call gets a late answer"
  * - gateway: transports/gateway_test.ts "a slow answer reaches its own call among many concurrent calls"
  * - direct: transports/direct_link_test.ts "a late answer reaches only its own call"
+ * - desk: desk/faults_test.ts "F02: an answer that comes after its call was given up is taken for its own intent, and not for the next one"
  *
  * F03 reset after k bytes of the request
  * - memory: none: a call is one function call, which cannot be cut
  * - gateway: transports/fault_request_test.ts "a request cut after any number of bytes creates no order, and is sent once"
  * - gateway: transports/gateway_test.ts "a write after reads is sent once, although fetch would send it again"
  * - direct: transports/direct_link_test.ts "a request cut after any number of bytes is never placed twice"
+ * - desk: desk/desk_test.ts "a lost answer is found in the broker's lists, and the call returns the order"
+ * - desk: desk/desk_test.ts "a lost request stays unknown until the lists also show a later order; only then it is proven not sent"
  *
  * F04 streams cut at every byte, single bytes, many frames at once
  * - memory: none: pushes are passed as whole bodies
@@ -35,9 +39,13 @@
  * - direct: transports/fault_restart_test.ts "a platform that restarts with other keys causes a typed error, and few attempts"
  *
  * F06 killed between intent and answer
- * - memory: none: a journal of intents is not a transport's; the day book's own is in day_book/kill_test.ts
- * - gateway: none: as above, a transport writes no file that a kill could damage
+ * - memory: none: the broker would end with the process
+ * - gateway: desk/crash_points_test.ts "F06: a program that is killed where it waits places each order once, over "
+ * - direct: desk/crash_points_test.ts "F06: a program that is killed where it waits places each order once, over "
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
+ * - desk: desk/desk_test.ts "an intent of a process that ended in the middle is given up if it was not sent, and looked for if it was"
+ * - runner: runner/kill_test.ts "Scheduler loses nothing and begins no write twice when it is killed at each of many points"
+ * - runner: runner/cut_store_test.ts "a run keeps its slot and writes once, with a store whose connection is "
  *
  * F07 a torn record, an error of fsync, a full disk
  * - memory: none: the store of the runner is the same over each way
@@ -46,34 +54,39 @@
  * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, the store can be read, and no complete data is lost"
  * - direct: none: as above, the store knows no transport
  *
- * F08 to F12 are about orders with an unknown outcome. The tests show that the lists named in the error contain the
- * outcome, and that nothing is sent again. A transport does not match orders to an interrupted write; the order desk
- * does that (`test/desk`).
+ * F08 to F12 are about orders with an unknown outcome. The tests of transports show that the lists named in the error
+ * contain the outcome, and that nothing is sent again. The order desk matches orders to an interrupted write.
  *
  * F08 an order that fills before the first query
  * - all: conformance/lost_orders_test.ts "an order that fills before the first query is in no list of open orders, but is found"
  * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
+ * - desk: desk/faults_test.ts "F08: an order that fills before the first look, and is in no list of orders, is found through its fill"
  *
  * F09 an order that the broker splits, and a part of which is missing. A transport does not distinguish a rejected
  * part from one that a person cancelled.
  * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a missing part is detected"
+ * - desk: desk/desk_test.ts "the parts of an order that the broker splits belong to one intent, with and without an answer"
+ * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never takes more than was asked for"
  *
  * F10 an amendment that is lost and leaves the old and the new order
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "an amendment whose answer is lost and that leaves two orders: both are found and both are cancelled"
  * - direct: none: as above, the step knows no transport
+ * - desk: desk/faults_test.ts "F10: an amendment whose answer is lost and that may have left two orders is ambiguous, and names both"
  *
  * F11 a cancellation that races a fill, or comes for an order that is over
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows it, and it is sent once"
  * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown until a list shows that the order has ended"
  * - direct: none: as above, the step knows no transport
+ * - desk: desk/faults_test.ts "F11: a cancellation that loses the race against the fill is sent once, and the lists end it"
  *
  * F12 a batch cancel that times out with 60 of 100 done
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
  * - gateway: transports/outcome_test.ts "a batch cancellation leaves each order unresolved that its answer does not mention"
  * - direct: none: the message of the batch cancel is not published
+ * - desk: desk/faults_test.ts "F12: a batch cancellation that was done in part stays unknown, and nothing of it is sent again"
  *
  * F13 login lost in a batch, a page walk, a login, under 100 callers
  * - all: conformance/login_test.ts "a lost login during 100 reads: all are answered after one new login"
@@ -116,6 +129,7 @@
  * F19 pushes twice, in another order, before the answer
  * - all: conformance/pushes_test.ts "repeated or reordered pushes change nothing at the broker"
  * - all: conformance/pushes_test.ts "a push may arrive before the answer to its order, with the same order number"
+ * - desk: desk/faults_test.ts "F19: pushes that are repeated, reordered, lost or early leave the same book as all pushes in order"
  *
  * F20 pages: rows are added, a page is missing, short or repeated, cursors are wrong, midnight passes
  * - all: conformance/paging_test.ts "a list is read completely from short pages, and is not complete with a page missing"
@@ -128,10 +142,24 @@
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if its day changed between two pages"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if it is emptied during the reading"
  *
+ * F21 clock changes of New York, a sleeping machine, a clock that jumps
+ * - runner: runner/scheduler_test.ts "F21: each run key runs once over both New York clock changes, sleep and clock steps"
+ *
+ * F22 half-days, holidays, days without a calendar, a market that rejects a write
+ * - runner: runner/scheduler_test.ts "F22: a recipe that writes skips holidays, late wake-ups and days without a calendar, and never loops"
+ * - runner: runner/scheduler_test.ts "F22: a write that the market rejects is not retried"
+ * - runner: runner/writes_test.ts "a write follows the actual session: half-days shorten its window"
+ *
  * F23 killed between the sells and the buys of a rebalance. The runner does not plan the unsent orders again.
  * - memory: none: the runner takes a run over in the same way over each transport
  * - gateway: runner/fault_store_test.ts "F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely"
  * - direct: none: as above, the store knows no transport
+ *
+ * F24 two runners on one account, a lock that is left after a power loss
+ * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
+ * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
+ * - runner: runner/scheduler_test.ts "F24: of two schedulers with one account only one uses it, and an expired lease is taken over"
+ * - runner: runner/writes_test.ts "two writes of one account never run at once, not even when a lease has just expired"
  *
  * F25 the day book before clearing, after it, again, and with two identical lines
  * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
@@ -143,6 +171,12 @@
  * - all: conformance/load_test.ts "an order is answered while twenty slow reads are in progress"
  * - all: conformance/load_test.ts "twenty readers of a busy broker try three times each, and an order among them is sent once"
  * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and succeed afterwards"
+ *
+ * F28 the wall clock jumps back over the end of a token
+ * - memory: none: it has no token
+ * - gateway: none: the gateway keeps the token
+ * - direct: transports/direct_session_test.ts "the age of a token is measured with a clock that never jumps"
+ * - desk: desk/desk_test.ts "looks during a jump of the clock do not count as time that has passed"
  *
  * F29 a reader that stops while quotes and orders arrive
  * - all: conformance/load_test.ts "a reader that stops loses no order, and gets the newest quotes after the queued ones"
@@ -159,8 +193,18 @@
  */
 import { assert, assertEquals } from "@std/assert";
 
+/** Returns whether a file defines a test: its name is a string, or begins a template. */
+function hasTest(source: string, name: string): boolean {
+  const compact = source.replaceAll(/(\(|\bname:)\s+/g, "$1");
+  return ["(", "name:"].some((before) =>
+    compact.includes(`${before}"${name}"`) || compact.includes(`${before}\`${name}`)
+  );
+}
+
 interface Row {
   fault: string;
+  /** What happens, in the words of the list. */
+  title: string;
   transport: string;
   /** File and name of the test; absent if the line gives a reason. */
   test?: { file: string; name: string };
@@ -168,14 +212,19 @@ interface Row {
 
 function rowsOf(comment: string): Row[] {
   const rows: Row[] = [];
-  let fault = "";
+  let [fault, title] = ["", ""];
   for (const line of comment.split("\n")) {
-    fault = /^ \* (F\d\d) /.exec(line)?.[1] ?? fault;
+    [, fault = fault, title = title] = /^ \* (F\d\d) ([^.]*)/.exec(line) ?? [];
     const [, transport, rest = ""] = /^ \* - (\w+): (.*)$/.exec(line) ?? [];
     if (transport === undefined) continue;
     const [, file, name] = /^(\S+) "(.*)"$/.exec(rest) ?? [];
     assert(file !== undefined || /^none: \w+ \w+/.test(rest), `${fault} ${transport}: no test and no reason`);
-    rows.push({ fault, transport, ...file !== undefined && name !== undefined && { test: { file, name } } });
+    rows.push({
+      fault,
+      title,
+      transport,
+      ...file !== undefined && name !== undefined && { test: { file, name } },
+    });
   }
   return rows;
 }
@@ -204,15 +253,20 @@ Deno.test("the table of faults names an existing test or a reason for each trans
     "F18",
     "F19",
     "F20",
+    "F21",
+    "F22",
     "F23",
+    "F24",
     "F25",
     "F27",
+    "F28",
     "F29",
     "F30",
   ];
   assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);
   for (const fault of expected) {
     const named = new Set(rows.filter((row) => row.fault === fault).map(({ transport }) => transport));
+    if (named.has("runner")) continue; // the runner knows no transport
     for (const transport of ["memory", "gateway", "direct"]) {
       assert(named.has("all") || named.has(transport), `${fault} says nothing about ${transport}`);
     }
@@ -223,7 +277,20 @@ Deno.test("the table of faults names an existing test or a reason for each trans
     const text = sources.get(test.file) ??
       await Deno.readTextFile(new URL(`../${test.file}`, import.meta.url));
     sources.set(test.file, text);
-    const called = text.replaceAll(/\(\s+"/g, '("');
-    assert(called.includes(`("${test.name}"`), `${fault}: ${test.file} has no test "${test.name}"`);
+    assert(hasTest(text, test.name), `${fault}: ${test.file} has no test "${test.name}"`);
   }
+});
+
+Deno.test("docs/testing.md lists each fault with the files of its tests", async () => {
+  const source = await Deno.readTextFile(new URL(import.meta.url));
+  const page = await Deno.readTextFile(new URL("../../docs/testing.md", import.meta.url));
+  const faults = Map.groupBy(rowsOf(source.slice(0, source.indexOf("*/"))), ({ fault }) => fault);
+  const expected = [...faults].map(([fault, rows]) => {
+    const files = new Set(rows.flatMap(({ test }) => test === undefined ? [] : [`\`${test.file}\``]));
+    return `| ${fault} | ${rows[0]!.title} | ${[...files].sort().join(", ")} |`;
+  });
+  const listed = page.split("\n").filter((line) => /^\| F\d\d /.test(line)).map((line) =>
+    line.replaceAll(/ +/g, " ")
+  );
+  assertEquals(listed, expected);
 });
