@@ -174,10 +174,13 @@ export const invariants = {
   "cash": {
     text: "the cash is never below zero",
     check: ({ swarm }) => {
-      const funds = swarm.broker.call("account.funds", { market: "hk" }) as Record<string, Decimal>;
-      for (const name of ["cashAvailable", "cashBalance", "enableBalance", "currentBalance"]) {
-        const value = funds[name];
-        if (value !== undefined && compare(value, "0") < 0) return `${name} is ${value}`;
+      // The simulator answers with the record of this operation.
+      const funds = swarm.broker.call("account.funds", { market: "hk" }) as unknown as Record<
+        string,
+        Decimal
+      >;
+      for (const name of ["available", "frozenByOrders", "frozen", "withdrawable"]) {
+        if (compare(funds[name]!, "0") < 0) return `${name} is ${funds[name]}`;
       }
       return undefined;
     },

@@ -15,6 +15,7 @@
  * | `processes.ts` | broker, trader, schedulers, people; what the broker truly executed |
  * | `faults.ts` | every kind of fault, in one table |
  * | `invariants.ts` | what must hold: after every event, and when it is quiet |
+ * | `money.ts` | cash, holdings, fees and the fund journal of a day, to the cent |
  * | `run.ts` | one seed from its first to its last event |
  * | `shrink.ts` | the shortest plan that still fails |
  *

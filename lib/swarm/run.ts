@@ -12,6 +12,7 @@ import { ambient } from "./ambient.ts";
 import { Disk } from "./disk.ts";
 import { drawPlan, type FaultName, type PlannedFault } from "./faults.ts";
 import { Checker, missingSlot, quietInvariants } from "./invariants.ts";
+import { MoneyCheck } from "./money.ts";
 import { Network } from "./pipes.ts";
 import { Swarm } from "./processes.ts";
 import { outside, World } from "./world.ts";
@@ -54,6 +55,8 @@ const MINUTE = 60_000;
 const QUIET_MS = 35 * MINUTE;
 /** The world goes on for this long after the close. */
 const AFTER_MS = 60 * MINUTE;
+/** This long after the close, the broker has booked the day and its fees, and no session has begun. */
+const MORNING_MS = 15 * 60 * MINUTE;
 
 /** Returns a day's sessions of Hong Kong, from a day that the seed draws. */
 function sessionsOf(seed: number, days: number): { date: string; openAt: number; closeAt: number }[] {
@@ -153,7 +156,10 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         await step();
       }
     };
-    for (const { closeAt } of sessions) {
+    let money: MoneyCheck | undefined;
+    for (const { date, openAt, closeAt } of sessions) {
+      await until(openAt - 10 * MINUTE);
+      money ??= new MoneyCheck(swarm);
       await until(closeAt - QUIET_MS);
       swarm.quieten();
       await until(closeAt + AFTER_MS);
@@ -164,6 +170,14 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       );
       const missing = schedulers === 0 ? undefined : await missingSlot(store, keys);
       if (missing !== undefined) fail({ invariant: "slots", what: missing });
+      const morning = closeAt + MORNING_MS;
+      // After the last day no program has anything left to do.
+      if (closeAt === sessions.at(-1)!.closeAt) {
+        world.end();
+        world.now = morning;
+      } else await until(morning);
+      const untied = failure === undefined && !signal?.aborted ? money.check(date) : undefined;
+      if (untied !== undefined) fail({ invariant: "money", what: untied });
       if (failure !== undefined) break;
       swarm.isQuiet = false;
     }

@@ -1,0 +1,152 @@
+/**
+ * Ties cash, holdings, fees and the fund journal of each day to the cent, from the broker's lists of the next morning.
+ *
+ * @module
+ */
+import { add, compare, type Decimal, multiply, subtract } from "../decimal.ts";
+import type { Broker } from "../simulator/broker/broker.ts";
+import type { Swarm } from "./processes.ts";
+
+/** A row of the fill list, as far as the sums need it. */
+interface FillRow {
+  cursor: string;
+  orderId: string;
+  symbol: string;
+  side: string;
+  filledQuantity: Decimal;
+  fillAmount: Decimal;
+  fees?: Readonly<Record<string, Decimal>>;
+}
+
+/** What the account has. */
+interface Account {
+  cash: Decimal;
+  /** Quantities by symbol. */
+  holdings: ReadonlyMap<string, Decimal>;
+}
+
+/** Follows the account from one morning to the next. */
+export class MoneyCheck {
+  readonly #swarm: Pick<Swarm, "broker" | "fills">;
+  /** Ids of the fills of days that were checked. */
+  readonly #known: Set<string>;
+  #before: Account;
+
+  /** Begins with what the account has now, before the first order of a day. */
+  constructor(swarm: Pick<Swarm, "broker" | "fills">) {
+    this.#swarm = swarm;
+    this.#known = new Set(swarm.fills.keys());
+    this.#before = accountOf(swarm.broker);
+  }
+
+  /**
+   * Returns what does not tie for a day; `undefined` if everything does. The broker's clock must be at the next morning:
+   * fees are known then, and no order is open.
+   *
+   * @param date The day, such as `2025-08-15`.
+   */
+  check(date: string): string | undefined {
+    const { broker } = this.#swarm;
+    const [before, after] = [this.#before, accountOf(broker)];
+    this.#before = after;
+    const day = { market: "hk", from: date, to: date };
+    const fills = allRows<FillRow>(broker, "fills.history", day);
+    const journal = allRows<{ cursor: string; amount: Decimal; type: string }>(
+      broker,
+      "fundJournal.history",
+      day,
+    );
+
+    for (const { orderId, fees = {} } of fills) {
+      const { total = "0", ...each } = fees;
+      const sum = add("0", ...Object.values(each));
+      if (compare(sum, total) !== 0) {
+        return `the fees of order ${orderId} add up to ${sum}, and their total is ${total}`;
+      }
+    }
+    const pushed = [...this.#swarm.fills].filter(([id]) => !this.#known.has(id)).map(([id, fill]) => {
+      this.#known.add(id);
+      return fill;
+    });
+    for (const orderId of new Set([...pushed, ...fills].map((each) => each.orderId))) {
+      const own = pushed.filter((fill) => fill.orderId === orderId);
+      const rows = fills.filter((row) => row.orderId === orderId);
+      const [quantity, amount] = [
+        add("0", ...own.map((fill) => fill.quantity)),
+        add("0", ...own.map((fill) => multiply(fill.price, fill.quantity))),
+      ];
+      const listed = [
+        add("0", ...rows.map((row) => row.filledQuantity)),
+        add("0", ...rows.map((row) => row.fillAmount)),
+      ] as const;
+      if (compare(quantity, listed[0]) !== 0 || compare(amount, listed[1]) !== 0) {
+        return `order ${orderId}: its pushes have ${quantity} for ${amount}, and the list of fills ${
+          listed.join(" for ")
+        }`;
+      }
+    }
+    const booked = add("0", ...journal.map(({ amount }) => amount));
+    const trades = add(
+      "0",
+      ...journal.filter(({ type }) => tradeTypes.includes(type)).map(({ amount }) => amount),
+    );
+    const traded = add("0", ...fills.map(cashOf));
+    if (compare(trades, traded) !== 0) {
+      return `the fund journal of ${date} has ${trades} for trades, and fills less fees add up to ${traded}`;
+    }
+    const change = subtract(after.cash, before.cash);
+    if (compare(change, booked) !== 0) {
+      return `the cash of ${date} changed by ${change}, and the fund journal adds up to ${booked}`;
+    }
+    for (const symbol of new Set([...before.holdings.keys(), ...after.holdings.keys()])) {
+      const rows = fills.filter((row) => row.symbol === symbol);
+      const moved = rows.map(({ side, filledQuantity }) =>
+        side === "buy" ? filledQuantity : `-${filledQuantity}`
+      );
+      const wanted = add(before.holdings.get(symbol) ?? "0", ...moved);
+      const held = after.holdings.get(symbol) ?? "0";
+      if (compare(wanted, held) !== 0) {
+        return `the account holds ${held} of ${symbol}, and its fills lead to ${wanted}`;
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Types of entries of the fund journal that trades make. */
+const tradeTypes = ["buy-securities", "sell-securities"];
+
+/** Returns what a fill brings or costs, with its fees. */
+function cashOf({ side, fillAmount, fees }: FillRow): Decimal {
+  return subtract(side === "buy" ? `-${fillAmount}` : fillAmount, fees?.total ?? "0");
+}
+
+/** Reads a list of the broker to its end. */
+function allRows<Row extends { cursor: string }>(
+  broker: Broker,
+  name: "fills.history" | "fundJournal.history",
+  params: object,
+): Row[] {
+  const rows: Row[] = [];
+  for (;;) {
+    const cursor = rows.at(-1)?.cursor;
+    // The simulator answers with the records of these operations.
+    const page = broker.call(name, { ...params, ...cursor !== undefined && { cursor } }) as unknown as Row[];
+    rows.push(...page);
+    if (page.length === 0) return rows;
+  }
+}
+
+function accountOf(broker: Broker): Account {
+  // The simulator answers with the records of these operations.
+  const funds = broker.call("account.funds", { market: "hk" }) as unknown as Record<string, Decimal>;
+  const rows = broker.call("account.holdings", { market: "hk" }) as unknown as {
+    symbol: string;
+    quantity: Decimal;
+  }[];
+  return {
+    // Money that is reserved for open orders and for the fees of the day belongs to the account.
+    cash: add(funds.available!, funds.frozenByOrders!, funds.frozen!),
+    holdings: new Map(rows.map(({ symbol, quantity }) => [symbol, quantity])),
+  };
+}

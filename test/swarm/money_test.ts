@@ -1,0 +1,89 @@
+/** Tests that the sums of a day tie to the cent, and that each kind of difference is found. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { Decimal } from "../../lib/decimal.ts";
+import { startGateway } from "../../lib/simulator/gateway/mod.ts";
+import { MoneyCheck } from "../../lib/swarm/money.ts";
+
+const hongKong = (time: string) => Date.parse(`${time}+08:00`);
+
+interface Row {
+  [name: string]: unknown;
+  fees?: Record<string, Decimal>;
+}
+
+/** Trades for a day, and checks the next morning. `change` may change the answer of a list. */
+async function checked(change: (name: string, rows: Row[]) => Row[] = (_, rows) => rows, twice = false) {
+  let now = hongKong("2025-08-15T10:00:00");
+  await using simulated = await startGateway({
+    seed: 3,
+    clock: { now: () => now },
+    days: 3,
+    fillsPerDay: 2,
+    httpPort: 0,
+    pushPort: 0,
+    controlToken: "none",
+    pushIntervalMs: 0,
+  });
+  const { broker } = simulated;
+  const call = broker.call.bind(broker);
+  const fills = new Map<string, { orderId: string; quantity: Decimal; price: Decimal }>();
+  broker.onOrderPush(({ update }) => {
+    const { matchId, orderId = "", fillQuantity: quantity = "0", fillPrice: price = "0" } = update;
+    if (matchId === undefined || quantity === "0") return;
+    fills.set(matchId, { orderId, quantity, price });
+    if (twice) fills.set(`${matchId} again`, { orderId, quantity, price });
+  });
+  const money = new MoneyCheck({ broker, fills });
+  for (const [side, symbol, price] of [["buy", "00700.HK", "620"], ["sell", "02020.HK", "80"]] as const) {
+    call("orders.place", { market: "hk", symbol, side, orderType: "enhanced-limit", price, quantity: "200" });
+  }
+  for (let minute = 0; minute < 30; minute++, now += 60_000) simulated.round();
+  assert(fills.size >= 2, "both orders are filled");
+  now = hongKong("2025-08-16T07:00:00");
+  broker.call = (name, params) => {
+    const rows = call(name, params);
+    // Only lists are changed; a later page of a list is empty.
+    return Array.isArray(rows) && rows.length > 0
+      ? change(name, rows as Row[]) as unknown as typeof rows
+      : rows;
+  };
+  return money.check("2025-08-15");
+}
+
+/** Changes the first row of a list. */
+const first = (list: string, change: (row: Row) => Row[]) => (name: string, rows: Row[]) =>
+  name === list ? [...change(structuredClone(rows[0]!)), ...rows.slice(1)] : rows;
+
+Deno.test("cash, holdings, fees and the fund journal of a day of the simulator tie to the cent", async () => {
+  assertEquals(await checked(), undefined);
+});
+
+for (
+  const [what, change, text] of [
+    [
+      "a fee is a cent more",
+      first("fills.history", (row) => [{ ...row, fees: { ...row.fees, commission: "99.99" } }]),
+      "the fees of order",
+    ],
+    ["a fill is missing", first("fills.history", () => []), "the list of fills"],
+    ["a fill is listed twice", first("fills.history", (row) => [row, row]), "the list of fills"],
+    [
+      "an entry of the journal is a cent less",
+      first("fundJournal.history", (row) => [{ ...row, amount: "-0.01" }]),
+      "for trades",
+    ],
+    [
+      "cash moves without a trade",
+      first("fundJournal.history", (row) => [row, { ...row, type: "interest", amount: "0.01" }]),
+      "the cash of 2025-08-15",
+    ],
+    ["a holding is missing", first("account.holdings", () => []), "the account holds"],
+  ] as const
+) {
+  Deno.test(`the day does not tie if ${what}`, async () =>
+    assertStringIncludes(await checked(change) ?? "", text));
+}
+
+Deno.test("the day does not tie if a fill is counted twice", async () => {
+  assertStringIncludes(await checked(undefined, true) ?? "", "its pushes have");
+});
