@@ -35,6 +35,7 @@ import { type FillRule, isOpen } from "./live_order.ts";
 import { makePast } from "./make_past.ts";
 import { readCents, writePrice } from "./money.ts";
 import { orderHandlers } from "./order_handlers.ts";
+import type { PauseKind } from "./pauses.ts";
 import { quoteHandlers } from "./quotes.ts";
 import {
   type AccountCurrency,
@@ -166,6 +167,18 @@ export class Broker {
           ahead === undefined || !isOpen({ status }) ? [] : [{ orderId: id, symbol, ahead: String(ahead) }]
         )
       ),
+      pauses: books.flatMap(({ day, orders }) =>
+        [...new Set(orders.map(({ instrument: { symbol } }) => symbol))].flatMap((symbol) =>
+          this.#state.tape.pauses(symbol, day.openAt - 1, Math.min(this.#state.now, day.closeAt))
+            .map(({ kind, from, until, band }) => ({
+              symbol,
+              kind,
+              from: new Date(from).toISOString(),
+              until: new Date(until).toISOString(),
+              ...(band === undefined ? {} : { low: writePrice(band.low), high: writePrice(band.high) }),
+            }))
+        )
+      ),
     };
   }
 
@@ -181,6 +194,8 @@ export interface Matches {
   fills: { id: string; symbol: string; price: Decimal; quantity: Decimal; at: string; rule: FillRule }[];
   /** The volume ahead of each open order that waits in the queue at its limit. */
   queues: { orderId: string; symbol: string; ahead: Decimal }[];
+  /** The pauses of today's listings that have begun, with the lowest and highest price that trades in them. */
+  pauses: { symbol: string; kind: PauseKind; from: string; until: string; low?: Decimal; high?: Decimal }[];
 }
 
 interface AccountOptions {

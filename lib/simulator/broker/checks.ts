@@ -111,6 +111,19 @@ export function checkAuction(
   throw refused(`price "${own}" of "${symbol}" is outside the auction's limits ${low} to ${high}`);
 }
 
+/** Rejects a price that would trade outside the limits of a cooling-off period. */
+export function checkPause(
+  { now, tape }: State,
+  { instrument: { symbol }, isSell, price }: Pick<LiveOrder, "instrument" | "isSell" | "price">,
+): void {
+  const pause = tape.pause(symbol, now);
+  if (pause?.kind !== "cooling-off" || pause.band === undefined || price === 0n) return;
+  const { low, high } = pause.band;
+  if (isSell ? price >= low : price <= high) return;
+  const [own, from, to] = [price, low, high].map((each) => writePrice(each));
+  throw refused(`price "${own}" of "${symbol}" is outside the cooling-off limits ${from} to ${to}`);
+}
+
 /**
  * Rejects a special limit order of Hong Kong behind the best price. At lunch it is not checked: the exchange gets it
  * later.

@@ -17,7 +17,7 @@ import { actionsAt, actionsBetween, DIVIDEND_TYPE, goEx, takeDue } from "./corpo
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, leftOf, type LiveOrder } from "./live_order.ts";
 import { limitOf } from "./matching.ts";
-import { cancelOrder, expireOrders, fillOrder, settleFill } from "./orders.ts";
+import { cancelOrder, expireOrders, fillOrder, rejectOrder, settleFill } from "./orders.ts";
 import { journalRow } from "./rows.ts";
 import { type Book, bookRules, books, dayAt, localTime } from "./sessions.ts";
 import { emptyDay, type State } from "./state.ts";
@@ -137,6 +137,9 @@ export class Engine {
   }
 
   #matchAt(order: LiveOrder, at: number): void {
+    if (this.#state.matching.refuses(order, at)) {
+      return rejectOrder(this.#state, order, "outside the cooling-off limits");
+    }
     this.#match(order, at);
     const isAfterAuction = order.orderType === "auction" && at < order.day.openAt;
     if (isAfterAuction && isOpen(order)) cancelOrder(this.#state, order, "not filled in the auction");
@@ -155,6 +158,9 @@ export class Engine {
 
   /** Matches an order that must not wait, and cancels what is left. */
   #matchAtOnce(order: LiveOrder, at: number): void {
+    if (this.#state.matching.refuses(order, at)) {
+      return rejectOrder(this.#state, order, "outside the cooling-off limits");
+    }
     order.slices = [leftOf(order)];
     const isTrading = this.#state.tape.isOpen(order.instrument.symbol, at);
     while (isTrading && isOpen(order) && this.#match(order, at));

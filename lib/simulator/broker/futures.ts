@@ -10,7 +10,7 @@ import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { FuturesFunds, FuturesHolding } from "../../operations/futures.ts";
 import type { Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
-import { checkHalt, checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
+import { checkHalt, checkPause, checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
 import {
   type FuturesAccount,
   futuresRow,
@@ -97,6 +97,7 @@ export class FuturesDesk {
       const isPriced = terms.orderType === "limit" || terms.orderType === "conditional";
       const price = isPriced ? checkPrice(this.#state, instrument, terms.price) : 0n;
       const multiplier = BigInt(instrument.multiplier);
+      checkPause(this.#state, { instrument, isSell, price });
       this.#checkMargin(instrument, isSell, quantity);
       const { id } = addOrder(this.#state, {
         book: "futures",
@@ -130,6 +131,7 @@ export class FuturesDesk {
       const filled = filledOf(order);
       if (wanted <= filled) throw refused(`${filled} of order "${orderId}" are filled already`);
       const limit = order.price === 0n ? 0n : checkPrice(this.#state, instrument, price);
+      checkPause(this.#state, { instrument, isSell, price: limit });
       this.#checkMargin(instrument, isSell, wanted - filled, order);
       const original = { quantity: order.quantity, price: order.price };
       Object.assign(order, { quantity: wanted, price: limit });

@@ -106,6 +106,14 @@ export class Matching {
     return isFilled;
   }
 
+  /** Returns whether the exchange refuses an order that reaches it: outside the limits of a cooling-off period. */
+  refuses(order: LiveOrder, at: number): boolean {
+    if (order.ahead !== undefined || order.price === 0n) return false;
+    const pause = this.#tape.pause(order.instrument.symbol, at);
+    if (pause?.kind !== "cooling-off" || pause.band === undefined) return false;
+    return order.isSell ? order.price < pause.band.low : order.price > pause.band.high;
+  }
+
   /** Forgets a day's taken volume. */
   clear(book: Book): void {
     this.#taken.delete(book);
@@ -188,7 +196,8 @@ export class Matching {
       const got = least(most > 0n ? most : 0n, part - quantity);
       this.#keep(book, key, got);
       quantity += got;
-      if (order.price === 0n) price = print.price;
+      // An order beyond the limits of a pause gets the price of the trade.
+      if (order.price === 0n || !this.#tape.allows(symbol, print.at, limit)) price = print.price;
     }
     order.ahead = waiting;
     return quantity === 0n ? undefined : { price, quantity, rule: isThrough ? "through" : "queue" };

@@ -16,6 +16,7 @@ import {
   checkChange,
   checkHalt,
   checkHours,
+  checkPause,
   checkPrice,
   checkQuantity,
   checkSpecial,
@@ -74,6 +75,7 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const price = checkedPrice(state, instrument, terms);
   checkAuction(state, { book: market, day, instrument, price });
   checkSpecial(state, { book: market, day, instrument, isSell, orderType, price });
+  checkPause(state, { instrument, isSell, price });
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
   const cost = isSell ? 0n : state.costOf(draft, frozenPrice, quantity);
@@ -212,6 +214,16 @@ export function cancelOrder(state: State, order: LiveOrder, remark?: string): vo
   state.push(order);
 }
 
+/** Ends an order that the exchange refuses; a part that is filled stays filled. */
+export function rejectOrder(state: State, order: LiveOrder, remark: string): void {
+  if (order.fills.length > 0) return cancelOrder(state, order, remark);
+  order.status = "rejected";
+  order.remark = remark;
+  delete order.cancelAt;
+  delete order.next;
+  state.push(order);
+}
+
 /** Amends price and quantity; a quantity above the single-order maximum becomes further orders. */
 export function amendOrder(
   state: State,
@@ -229,6 +241,7 @@ export function amendOrder(
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
   const price = checkedPrice(state, instrument, { orderType, price: terms.price });
   checkAuction(state, { ...order, price });
+  checkPause(state, { instrument, isSell, price });
   const filled = filledOf(order);
   if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);
   const frozenPrice = frozenPriceOf(state, instrument, price);

@@ -8,6 +8,7 @@
  */
 import type { SimulatedMarket } from "../market/mod.ts";
 import { readPrice, writePrice } from "./money.ts";
+import { type Pause, Pauses } from "./pauses.ts";
 
 /** The range of prices traded in a period. */
 export interface Range {
@@ -32,13 +33,31 @@ const SECOND_MS = 1_000;
 /** Maximum number of cached periods; many orders of one listing need the same periods. */
 const MOST_KEPT = 20_000;
 
-/** The market's prices in the units of the books. */
+/** The market's prices in the units of the books, without what is traded outside the prices that a pause allows. */
 export class Tape {
   readonly #market: SimulatedMarket;
   readonly #ranges = new Map<string, Range | undefined>();
+  readonly #pauses: Pauses;
 
   constructor(market: SimulatedMarket) {
     this.#market = market;
+    this.#pauses = new Pauses(market);
+  }
+
+  /** Returns the pause of a listing at an instant. */
+  pause(symbol: string, at: number): Pause | undefined {
+    return this.#pauses.at(symbol, at);
+  }
+
+  /** Returns whether a price trades at an instant, if the market is open. */
+  allows(symbol: string, at: number, price: bigint): boolean {
+    const pause = this.pause(symbol, at);
+    return pause === undefined || isWithin(pause, price);
+  }
+
+  /** Returns the pauses of a listing that have begun between two instants. */
+  pauses(symbol: string, after: number, until: number): Pause[] {
+    return this.#pauses.between(symbol, after, until);
   }
 
   /** Returns the last price at an instant. */
@@ -48,16 +67,20 @@ export class Tape {
 
   /** Returns whether the listing trades at an instant. */
   isOpen(symbol: string, at: number): boolean {
-    return this.#market.isOpen(symbol, at);
+    return this.#market.isOpen(symbol, at) && this.pause(symbol, at)?.kind !== "trading-pause";
   }
 
   /** Returns the trades of the second that ends at an instant, oldest first. */
   prints(symbol: string, at: number): Print[] {
-    return this.#market.prints(symbol, at - SECOND_MS, at).map(({ at, price, volume }) => ({
-      at,
-      price: readPrice(price),
-      volume: BigInt(volume),
-    }));
+    return this.#trades(symbol, at - SECOND_MS, at, this.#pauses.between(symbol, at - SECOND_MS, at));
+  }
+
+  #trades(symbol: string, after: number, until: number, pauses: readonly Pause[]): Print[] {
+    const isAllowed = ({ at, price }: Print) =>
+      pauses.every((pause) => at < pause.from || at >= pause.until || isWithin(pause, price));
+    return this.#market.prints(symbol, after, until)
+      .map(({ at, price, volume }) => ({ at, price: readPrice(price), volume: BigInt(volume) }))
+      .filter(isAllowed);
   }
 
   /** Returns the volume traded after one instant and up to another. */
@@ -67,10 +90,10 @@ export class Tape {
 
   /** Returns one side of the order book, best price first. */
   levels(symbol: string, at: number, side: "bids" | "asks"): Level[] {
-    return this.#market.orderBook(symbol, at)[side].map(({ price, volume }) => ({
-      price: readPrice(String(price)),
-      volume: BigInt(volume),
-    }));
+    const pause = this.pause(symbol, at);
+    return this.#market.orderBook(symbol, at)[side]
+      .map(({ price, volume }) => ({ price: readPrice(String(price)), volume: BigInt(volume) }))
+      .filter(({ price }) => pause === undefined || isWithin(pause, price));
   }
 
   /** Returns the volume ahead of an order that joins the queue at a price. */
@@ -82,8 +105,11 @@ export class Tape {
   range(symbol: string, after: number, until: number): Range | undefined {
     const key = `${symbol} ${after} ${until}`;
     if (this.#ranges.has(key)) return this.#ranges.get(key);
-    const traded = this.#market.traded(symbol, after, until);
-    const range = traded && { high: readPrice(traded.high), low: readPrice(traded.low) };
+    const pauses = this.#pauses.between(symbol, after, until);
+    const traded = pauses.length === 0 ? this.#market.traded(symbol, after, until) : undefined;
+    const range = pauses.length > 0
+      ? rangeOf(this.#trades(symbol, after, until, pauses))
+      : traded && { high: readPrice(traded.high), low: readPrice(traded.low) };
     if (this.#ranges.size >= MOST_KEPT) this.#ranges.clear();
     this.#ranges.set(key, range);
     return range;
@@ -103,6 +129,22 @@ export class Tape {
     const middle = after + Math.ceil((until - after) / (2 * SECOND_MS)) * SECOND_MS;
     return this.find(symbol, after, middle, holds) ?? this.find(symbol, middle, until, holds);
   }
+}
+
+/** Returns whether a price trades in a pause. A price at a band of the United States does. */
+function isWithin({ band }: Pause, price: bigint): boolean {
+  return band !== undefined && price >= band.low && price <= band.high;
+}
+
+function rangeOf(trades: readonly Print[]): Range | undefined {
+  const [first, ...others] = trades;
+  if (first === undefined) return undefined;
+  const range = { high: first.price, low: first.price };
+  for (const { price } of others) {
+    if (price > range.high) range.high = price;
+    if (price < range.low) range.low = price;
+  }
+  return range;
 }
 
 /** Rounds an instant down to a whole second. */

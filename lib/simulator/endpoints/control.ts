@@ -4,7 +4,7 @@
  *
  * | Route | Body | Does |
  * |---|---|---|
- * | `GET /control/state` | | returns the simulator's state, with the fills and queues of today |
+ * | `GET /control/state` | | returns the simulator's state, with the fills, queues and pauses of today |
  * | `POST /control/faults` | a fault, or a list of them | arms them |
  * | `DELETE /control/faults` | | disarms all; the counts are kept |
  * | `POST /control/clock` | `{"set": ISO}` or `{"advanceMs": n}` | moves the clock, processes orders and pushes |

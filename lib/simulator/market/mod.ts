@@ -278,6 +278,18 @@ export class SimulatedMarket {
     return found;
   }
 
+  /** Returns the trading days whose hours overlap a period, in order of time. */
+  tradingDays(symbol: string, after: number, until: number): TradingDay[] {
+    const { timeline, lastIndex } = this.#asset(symbol);
+    const days: TradingDay[] = [];
+    const last = Math.min(timeline.indexAt(until), lastIndex);
+    for (let index = Math.max(0, timeline.indexAt(after)); index <= last; index++) {
+      const day = timeline.day(index);
+      if (day.openAt <= until && day.closeAt > after) days.push(day);
+    }
+    return days;
+  }
+
   /** Returns the listed expiries of a stock's options, `yyyy-MM-dd`, nearest first; empty if it has none. */
   optionExpiries(underlying: string, at: number): string[] {
     return optionUnderlyings.includes(underlying)
