@@ -11,7 +11,7 @@ type Terms = { strategy: string; quantity: string; settings?: Record<string, unk
 /** A bank with a lot of 1,000 shares at less than eight dollars, so the account can buy many lots. */
 const bank = { symbol: "00939.HK", price: add(market.lastPrice("00939.HK", MORNING), "0.05") };
 
-const LIMIT = add(market.lastPrice("00700.HK", MORNING), "4");
+const LIMIT = add(market.lastPrice("00700.HK", MORNING), "1.5");
 
 function start(desk: Desk, { price = LIMIT, settings = {}, ...terms }: Terms): string {
   const order = {

@@ -17,7 +17,7 @@ Deno.test("Hong Kong: a move of 10% in five minutes starts five minutes within f
   const smic = { market: "hk", symbol: "00981.HK", orderType: "enhanced-limit", quantity: "500" };
   const buy = { ...smic, side: "buy" };
   assertEquals(desk.market.lastPrice("00981.HK", hk(date, "11:30:18.968")), "37.00");
-  const early = desk.place({ ...buy, price: "41.30", quantity: "8000" });
+  const early = desk.place({ ...buy, price: "40.60", quantity: "8000" });
   desk.to(hk(date, "11:35:18.967"));
   const late = desk.place({ ...buy, price: "40.75" });
   desk.to(hk(date, "11:35:18.968"));
@@ -36,7 +36,7 @@ Deno.test("Hong Kong: a move of 10% in five minutes starts five minutes within f
     high: "40.70",
   }]);
   // A stop at a price outside the limits triggers only at the first trade after them.
-  const stop = { ...buy, orderType: "stop-loss-limit", triggerValue: "41.00", price: "45", validDays: 1 };
+  const stop = { ...buy, orderType: "stop-loss-limit", triggerValue: "41.00", price: "0", validDays: 1 };
   desk.place(stop);
   const stopStatus = () =>
     desk.ask<{ rows: ConditionalOrder[] }>("conditionalOrders.today", { market: "hk" }).rows[0]?.status;

@@ -33,6 +33,7 @@ const lockedPhases: readonly Phase[] = [
 ];
 /** Minutes before the open in which orders are accepted: northbound, and for extended hours in New York. */
 const NORTHBOUND_LEAD = 15;
+const NORTHBOUND_NOON_LEAD = 5;
 const EXTENDED_LEAD = 330;
 const EXTENDED_HOURS = 4;
 
@@ -78,6 +79,12 @@ export function checkHours(
   const from = openAt - (isExtended ? EXTENDED_LEAD : market === "us" ? 0 : NORTHBOUND_LEAD) * MINUTE_MS;
   const until = closeAt + (isExtended ? EXTENDED_HOURS * HOUR_MS : 0);
   if (at < from || at >= until) throw refused(CLOSED_TEXT);
+  // Stock Connect takes no orders at lunch, except in its last minutes.
+  const isLunch = market !== "us" &&
+    day.segments.slice(1).some(({ from: next }, index) =>
+      at >= (day.segments[index]?.to ?? next) && at < next - NORTHBOUND_NOON_LEAD * MINUTE_MS
+    );
+  if (isLunch) throw refused(CLOSED_TEXT);
 }
 
 /** Rejects an order, or an amendment, of a listing that a script has stopped. */
@@ -85,12 +92,18 @@ export function checkHalt({ market, now }: State, symbol: string): void {
   if (market.isHalted(symbol, now)) throw refused(`${HALTED_TEXT}: "${symbol}"`);
 }
 
-/** Rejects an amendment or a cancellation in a phase in which Hong Kong's exchange takes none. */
+/** Rejects an amendment or a cancellation in a phase in which the exchange takes none. */
 export function checkChange(
   { now, auctions }: State,
   { id, book, day }: Pick<LiveOrder, "id" | "book" | "day">,
   change: "amended" | "cancelled",
 ): void {
+  if (book === "shanghai" || book === "shenzhen") {
+    const { openAt, closeAt } = day;
+    const isOpening = now >= openAt - 10 * MINUTE_MS && now < openAt - 5 * MINUTE_MS;
+    if (!isOpening && (now < closeAt - 3 * MINUTE_MS || now >= closeAt)) return;
+    throw refused(`order "${id}" cannot be ${change} now: the exchange takes no such request in this phase`);
+  }
   if (book !== "hk") return;
   const phase = auctions.phase(day, now);
   const isLate = change === "amended" && phase === "lunch";
@@ -109,6 +122,19 @@ export function checkAuction(
   if (limits === undefined || (price >= limits.low && price <= limits.high)) return;
   const [own, low, high] = [price, limits.low, limits.high].map((each) => writePrice(each));
   throw refused(`price "${own}" of "${symbol}" is outside the auction's limits ${low} to ${high}`);
+}
+
+/** Rejects a price that the exchange does not take. Outside continuous trading it gets the order later. */
+export function checkQuotation(
+  { now, auctions, quotation }: State,
+  order: Pick<LiveOrder, "book" | "day" | "instrument" | "isSell" | "orderType" | "price">,
+): void {
+  const isContinuous = order.book === "hk"
+    ? auctions.phase(order.day, now) === "continuous"
+    : order.day.segments.some(({ from, to }) => now >= from && now < to);
+  if (!isContinuous) return;
+  const reason = quotation.refusal(order, now);
+  if (reason !== undefined) throw refused(reason);
 }
 
 /** Rejects a price that would trade outside the limits of a cooling-off period. */

@@ -137,9 +137,8 @@ export class Engine {
   }
 
   #matchAt(order: LiveOrder, at: number): void {
-    if (this.#state.matching.refuses(order, at)) {
-      return rejectOrder(this.#state, order, "outside the cooling-off limits");
-    }
+    const refusal = this.#state.matching.refusal(order, at);
+    if (refusal !== undefined) return rejectOrder(this.#state, order, refusal);
     this.#match(order, at);
     const isAfterAuction = order.orderType === "auction" && at < order.day.openAt;
     if (isAfterAuction && isOpen(order)) cancelOrder(this.#state, order, "not filled in the auction");
@@ -158,9 +157,8 @@ export class Engine {
 
   /** Matches an order that must not wait, and cancels what is left. */
   #matchAtOnce(order: LiveOrder, at: number): void {
-    if (this.#state.matching.refuses(order, at)) {
-      return rejectOrder(this.#state, order, "outside the cooling-off limits");
-    }
+    const refusal = this.#state.matching.refusal(order, at);
+    if (refusal !== undefined) return rejectOrder(this.#state, order, refusal);
     order.slices = [leftOf(order)];
     const isTrading = this.#state.tape.isOpen(order.instrument.symbol, at);
     while (isTrading && isOpen(order) && this.#match(order, at));

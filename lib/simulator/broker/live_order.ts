@@ -65,6 +65,10 @@ export interface LiveOrder {
   slices: bigint[];
   /** Earliest instant at which the order can take from the order book, on a whole second. */
   readyAt: number;
+  /** Whether the broker has sent the order to the exchange; it keeps an order that is too far from the market. */
+  isSent?: boolean;
+  /** The furthest price with which the broker sends the order; the limit counts if it does not go that far. */
+  furthest?: bigint;
   /** Volume ahead of the order in the queue at its limit; absent until the order has joined the queue. */
   ahead?: bigint;
   /** Instant up to which the market was searched for the next match without success. */
@@ -134,6 +138,8 @@ export function makeReady(order: LiveOrder, at: number, seed: number): void {
   order.scannedUntil = 0;
   delete order.ahead;
   delete order.next;
+  delete order.isSent;
+  delete order.furthest;
 }
 
 /** Returns the values for a row in the lists. */

@@ -18,6 +18,7 @@
 import type { AuctionName, Auctions } from "./auctions.ts";
 import { type FillRule, leftOf, type LiveOrder, NEXT_FILL_MS } from "./live_order.ts";
 import { least } from "./money.ts";
+import type { Quotation } from "./quotation.ts";
 import type { Book } from "./sessions.ts";
 import type { Range, Tape } from "./tape.ts";
 
@@ -32,16 +33,19 @@ export interface Match {
 const SHARE_OF_TRADE = 4n;
 /** The book is new every three seconds, as in `market/book.ts`. */
 const BOOK_MS = 3_000;
+const SECOND_MS = 1_000;
 
 /** Matches orders, and remembers the volume that they have taken. */
 export class Matching {
   readonly #tape: Tape;
   readonly #auctions: Auctions;
+  readonly #quotation: Quotation;
   /** Volume of book levels and trades that the account's orders have taken, by book. */
   readonly #taken = new Map<Book, Map<string, bigint>>();
 
-  constructor({ tape, auctions }: { tape: Tape; auctions: Auctions }) {
+  constructor({ tape, auctions, quotation }: { tape: Tape; auctions: Auctions; quotation: Quotation }) {
     this.#tape = tape;
+    this.#quotation = quotation;
     this.#auctions = auctions;
   }
 
@@ -66,8 +70,10 @@ export class Matching {
   }
 
   #nextTrade(order: LiveOrder, until: number): number | undefined {
-    const { readyAt, instrument: { symbol } } = order;
+    const { instrument: { symbol } } = order;
     const horizon = Math.min(until, order.book === "futures" ? until : order.day.closeAt);
+    if (horizon < order.readyAt || !this.#isSent(order, horizon)) return undefined;
+    const { readyAt } = order;
     if (horizon < readyAt) return undefined;
     if (order.ahead === undefined && order.scannedUntil <= readyAt && this.#tape.isOpen(symbol, readyAt)) {
       return readyAt;
@@ -80,6 +86,22 @@ export class Matching {
     const at = this.#tape.find(symbol, after, horizon, holds);
     order.scannedUntil = at ?? horizon;
     return at;
+  }
+
+  /** Returns whether the broker has sent an order by an instant. It keeps an order that is too far from the market. */
+  #isSent(order: LiveOrder, until: number): boolean {
+    if (order.isSent) return true;
+    const { instrument: { symbol }, day: { date }, isSell } = order;
+    const isNear = (price: bigint) => !this.#quotation.isFar(order, date, price);
+    const from = Math.max(order.readyAt, order.scannedUntil);
+    if (order.scannedUntil < order.readyAt && isNear(this.#tape.price(symbol, order.readyAt))) {
+      return order.isSent = true;
+    }
+    const at = this.#tape.find(symbol, from, until, ({ high, low }) => isNear(isSell ? high : low));
+    order.scannedUntil = at ?? Math.max(from, until);
+    if (at === undefined) return false;
+    order.readyAt = at + SECOND_MS;
+    return order.isSent = true;
   }
 
   /**
@@ -106,12 +128,17 @@ export class Matching {
     return isFilled;
   }
 
-  /** Returns whether the exchange refuses an order that reaches it: outside the limits of a cooling-off period. */
-  refuses(order: LiveOrder, at: number): boolean {
-    if (order.ahead !== undefined || order.price === 0n) return false;
-    const pause = this.#tape.pause(order.instrument.symbol, at);
-    if (pause?.kind !== "cooling-off" || pause.band === undefined) return false;
-    return order.isSell ? order.price < pause.band.low : order.price > pause.band.high;
+  /** Returns why the exchange rejects an order that reaches it in continuous trading, or `undefined`. */
+  refusal(order: LiveOrder, at: number): string | undefined {
+    const { ahead, fills, price, isSell, day, placedAt, instrument: { symbol } } = order;
+    if (ahead !== undefined || fills.length > 0 || price === 0n) return undefined;
+    const pause = this.#tape.pause(symbol, at);
+    if (pause?.kind === "cooling-off" && pause.band !== undefined) {
+      if (isSell ? price < pause.band.low : price > pause.band.high) return "outside the cooling-off limits";
+    }
+    // What was placed before the open belongs to the opening auction, which has other limits.
+    const isContinuous = at >= day.openAt && at < day.closeAt && placedAt >= day.openAt;
+    return isContinuous ? this.#quotation.refusal(order, at) : undefined;
   }
 
   /** Forgets a day's taken volume. */
@@ -128,7 +155,7 @@ export class Matching {
     if (!reaches(order, price)) return undefined;
     const key = `${symbol} ${auction}`;
     const lot = BigInt(lotSize);
-    const isLast = order.price === price;
+    const isLast = order.price !== 0n && limitOf(order) === price;
     const part = isLast ? this.#auctions.partAtPrice(symbol, day, auction) : 1000n;
     const share = volume / SHARE_OF_TRADE * part / 1000n / lot * lot;
     const most = (share > lot || isLast ? share : lot) - this.#takenOf(book, key);
@@ -140,7 +167,11 @@ export class Matching {
 
   /** Takes the best level of the other side that is left, or joins the queue. */
   #take(order: LiveOrder, at: number): Match | undefined {
-    const { instrument: { symbol }, isSell, book, futures } = order;
+    const { instrument: { symbol }, isSell, book, futures, day } = order;
+    if (order.fills.length === 0 && at < day.closeAt) {
+      const furthest = this.#quotation.furthest(order, day.date, at);
+      if (furthest !== undefined) order.furthest = furthest;
+    }
     const side = isSell ? "bids" : "asks";
     const moment = Math.floor(at / BOOK_MS);
     const levels = this.#tape.levels(symbol, at, side)
@@ -172,7 +203,7 @@ export class Matching {
   #queueOf(order: LiveOrder, at: number): bigint {
     const { instrument: { symbol }, isSell, orderType } = order;
     if (order.price === 0n || orderType === "odd-lot") return 0n;
-    return this.#tape.queue(symbol, at, order.price, !isSell);
+    return this.#tape.queue(symbol, at, limitOf(order), !isSell);
   }
 
   /** Lets the trades of a second pass through the queue at the order's limit. */
@@ -214,10 +245,14 @@ export class Matching {
   }
 }
 
-/** Returns the limit of an order; for a purchase without a limit, the price for which cash was frozen. */
-export function limitOf({ isSell, price, frozenPrice }: LiveOrder): bigint {
-  if (price !== 0n) return price;
-  return isSell ? 0n : frozenPrice;
+/**
+ * Returns the limit with which an order is at the exchange; for a purchase without a limit, the price for which cash was
+ * frozen.
+ */
+export function limitOf({ isSell, price, frozenPrice, furthest }: LiveOrder): bigint {
+  if (price === 0n) return isSell ? 0n : frozenPrice;
+  if (furthest === undefined) return price;
+  return isSell === price < furthest ? furthest : price;
 }
 
 /** Returns whether a price is at or beyond the limit of an order. */

@@ -19,6 +19,7 @@ import {
   checkPause,
   checkPrice,
   checkQuantity,
+  checkQuotation,
   checkSpecial,
   findInstrument,
   invalid,
@@ -76,6 +77,7 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   checkAuction(state, { book: market, day, instrument, price });
   checkSpecial(state, { book: market, day, instrument, isSell, orderType, price });
   checkPause(state, { instrument, isSell, price });
+  checkQuotation(state, { book: market, day, instrument, isSell, orderType, price });
   const frozenPrice = frozenPriceOf(state, instrument, price);
   const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
   const cost = isSell ? 0n : state.costOf(draft, frozenPrice, quantity);
@@ -242,6 +244,7 @@ export function amendOrder(
   const price = checkedPrice(state, instrument, { orderType, price: terms.price });
   checkAuction(state, { ...order, price });
   checkPause(state, { instrument, isSell, price });
+  checkQuotation(state, { ...order, price });
   const filled = filledOf(order);
   if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);
   const frozenPrice = frozenPriceOf(state, instrument, price);

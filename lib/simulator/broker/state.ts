@@ -23,6 +23,7 @@ import {
 import { Matching } from "./matching.ts";
 import { amountOf, meanPrice, writePrice } from "./money.ts";
 import type { Entitlement, Holding } from "./past.ts";
+import { Quotation } from "./quotation.ts";
 import {
   type AccountCurrency,
   type Book,
@@ -81,6 +82,7 @@ export class State {
   readonly market: SimulatedMarket;
   readonly tape: Tape;
   readonly auctions: Auctions;
+  readonly quotation: Quotation;
   readonly matching: Matching;
   readonly tariff: Tariff;
   readonly describe: Describe;
@@ -105,6 +107,7 @@ export class State {
     this.market = init.market;
     this.tape = new Tape(init.market);
     this.auctions = new Auctions(init.seed, init.market);
+    this.quotation = new Quotation(init.market, this.tape);
     this.matching = new Matching(this);
     this.tariff = init.tariff;
     this.describe = init.describe;
