@@ -84,14 +84,14 @@ Deno.test("deno task sim: a foreign client logs in, queries, trades and gets pus
     assertEquals([beat?.type, beat?.serial, beat?.bytes.length], [0, 0, 151]);
     assertEquals(trade.serial, 3);
 
-    // A price far above the market is filled at once, at the market.
+    // A price above the market is filled at once, at the market. An enhanced limit order may go nine steps through it.
     const order = await trade.call(REQUEST.entrust, "TradeEntrustRequest", [
       [1, "00700.HK"],
       [2, "K"],
       [3, "100"],
       [4, await priceAbove(info, token)],
       [5, "1"],
-      [6, "3"],
+      [6, "2"],
     ]);
     assertEquals([order.code, order.type, order.name], ["0000", 16, "CommonStringResponse"], order.text);
     const orderId = order.payload.text(1);
@@ -128,7 +128,7 @@ async function priceAbove(info: SimulatorInfo, token: string): Promise<string> {
   assertEquals([security1?.int(1), security1?.text(2)], [10000, "00700.HK"]);
   const price = qot?.int(6) ?? 0;
   assert(price > 100, `a price of ${price}`);
-  return String(Math.ceil(price) + 5);
+  return String(Math.ceil(price) + 2);
 }
 
 /** Waits for the push that reports an order as completely filled: state 8. */

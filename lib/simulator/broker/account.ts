@@ -15,6 +15,7 @@ import type { Instrument } from "../market/mod.ts";
 import { checkPrice, findInstrument, invalid } from "./checks.ts";
 import { amountOf, divideHalfUp, writeCents, writePrice } from "./money.ts";
 import { type AccountCurrency, bookRules, markets } from "./sessions.ts";
+import { unsettledProceeds } from "./settlement.ts";
 import type { State } from "./state.ts";
 
 type Names =
@@ -134,14 +135,11 @@ function fundsOf(state: State, currency: AccountCurrency): Funds {
   for (const market of markets) {
     if (bookRules[market].currency !== currency) continue;
     for (const symbol of state.holdings[market].keys()) value += valueOf(state, market, symbol);
-    for (const { order, fill } of state.today[market].fills) {
-      if (order.isSell) proceeds += amountOf(fill.price, fill.quantity, order.multiplier);
-    }
+    proceeds += unsettledProceeds(state, market);
   }
   const cash = state.cash[currency];
   const frozen = state.frozen(currency);
   const available = cash - frozen.all;
-  // Proceeds of today's sales cannot be withdrawn today.
   const withdrawable = available > proceeds ? available - proceeds : 0n;
   const total = cash + value;
   const power = (of: AccountCurrency) => of === currency ? writeCents(available) : ZERO;
