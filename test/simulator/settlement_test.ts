@@ -57,3 +57,60 @@ Deno.test("the account's past sales are unpaid for their settlement cycle", () =
   const { withdrawable, available } = desk.funds("hk");
   assertEquals(subtract(available!, withdrawable!), add("0.00", ...sales));
 });
+
+Deno.test("a day order expires at the end of its market's day, and releases its cash to the cent", () => {
+  const date = "2025-08-18";
+  const apple = {
+    market: "us",
+    symbol: "AAPL",
+    orderType: "limit",
+    side: "buy",
+    quantity: "10",
+    price: "150",
+  };
+  for (
+    const [of, order, placedAt, last, first] of [
+      // Hong Kong's closing auction matches between 16:08 and 16:10; orders are open until then.
+      [
+        "hk",
+        { symbol: "00700.HK", orderType: "enhanced-limit", side: "buy", quantity: "100", price: "500" },
+        hk(date, "10:00:00"),
+        hk(date, "16:07:59"),
+        hk(date, "16:10:00"),
+      ],
+      ["us", apple, newYork(date, "10:00:00"), newYork(date, "15:59:59"), newYork(date, "16:00:00")],
+      // An order for extended hours stays until eight in the evening.
+      [
+        "us",
+        { ...apple, tradingHours: "extended" },
+        newYork(date, "05:00:00"),
+        newYork(date, "19:59:59"),
+        newYork(date, "20:00:00"),
+      ],
+      [
+        "shanghai",
+        { symbol: "600036.SH", orderType: "limit", side: "buy", quantity: "100", price: "" },
+        hk(date, "10:00:00"),
+        hk(date, "14:59:59"),
+        hk(date, "15:00:00"),
+      ],
+    ] as const
+  ) {
+    const desk = open(placedAt);
+    const { available, frozenByOrders } = desk.funds(of);
+    assertEquals(frozenByOrders, "0.00");
+    // Low enough not to be filled, and high enough for Stock Connect.
+    const price = order.price === ""
+      ? (Math.ceil(market.orderBook("600036.SH", placedAt).bids[0]!.price * 97) / 100).toFixed(2)
+      : order.price;
+    const id = desk.place({ market: of, ...order, price });
+    desk.to(last);
+    assertEquals(desk.order(of, id)?.status, "accepted", of);
+    const held = desk.funds(of);
+    assert(Number(held.frozenByOrders) > Number(price) * Number(order.quantity));
+    assertEquals(add(held.available!, held.frozenByOrders!), available);
+    desk.to(first);
+    const after = desk.funds(of);
+    assertEquals([after.available, after.frozenByOrders], [available, "0.00"], of);
+  }
+});
