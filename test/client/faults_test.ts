@@ -116,9 +116,9 @@ Deno.test("reset-after: an answer cut at any byte is never accepted as complete"
 Deno.test("delay beyond the timeout: a write is unknown and placed once; a late answer does no harm", async () => {
   await withDesk(async (desk) => {
     const before = (await ordersNow(desk)).length;
-    desk.gateway.faults.arm({ kind: "delay", ms: 300, operation: "orders.place" });
+    desk.gateway.faults.arm({ kind: "delay", ms: 4_000, operation: "orders.place" });
     const error = await assertRejects(
-      () => desk.client.orders.place(order, { timeoutMs: 60 }),
+      () => desk.client.orders.place(order, { timeoutMs: 700 }),
       OutcomeUnknownError,
     );
     assertEquals([error.code, struck(desk.gateway, "delay")], ["timeout", 1]);
@@ -133,7 +133,7 @@ const decimalText = (value: string | undefined) => value?.replace(/\.0+$/, "");
 
 Deno.test("delay: a read waits for its answer while later reads finish first", async () => {
   await withDesk(async ({ gateway, client }) => {
-    gateway.faults.arm({ kind: "delay", ms: 120, operation: "account.holdings" });
+    gateway.faults.arm({ kind: "delay", ms: 2_000, operation: "account.holdings" });
     const finished: string[] = [];
     await Promise.all([
       client.account.holdings({ market: "hk" }).then(() => finished.push("holdings")),

@@ -13,15 +13,15 @@ conformance(
     const { client, simulator: { faults } } = desk;
     await client.account.login();
     const read = desk.count("account.funds");
-    faults.arm({ kind: "delay", ms: 400, operation: "account.funds", times: 3 });
+    faults.arm({ kind: "delay", ms: 4_000, operation: "account.funds", times: 3 });
     const slow = await assertRejects(
-      () => client.account.funds({ market: "hk" }, { timeoutMs: 60 }),
+      () => client.account.funds({ market: "hk" }, { timeoutMs: 700 }),
       TransportError,
     );
     const write = desk.count("orders.place");
-    faults.arm({ kind: "delay", ms: 400, operation: "orders.place", times: 3 });
+    faults.arm({ kind: "delay", ms: 4_000, operation: "orders.place", times: 3 });
     const open = await assertRejects(
-      () => client.orders.place(ORDER, { timeoutMs: 60 }),
+      () => client.orders.place(ORDER, { timeoutMs: 700 }),
       OutcomeUnknownError,
     );
     assertEquals([slow.code, open.code], ["timeout", "timeout"]);
@@ -32,12 +32,12 @@ conformance(
 
 conformance("timeout: no other call gets a late answer", async ({ client, simulator, orderIds }) => {
   await client.account.login();
-  simulator.faults.arm({ kind: "delay", ms: 150, operation: "orders.place" });
-  await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 40 }), OutcomeUnknownError);
+  simulator.faults.arm({ kind: "delay", ms: 3_000, operation: "orders.place" });
+  await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 700 }), OutcomeUnknownError);
   const prices = ["551.00", "552.00", "553.00"];
   const placed = [];
   for (const price of prices) placed.push((await client.orders.place({ ...ORDER, price })).orderId);
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
   const rows = await client.orders.today({ market: "hk" }).toArray();
   const priceOf = new Map(rows.map((row) => [row.orderId, row.price]));
   assertEquals(placed.map((id) => Number(priceOf.get(id))), prices.map(Number));
@@ -49,12 +49,12 @@ conformance(
   async (desk) => {
     const { client, simulator: { faults } } = desk;
     await client.account.login();
-    faults.arm({ kind: "delay", ms: 400, operation: "account.funds" });
-    faults.arm({ kind: "delay", ms: 400, operation: "orders.place" });
+    faults.arm({ kind: "delay", ms: 6_000, operation: "account.funds" });
+    faults.arm({ kind: "delay", ms: 6_000, operation: "orders.place" });
     const reason = new Error("the caller has gone home");
     const soon = () => {
       const controller = new AbortController();
-      setTimeout(() => controller.abort(reason), 50);
+      setTimeout(() => controller.abort(reason), 700);
       return { signal: controller.signal };
     };
     const thrown = await client.account.funds({ market: "hk" }, soon()).catch((error) => error);

@@ -146,7 +146,7 @@ conformance(
     const { client, simulator: { faults } } = desk;
     const events = client.watch();
     await until(events, isConnected);
-    faults.arm({ kind: "delay", ms: 80, operation: "orders.place" });
+    faults.arm({ kind: "delay", ms: 3_000, operation: "orders.place" });
     let answered = false;
     const placed = client.orders.place(ORDER).finally(() => answered = true);
     const [push] = ordersOf(await until(events, isOrder));

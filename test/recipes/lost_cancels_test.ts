@@ -141,7 +141,7 @@ Deno.test("a batch cancel that times out after 60 of 100: only the remaining ord
   await using _ = end;
   await using client = await connect({ gateway: { url: end.url }, retry: { attempts: 1 } });
   const error = await assertRejects(
-    () => client.orders.cancelMany({ market: "hk", orderIds: ids }, { timeoutMs: 200 }),
+    () => client.orders.cancelMany({ market: "hk", orderIds: ids }, { timeoutMs: 3_000 }),
     OutcomeUnknownError,
   );
   assertEquals([error.code, error.lists], ["timeout", ["orders.today", "fills.today"]]);

@@ -183,10 +183,10 @@ Deno.test("a late answer reaches only its own call", async () => {
   await using client = await connectDirect(platform.info);
   const seen = eventsOf(client);
   await funds(client);
-  platform.faults.arm({ kind: "delay", ms: 80, operation: "orders.place" });
+  platform.faults.arm({ kind: "delay", ms: 4_000, operation: "orders.place" });
   const late = Promise.withResolvers<LateAnswer>();
   const error = await assertRejects(
-    () => client.orders.place(ORDER, { timeoutMs: 30, onLateAnswer: late.resolve }),
+    () => client.orders.place(ORDER, { timeoutMs: 1_000, onLateAnswer: late.resolve }),
     OutcomeUnknownError,
   );
   assertEquals(error.code, "timeout");
@@ -205,7 +205,7 @@ Deno.test("an abort ends a call: a write that was already sent has an unknown ou
   await using client = await connectDirect(platform.info);
   await funds(client);
   const gone = new Error("no longer wanted");
-  platform.faults.arm({ kind: "delay", ms: 60, times: 2 });
+  platform.faults.arm({ kind: "delay", ms: 10_000, times: 2 });
   const write = new AbortController();
   const placing = client.orders.place(ORDER, { signal: write.signal });
   await reached(() => platform.faults.struck("delay") === 1);
@@ -231,7 +231,10 @@ Deno.test("each call has its own timeoutMs", async () => {
   await using client = await connectDirect(platform.info, {}, once);
   await funds(client);
   platform.faults.arm({ kind: "unanswered", operation: "account.funds" });
-  const slow = assertRejects(() => client.account.funds({ market: "hk" }, { timeoutMs: 40 }), TransportError);
+  const slow = assertRejects(
+    () => client.account.funds({ market: "hk" }, { timeoutMs: 1_000 }),
+    TransportError,
+  );
   await wait(5);
   await funds(client);
   assertEquals((await slow).code, "timeout");
@@ -286,7 +289,7 @@ Deno.test("a write is not sent on an idle link that is half open", async () => {
     await using client = await connectDirect(proxy.info, { probe: false });
     await funds(client);
     proxy.frozen = true;
-    await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 60 }), OutcomeUnknownError);
+    await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 1_000 }), OutcomeUnknownError);
   }
   proxy.frozen = false;
   // A busy machine may take longer than 60 ms for the answer.
@@ -310,11 +313,11 @@ Deno.test("an answer without a matching call is reported as a fault, and fails t
   assertEquals((await assertRejects(() => funds(client), RejectedError)).code, "1003");
   assertEquals(faults(), 2);
   // With two waiting calls, the answer could belong to either, so both continue to wait. Only one gets its answer.
-  platform.faults.arm({ kind: "delay", ms: 50, operation: "account.holdings" });
+  platform.faults.arm({ kind: "delay", ms: 1_500, operation: "account.holdings" });
   platform.faults.arm({ kind: "unreadable-request", operation: "account.funds" });
   const [holdings, lost] = await Promise.allSettled([
     client.account.holdings({ market: "hk" }),
-    client.account.funds({ market: "hk" }, { timeoutMs: 150 }),
+    client.account.funds({ market: "hk" }, { timeoutMs: 3_000 }),
   ]);
   assertEquals([holdings.status, lost.status], ["fulfilled", "rejected"]);
   assertEquals(faults(), 3);

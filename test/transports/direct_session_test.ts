@@ -7,6 +7,7 @@ import { DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } f
 import type { DirectClient } from "../../lib/client/connect.ts";
 import { describeDirectEvent, type DirectEvent } from "../../lib/transports/direct/events.ts";
 import { loginWaitMs } from "../../lib/transports/login_refusals.ts";
+import { waitUntil } from "../support/waits.ts";
 import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
 
@@ -202,9 +203,9 @@ Deno.test("a newer login of our own does not count as a takeover", async () => {
     heartbeatMs: 60_000,
   });
   await client.account.funds({ market: "hk" });
-  platform.faults.arm({ kind: "delay", ms: 80, when: "request", operation: "account.holdings" });
+  platform.faults.arm({ kind: "delay", ms: 3_000, when: "request", operation: "account.holdings" });
   const early = client.account.holdings({ market: "hk" }); // sent with the first token
-  await wait(20);
+  await waitUntil("the first call to arrive", () => platform.faults.struck("delay") === 1);
   steady += 3 * 3_600_000;
   await client.account.exchangeRates(); // logs in again, which invalidates the first token
   assert((await early).length > 0);

@@ -32,16 +32,16 @@ Deno.test("a stopped gateway: a read times out, a write has an unknown outcome a
   await client.account.login();
   await child.stop();
   const read = await assertRejects(
-    () => client.account.funds({ market: "hk" }, { timeoutMs: 150 }),
+    () => client.account.funds({ market: "hk" }, { timeoutMs: 1_500 }),
     TransportError,
   );
   const write = await assertRejects(
-    () => client.orders.place(ORDER, { timeoutMs: 150 }),
+    () => client.orders.place(ORDER, { timeoutMs: 1_500 }),
     OutcomeUnknownError,
   );
   assertEquals([read.code, write.code], ["timeout", "timeout"]);
   // The timeouts of these calls, which are far shorter than the default.
-  for (const { message } of [read, write]) assertStringIncludes(message, "150 ms");
+  for (const { message } of [read, write]) assertStringIncludes(message, "1500 ms");
   child.goOn();
   // The kernel has accepted the request. When the gateway continues, it executes the order, and the list shows the
   // order.

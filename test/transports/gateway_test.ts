@@ -177,7 +177,7 @@ Deno.test("every read has its own connection, and the first and the later ones f
       const read = (options = {}) => client.call(account.funds, { market: "hk" }, options);
       if (reads === 1) assertEquals((await read()).available, "5");
       const error = await assertRejects(
-        () => read(reaction === "silence" ? { timeoutMs: 40 } : {}),
+        () => read(reaction === "silence" ? { timeoutMs: 700 } : {}),
         BrokerError,
       );
       assertEquals([error.code, reads], [code, reads]);
@@ -215,13 +215,13 @@ Deno.test("a read succeeds on a later try", async () => {
 Deno.test("a timeout ends a read with TransportError and a write with OutcomeUnknownError", async () => {
   await withClient(() => "silence", async (client, arrived) => {
     const read = await assertRejects(
-      () => client.call(account.funds, { market: "hk" }, { timeoutMs: 40 }),
+      () => client.call(account.funds, { market: "hk" }, { timeoutMs: 700 }),
       TransportError,
     );
     assertEquals(read.code, "timeout");
     assertEquals(arrived.length, 3);
     const write = await assertRejects(
-      () => client.orders.place(order, { timeoutMs: 40 }),
+      () => client.orders.place(order, { timeoutMs: 700 }),
       OutcomeUnknownError,
     );
     assertEquals(write.code, "timeout");
