@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { ConditionalOrder } from "../../lib/operations/conditional_orders.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import { scriptPlan } from "../../lib/simulator/script.ts";
 import { hk, newYork, open, refused } from "./desk.ts";
 
 const SECOND = 1_000;
@@ -72,6 +73,37 @@ Deno.test("Hong Kong: a stock has at most one cooling-off period per session, an
     else desk.place({ ...order, market: "hk", orderType: "enhanced-limit", quantity: "500" });
     desk.to(hk(day, "11:59:59"));
     assertEquals(desk.broker.matches().pauses.length, expected, symbol);
+  }
+});
+
+Deno.test("a jump in a script starts a cooling-off period, except in the first 15 minutes", () => {
+  const date = "2025-08-18";
+  for (
+    const [time, expected] of [["10:30", 1], ["09:45", 1], ["09:39", 0], ["15:39", 1], ["15:40", 0]] as const
+  ) {
+    const at = `${date} ${time}`;
+    const plan = scriptPlan([{ what: "price", symbol: "00700.HK", at, to: "500" }]);
+    const market = new SimulatedMarket({ seed: 1, plan });
+    const start = hk(date, `${time}:00`);
+    const desk = open(start - 2 * 60 * SECOND, { market, days: 2 });
+    const order = {
+      market: "hk",
+      symbol: "00700.HK",
+      orderType: "enhanced-limit",
+      side: "buy",
+      quantity: "100",
+    };
+    const id = desk.place({ ...order, price: "505" });
+    desk.to(start + 4 * 60 * SECOND);
+    const { pauses } = desk.broker.matches();
+    assertEquals(pauses.length, expected, time);
+    if (expected === 0) continue;
+    assert(Date.parse(pauses[0]!.from) >= start && Date.parse(pauses[0]!.from) < start + 60 * SECOND);
+    assert(Number(pauses[0]!.low) > 520 && Number(pauses[0]!.high) < 660, JSON.stringify(pauses));
+    // The price is at 500.00, but no trade is for the account until the period ends.
+    assertEquals(desk.fillsOf(id), []);
+    desk.to(Date.parse(pauses[0]!.until) + 60 * SECOND);
+    assert(desk.fillsOf(id).length > 0);
   }
 });
 
