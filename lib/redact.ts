@@ -442,28 +442,56 @@ function without(text: string, pattern: RegExp | undefined): string {
   return shown + text.slice(at);
 }
 
+/** How the neighbours of a form limit where it is a secret. Longer forms come first. */
+const bounds = {
+  none: ["", ""],
+  word: ["(?<![A-Za-z0-9])", "(?![A-Za-z0-9])"],
+  // A whole number: not part of a longer number or of an amount with decimals.
+  digits: ["(?<![0-9]|[0-9][.,])", "(?![0-9]|[.,][0-9])"],
+} as const;
+
+const boundOf = (form: string) =>
+  isDigits(form) ? "digits" : form.length >= LEAST_WITHIN_WORDS ? "none" : "word";
+
+/** Returns a pattern that matches the forms, given the longest first. */
 function patternOf(forms: readonly string[], gap: string): RegExp | undefined {
   if (forms.length === 0) return undefined;
-  return new RegExp(forms.map((form) => bounded(form, gap)).join("|"), "g");
+  const parts = Object.entries(bounds).flatMap(([bound, [before, after]]) => {
+    const pieces = forms.filter((form) => boundOf(form) === bound).map((form) => piecesOf(form, gap));
+    return pieces.length === 0 ? [] : `${before}(?:${oneOf(pieces)})${after}`;
+  });
+  return new RegExp(parts.join("|"), "g");
 }
 
-function bounded(form: string, gap: string): string {
-  const text = interrupted(form, gap);
-  // A whole number: not part of a longer number or of an amount with decimals.
-  if (isDigits(form)) return `(?<![0-9]|[0-9][.,])${text}(?![0-9]|[.,][0-9])`;
-  return form.length >= LEAST_WITHIN_WORDS ? text : `(?<![A-Za-z0-9])${text}(?![A-Za-z0-9])`;
+/**
+ * Returns a pattern that matches one of several lists of pieces. Lists that begin alike share that part of the pattern:
+ * otherwise a text that begins like many forms, again and again, would be searched once for each of them.
+ */
+function oneOf(lists: readonly (readonly string[])[]): string {
+  const [first = []] = lists;
+  if (lists.length === 1) return first.join("");
+  const ways = [...Map.groupBy(lists, ([piece]) => piece)].map(([piece, group]) =>
+    piece === undefined ? "" : `${piece}${oneOf(group.map((list) => list.slice(1)))}`
+  );
+  // The empty way is last, so that the longest form is found.
+  return ways.length === 1
+    ? ways[0]!
+    : `(?:${ways.filter(Boolean).concat(ways.includes("") ? "" : []).join("|")})`;
 }
 
-/** Returns the pattern of a form that invisible characters may interrupt. */
-function interrupted(form: string, gap: string): string {
+/** Returns the pieces of the pattern of a form that invisible characters may interrupt. */
+function piecesOf(form: string, gap: string): string[] {
   const hidden = masked(form);
   const visible = hidden.replaceAll(MASK, "");
-  if (form.length > MOST_INTERRUPTED || visible === "") return RegExp.escape(hidden);
+  if (form.length > MOST_INTERRUPTED || visible === "") return [RegExp.escape(hidden)];
   // A space may be one of ours, so a gap around it would match the same spaces in many ways.
   const words = gap === CLEANED ? visible.split(/\s+/) : [visible];
-  return words.map((word) => word.split("").map((each) => RegExp.escape(each)).join(`${gap}*`)).join(
-    `${gap}+`,
-  );
+  return words.flatMap((word, index) => {
+    const pieces = word.split("").flatMap((each, at) =>
+      at === 0 ? [RegExp.escape(each)] : [`${gap}*`, RegExp.escape(each)]
+    );
+    return index === 0 ? pieces : [`${gap}+`, ...pieces];
+  });
 }
 
 /** Yields every encoding in which a secret may appear. */
