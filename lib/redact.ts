@@ -17,7 +17,8 @@ export class SecretInFileError extends BrokerError {
   override readonly name: string = "SecretInFileError";
 }
 
-const REPLACED = "[secret]";
+/** Stands in a text in place of a secret. */
+export const REPLACED = "[secret]";
 const LEAST_LENGTH = 4;
 const LEAST_DIGITS = 6;
 /** A secret of at least this length is also removed inside longer words. */
@@ -31,100 +32,8 @@ const MEMBER_NAME = /^[a-z]+$/i;
 /** A number with at most this many digits may occur in a table of figures by chance. */
 const MOST_CHANCE_DIGITS = 9;
 
-/** Matches an address up to its password: `postgres://user:`. The scheme may have one slash or more. */
-const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
-/** Matches a scheme with the wrong characters after it: `https//`, `https;//` or `https:/`. */
-const WRONG_SCHEME = /(?:postgres(?:ql)?|https?|wss?|smtps?)(?:;?\/\/|:\/(?!\/))/i;
-/** Matches a colon that is not part of `://`. */
-const COLON = /(?::|%3A)(?!\/|%2F)/i;
-/** Matches the beginning of a word that names no user: a package, a mail address, a file, a path of Windows. */
-const WITHOUT_USER = /^\W*(?:(?:npm|jsr|node|mailto|file):|[a-z]:[\\/])/i;
-/** Matches an address up to its port, or up to a password if it lacks the `@`. */
-const BEFORE_PORT = new RegExp(
-  "(?:[a-z][a-z\\d+.-]{0,30}:(?:\\/|%2F)+|(?:postgres(?:ql)?|https?|wss?|smtps?)(?::|;?\\/\\/))" +
-    "(?:\\[[\\da-f:.%]*\\]|(?!\\[[\\da-f:.%]*\\])[^@/:;]*?)(?::|%3A)",
-  "gi",
-);
-/** Matches a port and what may follow it; in an example, the word itself. */
-const PORT = /^(?:\d{0,5}|port)(?:[,/?#]|\W*$)/i;
-/** Matches a password in a connection text: `password=…`. */
-// deno-lint-ignore no-control-regex -- the mark of a colour begins with ESC
-const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&\x1b]+)/gi;
-/** Matches a member of a query that is a secret by its name. The `sslkey` of a connection text names a file. */
-const SECRET_MEMBER = // deno-lint-ignore no-control-regex -- as above
-  /([?&;#](?:[\w.-]{0,40}(?:token|secret|password|passwd|pwd)|(?:[\w.-]{0,40}[_.-])?(?:key|sig|auth)|[\w.-]{0,40}(?:apikey|accesskey|signature))(?:=|%3D))([^\s"&\x1b]+)/gi;
-
-/** The place of a password in a text. */
-interface Span {
-  /** Where the address or setting begins. */
-  from: number;
-  start: number;
-  end: number;
-}
-
-/**
- * Returns the place in a word that is a password of an address, or could be one if the address is misspelt. A password
- * ends at the last `@`, because a password may contain that character; without any `@` it ends with the word.
- */
-function addressPassword(word: string): Span | undefined {
-  const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
-  const found = (before: RegExpExecArray | null): Span | undefined => {
-    const start = before === null ? end : before.index + before[0].length;
-    return start < end ? { from: before!.index, start, end } : undefined;
-  };
-  if (end >= 0) {
-    const proper = found(BEFORE_PASSWORD.exec(word));
-    if (proper !== undefined || WITHOUT_USER.test(word)) return proper;
-    return found(COLON.exec(word)) ?? found(WRONG_SCHEME.exec(word));
-  }
-  for (const { index, 0: before } of word.matchAll(BEFORE_PORT)) {
-    const start = index + before.length;
-    if (!PORT.test(word.slice(start))) return { from: index, start, end: word.length };
-  }
-  return undefined;
-}
-
-/**
- * Returns the text of an error or a note without the passwords of addresses: `postgres://user:[secret]@host`.
- *
- * Do not use it for JSON or data: a text of the broker can look like the beginning of a password, and the text after
- * it would be lost.
- */
-export function withoutCredentials(text: string): string {
-  const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`).replace(SECRET_MEMBER, `$1${REPLACED}`);
-  if (!/[:@]|%3A|%40|\/\//i.test(hidden)) return hidden;
-  // Word by word, so that the time grows with the length only. A mark of a colour ends a word.
-  // deno-lint-ignore no-control-regex -- as above
-  return hidden.replace(/[^\s"\x1b]+/g, (word) => {
-    const { start, end } = addressPassword(word) ?? { start: 0, end: 0 };
-    return start < end ? `${word.slice(0, start)}${REPLACED}${word.slice(end)}` : word;
-  });
-}
-
-/**
- * Returns the passwords in an argument, a setting or a path that a person wrote, so that a {@linkcode Redactor} can
- * remove them. Adds the preceding part of the address to a password that is too short to be removed.
- */
-export function credentialsIn(given: string): string[] {
-  const found = [given, ...given.split(/[\s"]+/)].flatMap((word) => {
-    const members = [...word.matchAll(PASSWORD_SETTING), ...word.matchAll(SECRET_MEMBER)];
-    const settings = members.map(({ index, 0: whole, 1: name = "" }) => ({
-      from: index,
-      start: index + name.length,
-      end: index + whole.length,
-    }));
-    return [...settings, addressPassword(word) ?? []].flat().flatMap(({ from, start, end }) => {
-      const password = word.slice(start, end);
-      return [password, decoded(password)].map((each) =>
-        canBeRedacted(each) ? each : word.slice(from, start) + each
-      );
-    });
-  });
-  return [...new Set(found)];
-}
-
 /** Returns the text with its percent codes decoded, or the same text if a code is invalid. */
-function decoded(text: string): string {
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -241,11 +150,6 @@ export class Redactor {
     return Object.fromEntries(
       Object.entries(value).map(([key, member]) => [this.text(key), this.data(member)]),
     );
-  }
-
-  /** Returns the message of an error without secrets and without passwords of addresses. */
-  reason(error: unknown): string {
-    return this.text(withoutCredentials(error instanceof Error ? error.message : String(error)));
   }
 
   /** Removes secrets from an error before it is shown, and from its causes. */

@@ -13,7 +13,7 @@ import { FIRST_DATE } from "../lib/simulator/market/timeline.ts";
 import { isLoopback } from "../lib/loopback.ts";
 import { readInstant } from "../lib/simulator/gateway/mod.ts";
 import { replaceFile } from "../lib/private_files.ts";
-import { withoutCredentials } from "../lib/redact.ts";
+import { withoutCredentials } from "../lib/credentials.ts";
 import { shownText } from "../lib/shown_text.ts";
 import { ScriptError, scriptJsonSchema, startSimulator } from "../lib/simulator/mod.ts";
 import { DEFAULT_CLOCK, flagNames, sim } from "./commands/sim.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { credentialsIn } from "../redact.ts";
+import { credentialsIn } from "../credentials.ts";
 import { isLimit, type LimitName, limitNames, limitTable, type LimitTexts } from "./limits.ts";
 import { addressOf } from "../transports/net/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";

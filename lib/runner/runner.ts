@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { reasonOf } from "../credentials.ts";
 import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { versionOf } from "../recipes/powers.ts";
 import { type Claimer, resolveOutcome } from "./claims/claims.ts";
@@ -83,7 +84,7 @@ export class Runner {
       machine,
       channelOf: async (notice) =>
         channels?.[notice.channel] ?? await noticeChannel(options.recipes(), this.deps, notice),
-      redact: (text) => redactor.reason(text),
+      redact: (text) => reasonOf(text, redactor),
       onNotice,
     });
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import { didYouMean } from "../../lib/client/nearest.ts";
-import { credentialsIn } from "../../lib/redact.ts";
+import { credentialsIn } from "../../lib/credentials.ts";
 import { isPostgresUrl } from "../../lib/store/postgres_url.ts";
 import { type Command, type Flag, flagsOf } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { credentialsIn, Redactor, withoutCredentials } from "../../lib/redact.ts";
+import { credentialsIn, withoutCredentials } from "../../lib/credentials.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { shownJson } from "../../lib/shown_text.ts";
 import type { Host } from "./host.ts";
 import { terminalText } from "./print.ts";

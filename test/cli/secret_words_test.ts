@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- the log lines of a process that traces go to the console
 /** Tests that an address with a password, in the wrong place of a command line, appears in no output. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { withoutCredentials } from "../../lib/redact.ts";
+import { withoutCredentials } from "../../lib/credentials.ts";
 import { commands } from "../../tasks/commands/table.ts";
 import { logTarget } from "../../tasks/commands/shared/observers.ts";
 import type { Host } from "../../tasks/terminal/host.ts";

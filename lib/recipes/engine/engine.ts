@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { reasonOf } from "../../credentials.ts";
 import { BrokerError } from "../../errors.ts";
 import { wait } from "../../time.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepEffect } from "../compiled.ts";
@@ -434,7 +435,7 @@ export class StepEngine {
   }
 
   #describe(error: unknown): string {
-    return this.#options.deps.redactor.reason(error);
+    return reasonOf(error, this.#options.deps.redactor);
   }
 
   #emit(event: StepEvent): void {

@@ -11,7 +11,7 @@ import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
 import { calendarOf } from "../../../lib/recipes/engine/step_context.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
 import { isOpenToOthers } from "../../../lib/loopback.ts";
-import { withoutCredentials } from "../../../lib/redact.ts";
+import { withoutCredentials } from "../../../lib/credentials.ts";
 import { Trust } from "../../../lib/runner/trust/trust.ts";
 import { checkRecipes, type CheckReport, type FileReport, powersOf } from "../../../lib/recipes/mod.ts";
 import type { CheckInput } from "../check.ts";

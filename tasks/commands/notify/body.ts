@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { reasonOf } from "../../../lib/credentials.ts";
 import { sendNotice } from "../../../lib/runner/notify/notice_step.ts";
 import { channelsOf, withinTime } from "../../../lib/runner/notify/notify.ts";
 import { manualScope } from "../../../lib/recipes/engine/step_context.ts";
@@ -65,7 +66,7 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
         }));
       return { ...about, sent: true };
     } catch (error) {
-      return { ...about, sent: false, error: redactor.reason(error) };
+      return { ...about, sent: false, error: reasonOf(error, redactor) };
     }
   };
   const tried = await Promise.all(channels.map(send));

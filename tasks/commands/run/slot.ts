@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { reasonOf } from "../../../lib/credentials.ts";
 import type { Calendars } from "../../../lib/calendars/mod.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import type { NoticeEvent } from "../../../lib/runner/notify/notify.ts";
@@ -85,7 +86,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     connections.tellWith((line) => show.line(said(line)));
     const log = eventLogger({ out: show.line, color: false }, {
       json: !isPlain,
-      reason: (error) => redactor.reason(error),
+      reason: (error) => reasonOf(error, redactor),
     });
     await using observers = await observe({
       settings: connections.settings,

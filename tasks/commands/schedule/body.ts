@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { reasonOf } from "../../../lib/credentials.ts";
 import { isBusy } from "../../../lib/store/store_error.ts";
 import type { RunEvent } from "../../../lib/runner/run/report.ts";
 import { TrustFile } from "../../../lib/runner/trust/trust_file.ts";
@@ -58,7 +59,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   });
   const log = eventLogger(target, {
     json,
-    reason: (error) => redactor.reason(error),
+    reason: (error) => reasonOf(error, redactor),
     least: settings.logLevel,
     ...host.isTerminal && { zone },
   });
