@@ -22,8 +22,10 @@ export interface ConfiguredOptions {
   onWarning?: (text: string) => void;
 }
 
+const NO_DESK = "connectConfigured() opens no order desk; use connect() with a store";
+
 /**
- * Resolves to a client over the transport that the settings name. The client logs in automatically if the trade
+ * Resolves to a client over the transport that the settings name. It reads, but writes no orders. The client logs in automatically if the trade
  * password is set; over the gateway, the password's key must be set too. Over the gateway, nothing is sent before the
  * first call.
  *
@@ -52,5 +54,11 @@ export async function connectConfigured(options: ConfiguredOptions): Promise<Cli
   };
   const { settings, warnings } = await loadSettings(sources);
   for (const warning of warnings) onWarning?.(warning);
-  return await connect(connectOptionsOf(settings, { program: "a script", env }));
+  const connectOptions = connectOptionsOf(settings, { program: "a script", env });
+  return await connect(
+    "direct" in connectOptions ? { ...connectOptions, noOrders: NO_DESK } : {
+      ...connectOptions,
+      noOrders: NO_DESK,
+    },
+  );
 }

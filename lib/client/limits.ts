@@ -5,7 +5,7 @@
  * @module
  */
 import { compare, type Decimal, divide, isDecimal, isZero } from "../decimal.ts";
-import { InvalidParamsError, type Issue } from "../errors.ts";
+import { BrokerError, InvalidParamsError, type Issue } from "../errors.ts";
 import { nearest } from "./nearest.ts";
 
 /** Amounts by currency. A currency without an amount has the limit zero. */
@@ -240,6 +240,18 @@ export function readLimits(texts: LimitTexts): Limits {
 /** Returns the limits that settings contain. */
 export function limitsOf(settings: LimitTexts): Limits {
   return readLimits(Object.fromEntries(limitNames.map((name) => [name, settings[name]])));
+}
+
+/** Returns the limits of loaded settings; `undefined` if the settings cannot be used, which other code reports. */
+export async function limitsIfKnown(
+  load: () => Promise<{ settings: LimitTexts }>,
+): Promise<Limits | undefined> {
+  try {
+    return limitsOf((await load()).settings);
+  } catch (error) {
+    if (error instanceof BrokerError || error instanceof TypeError) return undefined;
+    throw error;
+  }
 }
 
 /** Returns the limits that allow only what both an account and a recipe allow. */

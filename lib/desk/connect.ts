@@ -24,8 +24,9 @@ export interface StoreOptions {
   /** Name of the person or program, for the record. @default "a script" */
   by?: string;
   /**
-   * Limits that guard rails check before an order is sent, as the settings of the same names; needs a store.
-   * @default the defaults of the settings, and live trading is allowed
+   * Limits that guard rails check before an order is sent, as the settings of the same names; needs a store. Orders are
+   * refused without `liveTrading: "allow"`.
+   * @default the defaults of the settings
    */
   limits?: LimitTexts;
 }

@@ -32,14 +32,13 @@ async function openStore(name: string): Promise<Store> {
 export async function openTrading(
   connectClient: () => Promise<Client>,
   options: ConnectOptions | DirectConnectOptions,
-  { store: name, by = "a script", limits: texts }: {
+  { store: name, by = "a script", limits: texts = {} }: {
     store: string;
     by?: string | undefined;
     limits?: LimitTexts | undefined;
   },
 ): Promise<Client & Trading> {
-  // A program that opens an order desk has been written to trade; a setting would not make that clearer.
-  const limits = readLimits({ liveTrading: "allow", ...texts });
+  const limits = readLimits(texts);
   const account = "direct" in options ? await directAccount(options.direct.privateKey) : gatewayAccount(
     typeof options.gateway === "string" ? options.gateway : options.gateway.url ?? GATEWAY_URL,
   );

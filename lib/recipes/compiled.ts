@@ -112,6 +112,8 @@ export interface CompiledRecipe {
   window?: SessionSpan;
   /** Limits of its orders, which narrow those of the account. */
   limits?: LimitTexts;
+  /** Whether its runs may write, if the settings allow it too. @default false: its runs are plans */
+  live?: boolean;
   /** Whether any step uses the trade login, which only one run at a time may use. */
   needsAccount: boolean;
   params: Readonly<Record<string, unknown>>;

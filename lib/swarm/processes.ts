@@ -38,6 +38,7 @@ const PUSH_PORT = 11_112;
 /** Largest values of an order and of a day, which the invariants check on their own. */
 export const [ORDER_CAP, DAY_CAP] = ["120000", "700000"];
 const LIMITS: LimitTexts = {
+  liveTrading: "allow",
   maxOrderValue: `${ORDER_CAP} HKD`,
   maxDayValue: `${DAY_CAP} HKD`,
   priceCollar: "5%",
@@ -644,7 +645,7 @@ export class Swarm implements FaultTarget {
       out: this.#options.folder,
       redactor: new Redactor(),
       client: () => Promise.resolve(client),
-      limits: readLimits({ liveTrading: "allow", ...LIMITS }),
+      limits: readLimits(LIMITS),
       accountOf: () => this.account,
       secret: () => Promise.reject(new TypeError("a world has no secrets")),
       onSchedulerEvent: (event) => {
@@ -708,6 +709,7 @@ export async function swarmRecipes(): Promise<CompiledRecipe[]> {
   return await Promise.all([
     recipe({
       name: "buy-early",
+      live: true,
       schedule: { id: "s1", calendar: "XHKG", at: "open+30m" },
       window: "XHKG.open+29m..XHKG.open+32m",
       steps: [
@@ -726,6 +728,7 @@ export async function swarmRecipes(): Promise<CompiledRecipe[]> {
     }),
     recipe({
       name: "cancel-late",
+      live: true,
       schedule: { id: "s1", calendar: "XHKG", at: "close-15m" },
       window: "XHKG.close-16m..XHKG.close-10m",
       steps: [{ id: "cancel", uses: "cancel-open-orders", with: { markets: ["hk"], side: "buy" } }],

@@ -5,6 +5,7 @@ import type { SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";
 
 const buy = `name: buy
+live: true
 schedule: { calendar: XHKG, at: open+1h30m }
 window: XHKG.open+5m..XHKG.close-15m
 steps:
@@ -16,7 +17,7 @@ steps:
 const beat =
   "name: beat\nschedule: { every: 1s }\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n";
 /** Stores of tests are in a temporary folder, and the order is far from the market so that it does not fill. */
-const VOLATILE = { HSGATE_VOLATILE_STORE: "allow", HSGATE_PRICE_COLLAR: "off" };
+const VOLATILE = { HSGATE_VOLATILE_STORE: "allow", HSGATE_PRICE_COLLAR: "off", HSGATE_LIVE_TRADING: "allow" };
 
 /** Returns how many orders a gateway has received today. */
 async function ordersAt(gateway: SimulatedGateway): Promise<number> {

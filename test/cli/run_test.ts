@@ -300,7 +300,8 @@ Deno.test("run rejects a recipe that writes without a store, and suggests a comm
 
 /** A recipe that cancels open orders between 15:20 and 15:45. */
 const sweep = (more = "", name = "w") =>
-  `name: ${name}\nschedule: { calendar: XHKG, at: close-30m }\nwindow: XHKG.close-40m..XHKG.close-15m\n${more}` +
+  `name: ${name}\nlive: true\nschedule: { calendar: XHKG, at: close-30m }\n` +
+  `window: XHKG.close-40m..XHKG.close-15m\n${more}` +
   "steps: [{ id: all, uses: cancel-open-orders, with: { markets: [hk] } }]\n";
 
 /** A gateway with open orders, which counts the cancellations that reach it. */
@@ -328,7 +329,12 @@ async function withOpenOrders(count: number, onCancel: (nth: number) => void | P
     return new Response(await answer.text(), { status: answer.status });
   });
   return {
-    env: { ...envOf(gateway), ...VOLATILE, HSGATE_GATEWAY_URL: `http://127.0.0.1:${endpoint.addr.port}` },
+    env: {
+      ...envOf(gateway),
+      ...VOLATILE,
+      HSGATE_LIVE_TRADING: "allow",
+      HSGATE_GATEWAY_URL: `http://127.0.0.1:${endpoint.addr.port}`,
+    },
     cancels: () => cancels,
     async [Symbol.asyncDispose]() {
       await endpoint.shutdown();
@@ -441,6 +447,57 @@ Deno.test("a run that loses its lease between two cancellations sends no more of
     'lost the lease to another process; before that, step "all" had sent orders.cancel (done)',
   );
   assertEquals((await rowsOf(file)).map(({ state, reason }) => `${state} ${reason}`), ["failed resolved"]);
+});
+
+Deno.test("a run is a plan that sends nothing, unless live trading is on in the settings and in the recipe", async () => {
+  const [inRecipe, inSettings] = ['the recipe has no "live: true"', 'the setting liveTrading is "refuse"'];
+  for (
+    const [recipe, setting, why] of [
+      [sweep().replace("live: true\n", ""), "allow", inRecipe],
+      [sweep(), "refuse", inSettings],
+      [sweep().replace("live: true", "live: false"), "refuse", `${inRecipe}, and ${inSettings}`],
+      [sweep(), "allow", undefined],
+    ] as const
+  ) {
+    await using broker = await withOpenOrders(1);
+    await using dir = await folder({ "w.yaml": recipe });
+    const [path, file] = [`${dir.path}/w.yaml`, `${dir.path}/l.db`];
+    await trustAll(dir.path);
+    const world = {
+      env: { ...broker.env, HSGATE_LIVE_TRADING: setting },
+      files: { [path]: recipe },
+      fromDisk: true,
+      now: () => Date.parse("2025-08-15T15:30:30+08:00"),
+    };
+    const { out, err, code } = await cli(["run", path, "--store", file, "--json"], world);
+    const { state, reason, key } = JSON.parse(out);
+    assertEquals([code, broker.cancels()], [0, why === undefined ? 1 : 0], err);
+    assertEquals([state, reason], why === undefined ? ["ok", undefined] : ["skipped", "plan"]);
+    const told = async (...words: string[]) => (await cli(words, world)).out;
+    const [checked] = JSON.parse(await told("check", path, "--json")).files;
+    assertEquals(checked.plan, why);
+    const [next] = JSON.parse(await told("next", path, "--json"));
+    assertEquals(next.plan, why);
+    const asked = await told("why", "w", "2025-08-15", "--store", file);
+    if (why === undefined) {
+      assertStringIncludes(asked, "ran and succeeded");
+      continue;
+    }
+    assertStringIncludes(err, `this run is a plan, and sends nothing: ${JSON.stringify(why).slice(1, -1)}`);
+    assertStringIncludes(await told("check", path), `its runs are plans, and send nothing: ${why}`);
+    assertStringIncludes(await told("next", path), `plan, sends nothing: ${why}`);
+    assertStringIncludes(asked, `was a plan, and sent nothing: ${why}`);
+    // The step records what it would have sent.
+    assertStringIncludes(await told("runs", "show", key, "--store", file, "--json"), "plan: {");
+    // The decision is that of the run: turning live trading on later sends nothing for this slot.
+    const again = await cli(["run", path, "--store", file, "--json"], {
+      ...world,
+      env: { ...world.env, HSGATE_LIVE_TRADING: "allow" },
+    });
+    assertEquals([JSON.parse(again.out).ran, broker.cancels()], [false, 0]);
+    const words = await told("run", path, "--store", file);
+    assertStringIncludes(words, "plan");
+  }
 });
 
 Deno.test("run --dry-run plans every write and sends none", async () => {
@@ -826,7 +883,7 @@ Deno.test("run --dry-run shows the current orders that would be cancelled, and l
     symbol: "00700.HK",
     quantity: "200",
     side: "buy",
-    price: "500",
+    price: "560",
     orderType: "enhanced-limit",
   };
   await using files = await folder({});
@@ -842,8 +899,8 @@ Deno.test("run --dry-run shows the current orders that would be cancelled, and l
   });
   const { code, out } = await runIn(dir.path, ["w.yaml", "--dry-run"], env);
   assertEquals(code, 0);
-  assertStringIncludes(out, `       cancel buy 200 00700.HK at 500.00, order ${orderId}, market hk\n`);
-  assertStringIncludes(out, "       the order: buy 200 00700.HK at 500.00, status accepted");
+  assertStringIncludes(out, `       cancel buy 200 00700.HK at 560.00, order ${orderId}, market hk\n`);
+  assertStringIncludes(out, "       the order: buy 200 00700.HK at 560.00, status accepted");
   const open = await cli(["call", "orders.today", '{"market":"hk"}', "--all", "--json"], { env });
   assertEquals(JSON.parse(open.out).map(({ canCancel }: { canCancel: boolean }) => canCancel), [true]);
 });

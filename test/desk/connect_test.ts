@@ -40,8 +40,13 @@ Deno.test("connect() with a store records each order, and a second program on th
   using folder = await temporaryFolder();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const store = `${folder.path}/hsgate.db`;
-  const options = { gateway: { url, tradePasswordKey }, tradePassword, store };
+  const live = { liveTrading: "allow" };
+  const options = { gateway: { url, tradePasswordKey }, tradePassword, store, limits: live };
   let orderId: string;
+  {
+    await using refused = await connect({ ...options, limits: {} });
+    await assertRejects(() => refused.orders.place(ORDER), BrokerError, 'set liveTrading to "allow"');
+  }
   {
     await using client = await connect({ ...options, by: "ann" });
     ({ orderId } = await client.orders.place(ORDER));
@@ -63,7 +68,8 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
   using folder = await temporaryFolder();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const store = `${folder.path}/hsgate.db`;
-  await using client = await connect({ gateway: { url, tradePasswordKey }, tradePassword, store });
+  const options = { gateway: { url, tradePasswordKey }, tradePassword, limits: { liveTrading: "allow" } };
+  await using client = await connect({ ...options, store });
   const sent = house.count("orders.place");
   const halts: (() => void)[] = [
     () => Deno.writeTextFileSync(`${store}.halt`, "stop\n"),
@@ -83,7 +89,7 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
   const link = `${folder.path}/links/s.db`;
   await Deno.symlink(store, link);
   await Deno.writeTextFile(`${store}.halt`, "stop\n");
-  await using linked = await connect({ gateway: { url, tradePasswordKey }, tradePassword, store: link });
+  await using linked = await connect({ ...options, store: link });
   await assertRejects(() => linked.orders.place(ORDER), BrokerError, "halted");
   await Deno.remove(`${store}.halt`);
   await client.orders.place(ORDER);

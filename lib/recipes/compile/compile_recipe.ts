@@ -216,6 +216,7 @@ async function compileValue(
     ...withDefaults(source, recipeClass, schedules),
     ...window !== undefined && { window },
     ...source.limits !== undefined && { limits },
+    ...source.live === true && { live: true },
     needsAccount: steps.some(({ needsAccount }) => needsAccount === true),
     params: defaults,
     paramTypes: Object.fromEntries(

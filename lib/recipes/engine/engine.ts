@@ -48,6 +48,8 @@ export const modes = {
   stored: { isDry: false, endsAtError: false, retries: true },
   /** Runs once, without a store. */
   once: { isDry: false, endsAtError: true, retries: false },
+  /** Plans a run under a store, like a dry run. */
+  plan: { isDry: true, endsAtError: false, retries: true },
   /** Runs the steps that read before the last write, and plans or lists the others. */
   dry: { isDry: true, endsAtError: false, retries: false },
 } as const satisfies Record<string, RunMode>;
@@ -88,6 +90,8 @@ export interface Recorder {
   begin(attempt: StepAttempt): Promise<void>;
   end(attempt: StepAttempt, end: AttemptEnd): Promise<void>;
   skip(attempt: StepAttempt, reason: string): Promise<void>;
+  /** Records a step that is only planned. @default records nothing */
+  plan?(attempt: StepAttempt, planned: PlannedStep): Promise<void>;
   /** Called before a step that writes runs. If it throws, the step fails. */
   beforeWriteStep(): Promise<void>;
   /** Called right before a write is sent. If it throws, the write is not sent. */
@@ -181,10 +185,10 @@ const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open"
 const MOST_WAIT_MS = 5 * 60_000;
 
 /** Decision about the next step. */
-type Turn =
-  | { run: true }
-  | { skip: string }
-  | Omit<Extract<StepEvent, { type: "step-planned" }>, "type" | "step">;
+type Turn = { run: true } | { skip: string } | PlannedStep;
+
+/** A step that is planned instead of run. */
+export type PlannedStep = Omit<Extract<StepEvent, { type: "step-planned" }>, "type" | "step">;
 
 /** Runs the steps of one recipe once. */
 export class StepEngine {
@@ -246,6 +250,7 @@ export class StepEngine {
       this.states.set(id, "skipped");
       return this.#emit({ type: "step-ended", step: id, state: "skipped", tookMs: 0, reason: turn.skip });
     }
+    await recorder.plan?.(attempt, turn);
     this.states.set(id, turn.state);
     this.#emit({ type: "step-planned", step: id, ...turn });
   }

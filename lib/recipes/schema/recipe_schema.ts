@@ -207,6 +207,10 @@ export const recipeSchema = z.strictObject({
     description:
       "Limits of the recipe's orders; they may be narrower than the limits of the settings, never wider",
   }),
+  live: z.boolean().optional().meta({
+    description:
+      "Whether runs may write at the broker, if the setting liveTrading allows it too; without it, a run of a recipe that writes is a plan, and sends nothing",
+  }),
   connect: z.union([
     z.enum(["gateway", "direct", "simulator"]),
     z.strictObject({

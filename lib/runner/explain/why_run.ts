@@ -5,7 +5,7 @@
  */
 import { lastLook } from "../queries/schedules.ts";
 import { failedStep } from "../queries/steps.ts";
-import { eventsOf, pauseBefore } from "../queries/events.ts";
+import { eventsOf, pauseBefore, TRADING } from "../queries/events.ts";
 import type { Store } from "../../store/store.ts";
 import { isStarterOnly, type RunKind, type RunRow } from "../queries/runs.ts";
 import { blockReasonOf } from "../queries/claims.ts";
@@ -31,6 +31,7 @@ const skipReasons: Readonly<Record<string, string>> = {
   calendar_unknown: "the calendar does not cover the day",
   paused: "the recipe was paused",
   condition: "its conditions were not met",
+  plan: "it was a plan, and sent nothing",
   not_approved: "it was not approved",
   duplicate_slot: "another schedule of the recipe names the same instant",
   recipe_changed: "the recipe was read-only when the slot was listed, and writes now",
@@ -43,6 +44,7 @@ const failures: Readonly<Record<string, string>> = {
   login: "the broker refused the login",
   window: "its window had closed before the write",
   unsafe: "writing was no longer safe",
+  plan: "it was live when it began, and live trading was off when it continued",
   recipe_changed: "its recipe was changed while it was interrupted, so it did not continue",
 };
 
@@ -161,6 +163,10 @@ async function outcomeOf(store: Store, row: RunRow, about: About): Promise<strin
     case "skipped": {
       const begun = begunText(row, zone);
       const held = reason === "overlap" ? await lastBlock(store, row.run_key) : undefined;
+      if (reason === "plan") {
+        const decided = notes.findLast(({ kind }) => kind === TRADING);
+        return `was a plan, and sent nothing: ${decided?.data.plan ?? "live trading was off"}${begun}`;
+      }
       if (held?.because === "recovery") return `was skipped because ${describeBlock(held)}`;
       return `was skipped because ${skipReasons[reason] ?? reason}${begun}${await whySkipped(
         store,

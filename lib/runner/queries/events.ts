@@ -15,6 +15,9 @@ interface EventRow {
 /** Kind of the event that is written right before a step sends a write. */
 export const WRITE_SENT = "write_sent";
 
+/** Kind of the event that says whether a round of a run is live or a plan. */
+export const TRADING = "trading";
+
 /** Records events of one kind at one instant, in this order. */
 export async function insertEvents(
   store: Store,

@@ -19,6 +19,7 @@ export type SkipReason =
   | "calendar_unknown"
   | "paused"
   | "condition"
+  | "plan"
   | "not_approved"
   | "duplicate_slot"
   | "recipe_changed"

@@ -14,11 +14,13 @@ import { type Halt, scopeOf } from "../../recipes/engine/step_context.ts";
 import {
   modes,
   type PlannedState,
+  type PlannedStep,
   type Recorder,
   StepEngine,
   type StepEvent,
   type StepState,
 } from "../../recipes/engine/engine.ts";
+import { whyPlan } from "../../recipes/live.ts";
 import { tellSent } from "../../recipes/engine/guarded_client.ts";
 import { isPassing } from "../../store/store_error.ts";
 import { onceMore } from "../../store/store.ts";
@@ -34,7 +36,7 @@ import {
   PASSWORD_REFUSED,
 } from "../claims/login_holds.ts";
 import type { RunDeps } from "../deps.ts";
-import { WRITE_SENT } from "../queries/events.ts";
+import { eventDataOf, TRADING, WRITE_SENT } from "../queries/events.ts";
 import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
 import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
 import { noteLoginEnd, noteSlowness, RunReport } from "./report.ts";
@@ -57,7 +59,40 @@ export async function executeRun(
   stop?: AbortSignal,
 ): Promise<RunOutcome> {
   const row = (await findRun(deps.store, claim.runKey))!; // it was just claimed
-  return await new Execution(recipe, { claim, row, deps, stop }).execute();
+  const trading = await tradingOf(recipe, row, deps);
+  return await new Execution(recipe, { claim, row, deps, stop, trading }).execute();
+}
+
+/** Whether a round of a run may write. */
+interface Trading {
+  /** Why it is a plan: it sends nothing, and records what it would send. */
+  plan?: string;
+  /** Why it sends nothing more: it began live, and live trading is off now. */
+  stopped?: string;
+}
+
+/** Decides whether a round of a run is live or a plan. The decision is made and recorded once, at its first start. */
+async function tradingOf(recipe: CompiledRecipe, row: RunRow, deps: RunDeps): Promise<Trading> {
+  const { store, machine, limits } = deps;
+  const why = whyPlan(recipe, limits);
+  if (recipe.class !== "write" || limits === undefined) return {};
+  const { run_key: runKey, round } = row;
+  const before = (await eventDataOf(store, runKey, TRADING)).map((data): { round: number; plan?: string } =>
+    JSON.parse(data)
+  ).find((each) => each.round === round);
+  if (before?.plan !== undefined) return { plan: before.plan };
+  if (before !== undefined) return why === undefined ? {} : { stopped: why };
+  await onceMore(() =>
+    store.event(machine.now(), TRADING, { round, ...why !== undefined && { plan: why } }, runKey)
+  );
+  return why === undefined ? {} : { plan: why };
+}
+
+/** Returns the record of a step that is only planned. */
+function plannedText({ state, plan, dependsOn = [] }: PlannedStep): string {
+  if (plan !== undefined) return `plan: ${JSON.stringify(plan)}`;
+  if (state === "not-done") return "plan: not done";
+  return dependsOn.length === 0 ? "plan: it would write" : `plan: it depends on ${dependsOn.join(", ")}`;
 }
 
 class Execution {
@@ -68,24 +103,32 @@ class Execution {
   readonly #keeper: LeaseKeeper;
   readonly #report: RunReport;
   readonly #engine: StepEngine;
+  readonly #trading: Trading;
   #startedAt = 0;
   /** The order desk, with the client that it sends with. */
   #desk: { client: Client; desk: Desk } | undefined;
   /** Why a step did not write although all steps before it succeeded. */
-  #withheld: "window" | "unsafe" | undefined;
+  #withheld: "window" | "unsafe" | "plan" | undefined;
   #takenOver = false;
   /** The login that the broker refused, if it did. */
   #loginRefusal: ReturnType<typeof loginRefusalIn>;
 
   constructor(
     recipe: CompiledRecipe,
-    { claim, row, deps, stop }: { claim: Claim; row: RunRow; deps: RunDeps; stop?: AbortSignal },
+    { claim, row, deps, stop, trading }: {
+      claim: Claim;
+      row: RunRow;
+      deps: RunDeps;
+      stop: AbortSignal | undefined;
+      trading: Trading;
+    },
   ) {
     const { machine, out, redactor, secret, client, timeOf, runRecipe, store, within } = deps;
     this.#recipe = recipe;
     this.#claim = claim;
     this.#deps = deps;
     this.#row = row;
+    this.#trading = trading;
     this.#report = new RunReport(row, deps);
     this.#keeper = new LeaseKeeper({
       machine,
@@ -112,7 +155,7 @@ class Execution {
         client: async (step) => this.#throughDesk(await client(recipe), step),
         ...now !== undefined && { now },
       },
-      mode: modes.stored,
+      mode: trading.plan === undefined ? modes.stored : modes.plan,
       recorder: this.#recorder(),
       writes: { whyNot: async () => await this.#whyNoWrite(), check: async () => await this.#checkWrite() },
       halt: this.#keeper.halt,
@@ -146,6 +189,13 @@ class Execution {
         lateMs: Math.max(0, machine.now() - this.#row.due_at),
         steps: steps.map(({ id }) => id),
       });
+      const { plan, stopped } = this.#trading;
+      if (plan !== undefined) {
+        this.#report.emit({ type: "warning", message: `this run is a plan, and sends nothing: ${plan}` });
+      }
+      if (stopped !== undefined) {
+        this.#report.emit({ type: "warning", message: `this run sends nothing more: ${stopped}` });
+      }
       await this.#engine.run();
       const { halt } = this.#keeper;
       const outcome = outcomeOf(steps, {
@@ -155,6 +205,7 @@ class Execution {
         isTakenOver: this.#takenOver,
         isLoginRefused: this.#loginRefusal !== undefined,
         withheld: this.#withheld,
+        isPlan: plan !== undefined,
       });
       return await this.#whenFree(async () => await this.#end(outcome));
     } catch (error) {
@@ -185,6 +236,10 @@ class Execution {
       skip: async (attempt, reason) =>
         await this.#whenFree(async () =>
           await skipStep(store, claim, { ...attempt, round }, reason, machine.now())
+        ),
+      plan: async (attempt, planned) =>
+        await this.#whenFree(async () =>
+          await skipStep(store, claim, { ...attempt, round }, plannedText(planned), machine.now())
         ),
       // From now on, the mark shows if the store has lost this write.
       beforeWriteStep: async () => await store.mark(),
@@ -222,7 +277,11 @@ class Execution {
   }
 
   #tellStep(event: StepEvent): void {
-    if (event.type === "step-planned") return; // only in dry runs
+    if (event.type === "step-planned") {
+      const { type: _, step, ...planned } = event;
+      const reason = plannedText(planned);
+      return this.#report.emit({ type: "step-ended", step, state: "skipped", tookMs: 0, reason });
+    }
     if (event.type !== "step-ended") return this.#report.emit(event);
     const { thrown: _, output: __, ...ended } = event;
     this.#report.emit(ended);
@@ -244,9 +303,11 @@ class Execution {
     const { store, machine } = this.#deps;
     const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, machine.now());
     const unsafe = outside === undefined ? await whyNoWrites(store, machine.now()) : undefined;
+    const { stopped } = this.#trading;
     if (outside !== undefined) this.#withheld = "window";
     else if (unsafe !== undefined) this.#withheld = "unsafe";
-    return outside ?? unsafe;
+    else if (stopped !== undefined) this.#withheld = "plan";
+    return outside ?? unsafe ?? stopped;
   }
 
   /**
@@ -378,13 +439,15 @@ export interface Ending {
   /** The broker refused a login. @default false */
   isLoginRefused?: boolean;
   /** Why a step did not write although all steps before it succeeded. */
-  withheld: "window" | "unsafe" | undefined;
+  withheld: "window" | "unsafe" | "plan" | undefined;
+  /** The run is a plan. @default false */
+  isPlan?: boolean;
 }
 
 /** Decides how a run ended. An unknown write takes precedence over everything else. */
 export function outcomeOf(
   steps: readonly Pick<CompiledStep, "id" | "effect">[],
-  { states, halt, whenStopped, isTakenOver, isLoginRefused = false, withheld }: Ending,
+  { states, halt, whenStopped, isTakenOver, isLoginRefused = false, withheld, isPlan = false }: Ending,
 ): RunOutcome {
   const all = [...states.values()];
   if (all.includes("unknown")) return { state: "unknown", reason: "write" };
@@ -400,7 +463,7 @@ export function outcomeOf(
     case "stopped": {
       if (isWhole) break;
       const wrote = steps.some(({ id, effect }) =>
-        effect === "write" && states.has(id) && states.get(id) !== "skipped"
+        !isPlan && effect === "write" && states.has(id) && states.get(id) !== "skipped"
       );
       return { state: wrote ? "waiting_recovery" : whenStopped, reason: "stopped" };
     }
@@ -409,6 +472,7 @@ export function outcomeOf(
   if (all.includes("failed")) return { state: "failed", reason: isLoginRefused ? "login" : "step" };
   // An order that was not placed must not look like a success.
   if (withheld !== undefined) return { state: "failed", reason: withheld };
+  if (isPlan) return { state: "skipped", reason: "plan" };
   const isEmpty = all.length > 0 && all.every((state) => state === "skipped");
   return isEmpty ? { state: "skipped", reason: "condition" } : { state: "ok" };
 }

@@ -4,8 +4,8 @@
  * @module
  */
 import { type Calendars, showInstant } from "../../../lib/calendars/mod.ts";
-import { type Limits, limitsOf } from "../../../lib/client/limits.ts";
-import { BrokerError } from "../../../lib/errors.ts";
+import { type Limits, limitsIfKnown } from "../../../lib/client/limits.ts";
+import { whyPlan } from "../../../lib/recipes/live.ts";
 import { clockChangeSlots } from "../../../lib/runner/schedule/schedule_checks.ts";
 import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
 import { calendarOf } from "../../../lib/recipes/engine/step_context.ts";
@@ -34,16 +34,6 @@ import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/s
 import { filledAddress } from "../../../lib/recipes/schema/open_addresses.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** Returns the limits of the settings; `undefined` if the settings cannot be used, which the check reports itself. */
-async function trustedLimits(flags: CheckInput["flags"], host: Host): Promise<Limits | undefined> {
-  try {
-    return limitsOf((await loadSettingsOf(flags, host)).settings);
-  } catch (error) {
-    if (error instanceof BrokerError || error instanceof TypeError) return undefined;
-    throw error;
-  }
-}
-
 /** Checks recipes and lists what they will do; returns 2 if a recipe has a mistake. */
 export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const now = clockOf(flags.now, host);
@@ -51,7 +41,7 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   await trust.records(); // an invalid trust record must not appear as a mistake of a recipe
   const calendars = await takeUpTrustedCalendars(flags, host);
   const mayRunCode = (file: string) => flags.run === true || trust.isUnchanged(file);
-  const limits = await trustedLimits(flags, host);
+  const limits = await limitsIfKnown(() => loadSettingsOf(flags, host));
   const compiled = await checkRecipes(await recipeFiles(args), {
     now,
     calendars: calendarsOf(host),
@@ -75,7 +65,9 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   if (calendars?.isWrong) host.note(`hsgate: ${plain(calendars.error.message)}`);
   const ok = report.ok && !calendars?.isWrong;
   if (flags.json) {
-    const files = report.files.map((file) => dataOf(calendarsOf(host), file, standings.get(file.path)));
+    const files = report.files.map((file) =>
+      dataOf(calendarsOf(host), file, { untrusted: standings.get(file.path), limits })
+    );
     const found = settings === undefined ? {} : { settings: settingsData(settings) };
     const refused = calendars === undefined ? {} : { calendars: calendarsData(calendars) };
     host.out(JSON.stringify({ ok, warnings: warnings.map(withoutCredentials), files, ...found, ...refused }));
@@ -83,7 +75,9 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   }
   if (settings?.refused !== undefined) showSettings(settings, host);
   if (calendars !== undefined) showCalendars(calendars, host);
-  for (const file of report.files) if (file.issues.length === 0) show(file, host, standings.get(file.path));
+  for (const file of report.files) {
+    if (file.issues.length === 0) show(file, host, { untrusted: standings.get(file.path), limits });
+  }
   // Mistakes are printed last, where the user looks first.
   for (const line of issueLines(report)) host.out(paint(host, "red", plain(withoutCredentials(line))));
   for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
@@ -174,17 +168,26 @@ const calendarsData = ({ path, standing, file, error }: RefusedCalendars) => ({
 
 const settingsData = ({ path, standing, powers }: FoundSettings) => ({ path, trust: standing, powers });
 
+/** What a recipe is shown with. */
+interface ShownWith {
+  untrusted: Untrusted | undefined;
+  /** The limits of the settings, if they can be used. */
+  limits: Limits | undefined;
+}
+
 function dataOf(
   calendars: Calendars,
   { path, recipe, issues, next, clockChanges }: FileReport,
-  untrusted: Untrusted | undefined,
+  { untrusted, limits }: ShownWith,
 ) {
+  const plan = recipe && whyPlan(recipe, limits);
   const powers = recipe === undefined ? untrusted?.judgement.wanted ?? [] : powersOf(recipe);
   const isPlain = powers.every(({ needsTrust }) => !needsTrust);
   const known = recipe !== undefined || untrusted !== undefined;
   return {
     path,
     ...recipe !== undefined && { name: recipe.name, class: recipe.class },
+    ...plan !== undefined && { plan },
     ...known && { trust: untrusted?.judgement.standing ?? (isPlain ? "plain" : "trusted") },
     ...untrusted?.judgement.changed !== undefined && { changed: untrusted.judgement.changed },
     powers: powerData(powers),
@@ -208,7 +211,7 @@ function dataOf(
 function show(
   { path, recipe, next, clockChanges }: FileReport,
   host: Host,
-  untrusted: Untrusted | undefined,
+  { untrusted, limits }: ShownWith,
 ): void {
   const changed = untrusted?.judgement.changed;
   const waits = untrusted === undefined
@@ -228,6 +231,10 @@ function show(
   }
   host.out(`${paint(host, "bold", plain(recipe.name))}  ${paint(host, "dim", plain(path))}`);
   for (const line of powerLines(powersOf(recipe), host)) host.out(line);
+  const plan = whyPlan(recipe, limits);
+  if (plan !== undefined) {
+    host.out(paint(host, "yellow", plain(`  its runs are plans, and send nothing: ${plan}`)));
+  }
   for (const { id, code } of recipe.steps) {
     if (code === "unread") {
       host.out(

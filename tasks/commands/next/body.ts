@@ -9,6 +9,7 @@ import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
 import { runKeyOf } from "../../../lib/runner/schedule/plan_run.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
 import { collidingSlot } from "../../../lib/runner/schedule/listing.ts";
+import { whyPlan } from "../../../lib/recipes/live.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { NextInput } from "../next.ts";
@@ -18,6 +19,7 @@ import { openStore, storeExists } from "../shared/store_file.ts";
 import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
 import { loadRecipes, servedRecipes } from "../shared/recipe_files.ts";
 import {
+  limitsShown,
   noteOf,
   type Precision,
   precisionOf,
@@ -34,6 +36,8 @@ interface Row extends ShownSlot {
    * If the session already had a run before the schedule was edited: the instant of that run, ISO 8601 in UTC.
    */
   doneFor?: string;
+  /** Why its run will be a plan that sends nothing. */
+  plan?: string;
 }
 
 /** Lists the next slots of each recipe; the recipe with the earliest slot comes first. */
@@ -58,7 +62,10 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
     }
     for (const note of await storeNotes(store, calendars, recipes)) host.note(`hsgate: ${plain(note)}`);
   }
-  const all = recipes.map((recipe) => slotsOf(recipe, { calendars, after: now(), count, paused, taken }));
+  const limits = await limitsShown(flags, host);
+  const all = recipes.map((recipe) =>
+    slotsOf(recipe, { calendars, after: now(), count, paused, taken, plan: whyPlan(recipe, limits) })
+  );
   const byTime = (a: Row | undefined, b: Row | undefined) =>
     Date.parse(a?.at ?? "") - Date.parse(b?.at ?? "");
   const rows = flags["by-time"] || flags.json
@@ -90,6 +97,7 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
         noteOf(row),
         row.doneFor === undefined ? "" : `not run: the session already has a run, for ${row.doneFor}`,
         row.paused === undefined ? "" : `paused: ${row.paused}`,
+        row.plan === undefined ? "" : `plan, sends nothing: ${row.plan}`,
       ].filter(Boolean).join("; "),
   },
   { title: "session", extra: true, of: ({ session }) => session ?? "" },
@@ -102,10 +110,11 @@ const columnsIn = (precision: Precision): Column<Row>[] => [
  */
 function slotsOf(
   recipe: CompiledRecipe,
-  { calendars, after, count, paused, taken }: {
+  { calendars, after, count, paused, taken, plan }: {
     calendars: Calendars;
     after: number;
     count: number;
+    plan: string | undefined;
     paused: ReadonlyMap<string, string>;
     taken: ReadonlyMap<string, string>;
   },
@@ -121,6 +130,7 @@ function slotsOf(
       ...shownSlot(calendars, recipe, slot),
       ...doneFor !== undefined && { doneFor },
       ...why !== undefined && { paused: why },
+      ...plan !== undefined && { plan },
     };
   });
 }

@@ -87,11 +87,9 @@ export class Connections implements AsyncDisposable {
     this.#note = note;
   }
 
-  /** The limits of the settings. Recipes that write may run unless a setting refuses live trading explicitly. */
+  /** The limits of the settings. */
   get limits(): Limits {
-    const { settings, origins } = this.#loaded;
-    const { liveTrading, ...limits } = limitsOf(settings);
-    return { ...limits, liveTrading: liveTrading || origins.liveTrading === "default" };
+    return limitsOf(this.#loaded.settings);
   }
 
   /** Loads the settings; does not connect. */

@@ -81,6 +81,12 @@ export async function notRunLines(
       `  -> ${show}, and how to resolve it; until then no recipe may write on the account`,
     ];
   }
+  if (state === "ok" && reason === "plan") {
+    return [
+      `${runKey} has already run, as a plan that sent nothing; a slot runs only once`,
+      `  -> ${show}; ${manual}`,
+    ];
+  }
   if (state === "ok" || state === "failed") {
     const ended = reason === "resolved"
       ? `was already started, and a person resolved it as ${state}`

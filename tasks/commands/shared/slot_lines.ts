@@ -6,6 +6,9 @@
 import { type Calendars, showInstant } from "../../../lib/calendars/mod.ts";
 import { calendarOf, zoneOf } from "../../../lib/recipes/engine/step_context.ts";
 import type { CompiledRecipe, NamedSlot } from "../../../lib/recipes/mod.ts";
+import { type Limits, limitsIfKnown } from "../../../lib/client/limits.ts";
+import type { Host } from "../../terminal/host.ts";
+import { loadSettingsOf } from "./session.ts";
 
 /** A slot for `--json`. */
 export interface ShownSlot {
@@ -57,6 +60,12 @@ export function shownSlot(
     },
   };
 }
+
+/** Returns the limits with which slots are shown; `undefined` if the settings cannot be used. */
+export const limitsShown = (
+  flags: Parameters<typeof loadSettingsOf>[0],
+  host: Host,
+): Promise<Limits | undefined> => limitsIfKnown(() => loadSettingsOf(flags, host));
 
 /** Returns the local time of an instant in a time zone: `2025-08-15T16:45:00+08:00`. */
 export function localTime(at: number, zone: string): string {
