@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { listings } from "../../lib/facts/listings.ts";
+import { listings, lotSize } from "../../lib/facts/listings.ts";
 import { normalCdf, optionGreeks, optionValue } from "../../lib/simulator/market/black_scholes.ts";
 import bars from "../../lib/simulator/market/data/bars.json" with { type: "json" };
 import { gridOf, toDecimal } from "../../lib/simulator/market/grid.ts";
@@ -85,7 +85,7 @@ Deno.test("dayBar() moves real bars to the price grid of their date", pure, () =
     high: "37.45",
     low: "36.35",
     close: "36.90",
-    volume: "18291765",
+    volume: "18291500",
   });
   assertEquals(market.dayBar("02020.HK", "2025-08-15"), {
     date: "2025-08-15",
@@ -93,7 +93,7 @@ Deno.test("dayBar() moves real bars to the price grid of their date", pure, () =
     high: "91.00",
     low: "89.80",
     close: "90.60",
-    volume: "6780601",
+    volume: "6780600",
   });
   assertEquals(market.dayBar("GOOGL", "2025-08-15")?.close, "205.90");
 });
@@ -232,9 +232,31 @@ Deno.test("quote() shows the previous close before the open and the day's bar af
   const after = market.quote("00700.HK", hk("2025-08-17T12:00:00")); // a Sunday
   assertEquals(
     [after.openPrice, after.highPrice, after.lowPrice, after.lastPrice, after.volume, after.previousClose],
-    [587, 596.5, 584.5, 592, "22176876", 590],
+    [587, 596.5, 584.5, 592, "22176800", 590],
   );
   assertEquals(market.lastPrice("AAPL", Date.parse("2020-01-01T00:00:00Z")), "223.43"); // before all bars
+});
+
+Deno.test("every tick of a stock has whole lots of its day", pure, () => {
+  const days: [string, string][] = [
+    ...listings.filter((row) => row.market !== "us").flatMap(({ symbol }): [string, string][] => [
+      [symbol, "2025-08-14"],
+      [symbol, "2026-03-18"], // generated
+    ]),
+    ["00001.HK", "2024-12-24"], // a half-day, generated
+    ["01211.HK", "2025-09-18"], // the last day with lots of 500
+    ["01211.HK", "2025-09-19"], // the first day with lots of 100
+  ];
+  for (const [symbol, date] of days) {
+    const lot = symbol === "01211.HK" && date === "2025-09-18" ? 500 : lotSize(symbol, date);
+    const prints = market.prints(symbol, Date.parse(`${date}T00:00:00Z`), Date.parse(`${date}T09:00:00Z`));
+    const volumes = prints.map(({ volume }) => Number(volume));
+    assert(volumes.every((volume) => volume > 0 && volume % lot === 0), `${symbol} ${date}`);
+    assertEquals(
+      String(volumes.reduce((sum, volume) => sum + volume, 0)),
+      market.dayBar(symbol, date)?.volume,
+    );
+  }
 });
 
 Deno.test("every tick is on the price grid and within its day", pure, () => {
@@ -417,14 +439,14 @@ Deno.test("traded() returns what was traded between two instants", pure, () => {
     high: "596.50",
     low: "584.50",
     last: "592.00",
-    volume: "22176876",
+    volume: "22176800",
   });
   assertEquals(market.traded("00700.HK", close, close + 3_600_000), undefined);
   const halves = [
     market.traded("00700.HK", open - 1, open + 5e6),
     market.traded("00700.HK", open + 5e6, close),
   ];
-  assertEquals(halves.reduce((sum, part) => sum + Number(part?.volume), 0), 22176876);
+  assertEquals(halves.reduce((sum, part) => sum + Number(part?.volume), 0), 22176800);
 });
 
 Deno.test("currencyRates() are plausible and within the peg", pure, () => {

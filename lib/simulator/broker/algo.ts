@@ -43,6 +43,7 @@ import { amountOf, least, meanPrice, readCents, readPrice, writePrice } from "./
 import { placeOrder, requestCancel } from "./orders.ts";
 import { type BookDay, bookRules, daysBefore, HOUR_MS, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
+import type { PastAlgo } from "./past_orders.ts";
 import { wholeSecond } from "./tape.ts";
 
 type PlaceParams = Params<typeof operations.place>;
@@ -87,8 +88,12 @@ export class AlgoDesk {
   readonly #orders: Algo[] = [];
   readonly #byId = new Map<string, Algo>();
 
-  constructor(state: State) {
+  readonly #past: readonly PastAlgo[];
+
+  /** @param past The orders of the generated past, oldest first. */
+  constructor(state: State, past: readonly PastAlgo[]) {
     this.#state = state;
+    this.#past = past;
   }
 
   /** Places an algorithmic order and returns its number. */
@@ -189,18 +194,22 @@ export class AlgoDesk {
 
   /** Returns the order numbers of the children. */
   children(id: string, date: string): string[] {
+    const past = this.#past.find(({ row }) => row.orderId === id);
+    if (past !== undefined) return past.row.date === date ? [...past.children] : [];
     const order = this.#find(id);
     return order.day.date === date ? order.children.map((child) => child.id) : [];
   }
 
   /** Returns the orders of a range of days, in order of placement. */
   list(from: string, to: string, only: { market?: Market; symbol?: string }): AlgoOrder[] {
-    return this.#orders
-      .filter(({ day: { date }, instrument }) =>
-        date >= from && date <= to && (only.market === undefined || instrument.market === only.market) &&
-        (only.symbol === undefined || instrument.symbol === only.symbol)
-      )
-      .map((order) => this.#row(order));
+    const isWanted = (date: string, { market, symbol }: Pick<AlgoOrder, "market" | "symbol">) =>
+      date >= from && date <= to && (only.market === undefined || market === only.market) &&
+      (only.symbol === undefined || symbol === only.symbol);
+    return [
+      ...this.#past.filter(({ row }) => isWanted(row.date ?? "", row)).map(({ row }) => row),
+      ...this.#orders.filter(({ day: { date }, instrument }) => isWanted(date, instrument))
+        .map((order) => this.#row(order)),
+    ];
   }
 
   /** Returns the next child that is due, or end of an order, at or before an instant. */
@@ -330,6 +339,8 @@ export class AlgoDesk {
 
   #find(id: string): Algo {
     const order = this.#byId.get(id);
+    const past = this.#past.find(({ row }) => row.orderId === id)?.row;
+    if (past !== undefined) throw refused(`algorithmic order "${id}" is ${past.status}`);
     if (order === undefined) throw invalid(`unknown algorithmic order number "${id}"`);
     return order;
   }

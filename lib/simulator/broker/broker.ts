@@ -34,6 +34,7 @@ import { describing, MarketHistory } from "./history.ts";
 import { type FillRule, isOpen } from "./live_order.ts";
 import { makePast } from "./make_past.ts";
 import { readCents, writePrice } from "./money.ts";
+import { makePastOrders } from "./past_orders.ts";
 import { orderHandlers } from "./order_handlers.ts";
 import type { PauseKind } from "./pauses.ts";
 import { quoteHandlers } from "./quotes.ts";
@@ -114,8 +115,11 @@ export class Broker {
       ...past,
     });
     const desks = {
-      conditional: new ConditionalDesk(this.#state),
-      algo: new AlgoDesk(this.#state),
+      conditional: new ConditionalDesk(this.#state, past.orders.flatMap(({ conditional }) => conditional)),
+      algo: new AlgoDesk(
+        this.#state,
+        past.orders.flatMap(({ algo }) => algo).sort((a, b) => a.row.sentAt! < b.row.sentAt! ? -1 : 1), // each has one
+      ),
       futures: new FuturesDesk(this.#state, past.futures),
     };
     this.#engine = new Engine(this.#state, desks);
@@ -249,7 +253,8 @@ function makeAccount({ seed, market: simulated, days, fillsPerDay, tariff, start
   >;
   const futures = new FuturesAccount(tariff);
   makeFuturesPast(futures, daysOf("futures"), simulated);
-  return { describe, cash, histories, holdings, entitlements, futures };
+  const orders = made.map(({ past }) => makePastOrders(past, simulated));
+  return { describe, cash, histories, holdings, entitlements, futures, orders };
 }
 
 /** Number of days between exchanges of Hong Kong dollars for US dollars, and the US dollars of each exchange. */

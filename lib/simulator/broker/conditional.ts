@@ -69,8 +69,12 @@ export class ConditionalDesk {
   readonly #orders: Conditional[] = [];
   readonly #byId = new Map<string, Conditional>();
 
-  constructor(state: State) {
+  readonly #past: readonly ConditionalOrder[];
+
+  /** @param past The orders of the generated past, oldest first. */
+  constructor(state: State, past: readonly ConditionalOrder[]) {
     this.#state = state;
+    this.#past = past;
   }
 
   /** Places a conditional order and returns its number. */
@@ -159,8 +163,10 @@ export class ConditionalDesk {
     market: Market,
     { symbol, from, to }: { symbol?: string; from: string; to: string },
   ): ConditionalOrder[] {
-    return this.#of(market, symbol)
-      .map((order) => this.#row(order))
+    const past = this.#past.filter((order) =>
+      order.market === market && (symbol === undefined || order.symbol === symbol)
+    );
+    return [...past, ...this.#of(market, symbol).map((order) => this.#row(order))]
       .filter(({ createdAt = "" }) => createdAt >= from && createdAt <= to);
   }
 

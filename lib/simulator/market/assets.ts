@@ -96,7 +96,8 @@ export class Assets {
       reference: (index) => series.reference(index),
       path: (index) => {
         const day = timeline.day(index);
-        return makePath(day, series.bar(index), grid(day.date), this.#key(symbol, index));
+        const lot = lotSize(symbol, day.date);
+        return makePath(day, series.bar(index), grid(day.date), { key: this.#key(symbol, index), lot });
       },
     };
   }
@@ -127,7 +128,7 @@ export class Assets {
       const day = timelineOf(this.#calendars, "HKFUT").day(index);
       // The index itself is not traded, but its path needs some volume to have ticks.
       const bar = { ...series.bar(index), volume: LEAST_PER_MINUTE * day.minutes };
-      path = makePath(day, bar, indexGrid, this.#key(`index:${name}`, index));
+      path = makePath(day, bar, indexGrid, { key: this.#key(`index:${name}`, index) });
       if (paths.size >= 64) paths.clear();
       paths.set(index, path);
     }

@@ -40,18 +40,21 @@ export interface DayPath {
   ticks(minute: number): Tick[];
 }
 
-/** Smallest volume of a minute, so that each of its ticks has at least one share or contract. */
+/** Smallest volume of a minute in lots, so that each of its ticks has at least one lot. */
 export const LEAST_PER_MINUTE = 10;
 
 const MINUTE_MS = 60_000;
 
-/** Splits a day's volume over its minutes; minutes near the open and the close get more. */
-function splitOverDay(volume: number, minutes: number, next: Stream): Float64Array {
+/** Splits a day's volume in whole lots over its minutes; minutes near the open and the close get more. */
+function splitOverDay(volume: number, minutes: number, next: Stream, lot = 1): Float64Array {
   const weights = Array.from({ length: minutes }, (_, minute) => {
     const place = 2 * minute / Math.max(1, minutes - 1) - 1;
     return (0.4 + 1.6 * place ** 4) * (0.3 + next());
   });
-  return Float64Array.from(splitByWeights(volume, weights, LEAST_PER_MINUTE));
+  return Float64Array.from(
+    splitByWeights(volume / lot, weights, LEAST_PER_MINUTE),
+    (lots) => lots * lot,
+  );
 }
 
 /** Writes minute closes between two points: a straight line plus noise that is zero at both ends. */
@@ -81,13 +84,20 @@ function pickMinutes(minutes: number, { open, high, low, close }: UnitBar, next:
   return [top, bottom];
 }
 
+/** Options of {@linkcode makePath}. */
+interface PathOptions {
+  /** Number that identifies the path; the same key gives the same path. */
+  key: number;
+  /** Shares of a lot; every tick has a whole number of lots. @default 1 */
+  lot?: number;
+}
+
 /**
  * Generates the path of a day.
  *
- * @param bar The day's bar, on the grid, with at least {@linkcode LEAST_PER_MINUTE} shares a minute.
- * @param key Number that identifies the path; the same key gives the same path.
+ * @param bar The day's bar, on the grid, with whole lots: at least {@linkcode LEAST_PER_MINUTE} of them a minute.
  */
-export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, key: number): DayPath {
+export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, { key, lot = 1 }: PathOptions): DayPath {
   const next = randomFrom(key);
   const { minutes } = day;
   const [top, bottom] = pickMinutes(minutes, bar, next);
@@ -107,8 +117,8 @@ export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, key: number)
     high: new Int32Array(minutes),
     low: new Int32Array(minutes),
     close: new Int32Array(minutes),
-    volume: splitOverDay(bar.volume, minutes, next),
-    ticks: (minute) => makeTicks(path, minute, grid, randomFrom(mix(key, minute))),
+    volume: splitOverDay(bar.volume, minutes, next, lot),
+    ticks: (minute) => makeTicks(path, minute, { grid, lot, next: randomFrom(mix(key, minute)) }),
   };
   let last = bar.open;
   for (let minute = 0; minute < minutes; minute++) {
@@ -132,7 +142,11 @@ export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, key: number)
  * Generates the ticks of a minute: the open first, then the high and the low in either order, and the close last, with
  * other prices between them.
  */
-function makeTicks(path: DayPath, minute: number, grid: Grid, next: Stream): Tick[] {
+function makeTicks(
+  path: DayPath,
+  minute: number,
+  { grid, lot, next }: { grid: Grid; lot: number; next: Stream },
+): Tick[] {
   const [open, high, low, close] = [path.open, path.high, path.low, path.close].map((row) =>
     row[minute] ?? 0
   );
@@ -148,7 +162,7 @@ function makeTicks(path: DayPath, minute: number, grid: Grid, next: Stream): Tic
   prices[firstExtreme] = (highFirst ? high : low) ?? 0;
   prices[secondExtreme] = (highFirst ? low : high) ?? 0;
   prices[count - 1] = close ?? 0;
-  const volumes = split(path.volume[minute] ?? 0, count, 1, next);
+  const volumes = split((path.volume[minute] ?? 0) / lot, count, 1, next).map((lots) => lots * lot);
   const start = minuteStart(path.day, minute);
   return prices.map((price, index) => {
     const offset = index === 0 ? 0 : Math.floor((index + next()) * MINUTE_MS / count);

@@ -22,7 +22,7 @@
  * @module
  */
 import { type CorporateAction, corporateActions } from "../../facts/corporate_actions.ts";
-import { listings, type Market } from "../../facts/listings.ts";
+import { listings, lotSize, type Market } from "../../facts/listings.ts";
 import { randomFrom } from "../../time.ts";
 import packed from "./data/bars.json" with { type: "json" };
 import { type Grid, gridOf, indexGrid, UNITS } from "./grid.ts";
@@ -50,6 +50,7 @@ export interface BarSeries {
 /** Day bars of one listed stock. */
 export class StockSeries implements BarSeries {
   readonly #timeline: Timeline;
+  readonly #symbol: string;
   readonly #market: Market;
   readonly #seed: number;
   readonly #key: number;
@@ -62,6 +63,7 @@ export class StockSeries implements BarSeries {
 
   /** @throws {RangeError} If there are no bars for the symbol. */
   constructor(symbol: string, market: Market, timeline: Timeline, seed: number) {
+    this.#symbol = symbol;
     this.#timeline = timeline;
     this.#market = market;
     this.#seed = seed;
@@ -134,7 +136,10 @@ export class StockSeries implements BarSeries {
     if (real !== undefined && real.volume > 0) {
       const { open, high, low, close, volume } = real;
       const snap = (price: number) => grid.snap(price);
-      return { open: snap(open), high: snap(high), low: snap(low), close: snap(close), volume };
+      const lot = lotSize(this.#symbol, day.date);
+      // The odd lots of the exchange's volume are left out: every tick has whole lots.
+      const lots = Math.max(LEAST_PER_MINUTE * day.minutes, Math.floor(volume / lot));
+      return { open: snap(open), high: snap(high), low: snap(low), close: snap(close), volume: lots * lot };
     }
     const before = index > 0 ? this.reference(index) : real?.close ?? this.#lastReal.close;
     if (day.date <= this.#lastReal.date) return this.#walk(day, grid, before, real?.close ?? before);
@@ -155,12 +160,14 @@ export class StockSeries implements BarSeries {
     const reached = Math.log(Math.max(open, close) / before);
     const sunk = Math.log(Math.min(open, close) / before);
     const volume = this.#volume * Math.exp(0.3 * bell(next)) * (day.halfDay ? 0.5 : 1);
+    const lot = lotSize(this.#symbol, day.date);
+    const unit = Math.max(lot, 100);
     return {
       open,
       high: Math.max(open, close, priceAt(reached + up)),
       low: Math.min(open, close, priceAt(sunk - down)),
       close,
-      volume: Math.max(LEAST_PER_MINUTE * day.minutes, Math.round(volume / 100) * 100),
+      volume: Math.max(LEAST_PER_MINUTE * day.minutes * lot, Math.round(volume / unit) * unit),
     };
   }
 }
