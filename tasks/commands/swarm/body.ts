@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { swarm, type SwarmFailure, type SwarmResult } from "../../../lib/swarm/mod.ts";
+import { faultNames, swarm, type SwarmFailure, type SwarmResult } from "../../../lib/swarm/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { SwarmInput } from "../swarm.ts";
 
@@ -48,6 +48,7 @@ function numberOf(name: string, text: string): number {
 function linesOf({ seeds, days, events, failures, coverage }: SwarmResult, seconds: number): string[] {
   const kinds = [...new Set(Object.values(coverage).flatMap((row) => Object.keys(row)))].sort();
   const states = Object.keys(coverage).sort();
+  const never = faultNames.filter((kind) => !kinds.includes(kind));
   return [
     ...failures.flatMap(failureLines),
     ...kinds.length === 0 ? [] : ["Faults that struck while an intent was in a state:"],
@@ -57,6 +58,7 @@ function linesOf({ seeds, days, events, failures, coverage }: SwarmResult, secon
       );
       return `  ${kind}: ${counts.join(", ")}`;
     }),
+    ...never.length === 0 ? [] : [`Faults that never struck: ${never.join(", ")}`],
     `${seeds} seeds, ${days} trading days, ${events} events in ${seconds.toFixed(1)} s ` +
     `(${(days / seconds).toFixed(1)} days a second): ` +
     (failures.length === 0 ? "every invariant held" : `${failures.length} failed`),
