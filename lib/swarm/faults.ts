@@ -243,9 +243,9 @@ export const faultTable = {
     ]),
   ) as Record<SocketFault, FaultEntry>,
   "halt": {
-    text: "a person halts trading for up to ten minutes",
-    perDay: 1,
-    strike: (target, size) => target.halt(between(size, 10 * SECOND, 10 * MINUTE)),
+    text: "a person halts trading for up to 20 minutes",
+    perDay: 3,
+    strike: (target, size) => target.halt(between(size, 10 * SECOND, 20 * MINUTE)),
   },
   "foreign-order": {
     text:
