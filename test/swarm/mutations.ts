@@ -62,20 +62,6 @@ export const mutations: readonly Mutation[] = [
     within: 40,
   },
   {
-    name: "a run that was taken over goes on writing",
-    file: "lib/runner/run/run.ts",
-    from: "await this.#keeper.renewOrThrow();",
-    to: "",
-    within: 60,
-  },
-  {
-    name: "the window is not checked again before a write",
-    file: "lib/runner/run/run.ts",
-    from: "const reason = await this.#whyNoWrite();",
-    to: "const reason = this.#withheld;",
-    within: 60,
-  },
-  {
     name: "a halt in the store is not honoured",
     file: "lib/desk/send.ts",
     from: "if (halt !== undefined) throw halted",
