@@ -237,14 +237,14 @@ Deno.test("an invalid calendar file does not stop commands that use no calendar"
   assertEquals([code, err], [0, ""]);
   const free = commands.filter(({ calendars }) => calendars === false).map(({ name }) => name);
   const ofDesk = ["buy", "sell", "amend", "cancel", "cancel-all", "orders show", "orders", "fills", "halt"];
-  assertEquals(free, ["call", "quote", "watch", ...ofDesk, "login", "doctor", "lease"]);
+  assertEquals(free, ["swarm", "call", "quote", "watch", ...ofDesk, "login", "doctor", "lease"]);
   const root = new URL("../../", import.meta.url);
   // The doctor uses the built-in calendars to find the last session, not the local file.
   const looked = await place.run("doctor");
   assert(!`${looked.out}${looked.err}`.includes("days.json"), looked.err);
   await Promise.all(
-    // The order desk uses the dates of the built-in calendars, not the local file.
-    free.filter((name) => !["doctor", "call", ...ofDesk].includes(name)).map(async (name) => {
+    // The order desk and the simulated broker use the dates of the built-in calendars, not the local file.
+    free.filter((name) => !["doctor", "swarm", "call", ...ofDesk].includes(name)).map(async (name) => {
       const args = ["info", "--json", `tasks/commands/${name}/body.ts`];
       const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
       const { modules }: { modules: InfoModule[] } = JSON.parse(new TextDecoder().decode(stdout));

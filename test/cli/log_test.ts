@@ -391,7 +391,7 @@ export default defineStep({
   let processes = "";
   let files = "";
   const isTold = () => hook.asked.some((each) => each.startsWith("/hook-"));
-  for (const began = performance.now(); !isTold() && performance.now() - began < 20_000;) {
+  for (const began = performance.now(); !isTold() && performance.now() - began < 120_000;) {
     await new Promise((resolve) => setTimeout(resolve, 150));
     processes += new TextDecoder().decode(
       (await new Deno.Command("ps", { args: ["-eo", "args"] }).output()).stdout,

@@ -642,7 +642,7 @@ Deno.test("run --wait says which run it waits for, ends with 4, and leaves no ma
 
 Deno.test("run at Ctrl-C during a read ends with 130, and the store records it", async () => {
   await using gateway = await simulate();
-  gateway.faults.arm({ kind: "delay", operation: "account.funds", ms: 20_000, when: "request", times: 9 });
+  gateway.faults.arm({ kind: "delay", operation: "account.funds", ms: 120_000, when: "request", times: 9 });
   await using dir = await folder({ "r.yaml": beat });
   const file = `${dir.path}/l.db`;
   for (
@@ -656,13 +656,13 @@ Deno.test("run at Ctrl-C during a read ends with 130, and the store records it",
     const before = gateway.faults.struck("delay");
     const begun = performance.now();
     const running = runIn(dir.path, ["r.yaml", ...more], envOf(gateway), stop.signal);
-    // The step has sent its request, whose answer takes 20 seconds.
+    // The step has sent its request, whose answer takes two minutes.
     const timer = setInterval(() => {
       if (gateway.faults.struck("delay") > before) stop.abort(new Error("stop"));
     }, 10);
     const { code } = await running;
     clearInterval(timer);
-    assert(performance.now() - begun < 18_000); // before the answer
+    assert(performance.now() - begun < 100_000); // before the answer
     if (more.length > 0) assertEquals([code, (await rowsOf(file)).map(({ state }) => state)], [130, states]);
   }
   // As a separate process, with the signal that a terminal sends.

@@ -4,8 +4,8 @@ import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { recentIntents } from "../../lib/desk/queries.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
-import { brokerBench, countPlaced, ORDER } from "./broker_bench.ts";
-import { type Bench, HOUR, MINUTE, runsOf } from "./support.ts";
+import { brokerBench, countPlaced, inCallTime, ORDER } from "./broker_bench.ts";
+import { HOUR, MINUTE, runsOf } from "./support.ts";
 
 /** A recipe of plain operations: an order, and a read after it. */
 const buyThenLook = () =>
@@ -24,18 +24,11 @@ const buyThenLook = () =>
 
 const KEY = "buy/s1/2025-08-15";
 
-/** Lets simulated time pass in parts, with real time between them for the calls over HTTP. */
-async function pass({ machine }: Bench, ms: number, parts = 120): Promise<void> {
-  for (let part = 0; part < parts; part++) {
-    await machine.pass(ms / parts);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 testBoth(
   "an order whose answer was lost is found by the desk, and the run succeeds without anybody",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
+    inCallTime(broker);
     const before = await countPlaced(broker);
     broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await using b = await brokerBench(broker, {
@@ -44,7 +37,7 @@ testBoth(
       resolveMs: 15_000,
     });
     await b.scheduler.start();
-    await pass(b, 2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     await b.scheduler.stop();
     assertEquals(broker.simulator.faults.struck("lost-answer"), 1);
     assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
@@ -58,6 +51,7 @@ testBoth(
   "a run whose order appears in the lists only later stops waiting, and continues with its other steps",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
+    inCallTime(broker);
     const before = await countPlaced(broker);
     const { faults } = broker.simulator;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
@@ -69,10 +63,10 @@ testBoth(
       resolveMs: 15_000,
     });
     await b.scheduler.start();
-    await pass(b, 2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     assertEquals(await runsOf(b.store), [`${KEY} unknown write live`]);
     faults.clear();
-    await pass(b, 2 * MINUTE);
+    await b.machine.pass(2 * MINUTE);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
     assertEquals(await countPlaced(broker), before + 1);
@@ -94,6 +88,7 @@ testBoth(
   "a lost request stays unknown, blocks the account, and a person is asked: no list can prove it",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
+    inCallTime(broker);
     const before = await countPlaced(broker);
     broker.simulator.faults.arm({ kind: "lost-request", operation: "orders.place" });
     await using b = await brokerBench(broker, {
@@ -102,7 +97,7 @@ testBoth(
       resolveMs: 15_000,
     });
     await b.scheduler.start();
-    await pass(b, HOUR, 360);
+    await b.machine.pass(HOUR);
     await b.scheduler.stop();
     assertEquals(await runsOf(b.store), [`${KEY} unknown write live`]);
     assertEquals(await countPlaced(broker), before);

