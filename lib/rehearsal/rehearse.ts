@@ -17,9 +17,8 @@ import type { SchedulerEvent } from "../runner/schedule/scheduler.ts";
 import { Refusal } from "../simulator/contract.ts";
 import { FIRST_DATE } from "../simulator/market/timeline.ts";
 import type { ScriptSource } from "../simulator/script.ts";
-import type { CompiledRecipe } from "../recipes/mod.ts";
+import { type CompiledRecipe, loadRecipe } from "../recipes/mod.ts";
 import { ownerActionsBetween } from "./account.ts";
-import { loadRecipes } from "./load_recipes.ts";
 import { type Outage, type PlannedOutage, planOutages, readOutages } from "./outages.ts";
 import { RehearsedProcess } from "./rehearsed_process.ts";
 import { type RehearsalResult, resultOf } from "./result.ts";
@@ -28,6 +27,7 @@ import { Script } from "./script.ts";
 import { GatewaySwitch } from "./simulated_gateway.ts";
 import type { UnsentMessage } from "./simulated_recipe.ts";
 import { VirtualMachine } from "./virtual_machine.ts";
+import { recipesOfFolder } from "../recipes/files/recipe_files.ts";
 
 /** Options of a rehearsal. */
 export interface RehearseOptions {
@@ -392,4 +392,27 @@ function needingLogin(): string[] {
   const operations = Object.values(catalogue).flatMap((family) => Object.values<AnyOperation>(family));
   return operations.filter(({ name, needs }) => needs === "trade-login" || name === "account.login")
     .map(({ name }) => name);
+}
+
+/** Loads recipes as of an instant, Unix milliseconds. Compiled recipes are returned as they are. */
+export async function loadRecipes(
+  given: string | URL | readonly (string | URL | CompiledRecipe)[],
+  { at, calendars }: { at: number; calendars: Calendars },
+): Promise<CompiledRecipe[]> {
+  const list = typeof given === "string" || given instanceof URL ? await filesOf(pathOf(given)) : given;
+  const recipes: CompiledRecipe[] = [];
+  for (const each of list) {
+    const isFile = typeof each === "string" || each instanceof URL;
+    recipes.push(isFile ? await loadRecipe(pathOf(each), { now: () => at, calendars }) : each);
+  }
+  if (recipes.length === 0) throw new TypeError("Cannot rehearse: there are no recipes");
+  return recipes;
+}
+
+const pathOf = (given: string | URL) =>
+  given instanceof URL || given.startsWith("file:") ? decodeURIComponent(new URL(given).pathname) : given;
+
+async function filesOf(path: string): Promise<string[]> {
+  if (!(await Deno.stat(path)).isDirectory) return [path];
+  return (await recipesOfFolder(path)).flatMap((file) => file.isOutside ? [] : [file.path]);
 }

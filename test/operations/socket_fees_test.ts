@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { completeFees } from "../../lib/operations/socket_fees.ts";
+import { completeFees } from "../../lib/operations/fills.ts";
 
 // A purchase for 76,480 Hong Kong dollars: the levy of 0.00015 % is 0.11.
 const hk = {
