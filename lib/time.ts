@@ -20,7 +20,13 @@ export interface Machine extends Clock {
   /** A unique id, such as a ULID or a UUID. */
   id(): string;
   /** Calls `callback` once after `ms` milliseconds. Returns a function that cancels the timer. */
-  setTimer(ms: number, callback: () => void): () => void;
+  setTimer(ms: number, callback: () => void, options?: TimerOptions): () => void;
+}
+
+/** Options of a timer. */
+export interface TimerOptions {
+  /** Whether the process may end before the timer fires. @default false */
+  isBackground?: boolean;
 }
 
 /** The real clocks, timers and random numbers of this machine. */
@@ -29,8 +35,9 @@ export const systemMachine: Readonly<Machine> = {
   monotonic: () => performance.now(),
   random: () => Math.random(),
   id: () => crypto.randomUUID(),
-  setTimer(ms, callback) {
+  setTimer(ms, callback, { isBackground = false } = {}) {
     const timer = setTimeout(callback, ms);
+    if (isBackground) Deno.unrefTimer(timer);
     return () => clearTimeout(timer);
   },
 };

@@ -14,7 +14,7 @@ import type { Store } from "../store/store.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import type { Intent, Why } from "./intent.ts";
 import { changesOf, findIntent, moveIntent, openIntents, ownedOrders } from "./queries.ts";
-import { reconcile, type Reconciled, type ReconcileOptions } from "./reconcile.ts";
+import { reconcile, RECONCILE_MS, type Reconciled, type ReconcileOptions } from "./reconcile.ts";
 import { LONGEST_ORDER_MS, Records, type RecordsOptions } from "./records.ts";
 import { type SendDeps, sendWrite } from "./send.ts";
 import { mayChange, unresolvedStates } from "./states.ts";
@@ -36,6 +36,8 @@ export class Desk {
   readonly #timeoutMs: number;
   /** Resolves when the intents that an earlier process left open have been compared with the broker's lists. */
   #started: Promise<unknown> | undefined;
+  /** An error of a look in the background that is a fault of this program. */
+  #failure: { error: unknown } | undefined;
 
   constructor({ client, guard, haltedByFile, resolveMs, timeoutMs = 10_000, ...options }: DeskOptions) {
     this.#records = new Records(options);
@@ -110,10 +112,8 @@ export class Desk {
 
   /** Reconciles once before the first write, if an earlier process left intents open. */
   async #start(): Promise<void> {
-    const { store, account } = this.#records;
-    this.#started ??= openIntents(store, account).then((open) =>
-      open.length > 0 ? this.reconcile() : undefined
-    );
+    if (this.#failure !== undefined) throw this.#failure.error;
+    this.#started ??= this.#reconcileOpen();
     try {
       await this.#started;
     } catch (error) {
@@ -122,10 +122,44 @@ export class Desk {
     }
   }
 
+  /** Reconciles if intents are open. */
+  async #reconcileOpen(): Promise<void> {
+    const { store, account } = this.#records;
+    if ((await openIntents(store, account)).length > 0) await this.reconcile();
+  }
+
+  /**
+   * While intents are open, compares them with the broker's lists now and every {@linkcode RECONCILE_MS}. The process may
+   * end while this waits. A look that fails proves nothing, and the next one tries again.
+   *
+   * @returns A function that ends this, and resolves when a look that is under way has ended. Closing the client ends it.
+   */
+  keepReconciled(): () => Promise<void> {
+    const { machine } = this.#records;
+    let isStopped = false;
+    let cancel = () => {};
+    const turn = async (work: () => Promise<void>): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        // The next write reports a fault of this program.
+        if (!isStopped && !(error instanceof BrokerError)) this.#failure = { error };
+      }
+      if (isStopped) return;
+      const next = () => void (last = turn(() => this.#reconcileOpen()));
+      cancel = machine.setTimer(RECONCILE_MS, next, { isBackground: true });
+    };
+    let last = turn(() => this.#start());
+    return async () => {
+      isStopped = true;
+      cancel();
+      await last;
+    };
+  }
+
   /**
    * Compares the open intents of the account with the broker's lists: follows orders to their ends, resolves unknown
-   * outcomes, and finds orders that were made elsewhere. Call it on start, after a break of the pushes, and every few
-   * minutes while intents are open.
+   * outcomes, and finds orders that were made elsewhere. A process that stays calls {@linkcode Desk.keepReconciled}.
    *
    * @throws {BrokerError} If a list cannot be read to its end; that list then proves nothing.
    */

@@ -55,6 +55,8 @@ export interface Reconciled {
   seen: ReadonlyMap<string, SeenOrder>;
 }
 
+/** While intents are open, a process that stays compares them with the broker's lists this often. */
+export const RECONCILE_MS = 3 * 60_000;
 /** An intent that was planned this long ago and never sent belongs to a process that ended. */
 const PLANNED_MS = 10 * 60_000;
 /** If a sent intent has no answer this long after the time limit of its call, its process has ended. */

@@ -53,10 +53,13 @@ export async function openTrading(
   const machine = machineWith(options.machine);
   const guard = guardsOf(limits, { store, machine, account, calendars: () => builtInCalendars });
   const desk = new Desk({ store, machine, account, client: inner, guard, haltedByFile: fileHalt(name) });
+  const stopLooking = desk.keepReconciled();
   const close = async () => {
+    const looked = stopLooking();
     try {
       await inner.close();
     } finally {
+      await looked;
       await store[Symbol.asyncDispose]();
     }
   };

@@ -2,8 +2,10 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { BrokerError } from "../../lib/errors.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { openHouse, ORDER } from "../conformance/house.ts";
 import { temporaryFolder } from "../runner/support.ts";
+import { within } from "../support/waits.ts";
 
 Deno.test("connect() without a store writes no order by any way, and says what is missing; with false it does", async () => {
   await using house = await openHouse();
@@ -55,9 +57,11 @@ Deno.test("connect() with a store records each order, and a second program on th
     ...options,
     gateway: { url: url.replace("127.0.0.1", "localhost"), tradePasswordKey },
   });
-  const { changed, foreign } = await client.desk.reconcile({ markets: ["hk"] });
-  assertEquals(changed.map(({ why, state, orderIds }) => [why, state, orderIds]), [
-    [{ by: "ann" }, "working", [orderId]],
+  const { foreign } = await client.desk.reconcile({ markets: ["hk"] });
+  // The program looks by itself on start too, so one of the two looks has found the change.
+  await using book = await openSqlite(store);
+  assertEquals(await book.all("select why, state, order_ids from intent"), [
+    { why: '{"by":"ann"}', state: "working", order_ids: JSON.stringify([orderId]) },
   ]);
   assert(!foreign.some((order) => order.orderId === orderId));
   assertEquals((await Deno.stat(store)).mode! & 0o077, 0);
@@ -94,4 +98,36 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
   await Deno.remove(`${store}.halt`);
   await client.orders.place(ORDER);
   assertEquals(sent(), 1);
+});
+
+Deno.test("a script with open orders that does not close its client ends when its work is done", async () => {
+  await using house = await openHouse();
+  using folder = await temporaryFolder();
+  const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
+  const options = { gateway: { url, tradePasswordKey }, tradePassword, store: `${folder.path}/hsgate.db` };
+  const program = `
+    import { connect } from ${JSON.stringify(import.meta.resolve("../../mod.ts"))};
+    const client = await connect(${JSON.stringify(options)});
+    const { orderId } = await client.orders.place(${JSON.stringify(ORDER)});
+    console.log(orderId);
+  `;
+  const file = `${folder.path}/script.ts`;
+  await Deno.writeTextFile(file, program);
+  const config = new URL("../../deno.json", import.meta.url).pathname;
+  // The second one finds an open order, and looks at the lists in the background.
+  for (const price of ["550.00", "551.00"]) {
+    await Deno.writeTextFile(file, program.replace("550.00", price));
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-check", "--frozen", "--config", config, "-A", file],
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const { code, stdout, stderr } = await within("the script to end", child.output(), { limitMs: 240_000 })
+      .catch((error) => {
+        child.kill("SIGKILL");
+        throw error;
+      });
+    assertEquals(code, 0, new TextDecoder().decode(stderr));
+    assert(/^\d+\n$/.test(new TextDecoder().decode(stdout)));
+  }
 });
