@@ -225,15 +225,6 @@ export async function openIntents(store: Store, account: string): Promise<Intent
   return rows.map(intentOf);
 }
 
-/** Returns the accounts whose sent intents have not ended. */
-export async function accountsWithOpenIntents(store: Store): Promise<string[]> {
-  const rows = await store.all<{ account: string }>(
-    `select distinct account from intent where ended_at is null and state not in ('planned', 'approved')
-      order by account`,
-  );
-  return rows.map(({ account }) => account);
-}
-
 /** Returns an account's newest intents, newest first. */
 export async function recentIntents(
   store: Store,

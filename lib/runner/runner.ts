@@ -5,19 +5,16 @@
  * @module
  */
 import { reasonOf } from "../credentials.ts";
-import { accountsWithOpenIntents } from "../desk/queries.ts";
 import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { versionOf } from "../recipes/powers.ts";
 import { type Claimer, resolveOutcome } from "./claims/claims.ts";
-import { refusedLoginOn, takenOverBy } from "./claims/login_holds.ts";
 import type { RunDeps } from "./deps.ts";
 import { noticeChannel } from "./notify/notice_step.ts";
 import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify/notify.ts";
-import { continueRun, writingOn } from "./queries/claims.ts";
+import { continueRun } from "./queries/claims.ts";
 import { findRun, findRuns, isStarterOnly } from "./queries/runs.ts";
 import { lastStepOf } from "./queries/steps.ts";
 import { proveSteps } from "./run/recover_run.ts";
-import { deskOf } from "./run/run.ts";
 import { withSharedClock } from "../store/store.ts";
 import { runNested } from "./run/nested.ts";
 import type { Recipes } from "./schedule/listing.ts";
@@ -120,36 +117,6 @@ export class Runner {
       await store.event(now, "resolved", { state, actor: DESK, because }, runKey);
       return because;
     });
-  }
-
-  /**
-   * Returns the accounts whose open orders this process may compare with the broker's lists, each with a recipe that
-   * connects to it: no run writes there now, and the login is not blocked.
-   */
-  async accountsToReconcile(): Promise<Map<string, CompiledRecipe>> {
-    const { store, machine, recipes } = this.#options;
-    const { accountOf, passwordMarkOf } = this.claimer;
-    const open = await accountsWithOpenIntents(store);
-    const found = new Map<string, CompiledRecipe>();
-    if (open.length === 0) return found;
-    const writers = [...recipes().values()].filter((recipe) => recipe.class === "write");
-    for (const account of open) {
-      const recipe = writers.find((each) => accountOf(each) === account);
-      if (recipe === undefined) continue;
-      const markOf = (salt: string) => passwordMarkOf?.(recipe, salt);
-      const now = machine.now();
-      const isBlocked = await takenOverBy(store, account) !== undefined ||
-        await refusedLoginOn(store, account, { now, needsAccount: true, markOf }) !== undefined;
-      // A run compares its orders itself, and a second login could take over the login of a run of another process.
-      if (!isBlocked && await writingOn(store, account) === undefined) found.set(account, recipe);
-    }
-    return found;
-  }
-
-  /** Compares the open orders of an account with the broker's lists. */
-  async reconcile(account: string, recipe: CompiledRecipe): Promise<void> {
-    const { client } = this.#options;
-    await deskOf(this.deps, account, await client(recipe)).reconcile();
   }
 
   /** Queues the notices that recipes declare for how their runs ended or why they were skipped. */

@@ -85,26 +85,6 @@ testBoth(
 );
 
 testBoth(
-  "the scheduler follows the orders of a run after its end, by itself",
-  async () => {
-    await using broker = await simulated({ at: FRIDAY_MORNING });
-    await using b = await brokerBench(broker, {
-      recipes: [await buyThenLook()],
-      onSchedulerEvent: () => {}, // a look may fail
-    });
-    await b.scheduler.start();
-    const stateOf = async () => (await recentIntents(b.store, "default", { limit: 1 }))[0]?.state;
-    for (let turn = 0; turn < 100 && await stateOf() !== "working"; turn++) await pass(b, MINUTE, 20);
-    assertEquals([await runsOf(b.store), await stateOf()], [[`${KEY} ok live`], "working"]);
-    // Cancelled in the broker's app: the scheduler sees that too, without a further run.
-    await broker.client.orders.cancelAll({ market: "hk" });
-    for (let turn = 0; turn < 100 && await stateOf() !== "cancelled"; turn++) await pass(b, MINUTE, 20);
-    assertEquals(await stateOf(), "cancelled");
-    await b.scheduler.stop();
-  },
-);
-
-testBoth(
   "a lost request stays unknown, blocks the account, and a person is asked: no list can prove it",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });

@@ -26,7 +26,6 @@ import {
   listSchedules,
   type Skipped,
 } from "./listing.ts";
-import { RECONCILE_MS } from "../../desk/reconcile.ts";
 import type { NoticeEvent } from "../notify/notify.ts";
 import { Runner, type RunnerOptions } from "../runner.ts";
 import { executeRun, type RunOutcome } from "../run/run.ts";
@@ -103,10 +102,6 @@ export class Scheduler implements AsyncDisposable {
   readonly #recovering = new Map<string, Promise<void>>();
   /** When to look again, by the monotonic clock. */
   readonly #lookAgainAt = new Map<string, number>();
-  /** Comparisons of open orders with the broker's lists that are under way, by their accounts. */
-  readonly #reconciling = new Map<string, Promise<void>>();
-  /** When to compare again, by the monotonic clock. */
-  readonly #reconcileAt = new Map<string, number>();
   #cancelTimer: () => void = () => {};
   #started = false;
   /** Whether a further pass is queued. */
@@ -264,14 +259,7 @@ export class Scheduler implements AsyncDisposable {
     this.#stop.abort();
     // A pass that is in progress may begin one more run.
     const ended = this.#inTurn(() => Promise.resolve())
-      .then(() =>
-        Promise.all([
-          ...this.#running.values(),
-          ...this.#recovering.values(),
-          ...this.#reconciling.values(),
-          this.#runner.end(),
-        ])
-      )
+      .then(() => Promise.all([...this.#running.values(), ...this.#recovering.values(), this.#runner.end()]))
       .then(() => true);
     let cancel: () => void = () => {};
     const late = new Promise<boolean>((resolve) => {
@@ -310,7 +298,6 @@ export class Scheduler implements AsyncDisposable {
       await this.#claim();
       this.#deliver();
       await this.#recover();
-      await this.#reconcile();
       waitMs = await this.#untilNext();
       this.#failing = undefined;
     } catch (error) {
@@ -408,23 +395,6 @@ export class Scheduler implements AsyncDisposable {
       }).catch(async (error) => await this.#emit({ type: "error", at: machine.now(), error }))
         .finally(() => this.#recovering.delete(runKey));
       this.#recovering.set(runKey, work);
-    }
-  }
-
-  /** Compares the open orders of each account with the broker's lists in the background: on start, and every few minutes. */
-  async #reconcile(): Promise<void> {
-    const { machine } = this.#options;
-    for (const [account, recipe] of await this.#runner.accountsToReconcile()) {
-      const isSoon = machine.monotonic() < (this.#reconcileAt.get(account) ?? -Infinity);
-      if (isSoon || this.#reconciling.has(account)) continue;
-      this.#reconcileAt.set(account, machine.monotonic() + RECONCILE_MS);
-      const work = this.#runner.reconcile(account, recipe)
-        .catch(async (error) => {
-          if (this.#stop.signal.aborted) return;
-          await this.#emit({ type: "error", at: machine.now(), error });
-        })
-        .finally(() => this.#reconciling.delete(account));
-      this.#reconciling.set(account, work);
     }
   }
 
