@@ -296,7 +296,13 @@ async function runProgram(job: ProgramJob): Promise<void> {
   const connected = () => "direct" in options ? connect(options) : connect(options);
   await using client = await openTrading(connected, { ...options, machine }, {
     store: job.store,
-    limits: { priceCollar: "off", quoteMaxAge: "off", maxVolumeShare: "off", maxOrdersPerMinute: "off" },
+    limits: {
+      liveTrading: "allow",
+      priceCollar: "off",
+      quoteMaxAge: "off",
+      maxVolumeShare: "off",
+      maxOrdersPerMinute: "off",
+    },
   });
   await using book = await (job.store.startsWith("postgres:") ? openPostgres : openSqlite)(job.store);
   const { desk } = client;
