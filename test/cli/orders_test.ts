@@ -252,7 +252,7 @@ Deno.test("halt stops buy, cancel, call and run before an order is sent, and res
   const recipe = `${at.files.path}/write.yaml`;
   await Deno.writeTextFile(
     recipe,
-    `name: write\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n  - id: order\n    uses: orders.place\n    with: ${
+    `name: write\nlive: true\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n  - id: order\n    uses: orders.place\n    with: ${
       JSON.stringify(order)
     }\n`,
   );
