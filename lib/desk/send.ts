@@ -16,6 +16,9 @@ import { findHalt, insertIntent, unresolvedLike } from "./queries.ts";
 import { reasonOf, type Records } from "./records.ts";
 import { acknowledge, noAnswer, type RecoverDeps, takeLate } from "./recover.ts";
 
+/** The guard rails checked prices, cash and holdings at most this long before the first byte leaves. */
+const APPROVAL_MS = 60_000;
+
 /** An order write that a guard rail checks before it is sent. */
 export interface PlannedWrite {
   /** Its intent, which is already in the store. */
@@ -89,11 +92,18 @@ export async function sendWrite(
   underWay.add(id);
   try {
     const write = { id, wanted, params, why, fingerprint };
-    const looked = await approve(deps, write);
-    return await send(deps, write, looked);
+    return await send(deps, write, await approve(deps, write));
   } finally {
     underWay.delete(id);
   }
+}
+
+/** What the desk knew when it allowed a write. */
+interface Approval {
+  /** The broker's lists; absent for a cancellation of named orders. */
+  looked: Look | undefined;
+  /** When the checks began, by the monotonic clock. */
+  at: number;
 }
 
 /** Throws if an intent that asks for the same is unresolved: the broker could execute both. */
@@ -115,9 +125,10 @@ async function refuseLike(
 async function approve(
   deps: SendDeps,
   { id, wanted: { operation, options: { signal } }, params, why }: CheckedWrite,
-): Promise<Look | undefined> {
+): Promise<Approval> {
   const { records, client } = deps;
   const { machine } = records;
+  const at = machine.monotonic();
   try {
     // A cancellation of named orders creates no order, so the lists before it are not needed.
     const looked = operation.order === "cancel" && targetsOf({ params }).length > 0
@@ -129,14 +140,14 @@ async function approve(
       });
     const data = { ...await deps.guard?.({ id, operation, params, why, looked, client }) };
     await records.first(operation.name, () => records.move(id, { to: "approved", by: "desk", data }));
-    return looked;
+    return { looked, at };
   } catch (error) {
     await records.abandon(id, error);
     throw error;
   }
 }
 
-async function send(deps: SendDeps, write: CheckedWrite, looked: Look | undefined): Promise<unknown> {
+async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Promise<unknown> {
   const { records } = deps;
   const { id, wanted } = write;
   const { operation, options } = wanted;
@@ -152,7 +163,7 @@ async function send(deps: SendDeps, write: CheckedWrite, looked: Look | undefine
       },
       beforeWrite: async () => {
         await options.beforeWrite?.();
-        await records.first(operation.name, () => begin(deps, write, looked));
+        await records.first(operation.name, () => begin(deps, write, approval));
         isBegun = true;
       },
     });
@@ -171,10 +182,19 @@ async function send(deps: SendDeps, write: CheckedWrite, looked: Look | undefine
 async function begin(
   deps: SendDeps,
   { id, wanted: { operation }, fingerprint, params, why }: CheckedWrite,
-  looked: Look | undefined,
+  { looked, at: approvedAt }: Approval,
 ): Promise<void> {
   const { records } = deps;
   const { store, machine, account } = records;
+  if (operation.order !== "cancel" && machine.monotonic() - approvedAt > APPROVAL_MS) {
+    throw new BrokerError(
+      `Cannot send ${operation.name}: its checks are more than ${
+        APPROVAL_MS / 1_000
+      } s old, and prices and cash may ` +
+        "have changed; nothing was sent, so send it again",
+      { code: "old-approval", operation: operation.name },
+    );
+  }
   const checkFile = () => {
     const file = deps.haltedByFile?.();
     if (file !== undefined) throw halted(file, operation.name);

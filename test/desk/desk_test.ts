@@ -215,6 +215,19 @@ deskTest("a halt stops every order write, whoever wants it, before anything is s
   assertEquals(sent(), 0);
 });
 
+deskTest("an order whose checks are more than a minute old is not sent", async (house) => {
+  const { trader, count, clock, last } = house;
+  const sent = count("orders.place");
+  // Something between the checks and the first byte takes long, such as a login or a stopped process.
+  const error = await assertRejects(
+    () => trader.orders.place(ORDER, { beforeWrite: () => void clock.advance(60_001) }),
+    BrokerError,
+  );
+  assertEquals([error.code, sent(), (await last()).state], ["old-approval", 0, "abandoned"]);
+  await trader.orders.place(ORDER, { beforeWrite: () => void clock.advance(50_000) });
+  assertEquals(sent(), 1);
+});
+
 deskTest("orders made elsewhere are shown as foreign and never touched", async (house) => {
   const { trader, client, desk, intents } = house;
   const { orderId: mine } = await trader.orders.place(ORDER);
