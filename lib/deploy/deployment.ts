@@ -32,7 +32,7 @@ export interface DeployOptions {
   now: number;
   /** Folder of Deno's cache, if it is not the default folder. */
   denoDir?: string;
-  /** Why the store may not outlive the process; the files contain it as a warning. */
+  /** Why the store might be deleted with the process; the files contain it as a warning. */
   storeRisk?: string;
 }
 

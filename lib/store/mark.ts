@@ -182,12 +182,12 @@ const tellWrite = ({ run, step, at }: LastWrite) => `step "${step}" of ${run}, b
 export function lostStore(path: string, why: string, hasMark: boolean): StoreError {
   const way = hasMark
     ? wayOn(path)
-    : "put the newest copy in its place, or move the remaining files elsewhere to start a new store";
+    : "replace the store with its newest copy, or move the remaining files elsewhere to start a new store";
   return new StoreError(`Cannot use the store "${path}": ${why}; ${way}`, { code: "lost-store" });
 }
 
 const wayOn = (path: string) =>
-  "put the newest copy in its place, or check the account's orders and continue without the lost data: " +
+  "replace the store with its newest copy, or check the account's orders and continue without the lost data: " +
   `hsgate store accept --store ${shellHint(path)} --because "what you checked"`;
 
 /**

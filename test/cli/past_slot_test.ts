@@ -144,7 +144,7 @@ Deno.test("check warns about a recipe that runs another recipe which reads prese
   assertStringIncludes(err, '"outer": step "in" reads "account.funds" of recipe "inner" as of now');
 });
 
-Deno.test("the README's evening report is right on its evening, on a Sunday, as a manual run and for past days", async () => {
+Deno.test("the README's evening report is right on a Sunday, as a manual run and for past days", async () => {
   const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
   const [, text = ""] = /```yaml\n(name: evening-report\n[^]*?)```/.exec(readme) ?? [];
   await using w = await at(SUNDAY, { "evening.yaml": text });

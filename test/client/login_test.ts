@@ -100,7 +100,7 @@ Deno.test("a wrong password is sent once for all waiting calls, so that the acco
   assertEquals(logins(end), 1);
   assertEquals(end.arrived.filter(({ path }) => path === "/trade/TradeEntrust").length, 0);
   await assertRejects(() => client.account.login({ password: "another" }), RejectedError);
-  assertEquals(logins(end), 2, "asking for it is another matter");
+  assertEquals(logins(end), 2, "an explicit login() is sent");
 });
 
 Deno.test("a login with only a text as answer is confirmed by a query", async () => {

@@ -112,7 +112,7 @@ async function harmed(
   assert(orders <= 1 && orders <= began.length, `${what}: ${orders} orders, ${began.length} begun`);
   if (state === "ok") assertEquals(orders, 1, what);
   if (state === "failed") assertEquals(orders, 0, what);
-  // The scheduler tries again at once: no pass of a minute later.
+  // The scheduler tries again at once, and not at its next pass, a minute later.
   const claimed = await direct.get<{ data: string }>(
     "select data from event where run_key = ? and kind = 'claimed' order by seq limit 1",
     runKey,

@@ -47,7 +47,7 @@ testBoth(
   },
 );
 
-testBoth("Scheduler starts a recipe that it has never seen from now", async () => {
+testBoth("Scheduler lists only future slots of a new recipe", async () => {
   await using b = await bench({ start: "2025-12-24T12:00Z", recipes: [recipe()] });
   await b.scheduler.tick();
   assertEquals(await runsOf(b.store), []);
@@ -234,7 +234,7 @@ testBoth("F22: a write that the market rejects is not retried", async () => {
 });
 
 testBoth(
-  "Scheduler leaves a run that died during a write to a person, and blocks every other write on the account",
+  "Scheduler waits for a person if a run died during a write, and blocks every other write on the account",
   async () => {
     const began: string[] = [];
     const hang = orders(began, {
@@ -461,7 +461,7 @@ testBoth(
   },
 );
 
-testBoth("Scheduler runs an instant that two schedules name once, for the first schedule", async () => {
+testBoth("Scheduler runs an instant once, for the first schedule, if two schedules name it", async () => {
   const twice = recipe({ schedules: [close45, { ...close45, id: "s2", days: "last-session-of-week" }] });
   await using b = await bench({ start: "2025-12-11T00:00Z", recipes: [twice] });
   await b.scheduler.start();

@@ -140,7 +140,7 @@ Deno.test("a first start, and a start after a crash before the mark was written,
   Deno.removeSync(`${other}-wal`);
   assertStringIncludes(
     String(await openedAs(other)),
-    "it has 1 byte; put the newest copy in its place, or move",
+    "it has 1 byte; replace the store with its newest copy, or move",
   );
   Deno.writeTextFileSync(other, "xx");
   await assertRejects(async () => await openSqlite(other), Error, "file is not a database");

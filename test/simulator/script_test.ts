@@ -142,7 +142,7 @@ Deno.test("script halt: open orders are cancelled, new ones refused, nothing tra
   assertEquals(orderOf(broker, next)?.status, "filled");
 });
 
-Deno.test("script halt: a market, over days and from its open", () => {
+Deno.test("script halt: halts a whole market, for days, and from the open", () => {
   const market = marketOf(
     { what: "halt", market: "hk", at: "2025-08-18 09:00", for: "1d" },
     { what: "halt", market: "futures", at: "2025-08-18 10:00", for: "1h" },

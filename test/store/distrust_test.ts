@@ -92,7 +92,7 @@ for (const [what, { plant, says }] of Object.entries(hostile)) {
 }
 
 Deno.test({
-  name: "a backup writes to no file through links beside its target",
+  name: "a backup does not follow links beside its target",
   ignore: Deno.build.os === "windows",
   async fn() {
     await using w = await world();

@@ -35,7 +35,7 @@ interface Range {
 const WEEK = 7;
 const PASSED: ListCheck = {
   result: "passed",
-  detail: "an answer besides the day's empty lists covers the day and shows nothing on it",
+  detail: "another answer of the broker confirms that the day is empty",
   findings: [],
 };
 const notCheckable = (detail: string): ListCheck => ({ result: "not-checkable", detail, findings: [] });

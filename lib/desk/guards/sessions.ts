@@ -143,7 +143,7 @@ export const quoteMaxAge: Rule = {
   },
 };
 
-/** Returns the latest instant until now at which a market traded continuously. */
+/** Returns the latest instant, up to now, at which the market accepted limit orders; now if there was none in 15 days. */
 function lastTrading(check: Check, { market, isExtended }: Order): number {
   const [now, mic] = [check.now, mics[market]];
   const today = dateAt(now, calendarZone[mic]);

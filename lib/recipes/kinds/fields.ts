@@ -24,7 +24,7 @@ export const day = z.string().refine(isDate, 'a date such as "2025-08-15"').meta
 /** A decimal, possibly negative, as text. */
 export const decimalText = z.string().refine(isDecimal, 'a decimal as text, such as "12.50"');
 
-/** The output folder, as the recipe gives it. */
+/** Returns the output folder as a "writes" reach; empty if the step has none. */
 export const writesInto = ({ out }: Readonly<Record<string, unknown>>): StepReach[] =>
   out === undefined ? [] : [{ kind: "writes", name: String(out) }];
 

@@ -30,7 +30,7 @@ import { shellHint } from "../../shell_words.ts";
 const DAY_MS = 86_400_000;
 /** A longer span of days is taken for a typing error. */
 const MOST_DAYS = 3660;
-/** Maximum number of slots of a backfill: more than a day of a schedule for each second. */
+/** Maximum number of slots of a backfill: more than one day of a schedule that runs every second. */
 const MOST_SLOTS = 100_000;
 
 /** Which slots a backfill runs. */
@@ -56,7 +56,7 @@ export interface BackfillSlot {
 /** Plan of a backfill. */
 export interface BackfillPlan {
   slots: BackfillSlot[];
-  /** Slots that stay as they are, with the state of their row. */
+  /** Slots that stay as they are, with the state of their row; "skipped" if they have no row. */
   left: { day: string; runKey: string; state: RunState; reason?: string }[];
   /** Days without a slot, and why. */
   none: { day: string; why: string }[];
@@ -275,7 +275,7 @@ function whyNone(calendars: Calendars, recipe: CompiledRecipe, day: string): str
  * Makes one run due again. A run that failed, or whose process died, resumes where it ended, unless `fromStart` is
  * set.
  *
- * @returns Whether the run is due now; `false` if it is running or waiting.
+ * @returns Whether the run is due now; `false` if it is running or does not exist.
  * @throws {TypeError} For a run that writes, or whose recipe writes now; for a day without a session; and for a day that
  * is over if the run would read data that is only available as of now.
  */

@@ -53,9 +53,10 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
    */
   retention?: Retention | "everything";
   /**
-   * Returns the outcome of an interrupted write that did not go through the order desk; `undefined` if it is unknown.
+   * Replaces the order desk for interrupted runs: returns the outcome of a run's writes. `"unknown"` is recorded as the
+   * outcome; `undefined` looks again later.
    *
-   * @default the order desk's
+   * @default asks the order desk
    */
   recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
   onSchedulerEvent?(event: SchedulerEvent): void;
@@ -301,7 +302,7 @@ export class Scheduler implements AsyncDisposable {
       waitMs = await this.#untilNext();
       this.#failing = undefined;
     } catch (error) {
-      // The cursors are past slots whose rows the store has not saved.
+      // The cursors may have passed slots that the failed transaction did not save.
       this.#mustLookAtAll = true;
       await this.#tellError(error);
     }

@@ -29,7 +29,7 @@ export interface Match {
   rule: FillRule;
 }
 
-/** One order gets one part in this many of a trade. */
+/** All orders of the account together get one part in this many of a trade. */
 const SHARE_OF_TRADE = 4n;
 /** The book is new every three seconds, as in `market/book.ts`. */
 const BOOK_MS = 3_000;
@@ -206,7 +206,7 @@ export class Matching {
     return this.#tape.queue(symbol, at, limitOf(order), !isSell);
   }
 
-  /** Lets the trades of a second pass through the queue at the order's limit. */
+  /** Applies one second's trades to the queue at the order's limit. */
   #wait(order: LiveOrder, at: number, ahead: bigint): Match | undefined {
     const { instrument: { symbol, lotSize }, book } = order;
     const limit = limitOf(order);

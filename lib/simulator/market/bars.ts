@@ -23,9 +23,9 @@ export type MinuteInterval = "1m" | "3m" | "5m" | "15m" | "30m" | "60m" | "120m"
 /** Parameters of {@linkcode makeBars}. */
 export interface BarQuery {
   interval: DayInterval | MinuteInterval;
-  /** The current instant, epoch milliseconds. The result ends with the bar of this instant. */
+  /** The current instant, epoch milliseconds. The result contains no later bar. */
   at: number;
-  /** Where the query starts, `yyyy-MM-dd`. @default the day of `at` */
+  /** Where the query starts, `yyyy-MM-dd`. @default the day of `at`; for "newer" the first day */
   start?: string;
   /** Whether to return older or newer bars than the start; both include it. @default "older" */
   direction?: "older" | "newer";
@@ -34,7 +34,7 @@ export interface BarQuery {
    * number of days
    */
   limit?: number;
-  /** Has no effect, because the stored bars seem to be adjusted already. @default "none" */
+  /** Has no effect: the simulator does not adjust bars. @default "none" */
   adjustment?: "none" | "forward" | "backward";
 }
 

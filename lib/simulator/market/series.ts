@@ -10,8 +10,8 @@
  * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
  *   without a bar: the close stays, the rest is generated.
  * - After 2025-08-15: a random walk over the real trading days, with the spread of the last 60 real days and
- *   a slight pull back to the last real close, so that prices stay plausible for years. All stocks share a part of each
- *   day's move.
+ *   a slight pull back to the last real close, so that prices stay plausible for years. The stocks of a market share a
+ *   part of each day's move.
  *
  * The Hong Kong indices behind the futures follow the simulated stocks. An index takes a fixed share of the
  * mean daily move of its basket, from a level near the level of 2024-08-16. The published index differs: it has more

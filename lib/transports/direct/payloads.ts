@@ -115,7 +115,7 @@ export function encodePayload(
 export function checkCode(context: CallContext, { type, code, text, payload }: Response): void {
   const hasResult = payload !== undefined && payload.bytes.length > 0;
   if (type === SYSTEM_EXCEPTION) {
-    // Ignore the code: a write may have been executed before the exception.
+    // A system exception is a rejection even with the code "" or "0000". Any other code decides as usual.
     const isPlain = code === "" || code === "0000";
     throw rejection(context, {
       text: text === "" ? "system exception" : text,

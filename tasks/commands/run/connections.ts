@@ -131,7 +131,7 @@ export class Connections implements AsyncDisposable {
     return { to: "gateway", url };
   }
 
-  /** Returns a name for the trade login of a recipe. Of all runs of a store with one name, only one runs at a time. */
+  /** Returns a name for the trade login of a recipe. Runs that need the account and have the same name run one at a time in a store. */
   readonly accountOf = (recipe: CompiledRecipe): string => {
     const connection = this.check(recipe);
     if (connection.to === "gateway") return gatewayAccount(connection.url);
