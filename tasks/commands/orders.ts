@@ -20,7 +20,8 @@ const placeFlags = {
   hours: {
     type: "string",
     value: "HOURS",
-    text: 'trading hours: "no-extended" or "extended"; of a conditional order "regular", ...',
+    text:
+      'trading hours: "no-extended" or "extended"; a conditional order has other values, such as "regular"',
   },
   trigger: { type: "string", value: "VALUE", text: "of a conditional order: the value that triggers it" },
   "valid-days": {
@@ -36,8 +37,9 @@ const placeFlags = {
 export type PlaceInput = Input<typeof placeFlags>;
 
 const placing = `The command shows the order in words, with quote, value, estimated fees and cash, and asks
-you. Without a terminal it needs --yes, and sends nothing without it. The code shows the
-market: 00700.HK, 600519.SH, 000333.SZ, AAPL. For futures and options, use "call".
+you. Without a terminal it needs --yes, and sends nothing without it. The end
+of SYMBOL shows the market: 00700.HK, 600519.SH, 000333.SZ; without an end, such as AAPL,
+it is the US. For futures and options, use "call".
 
 Guard rails check the order first. The setting liveTrading must be "allow"; other settings
 limit prices and values.
@@ -171,16 +173,16 @@ export type OrdersInput = Input<typeof listFlags>;
 /** Lists intents and orders. */
 export const orders = command({
   name: "orders",
-  summary: "list your order writes beside the orders at the broker",
+  summary: "list your order writes together with the orders at the broker",
   usage: "",
   args: [0, 0],
-  details: `An intent is an order write that somebody wants: it places, amends or cancels orders. The
-command compares the open intents with the broker's lists first, and records what the
-lists prove. Orders without an intent were made in the broker's app or by another program.
+  details: `An intent is the store's record of one order write: to place, amend or cancel orders.
+First, the command compares every intent that has not ended with the broker's lists. It
+records what the lists prove. Orders without an intent were made in the broker's app or by another program.
 
 If the broker does not answer, the command shows what the store knows, and says so.
---json prints a list of { intent, state, orderIds, why, evidence } with more members; an
-order that was made elsewhere has the intent null. With --watch, --json prints a line for
+--json prints a list of { intent, state, orderIds, why, evidence } with more members. For
+an order that was made elsewhere, "intent" is null. With --watch, --json prints a line for
 each change.`,
   flags: listFlags,
   calendars: false,
@@ -285,7 +287,7 @@ file beside the store first, which works even if the store or the broker does no
 Then it writes a row into the store, for the other machines that use it. With a store on
 PostgreSQL, the file is hsgate.halt in the working folder.
 
-Ends with 1 if only this machine could be halted.`,
+The exit code 1 also means that only this machine could be halted.`,
   flags: haltFlags,
   without: unneeded,
   calendars: false,

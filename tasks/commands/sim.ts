@@ -68,10 +68,10 @@ file; other commands use the file with --config:
    "platformPublicKey":"…Base64 of the SPKI…","countryCode":"CHN","mobile":"…",
    "loginPassword":"…"}
 
-The keys and passwords follow from the seed and protect nothing. A request to
+The seed determines the keys and passwords, so they are not secret. A request to
 /control/faults makes the simulator fail in a chosen way. It needs the header
 "authorization: Bearer CONTROLTOKEN", and the token is new at each start. The simulator
-rejects requests from web pages.
+rejects requests from web pages of other origins.
 
 --script FILE is a list of entries. Times are local times of the entry's exchange:
 

@@ -4,7 +4,7 @@ import { command, type Flags, type Input, unconnected } from "../terminal/comman
 const flags = {
   seeds: { type: "string", value: "N", text: "how many seeds to run (20)" },
   "from-seed": { type: "string", value: "S", text: "the first seed (1)" },
-  seed: { type: "string", value: "S", text: "run only this seed, without shrinking it" },
+  seed: { type: "string", value: "S", text: "run only this seed, and show its whole plan of faults" },
   days: { type: "string", value: "N", text: "trading days of each seed (1)" },
   log: { type: "boolean", text: "with --seed: print every event" },
   "no-shrink": { type: "boolean", text: "show the whole plan of faults of a seed that fails" },
@@ -18,18 +18,18 @@ export const swarm = command({
   summary: "test the whole system under random faults, on virtual time",
   usage: "[--seeds N] [--from-seed S]",
   args: [0, 0],
-  details: `Each seed is a world: a program that trades, schedulers with recipes, the order desk, the
-store, the client, the transport and the simulated broker, in one process and on virtual time.
-The seed draws a plan of faults: lost and late answers, cut connections, processes that die at any
-statement, a full disk, clocks that jump, and more. After every event, the command compares the
-store with what the broker has executed. Nothing leaves the machine.
+  details: `Each seed is a separate simulation of a program that trades, schedulers with recipes, the
+order desk, the store, the client, the transport and the simulated broker. All of them run in
+one process, on virtual time. The seed determines a plan of faults: lost and late answers, cut connections, processes that die at any
+statement, a full disk, clocks that jump, and more. After every event that changed something, the
+command compares the store with what the broker has executed. Nothing leaves the machine.
 
-A seed that fails is run again with fewer and fewer faults, and the shortest plan that still fails
-is printed. The same seed of the same version always gives the same events. Ctrl-C ends the
+If a seed fails, the command runs it again with fewer and fewer faults. It prints the shortest
+plan that still fails. The same seed of the same version always gives the same events. Ctrl-C ends the
 command with what it has found so far.
 
 --json prints { seeds, days, events, failures: [{ seed, invariant, what, at, faults }], coverage }.
-coverage counts how often each kind of fault struck while an intent was in a state.`,
+coverage counts how often each kind of fault happened in each state of an intent.`,
   flags,
   without: unconnected,
   calendars: false,

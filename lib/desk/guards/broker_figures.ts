@@ -79,7 +79,7 @@ export function sellableOf(check: Check): Promise<Decimal> {
 /** The account's funds, or its margin for futures, pay for the order. */
 export const buyingPower: Rule = {
   name: "buyingPower",
-  about: "an order that the broker's figure does not pay for",
+  about: "an order that the account's buying power does not cover; the figure is the broker's",
   async check(check) {
     const { market, side, isConditional } = check.order;
     if (market === "futures") return await checkContracts(check);

@@ -26,8 +26,8 @@ const VOLUME_DAYS = 20;
 export const lot: Rule = {
   name: "lot",
   about:
-    "a quantity that is not a multiple of the board lot; odd lots only by their order type, or as the whole odd rest " +
-    "of a mainland holding",
+    "a quantity that is not a multiple of the board lot; an odd lot passes only with the order type `odd-lot`, or if " +
+    "it sells the whole odd rest of a mainland holding",
   async check(check) {
     const { market, symbol, quantity, orderType, side } = check.order;
     const refuse = (what: string, ...nearest: Decimal[]) =>

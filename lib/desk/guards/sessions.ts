@@ -117,7 +117,7 @@ function periodsOf(
 export const quoteMaxAge: Rule = {
   name: "quoteMaxAge",
   about:
-    "age of the quote that an order is compared with; while the market rests, its last quote stays current",
+    "age of the quote that an order is compared with; while the market does not trade, its last quote stays current",
   async check(check) {
     const { order, limits: { quoteMaxAge } } = check;
     if (quoteMaxAge === undefined || order.isConditional) return;
