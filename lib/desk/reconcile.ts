@@ -351,11 +351,11 @@ async function follow(deps: ReconcileDeps, intent: Intent, looked: Look): Promis
     return;
   }
   const remark = seen.map((row) => row.remark).find((each) => each !== undefined && each !== "");
-  await records.moveFrom(intent, {
+  // Both steps above have recorded the orders that they found.
+  const known = { ...intent, orderIds, childIds: placesOthers(intent) ? childIds : intent.childIds };
+  await records.moveFrom(known, {
     to,
     by: "list",
-    orderIds,
-    childIds: intent.kind === "place" ? childIds : [],
     filled,
     data: {
       lists: looked.lists,

@@ -29,6 +29,12 @@ export interface RecordsOptions {
 /** A change of an intent; it happens now if it has no time. */
 type MoveNow = Omit<Move, "at"> & { at?: number };
 
+/** What a caller knows of an intent that it moves. Orders that it does not name may have changed. */
+type KnownIntent = Pick<Intent, "id" | "state"> & Partial<Pick<Intent, "orderIds" | "childIds">>;
+
+const isSameSet = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((each) => other.includes(each));
+
 /** The intents of one account. */
 export class Records {
   readonly store: Store;
@@ -61,13 +67,18 @@ export class Records {
     return intent;
   }
 
-  /** Moves an intent unless its state has changed since it was read. Returns the intent as it is then. */
-  async moveFrom(from: Pick<Intent, "id" | "state">, move: MoveNow): Promise<Intent> {
+  /**
+   * Moves an intent unless its state or its orders have changed since they were read: then the evidence says nothing of a
+   * new order, such as the one that an amendment created meanwhile. Returns the intent as it is then.
+   */
+  async moveFrom(from: KnownIntent, move: MoveNow): Promise<Intent> {
     const { store, machine } = this;
     let isMoved = false;
     const now = await store.transaction(async () => {
       const current = await this.find(from.id);
-      isMoved = current.state === from.state;
+      const { orderIds = current.orderIds, childIds = current.childIds } = from;
+      isMoved = current.state === from.state && isSameSet(orderIds, current.orderIds) &&
+        isSameSet(childIds, current.childIds);
       return isMoved ? await moveIntent(store, from.id, { at: machine.now(), ...move }) : current;
     });
     if (isMoved) this.tell(now);

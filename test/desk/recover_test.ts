@@ -119,6 +119,21 @@ deskTest(
   },
 );
 
+/** Returns a client over which an amendment replaces its order: the old one is cancelled, and the answer names a new one. */
+function replacing({ client, clock, round }: DeskHouse): Client {
+  const call: Client["call"] = async (operation, params, options = {}) => {
+    if (operation.name !== "orders.amend") return await client.call(operation, params, options);
+    await options.beforeWrite?.();
+    const { market, symbol, orderId, ...terms } = params as Parameters<Client["orders"]["amend"]>[0];
+    await client.orders.cancel({ market, symbol, orderId });
+    const answer = await client.orders.place({ ...ORDER, ...terms });
+    clock.advance(10_000);
+    round();
+    return answer as never;
+  };
+  return { ...client, call };
+}
+
 /** Returns a client that loses the answer of the next order, and a function that delivers an answer late. */
 function losing({ client }: DeskHouse): { client: Client; late(answer: Partial<LateAnswer>): void } {
   let tell: ((answer: LateAnswer) => void) | undefined;
@@ -316,4 +331,32 @@ deskTest(
     assert(compare(String(algo!.childIds.length), String(childIds.length)) > 0);
   },
   { skip: { direct: "the socket messages of algorithmic orders are not published" } },
+);
+
+deskTest(
+  "an amendment that is answered during a look does not lose the order that replaced the amended one",
+  async (house) => {
+    const { open, last, pass } = house;
+    const client = replacing(house);
+    const trader = open({ client }).client();
+    const { orderId } = await trader.orders.place(ORDER);
+    await pass(10_000);
+    const { id } = await last();
+    const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "549.00" } as const;
+    let amended: Promise<{ orderId: string }> | undefined;
+    const looking = open({
+      client: reading(client, async (read) => {
+        await (amended ??= trader.orders.amend(terms));
+        return await read();
+      }),
+    });
+    await looking.reconcile();
+    const { orderId: fresh } = await amended!;
+    assert(fresh !== orderId);
+    const placed = async () => (await house.intents()).find((each) => each.id === id)!;
+    assertEquals([(await placed()).state, (await placed()).orderIds], ["working", [orderId, fresh]]);
+    await house.client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId: fresh });
+    await pass(10_000);
+    assertEquals([(await placed()).state, (await placed()).orderIds], ["cancelled", [orderId, fresh]]);
+  },
 );
