@@ -39,9 +39,14 @@ export async function openTrading(
   },
 ): Promise<Client & Trading> {
   const limits = readLimits(texts);
-  const account = "direct" in options ? await directAccount(options.direct.privateKey) : gatewayAccount(
-    typeof options.gateway === "string" ? options.gateway : options.gateway.url ?? GATEWAY_URL,
-  );
+  const to = "direct" in options
+    ? options.direct
+    : typeof options.gateway === "string"
+    ? { url: options.gateway }
+    : options.gateway;
+  const account = "direct" in options
+    ? await directAccount(options.direct.privateKey)
+    : gatewayAccount(to.url ?? GATEWAY_URL);
   const store = await openStore(name);
   let inner: Client;
   try {
@@ -52,7 +57,15 @@ export async function openTrading(
   }
   const machine = machineWith(options.machine);
   const guard = guardsOf(limits, { store, machine, account, calendars: () => builtInCalendars });
-  const desk = new Desk({ store, machine, account, client: inner, guard, haltedByFile: fileHalt(name) });
+  const desk = new Desk({
+    store,
+    machine,
+    account,
+    client: inner,
+    guard,
+    haltedByFile: fileHalt(name),
+    ...to.timeoutMs !== undefined && { timeoutMs: to.timeoutMs },
+  });
   const stopLooking = desk.keepReconciled();
   const close = async () => {
     const looked = stopLooking();

@@ -32,6 +32,8 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
    * `DeskOptions`. @default 15 s
    */
   resolveMs?: number;
+  /** Time limit of the clients' calls, which the order desk records with each order. @default 10 s */
+  timeoutMs?: number;
   /** The limits of the account's orders. @default no guard rails */
   limits?: Limits;
   /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the machine. */

@@ -281,6 +281,35 @@ Deno.test("halt stops buy, cancel, call and run before an order is sent, and res
   assertEquals((await at.run(["buy", "100", "00700.HK", "--limit", "552", "--yes"])).code, 0);
 });
 
+Deno.test("an order of a recipe is recorded with the time limit of the settings", async () => {
+  await using at = await house();
+  const order = {
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    price: "551",
+    side: "buy",
+    orderType: "limit",
+  };
+  const recipe = `${at.files.path}/write.yaml`;
+  await Deno.writeTextFile(
+    recipe,
+    `name: write\nlive: true\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n  - id: order\n    uses: orders.place\n    with: ${
+      JSON.stringify(order)
+    }\n`,
+  );
+  await trustAll(recipe);
+  const env = { HSGATE_TIMEOUT_MS: "300000" };
+  const { code, err } = await at.run(["run", recipe, "--store", at.store], { env, fromDisk: true });
+  assertEquals(code, 0, err);
+  // Another process goes by it: the order may reach the broker until then.
+  const { openSqlite } = await import("../../lib/store/sqlite.ts");
+  await using opened = await openSqlite(at.store);
+  assertEquals(await opened.all("select state, timeout_ms from intent"), [
+    { state: "acknowledged", timeout_ms: 300_000 },
+  ]);
+});
+
 /** Removes only the row of a halt; the file stays. */
 async function removeRow({ store }: { store: string }): Promise<void> {
   const { openSqlite } = await import("../../lib/store/sqlite.ts");

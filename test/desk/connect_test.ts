@@ -43,7 +43,12 @@ Deno.test("connect() with a store records each order, and a second program on th
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const store = `${folder.path}/hsgate.db`;
   const live = { liveTrading: "allow" };
-  const options = { gateway: { url, tradePasswordKey }, tradePassword, store, limits: live };
+  const options = {
+    gateway: { url, tradePasswordKey, timeoutMs: 300_000 },
+    tradePassword,
+    store,
+    limits: live,
+  };
   let orderId: string;
   {
     await using refused = await connect({ ...options, limits: {} });
@@ -60,9 +65,10 @@ Deno.test("connect() with a store records each order, and a second program on th
   const { foreign } = await client.desk.reconcile({ markets: ["hk"] });
   // The program looks by itself on start too, so one of the two looks has found the change.
   await using book = await openSqlite(store);
-  assertEquals(await book.all("select why, state, order_ids from intent where state <> 'abandoned'"), [
-    { why: '{"by":"ann"}', state: "working", order_ids: JSON.stringify([orderId]) },
-  ]);
+  assertEquals(
+    await book.all("select why, state, order_ids, timeout_ms from intent where state <> 'abandoned'"),
+    [{ why: '{"by":"ann"}', state: "working", order_ids: JSON.stringify([orderId]), timeout_ms: 300_000 }],
+  );
   assert(!foreign.some((order) => order.orderId === orderId));
   assertEquals((await Deno.stat(store)).mode! & 0o077, 0);
 });

@@ -484,7 +484,7 @@ export function deskOf(
   client: Client,
   { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
 ): Desk {
-  const { store, machine, haltedByFile, limits: outer, calendars, resolveMs } = deps;
+  const { store, machine, haltedByFile, limits: outer, calendars, resolveMs, timeoutMs } = deps;
   const limits = outer && narrowedLimits(outer, own);
   const guard = limits && guardsOf(
     connect?.to === "simulator" ? { ...limits, liveTrading: true } : limits,
@@ -498,5 +498,6 @@ export function deskOf(
     ...guard && { guard },
     ...haltedByFile && { haltedByFile },
     ...resolveMs !== undefined && { resolveMs },
+    ...timeoutMs !== undefined && { timeoutMs },
   });
 }

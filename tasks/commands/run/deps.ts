@@ -42,6 +42,7 @@ type CommandDeps = Required<
     | "redactor"
     | "logLevel"
     | "limits"
+    | "timeoutMs"
     | "client"
     | "timeOf"
     | "accountOf"
@@ -62,7 +63,8 @@ export function commandDeps(
   { connections, host, recipes, redactor, out = "", now = host.now, haltedByFile = () => undefined }:
     CommandDepsOptions,
 ): CommandDeps {
-  const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel }, limits } = connections;
+  const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel, timeoutMs }, limits } =
+    connections;
   return {
     machine: runnerMachine({ now }),
     calendars: () => calendarsOf(host),
@@ -70,6 +72,7 @@ export function commandDeps(
     redactor,
     logLevel,
     limits,
+    timeoutMs,
     client,
     timeOf,
     accountOf,
