@@ -42,15 +42,14 @@ export function countTests(output: string, success: boolean): Counts {
 const MOST_AGAIN = 3;
 
 /**
- * Returns the files of the failed tests that `deno test` listed at the end of its output, each once. Returns none if
- * something else than a test failed, such as a file that could not be loaded.
+ * Returns the files of the failed tests, each once, from the lines of a parallel run: `FILE => TEST ... FAILED`. Returns
+ * none if something else than these tests failed, such as a file that could not be loaded.
  */
-export function failedFiles(output: string): string[] {
+export function failedFiles(output: string, failed: number): string[] {
   // deno-lint-ignore no-control-regex -- colours are escape sequences
   const plain = output.replaceAll(/\x1b\[[\d;]*m/g, "");
-  const [, list = ""] = [...plain.matchAll(/\n ?FAILURES ?\n\n((?:.+\n)+)/g)].at(-1) ?? [];
-  const files = list.trimEnd().split("\n").map((line) => /^.* => (\S+\.ts):\d+:\d+$/.exec(line)?.[1]);
-  return files.every((file) => file !== undefined) ? [...new Set(files)] : [];
+  const files = [...plain.matchAll(/^(\S+\.ts) => .* \.\.\. FAILED\b/gm)].map(([, file]) => file!);
+  return files.length === failed ? [...new Set(files)] : [];
 }
 
 /**
@@ -63,7 +62,7 @@ export function failedFiles(output: string): string[] {
 export async function runTests(options: RunTestsOptions): Promise<Counts> {
   const { write = writeToTerminal } = options;
   const first = await denoTest(options, ["--parallel"]);
-  const files = first.counts.failed > 0 ? failedFiles(first.output) : [];
+  const files = failedFiles(first.output, first.counts.failed);
   if (files.length === 0 || files.length > MOST_AGAIN) return first.counts;
   const say = (text: string) => write(new TextEncoder().encode(`\n${text}\n`));
   await say(`These files failed beside others, and run again alone: ${files.join(", ")}`);

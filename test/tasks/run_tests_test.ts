@@ -9,7 +9,10 @@ async function counted(...files: readonly string[]) {
     for (const [at, text] of files.entries()) {
       await Deno.writeTextFile(`${folder}/t${at}_test.ts`, text.replaceAll("FOLDER", folder));
     }
-    return await runTests({ args: ["--reporter=dot"], paths: [folder], write: () => {} });
+    // As with the tests of both stores, the place of a test is then not in the file of the test.
+    const declare = `export function declare() { ${failsOnce.replaceAll("FOLDER", folder)} }`;
+    await Deno.writeTextFile(`${folder}/declare.ts`, declare);
+    return await runTests({ paths: [folder], write: () => {} });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -17,6 +20,8 @@ async function counted(...files: readonly string[]) {
 
 const passes = `Deno.test("passes", () => {});`;
 const fails = `Deno.test("fails", () => { throw new Error("as it must"); });`;
+/** A test that another file declares, as those of both stores. */
+const declaredElsewhere = `import { declare } from "./declare.ts"; declare();`;
 /** Fails at the first run, and passes at the second. */
 const failsOnce = `Deno.test("fails once", () => Deno.mkdirSync("FOLDER/seen", { recursive: seen() }));
 function seen() { try { return Deno.statSync("FOLDER/seen").isDirectory; } catch { throwOnce(); return false; } }
@@ -25,6 +30,7 @@ const doesNotLoad = `throw new Error("as it must");`;
 
 Deno.test("a test that passes only alone counts as passed, and a test that fails twice as failed", async () => {
   assertEquals(await counted(passes, failsOnce), { passed: 2, failed: 0, skipped: 0 });
+  assertEquals(await counted(passes, declaredElsewhere), { passed: 2, failed: 0, skipped: 0 });
   assertEquals(await counted(passes, fails), { passed: 1, failed: 1, skipped: 0 });
 });
 
