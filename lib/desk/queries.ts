@@ -343,8 +343,12 @@ export async function changesOf(store: Store, id: string): Promise<IntentChange[
   }));
 }
 
+/** The account of a halt that is for every account of the store. */
+export const ALL_ACCOUNTS = "*";
+
 /** Why an account may send no order writes. */
 export interface HaltRow {
+  /** Name of the account, or {@linkcode ALL_ACCOUNTS}. */
   account: string;
   why: string;
   by: string;
@@ -362,14 +366,18 @@ export async function setHalt(store: Store, halt: HaltRow): Promise<void> {
   );
 }
 
-/** Returns the halt of an account, if there is one. */
+/** Returns the halt of an account, or of all accounts, if there is one. */
 export async function findHalt(store: Store, account: string): Promise<HaltRow | undefined> {
-  return await store.get('select account, why, "by", at from halt where account = ?', account);
+  return await store.get(
+    'select account, why, "by", at from halt where account in (?, ?) order by at limit 1',
+    account,
+    ALL_ACCOUNTS,
+  );
 }
 
-/** Removes the halt of an account. Returns whether there was one. */
+/** Removes the halt of an account, and that of all accounts. Returns whether there was one. */
 export async function clearHalt(store: Store, account: string): Promise<boolean> {
-  return await store.run("delete from halt where account = ?", account) > 0;
+  return await store.run("delete from halt where account in (?, ?)", account, ALL_ACCOUNTS) > 0;
 }
 
 /** Intents that ended before an instant, except those of a run that is still in the store or that the mark names. */

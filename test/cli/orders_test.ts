@@ -1,7 +1,9 @@
 /** Tests of the commands that write and show orders, against the simulated broker. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { GatewayOptions } from "../../lib/simulator/gateway/mod.ts";
 import { connect } from "../../lib/client/connect.ts";
+import { connect as connectTrading } from "../../lib/desk/connect.ts";
+import { BrokerError } from "../../lib/errors.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { testBoth } from "../support/stores.ts";
 import { waitUntil } from "../support/waits.ts";
@@ -512,6 +514,50 @@ testBoth("a halt in the store stops a process with another working folder", asyn
   assertEquals(again.code, 0, again.err);
   assertEquals((await at.atBroker()).length, 2);
 });
+
+testBoth(
+  "a halt in the store stops orders on every account of the store, and a resume ends it",
+  async ({ where }) => {
+    await using at = await house();
+    await using other = await simulate();
+    const env = { HSGATE_STORE: where };
+    assertEquals((await at.run([...BUY, "--yes"], { env })).code, 0);
+    // The machine that halts has the settings of another account, and its halt file is in another folder.
+    const elsewhere = { env: { ...at.env, ...env, ...envOf(other) }, cwd: at.files.path };
+    const halted = await spawned(["halt", "--why", "lunch", "--json"], elsewhere);
+    const { file, store } = JSON.parse(halted.out);
+    assertEquals([halted.code, store], [0, true], halted.err);
+    await Deno.remove(file.startsWith("/") ? file : `${at.files.path}/${file}`);
+    const next = ["buy", "100", "00700.HK", "--limit", "551", "--yes"];
+    const refused = await at.run(next, { env });
+    assertEquals(refused.code, 1, refused.out);
+    assertStringIncludes(refused.err, "trading is halted: lunch (by ann)");
+    const client = await connectTrading({
+      gateway: { url: at.gateway.info.gatewayUrl, tradePasswordKey: KEY },
+      tradePassword: PASSWORD,
+      store: where,
+      limits: { liveTrading: "allow" },
+    });
+    await using _client = client;
+    await assertRejects(
+      () =>
+        client.orders.place({
+          market: "hk",
+          symbol: "00700.HK",
+          quantity: "100",
+          price: "551",
+          side: "buy",
+          orderType: "limit",
+        }),
+      BrokerError,
+      "trading is halted: lunch (by ann)",
+    );
+    assertEquals((await at.atBroker()).length, 1);
+    assertEquals((await spawned(["resume"], elsewhere)).out, "trading is resumed\n");
+    const again = await at.run(next, { env });
+    assertEquals(again.code, 0, again.err);
+  },
+);
 
 Deno.test("buy places a conditional order, and cancel finds it in its own list", async () => {
   await using at = await house();

@@ -4,7 +4,7 @@
  * @module
  */
 import { haltPath, removeHalt, writeHalt } from "../../../lib/desk/halt.ts";
-import { clearHalt, setHalt } from "../../../lib/desk/queries.ts";
+import { ALL_ACCOUNTS, clearHalt, setHalt } from "../../../lib/desk/queries.ts";
 import { isPostgresUrl } from "../../../lib/store/postgres_url.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
@@ -61,15 +61,17 @@ async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string
   }
 }
 
-/** Returns whether the store has the halt now. A missing store has no row, and nobody writes with it. */
+/**
+ * Returns whether the store has the halt now. The row is for all accounts, because recipes and scripts of the store may
+ * use others than the settings of this machine. A missing store has no row, and nobody writes with it.
+ */
 async function writeRow(
   flags: HaltInput["flags"],
   { why, by, host }: { why: string; by: string; host: Host },
 ): Promise<boolean> {
   if (!await storeExists(flags, host)) return false;
-  const account = await accountOf((await loadSettingsOf(flags, host)).settings);
   await using store = await openStore(flags, { host, mustExist: true });
-  await setHalt(store, { account, why, by, at: storeTime(store, host) });
+  await setHalt(store, { account: ALL_ACCOUNTS, why, by, at: storeTime(store, host) });
   return true;
 }
 
