@@ -57,6 +57,25 @@ Deno.test("RunLog keeps a limited number of lines and says so, with some more ro
   assertEquals((await logOf(store, key)).length, MOST_LINES + 2);
 });
 
+Deno.test("RunLog says that it is full also if the first line beyond its limit is an error", async () => {
+  await using store = await openSqlite(":memory:");
+  const key = await addManualRun(store, recipe(), {
+    calendars: builtInCalendars,
+    id: "1",
+    now: 0,
+    drawTraceId: () => "1",
+  });
+  const log = new RunLog(store, key);
+  for (let at = 0; at < MOST_LINES; at++) log.add({ at, level: "info", step: "one", text: `line ${at}` });
+  log.add({ at: 9_000, level: "error", step: "one", text: "refused" });
+  log.add({ at: 9_001, level: "info", step: "one", text: "too late" });
+  await log.flush();
+  assertEquals((await logOf(store, key)).slice(MOST_LINES).map(({ text }) => text), [
+    "only the first 1000 lines are kept",
+    "refused",
+  ]);
+});
+
 Deno.test("RunLog keeps no line below its lowest level", async () => {
   for (const [least, kept] of [["debug", "diwe"], ["warn", "we"], ["error", "e"]] as const) {
     await using store = await openSqlite(":memory:");

@@ -261,16 +261,16 @@ export class RunLog {
 
   async #insert({ at, level, step, text }: LogLine): Promise<void> {
     this.#count ??= await countLogLines(this.#store, this.#runKey);
+    if (this.#count === MOST_LINES) {
+      this.#count++;
+      const full = `only the first ${MOST_LINES} lines are kept`;
+      await insertLogLine(this.#store, this.#runKey, { at, level: "warn", step: null, text: full });
+    }
     const most = level === "warn" || level === "error" ? MOST_SEVERE_LINES : MOST_LINES;
     if (this.#count > most) return;
-    const isFull = this.#count === MOST_LINES;
-    const line = isFull && most === MOST_LINES
-      ? { at, level: "warn" as const, step: null, text: `only the first ${MOST_LINES} lines are kept` }
-      : { at, level, step, text };
     this.#count++;
-    const isLong = line.text.length > MOST_CHARACTERS;
-    const kept = isLong ? `${line.text.slice(0, MOST_CHARACTERS)}…` : line.text;
-    await insertLogLine(this.#store, this.#runKey, { ...line, text: kept });
+    const kept = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
+    await insertLogLine(this.#store, this.#runKey, { at, level, step, text: kept });
   }
 }
 
