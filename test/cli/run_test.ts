@@ -496,7 +496,7 @@ Deno.test("a run is a plan that sends nothing, unless live trading is on in the 
     });
     assertEquals([JSON.parse(again.out).ran, broker.cancels()], [false, 0]);
     const words = await told("run", path, "--store", file);
-    assertStringIncludes(words, "plan");
+    assertStringIncludes(words, `${key} has already run, as a plan that sent nothing; a slot runs only once`);
   }
 });
 

@@ -81,7 +81,7 @@ export async function notRunLines(
       `  -> ${show}, and how to resolve it; until then no recipe may write on the account`,
     ];
   }
-  if (state === "ok" && reason === "plan") {
+  if (state === "skipped" && reason === "plan") {
     return [
       `${runKey} has already run, as a plan that sent nothing; a slot runs only once`,
       `  -> ${show}; ${manual}`,
