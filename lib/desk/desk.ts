@@ -13,9 +13,10 @@ import { operationOfPath } from "../operations/mod.ts";
 import type { Store } from "../store/store.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import type { Intent, Why } from "./intent.ts";
-import { changesOf, findIntent, moveIntent, openIntents, ownedOrders } from "./queries.ts";
+import { targetsOf } from "./prove.ts";
+import { changesOf, findIntent, moveIntent, openIntents, ownedOrders, removeOrders } from "./queries.ts";
 import { reconcile, RECONCILE_MS, type Reconciled, type ReconcileOptions } from "./reconcile.ts";
-import { LONGEST_ORDER_MS, Records, type RecordsOptions } from "./records.ts";
+import { LONGEST_ORDER_MS, noteAmended, Records, type RecordsOptions } from "./records.ts";
 import { type SendDeps, sendWrite } from "./send.ts";
 import { mayChange, unresolvedStates } from "./states.ts";
 
@@ -208,14 +209,14 @@ export async function decideIntent(
       `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
     );
   }
-  const orderIds = decision.wasSent ? decision.orderIds : undefined;
-  if (intent.kind === "place" && orderIds !== undefined) {
-    const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
-    for (const orderId of orderIds) {
-      const owner = owned.get(orderId)?.intent;
-      if (owner === undefined || owner === id) continue;
-      throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
-    }
+  const orderIds = decision.wasSent ? decision.orderIds : [];
+  const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
+  // The orders of an amendment belong to the intent that placed the amended order.
+  const placedBy = intent.kind === "amend" ? owned.get(targetsOf(intent)[0] ?? "")?.intent : id;
+  for (const orderId of intent.kind === "cancel" ? [] : orderIds) {
+    const owner = owned.get(orderId)?.intent;
+    if (owner === undefined || owner === placedBy) continue;
+    throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
   }
   const data = { by, ...because !== undefined && { because } };
   const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
@@ -232,14 +233,20 @@ export async function decideIntent(
         ...bare,
         data: { by, corrects },
       });
+      if (intent.kind === "amend" && placedBy !== undefined) {
+        const wrong = intent.orderIds.filter((each) => !targetsOf(intent).includes(each));
+        await removeOrders(store, placedBy, wrong);
+      }
     }
-    return await moveIntent(store, id, {
+    const moved = await moveIntent(store, id, {
       to: decision.wasSent ? "acknowledged" : "abandoned",
       by: "person",
       at,
       ...bare,
-      orderIds: orderIds ?? [],
+      orderIds,
       data,
     });
+    if (moved.kind === "amend") await noteAmended(store, moved, owned);
+    return moved;
   });
 }

@@ -198,6 +198,13 @@ export async function addOrders(
   });
 }
 
+/** Removes orders that a wrong decision added to an intent. */
+export async function removeOrders(store: Store, id: string, wrong: readonly string[]): Promise<void> {
+  const intent = await findIntent(store, id);
+  const rest = intent?.orderIds.filter((each) => !wrong.includes(each));
+  await store.run("update intent set order_ids = ? where id = ?", JSON.stringify(rest ?? []), id);
+}
+
 /** Finds an intent. */
 export async function findIntent(store: Store, id: string): Promise<Intent | undefined> {
   const row = await store.get<IntentRow>("select * from intent where id = ?", id);

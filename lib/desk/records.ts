@@ -130,12 +130,18 @@ export class Records {
 
   /** Adds the order that an amendment created to the intent that placed the amended order. */
   async noteAmended(amendment: Intent): Promise<void> {
-    const [target = ""] = targetsOf(amendment);
-    const owner = (await this.owned()).get(target);
-    const placed = owner && await findIntent(this.store, owner.intent);
-    if (placed === undefined) return;
-    await addOrders(this.store, placed.id, { orderIds: amendment.orderIds });
+    await noteAmended(this.store, amendment, await this.owned());
   }
+}
+
+/** Adds the orders of an amendment to the intent that placed the amended order; `owned` is {@linkcode Records.owned}. */
+export async function noteAmended(
+  store: Store,
+  amendment: Intent,
+  owned: ReadonlyMap<string, Owner>,
+): Promise<void> {
+  const owner = owned.get(targetsOf(amendment)[0] ?? "");
+  if (owner !== undefined) await addOrders(store, owner.intent, { orderIds: amendment.orderIds });
 }
 
 /** Returns the text of an error. */

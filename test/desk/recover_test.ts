@@ -360,3 +360,39 @@ deskTest(
     assertEquals([(await placed()).state, (await placed()).orderIds], ["cancelled", [orderId, fresh]]);
   },
 );
+
+deskTest(
+  "the order that a person names for a lost amendment belongs to the intent that placed the amended order",
+  async (house) => {
+    const { open, client, desk, last, intents, pass } = house;
+    const { orderId } = await desk.client().orders.place(ORDER);
+    const { id } = await last();
+    const losing: Client["call"] = async (operation, params, options = {}) => {
+      if (operation.name !== "orders.amend") return await client.call(operation, params, options);
+      await options.beforeWrite?.();
+      throw new OutcomeUnknownError("lost", { code: "timeout", operation: operation.name });
+    };
+    const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "549.00" } as const;
+    const lossy = open({ client: { ...client, call: losing }, resolveMs: 0 }).client();
+    await assertRejects(() => lossy.orders.amend(terms), OutcomeUnknownError);
+    const amendment = (await last()).id;
+    const { orderId: taken } = await desk.client().orders.place(OTHER);
+    await assertRejects(
+      () => desk.decide(amendment, { wasSent: true, orderIds: [taken] }, "ann"),
+      TypeError,
+      `order ${taken} belongs to intent`,
+    );
+    const wrong = await client.orders.place({ ...ORDER, price: "548.00" });
+    const fresh = await client.orders.place({ ...ORDER, quantity: "200", price: "549.00" });
+    const placed = async () => (await intents()).find((each) => each.id === id)!.orderIds;
+    await desk.decide(amendment, { wasSent: true, orderIds: [wrong.orderId] }, "ann");
+    assertEquals(await placed(), [orderId, wrong.orderId]);
+    // A correction takes the wrong order away again.
+    await desk.decide(amendment, { wasSent: true, orderIds: [fresh.orderId] }, "ann");
+    assertEquals(await placed(), [orderId, fresh.orderId]);
+    await pass(10_000);
+    assertEquals(await placed(), [orderId, fresh.orderId]);
+    const { foreign } = await desk.reconcile({ markets: ["hk"] });
+    assert(!foreign.some((order) => order.orderId === fresh.orderId));
+  },
+);
