@@ -194,33 +194,34 @@ export async function decideIntent(
   id: string,
   { by, at, because, ...decision }: Decision & { by: string; at: number },
 ): Promise<Intent> {
-  const intent = await findIntent(store, id);
-  if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
-  const isOpen = unresolvedStates.includes(intent.state) && intent.state !== "sent";
-  const isOther = decision.wasSent
-    ? intent.state === "abandoned" || decision.orderIds.join() !== intent.orderIds.join()
-    : intent.state !== "abandoned";
-  const isCorrection = !isOpen && isOther && mayChange(intent.state, "unknown", "person") &&
-    (await changesOf(store, id)).some(({ by: evidence, from }) =>
-      evidence === "person" && (from === "unknown" || from === "ambiguous")
-    );
-  if (!isOpen && !isCorrection) {
-    throw new TypeError(
-      `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
-    );
-  }
-  const orderIds = decision.wasSent ? decision.orderIds : [];
-  const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
-  // The orders of an amendment belong to the intent that placed the amended order.
-  const placedBy = intent.kind === "amend" ? owned.get(targetsOf(intent)[0] ?? "")?.intent : id;
-  for (const orderId of intent.kind === "cancel" ? [] : orderIds) {
-    const owner = owned.get(orderId)?.intent;
-    if (owner === undefined || owner === placedBy) continue;
-    throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
-  }
-  const data = { by, ...because !== undefined && { because } };
-  const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
+  // A late answer or a look may come at the same time, so the check is in the transaction too.
   return await store.transaction(async () => {
+    const intent = await findIntent(store, id);
+    if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
+    const isOpen = unresolvedStates.includes(intent.state) && intent.state !== "sent";
+    const isOther = decision.wasSent
+      ? intent.state === "abandoned" || decision.orderIds.join() !== intent.orderIds.join()
+      : intent.state !== "abandoned";
+    const isCorrection = !isOpen && isOther && mayChange(intent.state, "unknown", "person") &&
+      (await changesOf(store, id)).some(({ by: evidence, from }) =>
+        evidence === "person" && (from === "unknown" || from === "ambiguous")
+      );
+    if (!isOpen && !isCorrection) {
+      throw new TypeError(
+        `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
+      );
+    }
+    const orderIds = decision.wasSent ? decision.orderIds : [];
+    const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
+    // The orders of an amendment belong to the intent that placed the amended order.
+    const placedBy = intent.kind === "amend" ? owned.get(targetsOf(intent)[0] ?? "")?.intent : id;
+    for (const orderId of intent.kind === "cancel" ? [] : orderIds) {
+      const owner = owned.get(orderId)?.intent;
+      if (owner === undefined || owner === placedBy) continue;
+      throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
+    }
+    const data = { by, ...because !== undefined && { because } };
+    const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
     if (isCorrection) {
       const corrects = `the decision that it is "${intent.state}"${
         intent.orderIds.length === 0 ? "" : ` with order ${intent.orderIds.join(", ")}`

@@ -71,7 +71,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     change("unknown", "desk", "answer"),
   ],
   /** The broker named the order. */
-  acknowledged: [...shownByLists("acknowledged"), change("abandoned", "person"), ...corrections],
+  acknowledged: [...shownByLists("acknowledged"), ...corrections],
   /** The order is in the market. */
   working: [...shownByLists("working"), ...corrections],
   "part-filled": [...shownByLists("part-filled"), ...corrections],

@@ -396,3 +396,27 @@ deskTest(
     assert(!foreign.some((order) => order.orderId === fresh.orderId));
   },
 );
+
+deskTest("a person cannot say that an order was not sent if its answer arrives first", async (house) => {
+  const { open, store, desk, client, last } = house;
+  const lossy = losing(house);
+  await assertRejects(
+    () => open({ client: lossy.client, resolveMs: 0 }).client().orders.place(ORDER),
+    OutcomeUnknownError,
+  );
+  const { orderId } = await client.orders.place(ORDER);
+  const { id } = await last();
+  const { transaction } = store;
+  store.transaction = async (work) => {
+    store.transaction = transaction;
+    lossy.late({ result: { orderId } });
+    await waitUntil("the late answer to be recorded", async () => (await last()).state === "acknowledged");
+    return await transaction.call(store, work) as never;
+  };
+  await assertRejects(
+    () => desk.decide(id, { wasSent: false, because: "none in the app" }, "ann"),
+    TypeError,
+    'it is "acknowledged"',
+  );
+  assertEquals([(await last()).state, (await last()).orderIds], ["acknowledged", [orderId]]);
+});
