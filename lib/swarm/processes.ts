@@ -12,7 +12,7 @@ import { compare, type Decimal } from "../decimal.ts";
 import { clearHalt, setHalt } from "../desk/queries.ts";
 import { openTrading } from "../desk/trading.ts";
 import { connect as connectOnly, type ConnectOptions, type DirectConnectOptions } from "../client/connect.ts";
-import { BrokerError } from "../errors.ts";
+import { BrokerError, DisplacedError } from "../errors.ts";
 import { lotSize } from "../facts/listings.ts";
 import { tickTable } from "../facts/price_rules.ts";
 import { type CompiledRecipe, compileRecipe } from "../recipes/mod.ts";
@@ -524,6 +524,8 @@ export class Swarm implements FaultTarget {
     const report = (error: unknown) => {
       world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
       if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) throw error;
+      // Even a slow login of its own, which it had given up, can end its session. A person then starts it again.
+      if (error instanceof DisplacedError) process.kill();
     };
     const fail = (error: unknown) => {
       this.unhandled.push(error);
