@@ -12,7 +12,7 @@ import { add, compare, isDecimal, isZero, normalize } from "../decimal.ts";
 import { conditionalTypes } from "../dictionaries/order_type.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { dayOfLists, endedStates, type Look, type SeenOrder } from "./broker_lists.ts";
-import type { AbsentLooks, Intent } from "./intent.ts";
+import type { AbsentLooks, Intent, IntentChange } from "./intent.ts";
 import type { Owner } from "./queries.ts";
 
 /** What one look proves about an unresolved intent. */
@@ -404,11 +404,32 @@ export function provesAbsence(
   };
 }
 
-/** Returns the answer that the broker would have sent for an intent that the lists show. */
-export function answerOf(operation: AnyOperation, intent: Intent): unknown {
-  if (operation.undone !== undefined) return { cancelled: intent.orderIds, failed: [] };
-  const [orderId] = intent.orderIds;
-  return orderId === undefined ? undefined : { orderId };
+/**
+ * Returns the broker's answer to an intent that was executed or, if it was lost, the answer that the broker would have
+ * sent. `undefined` if nothing shows what it would have been.
+ *
+ * @param changes How the intent came to its state, oldest first.
+ */
+export function answerOf(
+  operation: AnyOperation,
+  { orderIds }: Pick<Intent, "orderIds">,
+  changes: readonly IntentChange[],
+): unknown {
+  const known = changes.findLast(({ to }) => to === "acknowledged");
+  if (known?.data.answer !== undefined) return known.data.answer;
+  const [orderId] = orderIds;
+  if (orderId === undefined) return undefined;
+  if (operation.undone === undefined) return { orderId };
+  // An order may also have ended in another way than by the cancellation.
+  const shown = changes.findLast(({ by, data }) => by === "list" && Array.isArray(data.orders))?.data.orders;
+  if (!Array.isArray(shown)) return known?.by === "person" ? { cancelled: orderIds, failed: [] } : undefined;
+  const isCancelled = (id: string) => shown.some((row) => String(row).startsWith(`${id} cancelled,`));
+  const failed = orderIds.filter((id) => !isCancelled(id));
+  const remark = "the broker's lists do not show it as cancelled";
+  return {
+    cancelled: orderIds.filter(isCancelled),
+    failed: failed.map((each) => ({ orderId: each, remark })),
+  };
 }
 
 /** Returns the orders that an answer names. */

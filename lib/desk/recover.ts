@@ -12,6 +12,7 @@ import { wait } from "../time.ts";
 import type { LateAnswer } from "../transports/transport.ts";
 import type { Intent } from "./intent.ts";
 import { answerOf, idsIn, targetsOf } from "./prove.ts";
+import { changesOf } from "./queries.ts";
 import { type ReconcileDeps, reconcileOnly } from "./reconcile.ts";
 import { reasonOf, type Records } from "./records.ts";
 import { type IntentState, mayChange } from "./states.ts";
@@ -119,7 +120,9 @@ export async function noAnswer(
   } catch (caught) {
     failure = caught; // whatever failed, the outcome of the write is unknown to the caller
   }
-  const answer = found === undefined ? undefined : answerOf(operation, found);
+  const answer = found === undefined
+    ? undefined
+    : answerOf(operation, found, await changesOf(records.store, id));
   if (answer !== undefined) return answer;
   const kept = isRecorded
     ? `it is recorded as intent ${id}, and hsgate keeps looking for it in the broker's lists`

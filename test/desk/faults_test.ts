@@ -222,6 +222,26 @@ Deno.test("F12: a batch cancellation that was done in part stays unknown, and no
 });
 
 deskTest(
+  "a lost answer to a cancellation names as cancelled only the orders that were cancelled",
+  async (house) => {
+    const { trader, client, simulator: { faults }, last, history } = house;
+    const { orderId: open } = await client.orders.place(ORDER);
+    const { orderId: filled } = await client.orders.place(await filling(house));
+    fill(house);
+    for (const orderIds of [[open, filled], [filled]]) {
+      faults.arm({ kind: "lost-answer", operation: "orders.cancelMany" });
+      const answer = await trader.orders.cancelMany({ market: "hk", orderIds });
+      const { id, state } = await last();
+      assertEquals((await history(id)).slice(-2, -1), ["unknown>acknowledged by list"], state);
+      assertEquals(answer.cancelled, orderIds.filter((each) => each === open));
+      assertEquals(answer.failed.map(({ orderId }) => orderId), [filled]);
+    }
+    assertEquals(faults.struck("lost-answer"), 2);
+  },
+  { skip: { direct: "it has no cancellation of several orders" } },
+);
+
+deskTest(
   "F19: pushes that are repeated, reordered, lost or early leave the same book as all pushes in order",
   async (house) => {
     const { desk, simulator: { faults }, store, clock, round, intents } = house;

@@ -1,6 +1,14 @@
 /** Tests of runs whose writes were interrupted: the order desk finds out what was written, and the run goes on. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
+import { Redactor } from "../../lib/redact.ts";
+import type { RunDeps } from "../../lib/runner/deps.ts";
+import { proveSteps } from "../../lib/runner/run/recover_run.ts";
+import { deskOf } from "../../lib/runner/run/run.ts";
+import { addManualRun } from "../../lib/runner/schedule/starts.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { systemMachine } from "../../lib/time.ts";
 import { recentIntents } from "../../lib/desk/queries.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
@@ -116,3 +124,53 @@ testBoth(
     assertStringIncludes(JSON.stringify(intent!.params), ORDER.symbol);
   },
 );
+
+Deno.test("a cancellation whose process ended after its answer is done only if every order was cancelled", async () => {
+  for (const isFilled of [false, true]) {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    await using store = await openSqlite(":memory:");
+    const { client } = broker;
+    const { orderId } = await client.orders.place(ORDER);
+    // An order that has ended cannot be cancelled.
+    if (isFilled) await client.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId });
+    const params = { market: "hk" as const, orderIds: [orderId] };
+    const recipe = await compileRecipe(
+      JSON.stringify({
+        name: "tidy",
+        live: true,
+        window: "XHKG.open..XHKG.close-10m",
+        steps: [{ id: "all", uses: "orders.cancelMany", with: params }],
+      }),
+      "tidy.json",
+    );
+    const deps: RunDeps = {
+      store,
+      machine: { ...systemMachine, now: () => FRIDAY_MORNING },
+      calendars: () => builtInCalendars,
+      out: "out",
+      redactor: new Redactor(),
+      client: () => Promise.resolve(client),
+      secret: () => Promise.reject(new TypeError("no secret in this test")),
+    };
+    const runKey = await addManualRun(store, recipe, {
+      calendars: builtInCalendars,
+      id: "1",
+      now: FRIDAY_MORNING,
+      drawTraceId: () => "1",
+    });
+    await store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
+        values (?, 'all', 0, 1, 'write', 'k', 'begun', 0)`,
+      runKey,
+    );
+    const { cancelled, failed } = await deskOf(deps, "default", client).client({ runKey, step: "all" })
+      .orders.cancelMany(params);
+    assertEquals([cancelled.length, failed.length], isFilled ? [0, 1] : [1, 0]);
+    // Nothing records the end of the step: here its process ends.
+    const [proven] = await proveSteps(recipe, runKey, deps) ?? [];
+    assertEquals(
+      [proven?.state, proven?.output],
+      isFilled ? ["failed", undefined] : ["ok", { cancelled: [orderId], failed: [] }],
+    );
+  }
+});

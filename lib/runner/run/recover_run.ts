@@ -4,9 +4,9 @@
  *
  * @module
  */
-import type { Intent } from "../../desk/intent.ts";
+import type { Intent, IntentChange } from "../../desk/intent.ts";
 import { answerOf } from "../../desk/prove.ts";
-import { intentsOfRun } from "../../desk/queries.ts";
+import { changesOf, intentsOfRun } from "../../desk/queries.ts";
 import { unresolvedStates } from "../../desk/states.ts";
 import { findOperation } from "../../operations/mod.ts";
 import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
@@ -57,7 +57,8 @@ export async function proveSteps(
     const step = recipe.steps.find((each) => each.id === id);
     const own = intents.filter(({ why }) => why.step === id);
     const writes = sent.filter((each) => each.step === id);
-    const part = step && outcomeOfStep(step, own, writes, isSame);
+    const changes = own.length === 1 ? await changesOf(store, own[0]!.id) : [];
+    const part = step && outcomeOfStep(step, own, { writes, changes, isSame });
     if (part === undefined) return undefined;
     proven.push(part);
   }
@@ -74,8 +75,12 @@ interface SentWrite {
 function outcomeOfStep(
   { id, uses }: CompiledStep,
   intents: readonly Intent[],
-  writes: readonly SentWrite[],
-  isSame: boolean,
+  { writes, changes, isSame }: {
+    writes: readonly SentWrite[];
+    /** The changes of the only intent. */
+    changes: readonly IntentChange[];
+    isSame: boolean;
+  },
 ): ProvenStep | undefined {
   const operation = findOperation(uses);
   const isOfDesk = isSame && (operation?.order !== undefined || orderSteps.includes(uses));
@@ -91,9 +96,13 @@ function outcomeOfStep(
   ).join(", ");
   // A step that is a single operation is done once its only write was executed. Other steps may have had more to do.
   const [only] = intents;
-  const isDone = operation?.order !== undefined && only !== undefined && intents.length === 1 &&
+  const isExecuted = operation?.order !== undefined && only !== undefined && intents.length === 1 &&
     only.state !== "abandoned" && only.state !== "rejected";
+  const output = isExecuted ? answerOf(operation, only, changes) : undefined;
+  const undone = operation?.undone;
+  // Without the crash, the step would have failed too if an order was not cancelled.
+  const isDone = isExecuted && (undone === undefined || output !== undefined && undone(output).length === 0);
   return isDone
-    ? { id, state: "ok", output: answerOf(operation, only), because: told }
+    ? { id, state: "ok", output, because: told }
     : { id, state: "failed", because: `it was interrupted: ${told}` };
 }
