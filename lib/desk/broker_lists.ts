@@ -58,6 +58,9 @@ const stateOfStatus: Readonly<Record<string, SeenState>> = {
   "done-for-the-day": "expired",
 };
 
+/** The broker's states of an order whose cancellation is not finished. */
+const cancelPendingStatuses: readonly string[] = ["cancel-pending", "part-filled-cancel-pending"];
+
 /** States in which the broker does nothing more with an order. */
 export const endedStates: readonly SeenState[] = ["filled", "cancelled", "rejected", "expired", "triggered"];
 
@@ -78,6 +81,8 @@ export interface SeenOrder {
   filled: Decimal;
   /** Absent if only fills show the order, or if its state is not a known one. */
   state: SeenState | undefined;
+  /** Whether the broker has a request to cancel it, and has not finished it. */
+  isCancelPending?: boolean;
   /** When it was placed, local date and time of the exchange; absent if the lists do not say. */
   placedAt: string | undefined;
   /** Day on which it was placed, or of its first fill if only fills show it: `yyyy-MM-dd`, the broker's own date. */
@@ -301,6 +306,7 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
       quantity: isFills ? undefined : decimalIn(row.quantity),
       filled,
       state: isFills ? undefined : stateOfStatus[status ?? ""],
+      isCancelPending: !isFills && cancelPendingStatuses.includes(status ?? ""),
       placedAt: isFills ? undefined : placedAt,
       day,
       remark: remark ?? errorText,
@@ -327,6 +333,7 @@ function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
     // A state that ends the order counts first: a list that was read earlier, or shows a past day, may lag behind.
     state: [first.state, second.state].find((state) => state !== undefined && endedStates.includes(state)) ??
       first.state ?? second.state,
+    isCancelPending: first.isCancelPending === true || second.isCancelPending === true,
     placedAt: first.placedAt ?? second.placedAt,
     day: first.day ?? second.day,
     remark: first.remark ?? second.remark,

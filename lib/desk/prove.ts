@@ -337,8 +337,8 @@ function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
 }
 
 /**
- * A cancellation was executed if every order that it was for has ended. It was not executed only if the lists show every
- * one of them still open.
+ * A cancellation was executed if every order that it was for has ended. It counts as not executed if the lists show all of
+ * them still open, and none of them with a cancellation in progress. Anything else is partial.
  */
 function judgeCancelled(intent: Intent, looked: Look): Verdict {
   const targets = targetsOf(intent);
@@ -346,7 +346,9 @@ function judgeCancelled(intent: Intent, looked: Look): Verdict {
   const orders = ids.map((id) => looked.orders.get(id));
   const ended = orders.filter((order) => order?.state !== undefined && endedStates.includes(order.state));
   if (ended.length === orders.length && ended.length > 0) return { is: "sent", orderIds: ids };
-  const open = orders.filter((order) => order?.state !== undefined && !endedStates.includes(order.state));
+  const open = orders.filter((order) =>
+    order?.state !== undefined && !endedStates.includes(order.state) && !order.isCancelPending
+  );
   if (open.length === orders.length) return { is: "absent" };
   const rest = ids.filter((_, index) => !ended.includes(orders[index]));
   return { is: "partial", orderIds: ids, missing: `the end of the orders ${rest.join(", ")}` };
@@ -355,7 +357,7 @@ function judgeCancelled(intent: Intent, looked: Look): Verdict {
 /** For a proof of absence: minimum number of looks without the order, and minimum time from the first to the last. */
 const ABSENT_LOOKS = 3;
 const ABSENT_MS = 60_000;
-/** The broker's clock must be this far past the request's own time limit. */
+/** The looks must span the request's time limit and this much more, by both clocks. */
 const PAST_MS = 30_000;
 
 /** What is known about a request that the lists do not show. */

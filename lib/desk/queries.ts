@@ -180,6 +180,11 @@ export async function noteIntent(
   );
 }
 
+/** Forgets the looks that did not show an intent. */
+export async function forgetLooks(store: Store, id: string): Promise<void> {
+  await store.run("update intent set absent = null where id = ?", id);
+}
+
 /** Adds orders to an intent: parts of its order, or orders that its order has placed. */
 export async function addOrders(
   store: Store,

@@ -23,7 +23,7 @@ import {
 } from "./broker_lists.ts";
 import type { AbsentLooks, Intent } from "./intent.ts";
 import { childrenIn, judge, type Others, placesOthers, provesAbsence, targetsOf, termsOf } from "./prove.ts";
-import { addOrders, noteIntent, openIntents } from "./queries.ts";
+import { addOrders, forgetLooks, noteIntent, openIntents } from "./queries.ts";
 import type { Records } from "./records.ts";
 import type { IntentState } from "./states.ts";
 
@@ -232,6 +232,8 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
       return "a person's decision";
     case "partial":
     case "unprovable":
+      // A look that shows something contradicts the earlier ones that showed nothing: begin to count again.
+      if (intent.absent !== undefined) await forgetLooks(records.store, intent.id);
       return verdict.missing;
     case "absent":
       return await countAbsence(records, intent, { looked, owners: others.owners });

@@ -252,6 +252,10 @@ Deno.test("a cancellation counts as not executed only while every one of its ord
   // A part of it may have been executed.
   assertEquals(judge(cancel, look(ended("1"), order("2")), alone).is, "partial");
   assertEquals(judge(cancel, look(order("1")), alone).is, "partial");
+  // The broker works on a cancellation, so a request arrived.
+  const pending = order("2", { isCancelPending: true });
+  assertEquals(judge(cancel, look(order("1"), pending), alone).is, "partial");
+  assertEquals(judge(cancel, look(order("1", { isCancelPending: true }), pending), alone).is, "partial");
 });
 
 Deno.test("quantities that are no numbers are no values", () => {

@@ -202,6 +202,25 @@ deskTest("a late answer that agrees with the order found changes nothing", async
   assertEquals([(await last()).state, await history(id)], ["working", before]);
 });
 
+deskTest("an order whose cancellation is in progress ends the count of looks without it", async (house) => {
+  const { trader, client, open, simulator: { faults }, last, pass } = house;
+  const { orderId } = await trader.orders.place(ORDER);
+  faults.arm({ kind: "lost-request", operation: "orders.cancel" });
+  const request = { market: "hk", symbol: "00700.HK", orderId } as const;
+  await assertRejects(() => trader.orders.cancel(request), OutcomeUnknownError);
+  await pass(120_000, 3);
+  const before = await last();
+  assert(before.state === "unknown" && before.absent !== undefined && before.absent.count > 2);
+  const pending = reading(
+    client,
+    async (read) =>
+      (await read() as { status: string }[]).map((row) => ({ ...row, status: "cancel-pending" })),
+  );
+  await open({ client: pending }).reconcile();
+  const { state, absent } = await last();
+  assertEquals([state, absent], ["unknown", undefined]);
+});
+
 deskTest(
   "a person's decision is corrected: the intent forgets its orders and looks, and another order belongs to it",
   async (house) => {
