@@ -91,6 +91,19 @@ export interface SeenOrder {
   remark: string | undefined;
 }
 
+/**
+ * Returns the one form of a code to compare: in capitals, without the suffix of its market, Hong Kong codes with five
+ * digits. The broker writes some US codes with `.US` and others without, and accepts more than one form.
+ */
+export function bareCode(symbol: string): string {
+  const code = symbol.toUpperCase().replace(/\.(HK|US|SH|SZ)$/, "");
+  return /^\d{1,4}$/.test(code) ? code.padStart(5, "0") : code;
+}
+
+/** Returns whether two codes name one listing of a market. */
+export const isSameSymbol = (one: string | undefined, other: string | undefined): boolean =>
+  one === other || (one !== undefined && other !== undefined && bareCode(one) === bareCode(other));
+
 /** What one look at the broker's lists showed. */
 export interface Look {
   /** When it began and ended, this machine's clock. */

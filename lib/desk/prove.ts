@@ -11,7 +11,14 @@
 import { add, compare, isDecimal, isZero, normalize } from "../decimal.ts";
 import { conditionalTypes } from "../dictionaries/order_type.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { dayOfLists, endedStates, type Look, type SeenOrder } from "./broker_lists.ts";
+import {
+  bareCode,
+  dayOfLists,
+  endedStates,
+  isSameSymbol,
+  type Look,
+  type SeenOrder,
+} from "./broker_lists.ts";
 import type { AbsentLooks, Intent, IntentChange } from "./intent.ts";
 import type { Owner } from "./queries.ts";
 
@@ -62,7 +69,7 @@ export function placesOthers({ operation, params }: Pick<Intent, "operation" | "
 
 /**
  * Returns a text that is equal for two writes that ask for the same. Numbers are compared by value: `"600"` equals
- * `"600.00"`. The client type and the sequence of a list of orders make no difference.
+ * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The client type and the sequence of a list of orders make no difference.
  */
 export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
   return JSON.stringify([operation, ...partsOf(params)]);
@@ -93,6 +100,7 @@ function sameValue(name: string, value: unknown): unknown {
   if (Array.isArray(value)) return [...new Set(value)].sort();
   if (typeof value === "object" && value !== null) return partsOf(value);
   const text = String(value);
+  if (name === "symbol") return bareCode(text);
   return numbers.includes(name) && isDecimal(text) ? normalize(text) : value;
 }
 
@@ -242,7 +250,7 @@ function isNewFor(order: SeenOrder, intent: Intent): boolean {
   const { symbol, side, quantity = "0", market } = termsOf(intent);
   if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;
   if (isEarlier(order, market, intent.lookSince)) return false;
-  if (order.symbol !== symbol || compare(sizeOf(order), quantity) > 0) return false;
+  if (!isSameSymbol(order.symbol, symbol) || compare(sizeOf(order), quantity) > 0) return false;
   return order.side === undefined || side === undefined || sameSide(order.side, side);
 }
 
@@ -319,7 +327,7 @@ function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
   };
   const fresh = [...looked.orders.values()].filter((order) =>
     order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
-    order.symbol === (symbol ?? old?.symbol) && !isEarlier(order, market, intent.lookSince) &&
+    isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.lookSince) &&
     (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
     has(order) && !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
   );

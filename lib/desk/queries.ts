@@ -282,22 +282,15 @@ export async function intentsOfRun(store: Store, runKey: string): Promise<Intent
   return rows.map(intentOf);
 }
 
-/** Returns the oldest unresolved intent with a fingerprint, so one that asks for the same. */
-export async function unresolvedLike(
-  store: Store,
-  account: string,
-  fingerprint: string,
-): Promise<Intent | undefined> {
-  const row = await store.get<IntentRow>(
-    `select * from intent where account = ? and fingerprint = ? and state in (${
-      placeholders(unresolvedStates)
-    })
-      order by created_at limit 1`,
+/** Returns the unresolved intents of an account, oldest first. */
+export async function unresolvedIntents(store: Store, account: string): Promise<Intent[]> {
+  const rows = await store.all<IntentRow>(
+    `select * from intent where account = ? and state in (${placeholders(unresolvedStates)})
+      order by created_at, id`,
     account,
-    fingerprint,
     ...unresolvedStates,
   );
-  return row && intentOf(row);
+  return rows.map(intentOf);
 }
 
 /** The intent that placed an order, itself or by its conditional or algorithmic order. */

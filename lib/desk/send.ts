@@ -12,7 +12,7 @@ import { countWrite } from "../store/store.ts";
 import { endedStates, type Look, look, placeOf, type SeenOrder, withChildLists } from "./broker_lists.ts";
 import type { Intent, IntentKind, Why } from "./intent.ts";
 import { amendableTerms, fingerprintOf, idsIn, targetsOf } from "./prove.ts";
-import { findHalt, insertIntent, unresolvedLike } from "./queries.ts";
+import { findHalt, insertIntent, unresolvedIntents } from "./queries.ts";
 import { reasonOf, type Records } from "./records.ts";
 import { acknowledge, noAnswer, type RecoverDeps, takeLate } from "./recover.ts";
 
@@ -112,7 +112,10 @@ async function refuseLike(
   fingerprint: string,
   operation: string,
 ): Promise<void> {
-  const other = await unresolvedLike(store, account, fingerprint);
+  // An older version may have recorded another fingerprint for the same request.
+  const other = (await unresolvedIntents(store, account)).find((each) =>
+    each.fingerprint === fingerprint || fingerprintOf(each.operation, each.params) === fingerprint
+  );
   if (other === undefined) return;
   throw new BrokerError(
     `Cannot send ${operation}: the outcome of intent ${other.id}, which asks for the same, is "${other.state}"; ` +

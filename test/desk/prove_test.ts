@@ -92,6 +92,34 @@ Deno.test("judge() finds an order by its terms, and takes no order of an earlier
   assertEquals(judge(intent(), look(order("1", { day: "2025-08-18" })), alone).is, "sent");
 });
 
+Deno.test("two ways to write one code are one listing, for an order, an amendment and the fingerprint", () => {
+  for (
+    const [market, asked, listed] of [
+      ["us", "AAPL", "AAPL.US"],
+      ["us", "AAPL.US", "AAPL"],
+      ["us", "aapl", "AAPL"],
+      ["shanghai", "600519", "600519.SH"],
+      ["shenzhen", "000333.SZ", "000333"],
+      ["hk", "700.HK", "00700.HK"],
+    ] as const
+  ) {
+    const placed = { ...TERMS, market, symbol: asked };
+    const row = order("1", { symbol: listed, day: undefined });
+    assertEquals(judge(intent({ params: placed }), look(row), alone).is, "sent", `${asked} and ${listed}`);
+    const terms = { market, symbol: asked, quantity: "200", price: "549" };
+    const ended = order("1", { symbol: listed, state: "cancelled" });
+    const fresh = order("2", { symbol: listed, quantity: "200", price: "549", day: undefined });
+    assertEquals(judge(amendment(terms), look(ended, fresh), alone), { is: "sent", orderIds: ["2"] }, asked);
+    assertEquals(
+      fingerprintOf("orders.place", placed),
+      fingerprintOf("orders.place", { ...placed, symbol: listed }),
+    );
+  }
+  // A class of shares is no suffix of a market.
+  const classB = intent({ params: { ...TERMS, market: "us", symbol: "BRK.B" } });
+  assertEquals(judge(classB, look(order("1", { symbol: "BRK" })), alone).is, "absent");
+});
+
 Deno.test("judge() dates a US order by the day in New York, and a futures order of the night by the day before", () => {
   const night = Date.parse("2025-08-16T01:00:00+08:00");
   const us = intent({ params: { ...TERMS, market: "us" }, lookSince: night });
@@ -297,7 +325,7 @@ Deno.test("fingerprintOf() is equal for writes that ask for the same, and only f
   assertEquals(of({ ...TERMS, price: "550.00", quantity: "0100" }), place);
   assertEquals(of({ ...TERMS, clientType: "internet", venue: undefined }), place);
   assertEquals(of(Object.fromEntries(Object.entries(TERMS).toReversed())), place);
-  const other: object[] = [{ price: "551" }, { side: "sell" }, { symbol: "0700.HK" }, {
+  const other: object[] = [{ price: "551" }, { side: "sell" }, { symbol: "00005.HK" }, {
     tradingHours: "extended",
   }];
   for (const change of other) assertNotEquals(of({ ...TERMS, ...change }), place, JSON.stringify(change));

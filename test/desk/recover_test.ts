@@ -202,6 +202,19 @@ deskTest("a late answer that agrees with the order found changes nothing", async
   assertEquals([(await last()).state, await history(id)], ["working", before]);
 });
 
+deskTest("an unresolved order blocks the same order with its code in another form", async (house) => {
+  const { trader, store, simulator: { faults }, intents } = house;
+  faults.arm({ kind: "lost-request", operation: "orders.place" });
+  await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
+  for (const symbol of ["00700.HK", "700.HK"]) {
+    const again = () => trader.orders.place({ ...ORDER, symbol });
+    await assertRejects(again, BrokerError, "asks for the same");
+    // A record of an older version has another fingerprint.
+    await store.run("update intent set fingerprint = 'older'");
+  }
+  assertEquals((await intents()).length, 1);
+});
+
 deskTest("an order whose cancellation is in progress ends the count of looks without it", async (house) => {
   const { trader, client, open, simulator: { faults }, last, pass } = house;
   const { orderId } = await trader.orders.place(ORDER);

@@ -15,11 +15,11 @@ import {
   subtract,
   toStep,
 } from "../../decimal.ts";
+import { isSameSymbol } from "../broker_lists.ts";
 import type { Check, Rule } from "./check.ts";
 import {
   isBuy,
   isOpen,
-  isSameSymbol,
   marketOf,
   multiplierOf,
   type OrderParams,

@@ -132,10 +132,6 @@ export const lastOf = (quote: Quote | undefined): Decimal | undefined =>
 
 export const isBuy = (side: string): boolean => side === "buy" || side === "short-close";
 
-/** Returns whether two codes name one listing: the broker writes some US codes with `.US`. */
-export const isSameSymbol = (one: string | undefined, other: string): boolean =>
-  one?.replace(/\.US$/, "") === other.replace(/\.US$/, "");
-
 export const isOpen = ({ state }: SeenOrder): boolean => state === undefined || !endedStates.includes(state);
 
 /** Returns the quantity of an order that is not filled. */

@@ -16,6 +16,7 @@ import {
   subtract,
   toStep,
 } from "../../decimal.ts";
+import { isSameSymbol } from "../broker_lists.ts";
 import type { Check, Rule } from "./check.ts";
 import {
   amountText,
@@ -132,7 +133,7 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   }
   const isCounted: Readonly<Record<ValueLimit, (each: Chain) => boolean>> = {
     maxOrderValue: () => false,
-    maxSymbolValue: (each) => each.symbol === symbol,
+    maxSymbolValue: (each) => isSameSymbol(each.symbol, symbol),
     maxDayValue: (each) => currencyOf(each.market, each.symbol) === currency,
   };
   const before = add("0", ...chains.filter(isCounted[rule]).map(valueOf));
