@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { dateAt } from "../calendars/mod.ts";
+import { builtInCalendars, dateAt, type Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { add, compare, type Decimal, isDecimal } from "../decimal.ts";
 import { findOperation } from "../operations/mod.ts";
@@ -163,11 +163,30 @@ export function zoneOfMarket(market: string | undefined): string {
   return market === "us" ? "America/New_York" : "Asia/Hong_Kong";
 }
 
+/** The calendars of the markets; futures trade in Hong Kong. */
+const micOfMarket: Readonly<Record<string, Mic>> = {
+  hk: "XHKG",
+  us: "XNYS",
+  shanghai: "XSHG",
+  shenzhen: "XSHE",
+};
+
+/**
+ * Returns whether the broker may have emptied a market's lists of today: some time after the close, before midnight, only
+ * the history has the rows of the day.
+ */
+export function mayBeEmptied(market: string | undefined, at: number): boolean {
+  const session = builtInCalendars.sessionOn(micOfMarket[market ?? "hk"] ?? "XHKG", dayOfLists(market, at));
+  return typeof session === "string" || at >= session.closeAt;
+}
+
 /** When and how to look. */
 export interface LookOptions extends Pick<CallOptions, "signal"> {
   now(): number;
   /** First day that matters, Unix milliseconds; days before today are read from the history lists. */
   since: number;
+  /** Whether to read the history lists for today too. After the close they are always read. */
+  withHistory?: boolean;
 }
 
 /**
@@ -176,7 +195,7 @@ export interface LookOptions extends Pick<CallOptions, "signal"> {
  * @throws {BrokerError} If a list could not be read to its end. A look that is not complete proves nothing.
  */
 export async function look(client: Client, place: ListPlace, options: LookOptions): Promise<Look> {
-  const { now, since, signal } = options;
+  const { now, since, withHistory = false, signal } = options;
   const { market } = place;
   const beganAt = now();
   const first = dayOfLists(market, since);
@@ -199,7 +218,8 @@ export async function look(client: Client, place: ListPlace, options: LookOption
     }
   };
   for (const name of place.lists) await read(name);
-  const later = first < lastDay()
+  const isEmptied = () => [beganAt, now(), now() + (aheadMs ?? 0)].some((at) => mayBeEmptied(market, at));
+  const later = withHistory || first < lastDay() || isEmptied()
     ? laterLists(place.lists).filter((name) => !place.lists.includes(name))
     : [];
   for (const name of new Set(later)) await read(name);

@@ -11,12 +11,14 @@
 import { add, compare, isDecimal, isZero, normalize } from "../decimal.ts";
 import { conditionalTypes } from "../dictionaries/order_type.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { laterLists } from "../operations/proof.ts";
 import {
   bareCode,
   dayOfLists,
   endedStates,
   isSameSymbol,
   type Look,
+  mayBeEmptied,
   type SeenOrder,
 } from "./broker_lists.ts";
 import type { AbsentLooks, Intent, IntentChange } from "./intent.ts";
@@ -375,7 +377,7 @@ interface AbsenceFacts {
   looked: Look;
   /** Orders of other intents that were sent later than this one, by the sequence of the account's writes. */
   later: ReadonlySet<string>;
-  /** The lists that would show the request. */
+  /** The lists of today that would show the request. */
   lists: readonly string[];
 }
 
@@ -383,11 +385,11 @@ interface AbsenceFacts {
  * Returns the proof that a request was never executed, in words, or what is missing for the proof. All of these conditions
  * must hold: at least three looks did not show the request, over a minute and for longer than the request's time limit,
  * by this machine's clock and by the broker's; each look read every list to its end; and the last look shows an order of
- * ours that was sent later. Without the last condition, a list that lags or that belongs to another account would look
- * the same.
+ * ours that was sent later, of the same day, in a list that has the whole of that day. Without the last condition, a list
+ * that lags, that was emptied, or that belongs to another account would look the same.
  */
 export function provesAbsence(
-  intent: Pick<Intent, "timeoutMs" | "known">,
+  intent: Pick<Intent, "timeoutMs" | "known" | "params" | "lookSince" | "sentAt" | "createdAt">,
   { absent, looked, later, lists }: AbsenceFacts,
 ): { proof: string } | { missing: string } {
   const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
@@ -402,14 +404,25 @@ export function provesAbsence(
   if (lastBrokerAt - firstBrokerAt < leastMs) {
     return { missing: "the broker's clock to be past the request's time limit" };
   }
-  // An order that was there before the request was not sent later. An order in other lists says nothing of these lists.
-  const seen = [...later].find((id) =>
-    !intent.known.includes(id) && looked.orders.get(id)?.lists.some((list) => lists.includes(list))
+  const { market } = termsOf(intent);
+  const day = dayOfLists(market, intent.lookSince ?? intent.sentAt ?? intent.createdAt);
+  const { endedAt, aheadMs = 0 } = looked;
+  // Until the close the lists of today have the whole day, by both clocks. From then on only the history has it.
+  const isCurrent = [endedAt, endedAt + aheadMs].every((at) =>
+    dayOfLists(market, at) === day && !mayBeEmptied(market, at)
   );
+  const covering = isCurrent ? lists : laterLists(lists);
+  // An order that was there before the request was not sent later. An order in other lists says nothing of these lists,
+  // and a day of the history says nothing of another day.
+  const seen = [...later].find((id) => {
+    const order = looked.orders.get(id);
+    return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === day) &&
+      order.lists.some((list) => covering.includes(list));
+  });
   if (seen === undefined) return { missing: "an order of yours in the same lists that was sent later" };
   return {
     proof: `${count} looks over ${Math.round((lastAt - firstAt) / 1000)} s at ${
-      lists.join(", ")
+      covering.join(", ")
     } did not show it, and they show order ${seen}, which was sent later`,
   };
 }

@@ -8,7 +8,6 @@ import { addDays, dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { add, compare } from "../decimal.ts";
 import { findOperation } from "../operations/mod.ts";
-import { laterLists } from "../operations/proof.ts";
 import {
   childrenOfAlgo,
   dayOfLists,
@@ -161,15 +160,18 @@ class Looks {
     const now = this.#deps.records.machine.now();
     return this.#near ??= this.#look(
       Math.min(now, ...members.filter((each) => !isWaiting(each)).map(sinceOf)),
+      members.some(({ state }) => state === "unknown"),
     );
   }
 
-  async #look(since: number): Promise<Look> {
+  /** The broker may empty its lists of today before midnight, so a lost order is looked for in the history too. */
+  async #look(since: number, withHistory = false): Promise<Look> {
     const { records, client } = this.#deps;
     const signal = this.#signal;
     return await look(client, this.#place, {
       now: () => records.machine.now(),
       since,
+      withHistory,
       ...signal && { signal },
     });
   }
@@ -318,8 +320,7 @@ async function countAbsence(
       owner.sentNumber !== undefined && owner.sentNumber > sentNumber
     ).map(([orderId]) => orderId),
   );
-  const own = listsOf(intent);
-  const proven = provesAbsence(intent, { absent, looked, later, lists: [...own, ...laterLists(own)] });
+  const proven = provesAbsence(intent, { absent, looked, later, lists: listsOf(intent) });
   if ("missing" in proven) return proven.missing;
   await records.moveFrom(intent, { to: "abandoned", by: "list", data: { proof: proven.proof } });
   return undefined;

@@ -319,6 +319,53 @@ Deno.test("provesAbsence() needs looks over time by both clocks, and a later ord
   assertStringIncludes(missing({ looked: elsewhere })!, "sent later");
 });
 
+Deno.test("provesAbsence() accepts no later order in a list that may not contain the day of the request", () => {
+  const at = (text: string) => Date.parse(`${text}+08:00`);
+  const proves = (
+    { sent, now, row, market, lists }: {
+      sent: number;
+      now: number;
+      row: Partial<SeenOrder>;
+      market?: string;
+      lists?: readonly string[];
+    },
+  ) => {
+    const { market: _, ...terms } = TERMS;
+    const own = intent({ params: market === undefined ? terms : { ...terms, market }, lookSince: sent });
+    const [firstAt, lastAt] = [now - 60_000, now];
+    const absent = { count: 3, firstAt, lastAt, firstBrokerAt: firstAt, lastBrokerAt: lastAt };
+    const looked = { ...look(order("9", row)), beganAt: now, endedAt: now + 100 };
+    const later = new Set(["9"]);
+    const proven = provesAbsence(own, { absent, looked, later, lists: lists ?? ["orders.today"] });
+    return "proof" in proven;
+  };
+  const [today, history] = [["orders.today"], ["orders.history"]];
+  const [morning, noon, monday] = [
+    at("2025-08-15T10:30:00"),
+    at("2025-08-15T12:00:00"),
+    at("2025-08-18T10:30:00"),
+  ];
+  const hk = { market: "hk", sent: morning };
+  assert(proves({ ...hk, now: noon, row: { lists: today } }));
+  // After the close, the broker may have emptied the list of today: only the history has the whole day.
+  const evening = at("2025-08-15T17:40:00");
+  assert(!proves({ ...hk, now: evening, row: { lists: today } }));
+  assert(proves({ ...hk, now: evening, row: { lists: history } }));
+  // The next trading day, an order of that day says nothing of a history that lags.
+  assert(!proves({ ...hk, now: monday, row: { lists: today, day: "2025-08-18" } }));
+  assert(!proves({ ...hk, now: monday, row: { lists: history, day: "2025-08-18" } }));
+  assert(!proves({ ...hk, now: monday, row: { lists: history, day: undefined } }));
+  assert(proves({ ...hk, now: monday, row: { lists: history } }));
+  // A futures order of the day session, and a later one of the night session.
+  const future = { sent: at("2025-08-15T15:45:00"), lists: ["futures.ordersToday"] };
+  assert(!proves({ ...future, now: evening, row: { lists: ["futures.ordersToday"] } }));
+  assert(proves({ ...future, now: at("2025-08-15T15:50:00"), row: { lists: ["futures.ordersToday"] } }));
+  // A US order of the session, and a later one after it.
+  const us = { market: "us", sent: at("2025-08-16T03:55:00") };
+  assert(!proves({ ...us, now: at("2025-08-16T04:10:00"), row: { lists: today } }));
+  assert(proves({ ...us, now: at("2025-08-16T03:59:00"), row: { lists: today } }));
+});
+
 Deno.test("fingerprintOf() is equal for writes that ask for the same, and only for these", () => {
   const of = (params: object, operation = "orders.place") => fingerprintOf(operation, { ...params });
   const place = of(TERMS);

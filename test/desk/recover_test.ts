@@ -202,6 +202,48 @@ deskTest("a late answer that agrees with the order found changes nothing", async
   assertEquals([(await last()).state, await history(id)], ["working", before]);
 });
 
+deskTest(
+  "an order of which the broker emptied today's list is not proven absent by a later order there, but found in the history",
+  async (house) => {
+    const { client, open, clock, simulator: { faults }, intents } = house;
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
+    const rows = await client.orders.today({ market: "hk" }).toArray();
+    const emptied = rows.map(({ orderId }) => orderId);
+    let history: typeof rows = [];
+    const shown = (read: () => Promise<unknown[]>) => () => ({ toArray: read });
+    const none = shown(() => Promise.resolve([]));
+    const desk = open({
+      client: {
+        ...client,
+        orders: {
+          ...client.orders,
+          today: (...given: Parameters<Client["orders"]["today"]>) => ({
+            toArray: async () =>
+              (await client.orders.today(...given).toArray()).filter(({ orderId }) =>
+                !emptied.includes(orderId)
+              ),
+          }),
+          history: shown(() => Promise.resolve(history)),
+        },
+        fills: { ...client.fills, today: none, history: none },
+      } as unknown as Client,
+    });
+    await desk.client().orders.place(OTHER);
+    const lost = async () => (await intents()).find(({ params }) => params["price"] === ORDER.price)!;
+    clock.advance(7 * HOUR); // after the close
+    for (let turn = 0; turn < 3; turn++) {
+      clock.advance(120_000);
+      await desk.reconcile();
+    }
+    const { state, absent } = await lost();
+    assert(state === "unknown" && absent !== undefined && absent.count > 2, state);
+    history = rows;
+    await desk.reconcile();
+    assertEquals((await lost()).state, "working");
+  },
+);
+
 deskTest("an unresolved order blocks the same order with its code in another form", async (house) => {
   const { trader, store, simulator: { faults }, intents } = house;
   faults.arm({ kind: "lost-request", operation: "orders.place" });
