@@ -192,7 +192,10 @@ function hidden(operation: AnyOperation, encoded: Given): Given {
   return encoded;
 }
 
-/** Opens the order desk for an order write. Nothing is opened if the transport does not support the operation. */
+/**
+ * Opens the order desk for an order write. Nothing is opened if the transport does not support the operation, or if
+ * nobody can be asked.
+ */
 async function openOrders(
   operation: AnyOperation,
   params: unknown,
@@ -200,7 +203,13 @@ async function openOrders(
 ): Promise<OpenDesk> {
   await whatIsSent(operation, params, loaded.settings.transport);
   const { openDesk } = await import("../shared/desk.ts"); // only order writes need a store
-  return await openDesk(flags, { host, command: `call ${operation.name}`, writes: true, loaded });
+  return await openDesk(flags, {
+    host,
+    command: `call ${operation.name}`,
+    writes: true,
+    needsYes: true,
+    loaded,
+  });
 }
 
 async function confirm(
