@@ -66,17 +66,30 @@ export class Desk {
     return { ...client, watch: (options) => this.#watch(client, options) };
   }
 
-  /** Passes pushes on. Looks at the lists after each push of an order, and after a break, because fills may be missing. */
+  /**
+   * Passes pushes on. Looks at the lists after each push of an order, and after a break, because fills may be missing. A
+   * look may have read the lists before a push that arrives during it, so another look follows.
+   */
   async *#watch(client: Client, options?: WatchOptions): AsyncIterableIterator<TransportEvent> {
-    let looking: Promise<unknown> | undefined;
+    let looking: Promise<void> | undefined;
+    let isTold = false;
     let failure: { error: unknown } | undefined;
-    for await (const event of client.watch(options)) {
-      const isTold = event.type === "order" || event.type === "gap";
-      if (isTold && looking === undefined) {
-        looking = this.reconcile({ ...options?.signal && { signal: options.signal } }).catch((error) => {
+    const look = async (): Promise<void> => {
+      while (isTold && failure === undefined) {
+        isTold = false;
+        try {
+          await this.reconcile({ ...options?.signal && { signal: options.signal } });
+        } catch (error) {
           // A look that fails proves nothing; the next push, or the next write, looks again.
           if (!(error instanceof BrokerError)) failure = { error };
-        }).finally(() => looking = undefined);
+        }
+      }
+      looking = undefined;
+    };
+    for await (const event of client.watch(options)) {
+      if (event.type === "order" || event.type === "gap") {
+        isTold = true;
+        looking ??= look();
       }
       if (failure !== undefined) throw failure.error;
       yield event;

@@ -6,6 +6,7 @@ import { RECONCILE_MS } from "../../lib/desk/reconcile.ts";
 import { BrokerError, OutcomeUnknownError, RejectedError, TransportError } from "../../lib/errors.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 import type { TimerOptions } from "../../lib/time.ts";
+import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import type { LateAnswer } from "../../lib/transports/transport.ts";
 import { ORDER, TENCENT } from "../conformance/house.ts";
 import { waitUntil } from "../support/waits.ts";
@@ -493,4 +494,29 @@ deskTest("a person cannot say that an order was not sent if its answer arrives f
     'it is "acknowledged"',
   );
   assertEquals([(await last()).state, (await last()).orderIds], ["acknowledged", [orderId]]);
+});
+
+deskTest("a push that arrives during a look is followed by another look", async (house) => {
+  const { open, client, desk, clock, round, last } = house;
+  const { orderId } = await desk.client().orders.place(ORDER);
+  const push = { type: "order" } as TransportEvent;
+  const begun = Promise.withResolvers<void>();
+  const pushed = Promise.withResolvers<void>();
+  const reader = reading(client, async (read) => {
+    const rows = await read();
+    begun.resolve();
+    await pushed.promise;
+    return rows;
+  });
+  async function* watch() {
+    yield push;
+    await begun.promise;
+    await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+    clock.advance(10_000);
+    round();
+    yield push;
+    pushed.resolve();
+  }
+  const events = await Array.fromAsync(open({ client: { ...reader, watch } }).client().watch());
+  assertEquals([events, (await last()).state], [[push, push], "cancelled"]);
 });
