@@ -192,15 +192,21 @@ export class Desk {
 
 /** What a person found about an unresolved intent, and why the person is sure. */
 export type Decision =
-  & ({ wasSent: true; orderIds: readonly string[] } | { wasSent: false })
+  & (
+    | { wasSent: true; orderIds: readonly string[] }
+    | { wasSent: false }
+    /** The broker has accepted it, the lists never showed its orders, and they have ended. */
+    | { hasEnded: true }
+  )
   & { because?: string };
 
 /**
  * Records a person's decision about an unresolved intent, without a connection. An earlier decision of a person may be
  * corrected: then the intent first becomes unknown again, without orders and without the looks that did not show it.
  *
- * @throws {TypeError} If the intent is not unresolved and no person has resolved it, or if an order belongs to another
- * intent.
+ * The decision that it has ended is another one: it closes an acknowledged intent whose orders the lists never showed.
+ *
+ * @throws {TypeError} If the intent is not in a state that the decision is for, or if an order belongs to another intent.
  */
 export async function decideIntent(
   store: Store,
@@ -211,14 +217,24 @@ export async function decideIntent(
   return await store.transaction(async () => {
     const intent = await findIntent(store, id);
     if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
+    const data = { by, ...because !== undefined && { because } };
+    if ("hasEnded" in decision) {
+      if (mayChange(intent.state, "expired", "person")) {
+        return await moveIntent(store, id, { to: "expired", by: "person", at, data });
+      }
+      throw new TypeError(`Cannot end "${id}": it is "${intent.state}", and not "acknowledged"`);
+    }
     const isOpen = unresolvedStates.includes(intent.state) && intent.state !== "sent";
+    const changes = await changesOf(store, id);
+    const isEndedByPerson = intent.state === "expired" && changes.at(-1)?.by === "person";
     const isOther = decision.wasSent
-      ? intent.state === "abandoned" || decision.orderIds.join() !== intent.orderIds.join()
-      : intent.state !== "abandoned";
+      ? intent.state === "abandoned" || isEndedByPerson || decision.orderIds.join() !== intent.orderIds.join()
+      : intent.state !== "abandoned" && !isEndedByPerson;
     const isCorrection = !isOpen && isOther && mayChange(intent.state, "unknown", "person") &&
-      (await changesOf(store, id)).some(({ by: evidence, from }) =>
-        evidence === "person" && (from === "unknown" || from === "ambiguous")
-      );
+      (isEndedByPerson ||
+        changes.some(({ by: evidence, from }) =>
+          evidence === "person" && (from === "unknown" || from === "ambiguous")
+        ));
     if (!isOpen && !isCorrection) {
       throw new TypeError(
         `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
@@ -233,7 +249,6 @@ export async function decideIntent(
       if (owner === undefined || owner === placedBy) continue;
       throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
     }
-    const data = { by, ...because !== undefined && { because } };
     const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
     if (isCorrection) {
       const corrects = `the decision that it is "${intent.state}"${

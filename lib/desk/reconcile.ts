@@ -121,6 +121,9 @@ const sinceOf = ({ lookSince, sentAt, createdAt }: Intent): number => lookSince 
 /** Returns whether an intent only waits for its conditional or algorithmic order, which may last for many days. */
 const isWaiting = (intent: Intent): boolean => placesOthers(intent) && intent.state !== "unknown";
 
+/** Returns whether an intent has an answer that names no order, so that no list shows anything of it. */
+const isEmpty = ({ state, orderIds }: Intent): boolean => state === "acknowledged" && orderIds.length === 0;
+
 /** Reads the lists of one place: as far back as most intents need, and further only for intents that need it. */
 class Looks {
   readonly #deps: ReconcileDeps;
@@ -159,7 +162,7 @@ class Looks {
   #nearLook(members: readonly Intent[]): Promise<Look> {
     const now = this.#deps.records.machine.now();
     return this.#near ??= this.#look(
-      Math.min(now, ...members.filter((each) => !isWaiting(each)).map(sinceOf)),
+      Math.min(now, ...members.filter((each) => !isWaiting(each) && !isEmpty(each)).map(sinceOf)),
       members.some(({ state }) => state === "unknown"),
     );
   }

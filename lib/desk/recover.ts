@@ -43,8 +43,10 @@ export async function acknowledge(
     const intent = await records.find(id);
     // If the answer to a cancellation names no order, it is about the orders of the request.
     const named = orderIds.length > 0 ? orderIds : targetsOf(intent);
-    if (mayChange(intent.state, "acknowledged", "answer")) {
-      const moved = await records.move(id, { to: "acknowledged", by: "answer", orderIds: named, data });
+    // Nothing was cancelled: no order is left to follow.
+    const to = intent.kind === "cancel" && named.length === 0 ? "cancelled" : "acknowledged";
+    if (mayChange(intent.state, to, "answer")) {
+      const moved = await records.move(id, { to, by: "answer", orderIds: named, data });
       if (moved.kind === "amend") await records.noteAmended(moved);
       return moved;
     }

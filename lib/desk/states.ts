@@ -66,12 +66,19 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   sent: [
     change("acknowledged", "answer"),
     change("rejected", "answer"),
+    // The answer to a cancellation names no order, so the lists have nothing to show.
+    change("cancelled", "answer"),
     // The answer, or the process that was about to send, proves that the broker never got the request.
     change("abandoned", "answer", "desk"),
     change("unknown", "desk", "answer"),
   ],
   /** The broker named the order. */
-  acknowledged: [...shownByLists("acknowledged"), ...corrections],
+  acknowledged: [
+    ...shownByLists("acknowledged"),
+    // The lists never showed the order, and the person is sure that it has ended.
+    change("expired", "person"),
+    ...corrections,
+  ],
   /** The order is in the market. */
   working: [...shownByLists("working"), ...corrections],
   "part-filled": [...shownByLists("part-filled"), ...corrections],
@@ -84,6 +91,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     change("acknowledged", "answer", "list", "person"),
     ...shownByLists("acknowledged"),
     change("rejected", "answer"),
+    change("cancelled", "answer"),
     change("abandoned", "answer", "list", "person"),
     change("ambiguous", "list"),
   ],
@@ -91,6 +99,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   ambiguous: [
     change("acknowledged", "answer", "person"),
     change("rejected", "answer"),
+    change("cancelled", "answer"),
     change("abandoned", "person"),
     change("unknown", "person"),
   ],

@@ -226,14 +226,16 @@ export type OrdersResolveInput = Input<typeof resolveFlags>;
 export const ordersResolve = command({
   name: "orders resolve",
   summary: "record what became of a write whose outcome is unknown",
-  usage: "INTENT sent|not-sent",
+  usage: "INTENT sent|not-sent|ended",
   args: [2, 2],
   details: `${intentText}
 
 "sent": the broker executed it. Name its orders with --order; of a cancellation or an
 amendment, hsgate takes the order that it was for. "not-sent": the broker did not execute
 it; --because is required. Check the broker's app first: after "not-sent", hsgate sends
-the same order again if you ask for it.`,
+the same order again if you ask for it. "ended": the broker accepted it, so it is
+"acknowledged", but the lists never show its order, and you are sure that the order has
+ended; --because is required.`,
   flags: resolveFlags,
   without: unconnected,
   exits: [],

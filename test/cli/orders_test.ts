@@ -231,6 +231,11 @@ Deno.test("orders resolve sent names the order, and rejects an order of another 
   assertStringIncludes(taken.err, `order ${other} belongs to intent`);
   const resolved = await at.json(["orders", "resolve", unknown.intent, "sent", "--order", "99"]);
   assertEquals([resolved.state, resolved.orderIds, resolved.by], ["acknowledged", ["99"], "ann"]);
+  const unexplained = await at.run(["orders", "resolve", unknown.intent, "ended"]);
+  assertEquals(unexplained.code, 2);
+  assertStringIncludes(unexplained.err, "write --because");
+  const ended = await at.json(["orders", "resolve", unknown.intent, "ended", "--because", "not in the app"]);
+  assertEquals([ended.state, ended.orderIds], ["expired", ["99"]]);
 });
 
 Deno.test("halt stops buy, cancel, call and run before an order is sent, and resume ends it", async () => {

@@ -4,7 +4,7 @@
  * @module
  */
 import { showInstant } from "../../../lib/calendars/mod.ts";
-import { decideIntent } from "../../../lib/desk/desk.ts";
+import { decideIntent, type Decision } from "../../../lib/desk/desk.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
 import { targetsOf } from "../../../lib/desk/prove.ts";
 import { changesOf, findIntent } from "../../../lib/desk/queries.ts";
@@ -104,6 +104,13 @@ async function lookAt(
 
 /** Returns lines that say what a person can do about an intent whose outcome is unknown. */
 function adviceFor({ id, state, operation, params }: Intent): string[] {
+  if (state === "acknowledged") {
+    return [
+      `if its order has ended and the lists never show it: hsgate orders resolve ${
+        shellHint(id)
+      } ended --because "what you checked"`,
+    ];
+  }
   if (!unresolvedStates.includes(state)) return [];
   if (state === "sent") return ["its answer may still arrive; run the command again in a minute"];
   const known = findOperation(operation);
@@ -118,22 +125,25 @@ function adviceFor({ id, state, operation, params }: Intent): string[] {
 /** Records what a person found about an intent whose outcome is unknown. */
 export async function resolve(input: OrdersResolveInput): Promise<number> {
   const { args: [given = "", word = ""], flags, host } = input;
-  if (word !== "sent" && word !== "not-sent") {
-    throw new UsageError(`Cannot resolve as "${word}": write sent or not-sent`);
+  if (word !== "sent" && word !== "not-sent" && word !== "ended") {
+    throw new UsageError(`Cannot resolve as "${word}": write sent or not-sent, or ended`);
   }
   const { because } = flags;
-  if (word === "not-sent" && (because === undefined || because.trim() === "")) {
+  if (word !== "sent" && (because === undefined || because.trim() === "")) {
     throw new UsageError('Cannot resolve without a reason: write --because "what you checked"');
   }
-  if (word === "not-sent" && flags.order !== undefined) {
-    throw new UsageError('Cannot use --order with not-sent: an order at the broker means "sent"');
+  if (word !== "sent" && flags.order !== undefined) {
+    throw new UsageError(`Cannot use --order with ${word}: an order at the broker means "sent"`);
   }
   await using store = await openStore(flags, { host, mustExist: true });
   const intent = await intentOf(store, given, "resolve");
-  const orderIds = word === "sent" ? ordersFor(intent, flags.order) : [];
   const by = actorOf(flags, host);
-  const decision = word === "sent" ? { wasSent: true, orderIds } as const : { wasSent: false } as const;
-  const { id, state } = await decideIntent(store, intent.id, {
+  const decision: Decision = word === "sent"
+    ? { wasSent: true, orderIds: ordersFor(intent, flags.order) }
+    : word === "ended"
+    ? { hasEnded: true }
+    : { wasSent: false };
+  const { id, state, orderIds } = await decideIntent(store, intent.id, {
     ...decision,
     ...because !== undefined && { because },
     by,
@@ -144,6 +154,8 @@ export async function resolve(input: OrdersResolveInput): Promise<number> {
     host.out(
       word === "sent"
         ? `intent ${id} is resolved as sent: order ${orderIds.join(", ")}`
+        : word === "ended"
+        ? `intent ${id} has ended; hsgate looks for it no more`
         : `intent ${id} is resolved as not sent; the same order can be sent again`,
     );
   }
