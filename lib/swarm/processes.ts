@@ -289,7 +289,8 @@ export class Swarm implements FaultTarget {
         this.halts.push(period);
         await wait(systemMachine, ms);
         await clearHalt(store, this.account);
-        period.to = world.now;
+        // Whoever resumes ends every halt, also one that began later.
+        for (const each of this.halts) each.to ??= world.now;
       })().catch((error) => {
         if (!(error instanceof StoreError) && !(error instanceof SqliteError)) this.unhandled.push(error);
       })
