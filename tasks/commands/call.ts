@@ -36,7 +36,7 @@ accepts any member of the answer, and inner members by their path: symbol,fees.t
 Before a call that changes the account, the command shows the request and asks you, but
 only on a terminal. It never sends a write twice. A call that places, amends or cancels
 orders goes through the order desk like "buy": the store records it before it is sent, and
-the question shows it in words. Without a terminal, it needs --yes.`,
+the question shows it in words.`,
   flags,
   calendars: false,
   exits: [3, 4, 5, 6],

@@ -171,7 +171,6 @@ Deno.test("call ends with 3 when the broker rejects the request, and keeps the b
     "call",
     "orders.cancel",
     '{"market":"hk","symbol":"00700.HK","orderId":"99"}',
-    "--yes",
   ], {
     env: { ...envOf(gateway), ...storeEnv(files) },
   });
@@ -201,7 +200,7 @@ Deno.test("call ends with 5 when a write gets no answer, sends it only once, and
   const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url, ...storeEnv(files) };
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 5000, when: "answer" });
   // The limit also holds for the login before the order, which a busy machine answers late.
-  const called = cli(["call", "orders.place", orderJson, "--yes", "--timeout", "2.5"], { env });
+  const called = cli(["call", "orders.place", orderJson, "--timeout", "2.5"], { env });
   await waitUntil("the broker to have the order", () => gateway.faults.struck("delay") === 1);
   // The order desk cannot find the order, because the list cannot be read.
   gateway.faults.arm({ kind: "busy", operation: "orders.today", times: 200 });
@@ -337,7 +336,7 @@ Deno.test("call at Ctrl-C during a write ends with 5, because the outcome is unk
   const login = await cli(["login"], { env: envOf(gateway) });
   assertEquals(login.code, 0);
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
-  const process = start(["call", "orders.place", orderJson, "--yes"], {
+  const process = start(["call", "orders.place", orderJson], {
     env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl, ...storeEnv(files) },
   });
   await waitUntil("the delay to strike", () => gateway.faults.struck("delay") === 1);

@@ -100,7 +100,7 @@ for (const style of ["form", "query"]) {
 
 Deno.test("call places an order over the trade socket, and reads it back from all pages", async () => {
   await using at = await world();
-  const placed = await cli(["call", "orders.place", ORDER, "--yes", "--json"], { env: at.trading });
+  const placed = await cli(["call", "orders.place", ORDER, "--json"], { env: at.trading });
   assertEquals({ code: placed.code, err: placed.err }, { code: 0, err: "" });
   const { orderId } = JSON.parse(placed.out);
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--all", "--json"], { env: at.env });
@@ -155,7 +155,7 @@ Deno.test("call ends with 2 for an operation that the socket does not support, s
 Deno.test("call finds the order of a lost answer in the lists, and ends with 5 if the lists do not show it", async () => {
   await using at = await world();
   const place = (price: string, signal?: AbortSignal) =>
-    cli(["call", "orders.place", ORDER.replace("580.00", price), "--yes", "--json"], {
+    cli(["call", "orders.place", ORDER.replace("580.00", price), "--json"], {
       env: at.trading,
       ...signal && { signal },
     });
@@ -181,7 +181,7 @@ Deno.test("call finds the order of a lost answer in the lists, and ends with 5 i
 Deno.test("call at Ctrl-C during a write over the socket ends with 5", async () => {
   await using at = await world();
   at.platform.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
-  const process = start(["call", "orders.place", ORDER, "--yes"], { env: at.trading });
+  const process = start(["call", "orders.place", ORDER], { env: at.trading });
   await waitUntil("the delay to strike", () => at.platform.faults.struck("delay") !== 0);
   process.kill("SIGINT");
   const { code, stdout, stderr } = await process.output();

@@ -52,7 +52,7 @@ for (const isOk of [true, false]) {
       ["call", "account.holdings", '{"market":"hk"}'],
       ["call", "orders.today", '{"market":"hk"}', "--all"],
       ["call", "fills.today", '{"market":"hk"}', "--wire"],
-      ["call", "orders.cancel", '{"market":"hk","orderId":"1"}', "--yes"],
+      ["call", "orders.cancel", '{"market":"hk","orderId":"1"}'],
       ["quote", "00700.HK"],
       ["export", "day-book", "--markets", "hk", "--out", `${dir.path}/out`],
     ];

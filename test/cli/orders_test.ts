@@ -126,7 +126,6 @@ Deno.test("without a terminal and without --yes, no order command sends anything
       ["amend", "1", "--price", "5"],
       ["cancel", "1"],
       ["cancel-all", "--market", "hk"],
-      ["call", "orders.cancelAll", '{"market":"hk"}'],
     ]
   ) {
     const { code, out, err } = await at.run(words);
@@ -268,7 +267,7 @@ Deno.test("halt stops buy, cancel, call and run before an order is sent, and res
   const attempts = [
     ["buy", "100", "00700.HK", "--limit", "552", "--yes"],
     ["cancel", orderId, "--yes"],
-    ["call", "orders.place", JSON.stringify(order), "--yes"],
+    ["call", "orders.place", JSON.stringify(order)],
     ["run", recipe, "--store", at.store],
   ];
   for (const part of ["row and file", "file", "row"]) {
@@ -481,7 +480,7 @@ Deno.test("call sends order writes through the desk, and shows the same words be
   const no = await at.run(["call", "orders.place", order], { answer: "n" });
   const words = (await at.run(BUY, { answer: "n" })).err;
   assertStringIncludes(no.err, words.slice(0, words.indexOf("Send ")));
-  const { orderId } = await at.json(["call", "TradeEntrust", order, "--yes"]);
+  const { orderId } = await at.json(["call", "TradeEntrust", order]);
   const [row] = await at.json(["orders"]);
   assertEquals([row.orderIds, row.why], [[orderId], { by: "ann" }]);
 });

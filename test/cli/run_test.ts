@@ -570,7 +570,7 @@ Deno.test("run --dry-run plans every write and sends none", async () => {
     assertStringIncludes(text, line);
   }
   // Control: these faults are armed, and a real write triggers them.
-  await cli(["call", "orders.cancel", '{"market":"hk","symbol":"00700.HK","orderId":"1"}', "--yes"], {
+  await cli(["call", "orders.cancel", '{"market":"hk","symbol":"00700.HK","orderId":"1"}'], {
     env: { ...env, ...storeEnv(dir) },
   });
   assertEquals(gateway.state().faults.struck, { delay: 1 });

@@ -47,7 +47,7 @@ Deno.test("watch shows order changes next to the quotes", async () => {
     env,
     signal: until.signal,
     onLine: (line) => {
-      placed ??= cli(["call", "orders.place", order, "--yes"], { env: { ...env, ...storeEnv(files) } });
+      placed ??= cli(["call", "orders.place", order], { env: { ...env, ...storeEnv(files) } });
       until.onLine?.(line);
     },
   });

@@ -192,10 +192,7 @@ function hidden(operation: AnyOperation, encoded: Given): Given {
   return encoded;
 }
 
-/**
- * Opens the order desk for an order write. Nothing is opened if the transport does not support the operation, or if
- * nobody can be asked.
- */
+/** Opens the order desk for an order write. Nothing is opened if the transport does not support the operation. */
 async function openOrders(
   operation: AnyOperation,
   params: unknown,
@@ -203,13 +200,7 @@ async function openOrders(
 ): Promise<OpenDesk> {
   await whatIsSent(operation, params, loaded.settings.transport);
   const { openDesk } = await import("../shared/desk.ts"); // only order writes need a store
-  return await openDesk(flags, {
-    host,
-    command: `call ${operation.name}`,
-    writes: true,
-    needsYes: true,
-    loaded,
-  });
+  return await openDesk(flags, { host, command: `call ${operation.name}`, writes: true, loaded });
 }
 
 async function confirm(

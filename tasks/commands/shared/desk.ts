@@ -22,7 +22,6 @@ import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { runnerMachine } from "../run/deps.ts";
-import { needAnswer } from "./ask.ts";
 import { actorOf } from "./decide.ts";
 import { clientOf, settingsOf, type StoreFlags } from "./session.ts";
 import { fileHaltOf, openStore, warnOfPlace } from "./store_file.ts";
@@ -37,8 +36,6 @@ interface DeskOptions {
   command: string;
   /** Whether it writes orders. */
   writes: boolean;
-  /** Whether it needs `--yes` without a terminal; otherwise the command asks for that itself. @default false */
-  needsYes?: boolean;
   /** The settings, if the command has loaded them. */
   loaded?: LoadedSettings;
   /** Called with each change of an intent. */
@@ -151,11 +148,7 @@ export async function connectDesk(
  *
  * @throws {BrokerError} If the command writes and trading is halted, with the code `halted`.
  */
-export async function openDesk(
-  flags: DeskFlags & { readonly yes?: boolean },
-  options: DeskOptions,
-): Promise<OpenDesk> {
-  if (options.needsYes) needAnswer("yes", flags.yes, options.host);
+export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<OpenDesk> {
   await using opened = new AsyncDisposableStack();
   const book = opened.use(await openBook(flags, options));
   const desk = await connectDesk(book, flags, options);
