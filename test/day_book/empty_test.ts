@@ -17,7 +17,7 @@ Deno.test("exportDayBook() accepts an empty day of a quiet account if the funds 
     check: "empty",
     market: "hk",
     result: "passed",
-    detail: "an answer besides the day's empty lists covers the day and shows nothing on it",
+    detail: "another answer of the broker confirms that the day is empty",
     differences: 0,
   });
   assertEquals((await book.again()).days[0]?.action, "kept");
