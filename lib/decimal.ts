@@ -29,6 +29,8 @@ const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
  * fewer.
  */
 const MAX_SCALE = 1_000;
+/** Maximum number of digits, for the same reason. */
+const MAX_DIGITS = 2_000;
 
 /** Integers of up to this many digits are exact in a double, so a short text is parsed without the slower pattern. */
 const FAST_DIGITS = 15;
@@ -57,12 +59,14 @@ function parse(value: Decimal): Parts {
     throw new TypeError(`Cannot read ${JSON.stringify(value)} as a decimal: write it like "-12.50"`);
   }
   const [, sign, whole = "", fraction = "", exponent = "0"] = match;
-  const shift = Number(exponent);
-  let scale = fraction.length - shift;
-  let coefficient = BigInt(whole + fraction);
+  if (whole.length + fraction.length > MAX_DIGITS) {
+    throw new RangeError(`Cannot read "${value.slice(0, 20)}…" as a decimal: more than ${MAX_DIGITS} digits`);
+  }
+  let scale = fraction.length - Number(exponent);
   if (Math.abs(scale) > MAX_SCALE) {
     throw new RangeError(`Cannot read "${value}" as a decimal: more than ${MAX_SCALE} places`);
   }
+  let coefficient = BigInt(whole + fraction);
   if (scale < 0) {
     coefficient *= 10n ** BigInt(-scale);
     scale = 0;
@@ -98,8 +102,10 @@ function divideWhole(numerator: bigint, denominator: bigint, rounding: Rounding,
 export function isDecimal(value: unknown): value is Decimal {
   if (typeof value !== "string") return false;
   if (parseShort(value) !== undefined) return true;
-  const match = PLAIN.exec(value);
-  return match !== null && Boolean(match[2] || match[3]);
+  const [text, , whole = "", fraction = "", exponent = "0"] = PLAIN.exec(value) ?? [];
+  const digits = whole.length + fraction.length;
+  return text !== undefined && digits > 0 && digits <= MAX_DIGITS &&
+    Math.abs(fraction.length - Number(exponent)) <= MAX_SCALE;
 }
 
 /** Returns the exact sum, with as many decimals as the value that has most (`"1.50" + "1"` is `"2.50"`). */

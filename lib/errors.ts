@@ -108,7 +108,7 @@ export class InvalidParamsError extends BrokerError {
 }
 
 /**
- * The broker rejected the request. Its code and text are kept word for word. For a write, this error means that nothing
+ * The broker rejected the request. Its code and text are kept word for word, a text up to 2,000 characters. For a write, this error means that nothing
  * was executed; any other failure answer to a write is an `OutcomeUnknownError`.
  */
 export class RejectedError extends BrokerError {
@@ -163,13 +163,14 @@ export class MarketClosedError extends RejectedError {
   override readonly name: string = "MarketClosedError";
 }
 
-/** The broker is busy; a read may be retried later. */
+/** The broker is busy. The client makes a read up to three times, by default, before it throws this error. */
 export class BusyError extends RejectedError {
   override readonly name: string = "BusyError";
 }
 
 /**
  * The request was not delivered, or a read got no answer: connection refused, closed or timed out, or not connected.
+ * The client makes a read up to three times, by default, before it throws this error.
  */
 export class TransportError extends BrokerError {
   override readonly name: string = "TransportError";
@@ -193,7 +194,7 @@ export class OutcomeUnknownError extends BrokerError {
   }
 }
 
-/** The answer is invalid: its header, signature, encryption, JSON or shape is wrong. */
+/** The answer is invalid: its header, signature, encryption, JSON or shape is wrong, or the end of a list is missing. */
 export class ProtocolError extends BrokerError {
   override readonly name: string = "ProtocolError";
 }

@@ -27,16 +27,15 @@ function openNew(path: string): Deno.FsFile {
 
 /**
  * Removes all permissions of an existing file except its owner's, before new data is written to the file. Does
- * nothing if there is no such file.
+ * nothing if there is no such file, and nothing to a folder or a device: everybody uses `/tmp` and `/dev/null`.
  *
  * @throws {TypeError} When others have access, and this user may not change that.
  */
 export function makePrivate(path: string): void {
   const OTHERS = 0o077;
-  let mode: number | null;
   try {
-    mode = Deno.statSync(path).mode; // null on Windows
-    if (mode !== null && (mode & OTHERS) !== 0) Deno.chmodSync(path, mode & ~OTHERS & 0o777);
+    const { mode, isFile } = Deno.statSync(path); // the mode is null on Windows
+    if (isFile && mode !== null && (mode & OTHERS) !== 0) Deno.chmodSync(path, mode & ~OTHERS & 0o777);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return;
     if (!(error instanceof Deno.errors.PermissionDenied)) throw error;

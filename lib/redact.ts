@@ -17,7 +17,7 @@ export class SecretInFileError extends BrokerError {
   override readonly name: string = "SecretInFileError";
 }
 
-/** Stands in a text in place of a secret. */
+/** Replaces a secret in a text. */
 export const REPLACED = "[secret]";
 const LEAST_LENGTH = 4;
 const LEAST_DIGITS = 6;
@@ -25,8 +25,10 @@ const LEAST_DIGITS = 6;
 const LEAST_WITHIN_WORDS = 6;
 /** Each line of a multi-line secret that is at least this long is also removed separately. */
 const LEAST_LINE = 16;
-/** Matches a text or a number in JSON. Also matches the colon after a text that is a member name. */
-const JSON_VALUE = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g;
+/** Matches a number in JSON, or the quote at the start of a text. */
+const JSON_START = /"|-?\d[\d.eE+-]*/g;
+/** Matches the colon after a text that is a member name. */
+const COLON = /\s*:/y;
 /** Member names that hsgate itself may write. They are kept, even if a password is the same word. */
 const MEMBER_NAME = /^[a-z]+$/i;
 /** A number with at most this many digits may occur in a table of figures by chance. */
@@ -60,11 +62,26 @@ interface RedactorOptions {
   anyLength?: boolean;
 }
 
-/** What finds the secrets; `undefined` if there are none. */
+/** Searches that find the secrets; `undefined` if there are no secrets. */
 interface Patterns {
-  all: RegExp | undefined;
-  /** Does not match numbers that may occur in a table by chance. */
-  certain: RegExp | undefined;
+  all: Search | undefined;
+  /** Does not find numbers that may occur in a table by chance. */
+  certain: Search | undefined;
+}
+
+/** Finds secrets in a text. */
+interface Search {
+  pattern: RegExp;
+  /** Returns the beginnings of the forms, by their last characters. */
+  beginnings: () => ReadonlyMap<string, readonly Beginning[]>;
+  /** Matches one character that may interrupt a form. */
+  gap: RegExp;
+}
+
+/** A beginning of a form: all that a cut text shows of it. */
+interface Beginning {
+  form: string;
+  length: number;
 }
 
 /** Removes secrets from texts and data. Add each secret with {@linkcode Redactor.add}. */
@@ -98,11 +115,11 @@ export class Redactor {
     return true;
   }
 
-  get #pattern(): RegExp | undefined {
+  get #pattern(): Search | undefined {
     return (this.#patterns ??= this.#built()).all;
   }
 
-  get #certain(): RegExp | undefined {
+  get #certain(): Search | undefined {
     return (this.#patterns ??= this.#built()).certain;
   }
 
@@ -111,7 +128,7 @@ export class Redactor {
     // Longest first: otherwise removing a shorter secret would leave parts of a longer one that contains it.
     const forms = [...this.#forms].sort((a, b) => b.length - a.length);
     const certain = forms.filter((form) => !isDigits(form) || form.length > MOST_CHANCE_DIGITS);
-    return { all: patternOf(forms, gap), certain: patternOf(certain, gap) };
+    return { all: searchFor(forms, gap), certain: searchFor(certain, gap) };
   }
 
   /** Returns the text without secrets. */
@@ -130,12 +147,20 @@ export class Redactor {
    */
   jsonText(json: string, remove: (text: string) => string = (text) => this.text(text)): string {
     if (this.#pattern === undefined) return json;
-    return json.replace(JSON_VALUE, (token, quoted: string | undefined, colon = "") => {
-      const text: string = quoted === undefined ? token : JSON.parse(quoted);
-      if (colon !== "" && MEMBER_NAME.test(text)) return token;
-      const hidden = remove(text);
-      return hidden === text ? token : JSON.stringify(hidden) + colon;
-    });
+    let shown = "";
+    let at = 0;
+    for (let found; JSON_START.lastIndex = at, (found = JSON_START.exec(json)) !== null;) {
+      const { index, 0: start } = found;
+      const end = start === '"' ? endOfText(json, index) : index + start.length;
+      const token = json.slice(index, end);
+      const text: string = start === '"' ? JSON.parse(token) : token;
+      COLON.lastIndex = end;
+      const isName = start === '"' && MEMBER_NAME.test(text) && COLON.test(json);
+      const hidden = isName ? text : remove(text);
+      shown += json.slice(at, index) + (hidden === text ? token : JSON.stringify(hidden));
+      at = end;
+    }
+    return shown + json.slice(at);
   }
 
   /** Returns a copy of plain data without secrets, in its keys, texts and numbers. */
@@ -204,11 +229,25 @@ export class Redactor {
 
   /** Yields for each piece of a file whether it contains a secret. */
   *#piecesWith(path: string): Generator<boolean> {
-    const pattern = this.#certain;
-    if (pattern === undefined) return;
+    const certain = this.#certain;
+    if (certain === undefined) return;
+    // hsgate does not cut the texts of files, so this search ignores cut secrets.
+    const search: Search = { ...certain, beginnings: () => new Map() };
     // An escape has up to twelve characters: `&amp;#x0041;`.
     const overlap = Math.max(...[...this.#forms].map(({ length }) => length)) * 12;
-    for (const text of chunksOf(path, overlap)) yield spansIn(text, pattern).length > 0;
+    for (const text of chunksOf(path, overlap)) yield spansIn(text, search).length > 0;
+  }
+}
+
+/** Returns where a text in JSON ends. A pattern would fail for a long text: it needs memory for each character. */
+function endOfText(json: string, start: number): number {
+  for (let at = start + 1;;) {
+    const quote = json.indexOf('"', at);
+    if (quote < 0) return json.length;
+    let slashes = 0;
+    while (json[quote - 1 - slashes] === "\\") slashes++;
+    at = quote + 1;
+    if (slashes % 2 === 0) return at;
   }
 }
 
@@ -236,11 +275,11 @@ function* chunksOf(path: string, overlap: number): Generator<string> {
 
 /** Stands for each invisible character while secrets are searched. It is one of them. */
 const MASK = "\u200b";
-/** What an invisible character in an error becomes: nothing yet, or a space. Later copies of a text are cleaned. */
+/** Matches what stands for an invisible character in an error: the character itself, or the space that replaces it later. */
 const CLEANED = `[\\s${MASK}]`;
 const INVISIBLE = new RegExp(`${HIDDEN.source}|\\p{DI}`, "gu");
-/** Matches a text in which a secret may be escaped or interrupted. Any other text needs no second look. */
-const MAY_DISGUISE = new RegExp(`[\\\\&%]|${INVISIBLE.source}`, "u");
+/** Matches a text in which a secret may be escaped, interrupted or cut. Other texts are searched only once. */
+const MAY_DISGUISE = new RegExp(`[\\\\&%…]|${INVISIBLE.source}`, "u");
 /** Escapes in escapes are decoded this many times. */
 const MOST_LEVELS = 4;
 /** A longer form is only found without invisible characters inside, because its pattern would be too large. */
@@ -314,13 +353,13 @@ function meaningOf({ groups: { hex, octal, decimal, same, control, name, utf8 } 
 }
 
 /** Returns the places of secrets in a text, in order and without overlaps. */
-function spansIn(text: string, pattern: RegExp): { start: number; end: number }[] {
+function spansIn(text: string, search: Search): { start: number; end: number }[] {
   const found: { start: number; end: number }[] = [];
   let view: View | undefined = MAY_DISGUISE.test(text) ? { text: masked(text) } : { text };
   for (let level = 0; view !== undefined && level <= MOST_LEVELS; level++) {
     const { text: seen, starts } = view;
-    for (const { index, 0: { length } } of seen.matchAll(pattern)) {
-      found.push({ start: starts?.[index] ?? index, end: starts?.[index + length] ?? index + length });
+    for (const { start, end } of placesIn(seen, search)) {
+      found.push({ start: starts?.[start] ?? start, end: starts?.[end] ?? end });
     }
     view = decodedView(view);
   }
@@ -333,13 +372,64 @@ function spansIn(text: string, pattern: RegExp): { start: number; end: number }[
   return merged;
 }
 
-/** Returns the text without the secrets of a pattern. */
-function without(text: string, pattern: RegExp | undefined): string {
-  if (pattern === undefined) return text;
-  if (!MAY_DISGUISE.test(text)) return text.replace(pattern, REPLACED);
+/** Yields the places of secrets in a text as it is, and of the beginnings of secrets where the text was cut. */
+function* placesIn(text: string, search: Search): Generator<{ start: number; end: number }> {
+  for (const { index, 0: { length } } of text.matchAll(search.pattern)) {
+    yield { start: index, end: index + length };
+  }
+  for (const { index, 0: found, 1: escape = "" } of text.matchAll(CUT)) {
+    const end = index + found.length - 1;
+    const start = beginningAt(text, index + escape.length, search) ?? beginningAt(text, index, search);
+    if (start !== undefined) yield { start, end };
+  }
+}
+
+/**
+ * Where hsgate has cut a text: programs cut texts before they remove secrets. The cut may be within an escape, and a
+ * mark may have a space in front.
+ */
+const CUT = /([\\%&][\w#{]{0,9})? ?…/g;
+/** A cut text may show a shorter beginning of a secret. */
+const LEAST_BEGINNING = 3;
+
+/** Returns where the longest beginning of a secret starts that ends at this place; `undefined` if none does. */
+function beginningAt(text: string, end: number, { beginnings, gap }: Search): number | undefined {
+  let last = "";
+  let at = end;
+  const take = () => {
+    while (at > 0 && gap.test(text[at - 1]!)) at--;
+    return at > 0 ? text[--at]! : "";
+  };
+  while (last.length < LEAST_BEGINNING) {
+    const each = take();
+    if (each === "") return undefined;
+    last = each + last;
+  }
+  const shown = at;
+  // The longest first.
+  for (const { form, length } of beginnings().get(last) ?? []) {
+    at = shown;
+    let left = length - LEAST_BEGINNING;
+    while (left > 0 && take() === form[left - 1]) left--;
+    if (left === 0 && mayBegin(form, text.slice(Math.max(0, at - 2), at))) return at;
+  }
+  return undefined;
+}
+
+/** Returns whether a form may begin after this text. */
+function mayBegin(form: string, before: string): boolean {
+  const bound = boundOf(form);
+  if (bound === "none") return true;
+  return !(bound === "digits" ? /[0-9]$|[0-9][.,]$/ : /[A-Za-z0-9]$/).test(before);
+}
+
+/** Returns the text without secrets. */
+function without(text: string, search: Search | undefined): string {
+  if (search === undefined) return text;
+  if (!MAY_DISGUISE.test(text)) return text.replace(search.pattern, REPLACED);
   let shown = "";
   let at = 0;
-  for (const { start, end } of spansIn(text, pattern)) {
+  for (const { start, end } of spansIn(text, search)) {
     shown += text.slice(at, start) + REPLACED;
     at = end;
   }
@@ -357,9 +447,32 @@ const bounds = {
 const boundOf = (form: string) =>
   isDigits(form) ? "digits" : form.length >= LEAST_WITHIN_WORDS ? "none" : "word";
 
-/** Returns a pattern that matches the forms, given the longest first. */
-function patternOf(forms: readonly string[], gap: string): RegExp | undefined {
+/** Returns the search for forms, given the longest first. */
+function searchFor(forms: readonly string[], gap: string): Search | undefined {
   if (forms.length === 0) return undefined;
+  let found: Map<string, Beginning[]> | undefined;
+  return {
+    pattern: patternOf(forms, gap),
+    beginnings: () => found ??= beginningsOf(forms, gap),
+    gap: new RegExp(gap),
+  };
+}
+
+/** Returns the beginnings of the forms, the longest first, by their last characters. */
+function beginningsOf(forms: readonly string[], gap: string): Map<string, Beginning[]> {
+  const visible = forms.map((form) => masked(form).replaceAll(new RegExp(gap, "g"), ""));
+  const all = visible.flatMap((form) =>
+    Array.from({ length: Math.max(0, form.length - LEAST_BEGINNING) }, (_, index): Beginning => ({
+      form,
+      length: LEAST_BEGINNING + index,
+    }))
+  );
+  all.sort((one, other) => other.length - one.length);
+  return Map.groupBy(all, ({ form, length }) => form.slice(length - LEAST_BEGINNING, length));
+}
+
+/** Returns a pattern that matches the forms, given the longest first. */
+function patternOf(forms: readonly string[], gap: string): RegExp {
   const parts = Object.entries(bounds).flatMap(([bound, [before, after]]) => {
     const pieces = forms.filter((form) => boundOf(form) === bound).map((form) => piecesOf(form, gap));
     return pieces.length === 0 ? [] : `${before}(?:${oneOf(pieces)})${after}`;
@@ -377,7 +490,7 @@ function oneOf(lists: readonly (readonly string[])[]): string {
   const ways = [...Map.groupBy(lists, ([piece]) => piece)].map(([piece, group]) =>
     piece === undefined ? "" : `${piece}${oneOf(group.map((list) => list.slice(1)))}`
   );
-  // The empty way is last, so that the longest form is found.
+  // The empty alternative is last, so that the longest form is found.
   return ways.length === 1
     ? ways[0]!
     : `(?:${ways.filter(Boolean).concat(ways.includes("") ? "" : []).join("|")})`;
@@ -388,7 +501,7 @@ function piecesOf(form: string, gap: string): string[] {
   const hidden = masked(form);
   const visible = hidden.replaceAll(MASK, "");
   if (form.length > MOST_INTERRUPTED || visible === "") return [RegExp.escape(hidden)];
-  // A space may be one of ours, so a gap around it would match the same spaces in many ways.
+  // hsgate may have put a space there, so a gap around it would match the same spaces in many ways.
   const words = gap === CLEANED ? visible.split(/\s+/) : [visible];
   return words.flatMap((word, index) => {
     const pieces = word.split("").flatMap((each, at) =>

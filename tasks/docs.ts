@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
  * Writes the reference pages from the catalogue, the steps and the commands, the diagram of `docs/orders.md`, the tables
- * of `docs/guards.md`, and the index of the operations. With `--check`, writes nothing and fails if a page or the index
- * is not up to date.
+ * of `docs/guards.md` and `docs/simulator.md`, and the index of the operations. With `--check`, writes nothing and fails
+ * if a page or the index is not up to date.
  *
  * @module
  */
@@ -11,6 +11,7 @@ import { recipesPage } from "./docs/recipes_page.ts";
 import { commandsPage } from "./docs/commands_page.ts";
 import { withDiagram } from "./docs/states_diagram.ts";
 import { withGuards } from "./docs/guard_tables.ts";
+import { withFaults } from "./docs/fault_table.ts";
 import { operationIndex } from "./docs/operation_index.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
@@ -66,7 +67,12 @@ for await (const { name } of Deno.readDir(folder)) {
   stale.push(`docs/reference/${name}`);
   if (!isCheck) await Deno.remove(new URL(name, folder));
 }
-for (const [name, written] of [["orders.md", withDiagram], ["guards.md", withGuards]] as const) {
+for (
+  const [name, written] of [["orders.md", withDiagram], ["guards.md", withGuards], [
+    "simulator.md",
+    withFaults,
+  ]] as const
+) {
   const url = new URL(`../docs/${name}`, import.meta.url);
   const page = await Deno.readTextFile(url);
   const wanted = await format(written(page), "md");
@@ -87,5 +93,5 @@ if (isCheck && stale.length > 0) {
 console.log(
   isCheck
     ? `${pages.size} pages, the diagram, the tables and the index are up to date`
-    : `${stale.length} of ${pages.size + 3} files written`,
+    : `${stale.length} of ${pages.size + 4} files written`,
 );

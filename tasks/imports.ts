@@ -2,7 +2,7 @@
 /**
  * Checks the imports of all files. Fails if a room imports a later room, if files import each other in a circle, if a
  * package is imported outside its room, or if a plain gateway call, a run or an order would load code that it does not need. Also
- * fails if a file outside the rooms for SQL contains an SQL statement.
+ * fails if a file outside the rooms for SQL contains an SQL statement, or if a dynamic import does not go through `lazily`.
  *
  * @module
  */
@@ -23,6 +23,7 @@ const order = [
   ["day_book", "notebook"],
   ["store"],
   ["desk"],
+  ["rebalance"],
   ["recipes"],
   ["runner"],
   ["deploy"],
@@ -52,7 +53,7 @@ const ofRecipes = ["zod", "yaml", "nodemailer", "@marcbachmann/cel-js", "croner"
 
 const quickPrograms: readonly QuickProgram[] = [
   // The files before the call loads its family of operations.
-  { name: "a plain gateway call", file: "mod.ts", heavy: [...heavy, "zod"], most: 42 },
+  { name: "a plain gateway call", file: "mod.ts", heavy: [...heavy, "zod"], most: 43 },
   {
     name: "a run without a store",
     file: "tasks/commands/run/body.ts",
@@ -133,6 +134,19 @@ export function straySql(path: string, source: string): string | undefined {
   const pattern =
     /["'`]\s*((?:select\s+(?:distinct\s+)?[\w*(.]+(?=[\s,(][^"'`]*\bfrom\b)|insert into \w|update \w+ set\b|delete from \w|pragma \w|create (?:table|index) \w)\w*)/i;
   return pattern.exec(source)?.[1];
+}
+
+/** Files whose dynamic import runs while the file itself loads. */
+const loadsItself = ["lib/std/yaml_document.ts"];
+
+/** Returns a dynamic import of lib outside of `lazily`, which virtual time would not wait for; `undefined` if there is none. */
+export function bareImport(path: string, source: string): string | undefined {
+  if (!path.startsWith("lib/") || loadsItself.includes(path)) return undefined;
+  const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\/\/.*$/gm, "");
+  const bare = [...code.matchAll(/(?<!\btypeof\s)(?<![\w.])import\s*\([^)]*\)?/g)].find(({ index }) =>
+    !/\blazily\((?:async )?\(\) =>\s*(?:\w*\(await )?$/.test(code.slice(0, index))
+  );
+  return bare?.[0];
 }
 
 /** Returns circles of files that import each other. Each circle ends with its first file. */
@@ -241,6 +255,10 @@ function main(): number {
     const sql = straySql(file, source);
     if (sql !== undefined) {
       faults.push(`${file} has the statement "${sql} ...": SQL belongs in ${sqlRooms.join(", ")}`);
+    }
+    const bare = bareImport(file, source);
+    if (bare !== undefined) {
+      faults.push(`${file} has "${bare}": write it as "lazily(() => ${bare})" of lib/lazy.ts`);
     }
     imports.push(...importsOf(file, source, map));
   }

@@ -55,9 +55,9 @@ export function failedFiles(output: string, failed: number): string[] {
 /**
  * Runs tests with the permissions that they need, prints their output, and resolves to the counts.
  *
- * Tests run beside others, so a loaded machine may be too slow for one of them. If at most three files failed, they run
+ * Test files run in parallel, so a loaded machine may be too slow for one of them. If at most three files failed, they run
  * once more, one after the other. If all of them pass then, they count as passed, and a line names them, because such a
- * test still has to be mended.
+ * test still needs a fix.
  */
 export async function runTests(options: RunTestsOptions): Promise<Counts> {
   const { write = writeToTerminal } = options;
@@ -65,10 +65,10 @@ export async function runTests(options: RunTestsOptions): Promise<Counts> {
   const files = failedFiles(first.output, first.counts.failed);
   if (files.length === 0 || files.length > MOST_AGAIN) return first.counts;
   const say = (text: string) => write(new TextEncoder().encode(`\n${text}\n`));
-  await say(`These files failed beside others, and run again alone: ${files.join(", ")}`);
+  await say(`These files failed while others ran too; running them again by themselves: ${files.join(", ")}`);
   const alone = await denoTest({ ...options, args: [...flagsOf(options.args), ...files], paths: [] }, []);
   if (alone.counts.failed > 0) return first.counts;
-  await say(`Passed only alone, to be mended: ${files.join(", ")}`);
+  await say(`These files passed only by themselves; their tests need a fix: ${files.join(", ")}`);
   return { ...first.counts, passed: first.counts.passed + first.counts.failed, failed: 0 };
 }
 

@@ -12,7 +12,9 @@ import { ShiftedClock } from "../lib/time.ts";
 import { FIRST_DATE } from "../lib/simulator/market/timeline.ts";
 import { isLoopback } from "../lib/loopback.ts";
 import { readInstant } from "../lib/simulator/gateway/mod.ts";
+import { linkedOutside } from "../lib/confined_paths.ts";
 import { replaceFile } from "../lib/private_files.ts";
+import { readRegularTextSync } from "../lib/regular_files.ts";
 import { withoutCredentials } from "../lib/credentials.ts";
 import { shownText } from "../lib/shown_text.ts";
 import { ScriptError, scriptJsonSchema, startSimulator } from "../lib/simulator/mod.ts";
@@ -115,7 +117,7 @@ function untilStopped(): Promise<void> {
 /** Returns the text of a script. @throws {FlagError} If the file cannot be read. */
 function readScriptFile(fileName: string): { text: string; fileName: string } {
   try {
-    return { text: Deno.readTextFileSync(fileName), fileName };
+    return { text: readRegularTextSync(fileName), fileName };
   } catch (error) {
     throw new FlagError(
       `cannot read the script "${fileName}": ${error instanceof Error ? error.message : error}`,
@@ -124,6 +126,12 @@ function readScriptFile(fileName: string): { text: string; fileName: string } {
 }
 
 async function run(flags: Flags): Promise<void> {
+  const elsewhere = flags.info === undefined ? undefined : linkedOutside(flags.info);
+  if (elsewhere !== undefined) {
+    throw new FlagError(
+      `--info "${flags.info}": a link leads to "${elsewhere}"; if that is yours, give its real path`,
+    );
+  }
   const stopped = untilStopped();
   const { hostname, names, pushIntervalMs, seed, days, fillsPerDay } = flags;
   const onError = (error: unknown) =>

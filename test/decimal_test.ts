@@ -45,6 +45,11 @@ Deno.test("a text that is not a decimal is rejected, not read as zero", () => {
     assertEquals(decimal.isDecimal(bad), false);
   }
   assertThrows(() => decimal.add("1e2000"), RangeError, "more than 1000 places");
+  assertThrows(() => decimal.add("9".repeat(5_000_000)), RangeError, "more than 2000 digits");
+  for (const text of ["1e2000", "1e-1001", `0.${"1".repeat(1_001)}`, "9".repeat(2_001)]) {
+    assertEquals(decimal.isDecimal(text), false, text.slice(0, 20));
+    assertThrows(() => decimal.add(text), RangeError);
+  }
 });
 
 Deno.test("DecimalSum equals add() over the same values", () => {

@@ -1,5 +1,6 @@
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { makePrivate, PRIVATE_FILE, replaceFile } from "../lib/private_files.ts";
+import { openSqlite } from "../lib/store/sqlite.ts";
 import { temporaryFolder } from "./runner/support.ts";
 
 Deno.test("replaceFile() replaces the whole content, only its owner reads it, and nothing else stays", () => {
@@ -35,6 +36,20 @@ Deno.test({
       assertEquals(Deno.statSync(path).mode! & 0o777, left);
     }
     assertEquals(Deno.readTextFileSync(path), "kept");
+  },
+});
+
+Deno.test({
+  name: "makePrivate() leaves folders as they are",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    using folder = temporaryFolder();
+    const shared = `${folder.path}/shared`;
+    Deno.mkdirSync(shared);
+    Deno.chmodSync(shared, 0o755);
+    makePrivate(shared);
+    await assertRejects(() => openSqlite(shared), Error); // a folder that is named as the store
+    assertEquals(Deno.statSync(shared).mode! & 0o777, 0o755);
   },
 });
 

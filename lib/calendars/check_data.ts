@@ -6,6 +6,9 @@
  */
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import type { CalendarData } from "./records.ts";
+import { lazily } from "../lazy.ts";
+
+const loadYaml = lazily(() => import("yaml"));
 
 const KEYS = [
   "mic",
@@ -220,7 +223,7 @@ export async function refuseFaults(
   { text, file }: { text: string; file: string },
 ): Promise<void> {
   if (faults.issues.length === 0) return;
-  const { LineCounter, parseDocument } = await import("yaml"); // also parses JSON, and keeps the positions
+  const { LineCounter, parseDocument } = await loadYaml(); // also parses JSON, and keeps the positions
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   const lineOf = (path: Issue["path"]): number => {

@@ -4,13 +4,28 @@
  *
  * @module
  */
+import { lazily } from "../lazy.ts";
 
-/** Returns the name of the account behind a gateway. Two spellings of one address are one account. */
+const loadKeys = lazily(() => import("../wire/keys.ts"));
+const loadLease = lazily(() => import("../transports/direct/lease.ts"));
+
+/** Addresses at which the system also finds what listens on 127.0.0.1; their names may end with a dot. */
+const LOOPBACK = /^((.*\.)?localhost|0\.0\.0\.0|\[::1?\]|\[::ffff:(7f00:1|0:0)\])$/;
+
+/**
+ * Returns the name of the account behind a gateway. Two spellings of one address are one account: otherwise an order
+ * whose outcome is unknown could be sent again at the other spelling.
+ */
 export function gatewayAccount(url: string): string {
-  return `gateway ${gatewayPlace(url)}`;
+  const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(gatewayPlace(url)) ?? [];
+  const bare = host.replace(/\.$/, "");
+  return `gateway ${LOOPBACK.test(bare) ? "127.0.0.1" : bare}:${port}`;
 }
 
-/** Returns host and port of a gateway's address; every name of this machine's loopback is one host. */
+/**
+ * Returns host and port of a gateway's address, to decide which gateway gets a password. `localhost`,
+ * `127.0.0.1` and `[::1]` count as one host, because only this machine answers them. Other names stay as they are.
+ */
 export function gatewayPlace(url: string): string {
   const { protocol, hostname, port } = new URL(url);
   const host = hostname === "localhost" || hostname === "[::1]" ? "127.0.0.1" : hostname;
@@ -21,8 +36,8 @@ export function gatewayPlace(url: string): string {
 export async function directAccount(privateKey: string | undefined): Promise<string> {
   if (privateKey === undefined) return "direct";
   const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([
-    import("../wire/keys.ts"),
-    import("../transports/direct/lease.ts"),
+    loadKeys(),
+    loadLease(),
   ]);
   try {
     return `direct ${await leaseName(exportPublicKey(publicKeyOf(readPrivateKey(privateKey))))}`;

@@ -19,11 +19,15 @@ import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../op
 import { Redactor } from "../redact.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import { unanswered } from "../transports/outcome.ts";
-import type { BrokerTime, CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
+import type { BrokerTime, CallOptions, LateAnswer, LoginKeeper, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
 import type { Watches, WatchOptions } from "./watch.ts";
 import { type Machine, machineWith, waitUnlessAborted } from "../time.ts";
+import { lazily } from "../lazy.ts";
+
+const loadCatalogue = lazily(() => import("../operations/mod.ts"));
+const loadWatches = lazily(() => import("./watch.ts"));
 
 /** When reads are retried. Writes are never retried. */
 export interface RetryOptions {
@@ -152,7 +156,7 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
 
 /** Rejects a raw call of an operation that writes orders. Loads the catalogue, because only it knows which do. */
 async function refuseRawOrder(path: string, why: string): Promise<void> {
-  const { operationOfPath } = await import("../operations/mod.ts");
+  const { operationOfPath } = await loadCatalogue();
   const operation = operationOfPath(path);
   if (operation?.order !== undefined) throw noOrders(operation.name, why);
 }
@@ -162,7 +166,7 @@ const noOrders = (operation: string, why: string) =>
 
 /** Loads the code for pushes, which most programs do not use. */
 async function openWatches(calls: Calls, transport: Transport, options: ClientOptions): Promise<Watches> {
-  const { Watches } = await import("./watch.ts");
+  const { Watches } = await loadWatches();
   return new Watches({
     transport,
     call: (operation, params, callOptions) => calls.call(operation, params, callOptions),
@@ -282,7 +286,11 @@ class Calls {
         options.onBrokerTime?.(told);
       };
       const onSecret = (secret: string) => void this.#hidden.add(secret);
-      return transport.call(operation, params, { ...options, onBrokerTime, onSecret });
+      const onLateAnswer = (late: LateAnswer) => {
+        this.#withoutPassword(late.error);
+        options.onLateAnswer?.(late);
+      };
+      return transport.call(operation, params, { ...options, onBrokerTime, onSecret, onLateAnswer });
     };
     if (tradePassword !== undefined) this.#hidden.add(tradePassword);
     this.#login = new Login(
@@ -384,6 +392,8 @@ class Calls {
     const ended = this.#onWrite?.({ operation: operation.name, look: whereToLook(operation, params) });
     try {
       return await send();
+    } catch (error) {
+      throw this.#withoutPassword(error);
     } finally {
       ended?.();
     }

@@ -6,6 +6,9 @@
 import type { DirectOptions, DirectTransport } from "../transports/direct/mod.ts";
 import { gateway, type GatewayOptions } from "../transports/gateway.ts";
 import { type Client, type ClientOptions, createClient } from "./client.ts";
+import { lazily } from "../lazy.ts";
+
+const loadDirect = lazily(() => import("../transports/direct/mod.ts"));
 
 /** Options of {@linkcode connect} for the local gateway. */
 export interface ConnectOptions extends ClientOptions {
@@ -50,7 +53,7 @@ export async function connect(options: ConnectOptions | DirectConnectOptions): P
 
 async function connectDirect({ direct: own, ...rest }: DirectConnectOptions): Promise<DirectClient> {
   const { tradePassword, machine } = rest;
-  const { direct } = await import("../transports/direct/mod.ts");
+  const { direct } = await loadDirect();
   const transport = await direct({
     ...tradePassword !== undefined && { tradePassword },
     ...machine !== undefined && { machine },

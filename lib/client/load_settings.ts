@@ -16,6 +16,9 @@ import {
   type Settings,
   settingTable,
 } from "./settings.ts";
+import { lazily } from "../lazy.ts";
+
+const loadYaml = lazily(() => import("@std/yaml"));
 
 /** A file's text, and its permission bits if the system has them. */
 interface SettingsFile {
@@ -27,6 +30,15 @@ interface SettingsFile {
 
 /** Settings of a simulator: nothing there is live, and any address of a device works unless it is told to check it. */
 const SIMULATED = { deviceId: "02-00-00-00-00-01", liveTrading: "allow" } as const; // no manufacturer uses the address
+
+/** Settings that decide which broker gets an order. */
+const BROKERS = ["gatewayUrl", "authUrl", "tradeServer"] as const;
+
+/** Source of `liveTrading` if the settings are those of a simulator and do not set it. */
+export const SIMULATOR = "simulator";
+
+/** Returns whether a settings file is the simulator's `--info` file, which has additional members. */
+const isSimulators = (content: object): boolean => "seed" in content && "clock" in content;
 
 /** Sources of settings. */
 export interface SettingsSources {
@@ -103,6 +115,14 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
     const { text, origin } = given ?? { text: fallback, origin: "default" };
     if (text !== undefined) [values[name], origins[name]] = [text, origin];
   }
+  if (loader.isSimulators) {
+    if (values.deviceId === undefined) [values.deviceId, origins.deviceId] = [SIMULATED.deviceId, SIMULATOR];
+    // A variable or a flag may name another broker than the file, and trading there is live.
+    const isThere = BROKERS.every((name) => values[name] === file?.[name]);
+    if (isThere && origins.liveTrading === "default") {
+      [values.liveTrading, origins.liveTrading] = [SIMULATED.liveTrading, SIMULATOR];
+    }
+  }
   const { pingUrl, plainHttp } = values;
   if (
     plainHttp !== "allow" && pingUrl !== undefined && isHttpUrl(pingUrl) && isOpenToOthers(new URL(pingUrl))
@@ -146,8 +166,9 @@ export async function inspectSettingsFile(
   if (file === undefined) return undefined;
   const text = trustedText(path, file);
   const loader = new Loader({ path, readFile, env: () => undefined });
-  const content = await loader.parse(path, text);
+  const parsed = await loader.parse(path, text);
   loader.throwIssues();
+  const content = isSimulators(parsed) ? { ...SIMULATED, ...parsed } : parsed;
   const members = Object.fromEntries(
     Object.entries(content).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
@@ -177,6 +198,8 @@ function hidden(value: string): string {
 class Loader {
   readonly issues: Issue[] = [];
   readonly warnings: string[] = [];
+  /** Whether the settings file is the simulator's. */
+  isSimulators = false;
   readonly #sources: SettingsSources;
 
   constructor(sources: SettingsSources) {
@@ -250,11 +273,10 @@ class Loader {
     const secrets = settingNames.filter((name) => settingTable[name].secret);
     const inFiles = settingNames.filter((name) => settingTable[name].file);
     const known = [...settingNames, ...inFiles.map((name) => `${name}File`)];
-    // The simulator's `--info` file is also a settings file, with additional members.
-    const isSimulators = "seed" in content && "clock" in content;
+    this.isSimulators = isSimulators(content);
     const out: Record<string, string> = {};
     for (const [key, value] of Object.entries(content)) {
-      if (!known.includes(key) && isSimulators) continue;
+      if (!known.includes(key) && this.isSimulators) continue;
       if (known.includes(key)) {
         if (typeof value === "string") out[key] = value;
         else this.wrong(`${key} (${path})`, "[not one value]", "one value");
@@ -269,12 +291,12 @@ class Loader {
         );}
     }
     if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
-    return isSimulators ? { ...SIMULATED, ...out } : out;
+    return out;
   }
 
   /** Parses a settings file. Adds its errors to `issues` and then returns an empty object. */
   async parse(path: string, text: string): Promise<object> {
-    const { parse } = await import("@std/yaml");
+    const { parse } = await loadYaml();
     let content: unknown;
     try {
       // Every value stays text, so a numeric password keeps its zeros.

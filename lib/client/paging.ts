@@ -17,6 +17,13 @@ export interface PagingOptions extends CallOptions {
    * @default 1000000
    */
   maxPages?: number;
+  /**
+   * Maximum size of the list that {@linkcode Paged.toArray} keeps in memory, in bytes, roughly. A larger list is an
+   * error, so that a server whose list never ends does not fill the memory.
+   *
+   * @default 1073741824
+   */
+  maxListBytes?: number;
 }
 
 /** A paged list: iterate with `for await` over its rows, or over {@linkcode Paged.pages}. */
@@ -36,7 +43,7 @@ export interface Paged<Row> extends AsyncIterable<Row> {
    * Returns every row. If rows are added or removed during the reading, reads the list again, up to three times in
    * total.
    *
-   * @throws {ProtocolError} Like {@linkcode Paged.pages}.
+   * @throws {ProtocolError} Like {@linkcode Paged.pages}, and with the code `list-too-large`.
    */
   toArray(): Promise<Row[]>;
   /**
@@ -54,6 +61,9 @@ export interface Paged<Row> extends AsyncIterable<Row> {
 /** Default number of rows per page: the most that the broker allows. */
 const PAGE_SIZE = 99;
 const MAX_PAGES = 1_000_000;
+const MAX_LIST_BYTES = 2 ** 30;
+/** Approximate memory of a value besides its text, bytes. */
+const VALUE_BYTES = 16;
 
 type Call = (
   operation: AnyOperation,
@@ -68,7 +78,7 @@ const READINGS = 3;
 export function paged<Row>(
   load: () => Promise<AnyOperation>,
   params: Record<string, unknown>,
-  { maxPages = MAX_PAGES, ...options }: PagingOptions,
+  { maxPages = MAX_PAGES, maxListBytes = MAX_LIST_BYTES, ...options }: PagingOptions,
   call: Call,
 ): Paged<Row> {
   let isComplete = false;
@@ -94,7 +104,19 @@ export function paged<Row>(
   }
   async function readOnce(): Promise<Row[]> {
     const all: Row[] = [];
-    for await (const page of pages()) for (const row of page.rows) all.push(row);
+    let bytes = 0;
+    for await (const page of pages()) {
+      for (const row of page.rows) {
+        bytes += sizeOf(row);
+        all.push(row);
+      }
+      if (bytes <= maxListBytes) continue;
+      const { name } = await load();
+      throw new ProtocolError(
+        `Cannot read ${name} to its end: its rows need more than ${maxListBytes} bytes of memory`,
+        { code: "list-too-large", operation: name },
+      );
+    }
     return all;
   }
   return {
@@ -117,6 +139,15 @@ export function paged<Row>(
       return unproven;
     },
   };
+}
+
+/** Returns what a row needs in memory, roughly. The catalogue decodes rows, so they are not nested deeply. */
+function sizeOf(value: unknown): number {
+  if (typeof value === "string") return VALUE_BYTES + value.length;
+  if (typeof value !== "object" || value === null) return VALUE_BYTES;
+  let bytes = VALUE_BYTES;
+  for (const each of Object.values(value)) bytes += sizeOf(each);
+  return bytes;
 }
 
 /** Returns whether paging ended because the list changed during the reading. */

@@ -8,6 +8,9 @@ import { isLimit, type LimitName, limitNames, limitTable, type LimitTexts } from
 import { addressOf } from "../transports/net/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
 import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push/reconnect.ts";
+import { lazily } from "../lazy.ts";
+
+const loadTradePassword = lazily(() => import("../wire/trade_password.ts"));
 
 /** Settings of a program. Settings of a transport that is not used may be absent. */
 export interface Settings extends LimitTexts {
@@ -72,7 +75,7 @@ export interface Settings extends LimitTexts {
   logLevel: "debug" | "info" | "warn" | "error";
   /** File of the user's own trading days and hours. */
   calendars?: string;
-  /** Ping address of a dead-man service such as Healthchecks. Anyone who knows the address can ping. */
+  /** Ping address of a monitoring service such as Healthchecks. Anyone who knows the address can ping. */
   pingUrl?: string;
   /** How long a call waits for its answer. */
   timeoutMs: number;
@@ -327,7 +330,9 @@ export function accountsOf(text: string): string[] {
  * Returns the settings that must never be shown, with their values. Includes the encrypted trade password, because
  * anyone with its key can decrypt it.
  */
-export async function secretsOf(settings: Settings): Promise<[name: SettingName, value: string][]> {
+export async function secretsOf(
+  settings: Partial<Settings>,
+): Promise<[name: SettingName, value: string][]> {
   const { tradePassword, tradePasswordKey } = settings;
   const secrets = settingNames.flatMap((name): [SettingName, string][] => {
     const value = settings[name];
@@ -342,7 +347,7 @@ export async function secretsOf(settings: Settings): Promise<[name: SettingName,
     return secrets.map((each) => [name, each]);
   });
   if (tradePassword === undefined || tradePasswordKey === undefined) return secrets;
-  const { encryptTradePassword, secretsOfEncrypted } = await import("../wire/trade_password.ts");
+  const { encryptTradePassword, secretsOfEncrypted } = await loadTradePassword();
   // With a wrong key there is no login, so the password is never sent.
   const encrypted = await encryptTradePassword(tradePassword, tradePasswordKey).catch(() => "");
   return [

@@ -44,7 +44,7 @@ interface FieldBounds {
   from: number;
   to: number;
   names?: readonly string[];
-  /** Number of the first name. */
+  /** Value of the first of `names`: 1 for January, 0 for Sunday. */
   firstName?: number;
 }
 

@@ -49,7 +49,7 @@ const head = `# Recipes of hsgate, started by cron.
 /** Returns a user's crontab; `crontab FILE` would replace the existing one. */
 export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptions): Deployment {
   checkDeployValues(recipes, options);
-  const log = `${dataFolder(options)}/hsgate.log`;
+  const log = logFile(options);
   const rows: Deployment["rows"] = [];
   const blocks = recipes.map((recipe) => {
     const lines = linesOf(recipe, { ...options, log });
@@ -100,8 +100,12 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
   };
 }
 
+/** Returns the file to which cron appends the output of each start. */
+export const logFile = (options: Pick<DeployOptions, "store" | "dir">): string =>
+  `${dataFolder(options)}/hsgate.log`;
+
 /** Returns the file with the environment variables of recipes; cron passes no variables on. */
-const environmentFile = ({ dir }: DeployOptions): string => `${dir}/hsgate.env`;
+export const environmentFile = ({ dir }: Pick<DeployOptions, "dir">): string => `${dir}/hsgate.env`;
 
 function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string }): string[] {
   const { dir, log, denoFlags } = options;
@@ -109,8 +113,9 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
     ? [`--env-file=${environmentFile(options)}`]
     : [];
   const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
-  // A new log is readable by its owner only, as the files of the program itself are.
-  const run = `umask 077; cd ${shellLine([dir])} && ${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
+  // A new log is readable by its owner only, as the files of the program itself are. Nothing is written through a link.
+  const run = `umask 077; cd ${shellLine([dir])} && [ ! -h ${shellLine([log])} ] && ` +
+    `${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
     `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;
   const firings = recipeFirings(recipe, options).map(inWholeMinutes);
   const lines = [...Map.groupBy(firings, ({ zone }) => zone)].map(([zone, group]) => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { crontab } from "./crontab.ts";
+export { crontab, environmentFile, logFile } from "./crontab.ts";
 export { denoCron, type DenoCronOptions } from "./deno_cron.ts";
 export type { DeployFile, Deployment, DeployOptions, DeployRow } from "./deployment.ts";
 export { type Firing, firingsOf } from "./firings.ts";

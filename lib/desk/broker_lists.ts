@@ -81,7 +81,7 @@ export interface SeenOrder {
   filled: Decimal;
   /** Absent if only fills show the order, or if its state is not a known one. */
   state: SeenState | undefined;
-  /** Whether the broker has a request to cancel it, and has not finished it. */
+  /** Whether a cancellation of the order is in progress at the broker. */
   isCancelPending?: boolean;
   /** When it was placed, local date and time of the exchange; absent if the lists do not say. */
   placedAt: string | undefined;
@@ -92,8 +92,8 @@ export interface SeenOrder {
 }
 
 /**
- * Returns the one form of a code to compare: in capitals, without the suffix of its market, Hong Kong codes with five
- * digits. The broker writes some US codes with `.US` and others without, and accepts more than one form.
+ * Returns a code in the form in which codes are compared: in capitals, without the suffix of the market, Hong Kong codes
+ * with five digits. The broker itself writes a code in more than one form, such as `AAPL` and `AAPL.US`.
  */
 export function bareCode(symbol: string): string {
   const code = symbol.toUpperCase().replace(/\.(HK|US|SH|SZ)$/, "");
@@ -104,7 +104,7 @@ export function bareCode(symbol: string): string {
 export const isSameSymbol = (one: string | undefined, other: string | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && bareCode(one) === bareCode(other));
 
-/** What one look at the broker's lists showed. */
+/** What one look at the broker's lists showed. A look reads every list of a place to its end. */
 export interface Look {
   /** When it began and ended, this machine's clock. */
   beganAt: number;
@@ -143,13 +143,13 @@ const childLists = ["orders.today", "fills.today"];
 /** Lists of orders that place other orders. */
 const parentLists = ["conditionalOrders.today", "algo.list"];
 
-/** Returns the place with the lists of the orders that its orders may place. */
+/** Adds the lists of child orders to a place whose conditional or algorithmic orders may place such orders. */
 export function withChildLists({ market, lists }: ListPlace): ListPlace {
   const isParent = market !== undefined && lists.some((list) => parentLists.includes(list));
   return { market, lists: isParent ? [...new Set([...lists, ...childLists])] : lists };
 }
 
-/** Returns the first day that the orders of a write may have: the day of the lists at an instant. */
+/** Returns the day of a market's lists at an instant. No order that is written then has an earlier day. */
 export function dayOfLists(market: string | undefined, at: number): string {
   // The futures' night session belongs to the day on which it began, or to the next one.
   return dateAt(market === undefined ? at - NIGHT_MS : at, zoneOfMarket(market));
@@ -192,7 +192,7 @@ export interface LookOptions extends Pick<CallOptions, "signal"> {
 /**
  * Reads the lists of a place to their ends.
  *
- * @throws {BrokerError} If a list could not be read to its end. A look that is not complete proves nothing.
+ * @throws {BrokerError} If a list could not be read to its end. An incomplete look proves nothing.
  */
 export async function look(client: Client, place: ListPlace, options: LookOptions): Promise<Look> {
   const { now, since, withHistory = false, signal } = options;
@@ -206,7 +206,9 @@ export async function look(client: Client, place: ListPlace, options: LookOption
   const lastDay = () => dateAt(Math.max(beganAt, beganAt + (aheadMs ?? 0)), zoneOfMarket(market));
   const read = async (name: string) => {
     const operation = findOperation(name);
-    if (operation === undefined) throw new TypeError(`Cannot look in "${name}": there is no such operation`);
+    if (operation === undefined) {
+      throw new TypeError(`Cannot read the list "${name}": there is no such operation`);
+    }
     const to = lastDay();
     const params = paramsOf(operation, { market, from: first < to ? first : to, to });
     const rows = await readRows(client, name, params, { onBrokerTime, ...signal && { signal } });
@@ -287,6 +289,9 @@ type ListRow = Readonly<
   >
 >;
 
+/** A quarter of a million orders fit. A list that never ends must not end the program for lack of memory. */
+const MOST_LIST_BYTES = 256 * 2 ** 20;
+
 async function readRows(
   client: Client,
   name: string,
@@ -297,17 +302,25 @@ async function readRows(
   // The client has a function for each operation of the catalogue; all lists are paged.
   const list =
     (client as unknown as Record<string, Record<string, (...args: unknown[]) => unknown>>)[family]![key]!;
-  const read = list(params, options) as { toArray?(): Promise<ListRow[]> };
+  const read = list(params, { ...options, maxListBytes: MOST_LIST_BYTES }) as {
+    toArray?(): Promise<ListRow[]>;
+  };
   return read.toArray === undefined ? await (read as unknown as Promise<ListRow[]>) : await read.toArray();
 }
 
-/** Returns a decimal of a row; a text that is none says nothing. */
+/** Returns a decimal of a row; `undefined` for any other text. */
 const decimalIn = (text: string | undefined): Decimal | undefined => isDecimal(text) ? text : undefined;
 
-/** Returns the day at the start of a text such as `2025-08-15 10:30:00` or `20250815`, as `yyyy-MM-dd`. */
+/**
+ * Returns the day at the start of a text such as `2025-08-15 10:30:00` or `20250815`, as `yyyy-MM-dd`. A day that does not
+ * exist, such as `00000000`, says nothing.
+ */
 function dayIn(text: string | undefined): string | undefined {
-  const [, year, month, day] = /^(\d{4})[-/]?(\d{2})[-/]?(\d{2})/.exec(text ?? "") ?? [];
-  return year === undefined ? undefined : `${year}-${month}-${day}`;
+  const [, year, month, day] = /^(20\d{2})[-/]?(\d{2})[-/]?(\d{2})/.exec(text ?? "") ?? [];
+  if (year === undefined) return undefined;
+  const date = `${year}-${month}-${day}`;
+  const time = Date.parse(`${date}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date) ? date : undefined;
 }
 
 function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenOrder[] {
@@ -332,7 +345,7 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
       symbol,
       side,
       orderType: isFills ? undefined : row.orderType,
-      // A fill's row may repeat the order's price and quantity, but it may also have those of the fill.
+      // The price and quantity in a fill's row may be those of the order, or those of the fill.
       price: isFills ? undefined : decimalIn(row.price),
       triggerValue: isFills ? undefined : decimalIn(row.triggerValue),
       trailBy: isFills ? undefined : row.trailBy,

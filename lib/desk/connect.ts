@@ -12,6 +12,9 @@ import {
 import type { Client } from "../client/client.ts";
 import type { LimitTexts } from "../client/limits.ts";
 import type { Trading } from "./trading.ts";
+import { lazily } from "../lazy.ts";
+
+const loadTrading = lazily(() => import("./trading.ts"));
 
 /** Where a client records its order writes. */
 export interface StoreOptions {
@@ -65,7 +68,7 @@ export async function connect(
     "direct" in own ? connectOnly(own) : connectOnly(own);
   if (store === false) return await connected(options);
   if (store === undefined) return await connected({ ...options, noOrders: NO_STORE });
-  const { openTrading } = await import("./trading.ts");
+  const { openTrading } = await loadTrading();
   return await openTrading(() => connected(options), options, {
     store,
     by,

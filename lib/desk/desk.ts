@@ -10,15 +10,13 @@ import { intercepted, type WantedWrite } from "../client/intercept.ts";
 import type { WatchOptions } from "../client/watch.ts";
 import { BrokerError, type Issue } from "../errors.ts";
 import { operationOfPath } from "../operations/mod.ts";
-import type { Store } from "../store/store.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
+import { decideIntent, type Decision } from "./decide.ts";
 import type { Intent, Why } from "./intent.ts";
-import { targetsOf } from "./prove.ts";
-import { changesOf, findIntent, moveIntent, openIntents, ownedOrders, removeOrders } from "./queries.ts";
+import { openIntents } from "./queries.ts";
 import { reconcile, RECONCILE_MS, type Reconciled, type ReconcileOptions } from "./reconcile.ts";
-import { LONGEST_ORDER_MS, noteAmended, Records, type RecordsOptions } from "./records.ts";
+import { Records, type RecordsOptions } from "./records.ts";
 import { type SendDeps, sendWrite } from "./send.ts";
-import { mayChange, unresolvedStates } from "./states.ts";
 
 export type { Reconciled } from "./reconcile.ts";
 export type { PlannedWrite } from "./send.ts";
@@ -37,7 +35,7 @@ export class Desk {
   readonly #timeoutMs: number;
   /** Resolves when the intents that an earlier process left open have been compared with the broker's lists. */
   #started: Promise<unknown> | undefined;
-  /** An error of a look in the background that is a fault of this program. */
+  /** An internal error of a look in the background. */
   #failure: { error: unknown } | undefined;
 
   constructor({ client, guard, haltedByFile, resolveMs, timeoutMs = 10_000, ...options }: DeskOptions) {
@@ -156,7 +154,7 @@ export class Desk {
       try {
         await work();
       } catch (error) {
-        // The next write reports a fault of this program.
+        // The next write reports an internal error.
         if (!isStopped && !(error instanceof BrokerError)) this.#failure = { error };
       }
       if (isStopped) return;
@@ -188,94 +186,4 @@ export class Desk {
     this.#records.tell(intent);
     return intent;
   }
-}
-
-/** What a person found about an unresolved intent, and why the person is sure. */
-export type Decision =
-  & (
-    | { wasSent: true; orderIds: readonly string[] }
-    | { wasSent: false }
-    /** The broker has accepted it, the lists never showed its orders, and they have ended. */
-    | { hasEnded: true }
-  )
-  & { because?: string };
-
-/**
- * Records a person's decision about an unresolved intent, without a connection. An earlier decision of a person may be
- * corrected: then the intent first becomes unknown again, without orders and without the looks that did not show it.
- *
- * The decision that it has ended is another one: it closes an acknowledged intent whose orders the lists never showed.
- *
- * @throws {TypeError} If the intent is not in a state that the decision is for, or if an order belongs to another intent.
- */
-export async function decideIntent(
-  store: Store,
-  id: string,
-  { by, at, because, ...decision }: Decision & { by: string; at: number },
-): Promise<Intent> {
-  // A late answer or a look may come at the same time, so the check is in the transaction too.
-  return await store.transaction(async () => {
-    const intent = await findIntent(store, id);
-    if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
-    const data = { by, ...because !== undefined && { because } };
-    if ("hasEnded" in decision) {
-      if (mayChange(intent.state, "expired", "person")) {
-        return await moveIntent(store, id, { to: "expired", by: "person", at, data });
-      }
-      throw new TypeError(`Cannot end "${id}": it is "${intent.state}", and not "acknowledged"`);
-    }
-    const isOpen = unresolvedStates.includes(intent.state) && intent.state !== "sent";
-    const changes = await changesOf(store, id);
-    const isEndedByPerson = intent.state === "expired" && changes.at(-1)?.by === "person";
-    const isOther = decision.wasSent
-      ? intent.state === "abandoned" || isEndedByPerson || decision.orderIds.join() !== intent.orderIds.join()
-      : intent.state !== "abandoned" && !isEndedByPerson;
-    const isCorrection = !isOpen && isOther && mayChange(intent.state, "unknown", "person") &&
-      (isEndedByPerson ||
-        changes.some(({ by: evidence, from }) =>
-          evidence === "person" && (from === "unknown" || from === "ambiguous")
-        ));
-    if (!isOpen && !isCorrection) {
-      throw new TypeError(
-        `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
-      );
-    }
-    const orderIds = decision.wasSent ? decision.orderIds : [];
-    const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
-    // The orders of an amendment belong to the intent that placed the amended order.
-    const placedBy = intent.kind === "amend" ? owned.get(targetsOf(intent)[0] ?? "")?.intent : id;
-    for (const orderId of intent.kind === "cancel" ? [] : orderIds) {
-      const owner = owned.get(orderId)?.intent;
-      if (owner === undefined || owner === placedBy) continue;
-      throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
-    }
-    const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
-    if (isCorrection) {
-      const corrects = `the decision that it is "${intent.state}"${
-        intent.orderIds.length === 0 ? "" : ` with order ${intent.orderIds.join(", ")}`
-      }`;
-      await moveIntent(store, id, {
-        to: "unknown",
-        by: "person",
-        at,
-        orderIds: [],
-        ...bare,
-        data: { by, corrects },
-      });
-      if (intent.kind === "amend" && placedBy !== undefined) {
-        const wrong = intent.orderIds.filter((each) => !targetsOf(intent).includes(each));
-        await removeOrders(store, placedBy, wrong);
-      }
-    }
-    const moved = await moveIntent(store, id, {
-      to: decision.wasSent ? "acknowledged" : "abandoned",
-      by: "person",
-      at,
-      ...bare,
-      orderIds,
-      data,
-    });
-    if (moved.kind === "amend") await noteAmended(store, moved, owned);
-    return moved;
-  });
 }

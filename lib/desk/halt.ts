@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { messageOf } from "../errors.ts";
 import { replaceFile } from "../private_files.ts";
 import { readRegularTextSync } from "../regular_files.ts";
 import { shownLine } from "../shown_text.ts";
@@ -13,7 +14,7 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 /** Returns the path of the halt file: beside a store in a file, otherwise in the working folder. */
 export function haltPath(store: string): string {
   if (isPostgresUrl(store) || store === ":memory:") return "hsgate.halt";
-  // Like the mark: beside the file itself, by whatever link the store is named. A device is no store.
+  // If the store is named by a link, the halt file is beside the link's target, as the mark file is. A device is no store.
   return `${isOther(store) ? store : realPathOf(store)}.halt`;
 }
 
@@ -31,7 +32,9 @@ export function fileHalt(store: string): () => string | undefined {
   const path = haltPath(store);
   return () => {
     try {
-      Deno.lstatSync(path); // a link to nowhere is there too
+      const { isSymlink } = Deno.lstatSync(path); // a link to nowhere is there too
+      // Errors and notices contain the reason, and the link may lead to a file that nobody meant to show.
+      if (isSymlink) return `the file "${path}" is a link, and hsgate follows no link to a reason`;
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
       return whyUnread(path, error);
@@ -50,7 +53,7 @@ const MOST_REASON = 500;
 
 /** A halt file that cannot be read still stops everything. */
 const whyUnread = (path: string, error: unknown): string =>
-  `the file "${path}" cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  `the file "${path}" cannot be read: ${messageOf(error)}`;
 
 /** Writes the halt file. */
 export function writeHalt(store: string, why: string): void {

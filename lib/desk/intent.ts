@@ -1,5 +1,5 @@
 /**
- * Defines an intent: an order write that somebody wants, and what became of it.
+ * Defines an intent: the record of one order write, from its plan to its outcome.
  *
  * @module
  */
@@ -29,7 +29,7 @@ export interface AbsentLooks {
   lastBrokerAt?: number;
 }
 
-/** An order write that somebody wants, and what became of it. */
+/** The record of one order write, from its plan to its outcome. */
 export interface Intent {
   id: string;
   account: string;
@@ -67,6 +67,11 @@ export interface Intent {
   timeoutMs: number;
   endedAt: number | undefined;
 }
+
+/** Returns how far back the looks for an intent go. */
+export const sinceOf = (
+  { lookSince, sentAt, createdAt }: Pick<Intent, "lookSince" | "sentAt" | "createdAt">,
+): number => lookSince ?? sentAt ?? createdAt;
 
 /** One change of state. */
 export interface IntentChange {

@@ -1,19 +1,17 @@
 /**
- * Decides what the broker's lists prove about a write whose outcome is unknown. Each result depends only on the arguments:
- * the intent, the orders in the lists, and what is known about other orders.
+ * Decides what the broker's lists prove about a write whose outcome is unknown. Each result depends only on the
+ * arguments: the intent, the orders in the lists, and the owners of other orders.
  *
- * The broker's lists contain no id of ours. So they prove that a request arrived if they show new orders with its terms
- * whose quantities add up to its quantity. Only several looks at the lists can prove that a request did not arrive: see
- * {@linkcode provesAbsence}.
+ * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms,
+ * and the quantities of these orders add up to the quantity of the request. Only several looks at the lists can prove
+ * that a request did not arrive: see {@linkcode provesAbsence}.
  *
  * @module
  */
-import { add, compare, isDecimal, isZero, normalize } from "../decimal.ts";
-import { conditionalTypes } from "../dictionaries/order_type.ts";
+import { add, compare, isDecimal } from "../decimal.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { laterLists } from "../operations/proof.ts";
 import {
-  bareCode,
   dayOfLists,
   endedStates,
   isSameSymbol,
@@ -21,8 +19,9 @@ import {
   mayBeEmptied,
   type SeenOrder,
 } from "./broker_lists.ts";
-import type { AbsentLooks, Intent, IntentChange } from "./intent.ts";
+import { type AbsentLooks, type Intent, type IntentChange, sinceOf } from "./intent.ts";
 import type { Owner } from "./queries.ts";
+import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** What one look proves about an unresolved intent. */
 export type Verdict =
@@ -30,81 +29,12 @@ export type Verdict =
   | { is: "sent"; orderIds: readonly string[] }
   /** The lists show more than the intent asked for, so it is unclear which orders belong to it. */
   | { is: "ambiguous"; orderIds: readonly string[]; why: string }
-  /** The lists show a part of what was asked for, or what may also belong to another intent; more may still appear. */
+  /** The lists show only a part of the request, or orders that may belong to another intent. More may still appear. */
   | { is: "partial"; orderIds: readonly string[]; missing: string }
   /** The lists do not show that the request was executed. One such look proves nothing. */
   | { is: "absent" }
   /** The lists do not show whether it was executed, and cannot prove that it was not. */
   | { is: "unprovable"; missing: string };
-
-/** The parameters of an order write that its rows in the lists repeat. */
-interface Terms {
-  market?: string;
-  symbol?: string;
-  side?: string;
-  orderType?: string;
-  price?: string;
-  triggerValue?: string;
-  trailBy?: string;
-  quantity?: string;
-  orderId?: string;
-  childOrderId?: string;
-  orderIds?: readonly string[];
-}
-
-/** Returns the terms of an intent. The parameters were checked against the operation when it was planned. */
-export function termsOf({ params }: Pick<Intent, "params">): Terms {
-  return params as Terms;
-}
-
-/** Returns the orders that an amendment or a cancellation is for; empty if it is for all of a market. */
-export function targetsOf({ params }: Pick<Intent, "params">): readonly string[] {
-  const { orderId, childOrderId, orderIds } = termsOf({ params });
-  return orderIds ?? [childOrderId ?? orderId].filter((id) => id !== undefined);
-}
-
-/** Returns whether the order of an intent places other orders: it is conditional or algorithmic. */
-export function placesOthers({ operation, params }: Pick<Intent, "operation" | "params">): boolean {
-  return operation === "algo.place" ||
-    (operation === "orders.place" && conditionalTypes.some((type) => type === termsOf({ params }).orderType));
-}
-
-/**
- * Returns a text that is equal for two writes that ask for the same. Numbers are compared by value: `"600"` equals
- * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The client type and the sequence of a list of orders make no difference.
- */
-export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify([operation, ...partsOf(params)]);
-}
-
-function partsOf(params: object): unknown[] {
-  return Object.entries(params).filter(([name, value]) => value !== undefined && name !== "clientType")
-    .filter(([name, value]) => name !== "price" || !isDecimal(String(value)) || !isZero(String(value)))
-    .sort(([one], [other]) => one < other ? -1 : 1)
-    .map(([name, value]) => [name, sameValue(name, value)]);
-}
-
-/** Names of parameters that are numbers; other texts of digits, such as order ids, are not. */
-const numbers = [
-  "price",
-  "quantity",
-  "displayQuantity",
-  "triggerValue",
-  "validDays",
-  "maxChildQuantity",
-  "minChildAmount",
-  "percent",
-  "intervalSec",
-];
-
-/** Returns a value that is equal for two values of a parameter that mean the same. */
-function sameValue(name: string, value: unknown): unknown {
-  if (Array.isArray(value)) return [...new Set(value)].sort();
-  if (typeof value === "object" && value !== null) return partsOf(value);
-  const text = String(value);
-  if (name === "symbol") return bareCode(text);
-  return numbers.includes(name) && isDecimal(text) ? normalize(text) : value;
-}
 
 /** Other intents whose orders the lists may show. */
 export interface Others {
@@ -128,8 +58,8 @@ export function judge(intent: Intent, looked: Look, others: Others): Verdict {
 
 /**
  * Finds the orders of a placing intent: those that are new since the look before the request and have its terms, and
- * whose quantities add up to its own. If an order may also belong to a rival, that order proves nothing, unless exactly
- * one division among the two gives each its whole quantity.
+ * whose quantities add up to its own. An order that may also belong to a rival proves nothing. Exception: there is only
+ * one way to divide the orders that gives both intents their whole quantities.
  */
 function judgePlaced(intent: Intent, looked: Look, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
@@ -144,7 +74,9 @@ function judgePlaced(intent: Intent, looked: Look, others: Others): Verdict {
     return {
       is: "ambiguous",
       orderIds: idsOf(sole),
-      why: `the lists show orders for ${totalOf(sole)} with the same terms, and ${quantity} were asked for`,
+      why: `the lists show orders for ${
+        totalOf(sole)
+      } with the same terms, and the intent is for ${quantity}`,
     };
   }
   if (compare(totalOf(sole), quantity) === 0) return { is: "sent", orderIds: idsOf(sole) };
@@ -169,8 +101,8 @@ function judgePlaced(intent: Intent, looked: Look, others: Others): Verdict {
 const MOST_DIVIDED = 12;
 
 /**
- * Returns the intent's share of orders that it contests with one rival, if the quantities leave only one division in
- * which both have their whole quantities.
+ * Divides orders that fit an intent and one rival. Returns the intent's orders if only one division gives both their
+ * whole quantities.
  */
 function onlyShare(
   { intent, found, sole, rivals, looked }: {
@@ -203,7 +135,7 @@ const sizeOf = ({ quantity, filled }: SeenOrder): string => quantity ?? filled;
 const totalOf = (orders: readonly SeenOrder[]): string => add("0", ...orders.map(sizeOf));
 const idsOf = (orders: readonly SeenOrder[]): string[] => orders.map(({ orderId }) => orderId);
 
-/** Returns the orders in a look that may be an intent's own: not those that its order has placed. */
+/** Returns the orders in a look that the intent itself may have placed; orders that its order has placed do not count. */
 function candidatesOf(intent: Intent, looked: Look, others: Others): SeenOrder[] {
   return [...looked.orders.values()].filter((order) => couldBeOwn(order, intent, others));
 }
@@ -327,12 +259,15 @@ function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
     const owner = others.owners.get(order.orderId);
     return owner === undefined || owner.intent === others.owners.get(target)?.intent;
   };
-  const fresh = [...looked.orders.values()].filter((order) =>
-    order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
-    isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.lookSince) &&
-    (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
-    has(order) && !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
-  );
+  // An order that was filled whole had no rest that another order could replace.
+  const fresh = old?.state === "filled"
+    ? []
+    : [...looked.orders.values()].filter((order) =>
+      order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
+      isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.lookSince) &&
+      (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
+      has(order) && !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
+    );
   if (fresh.length === 0) {
     return old !== undefined && has(old)
       ? { is: "sent", orderIds: [old.orderId] }
@@ -382,46 +317,59 @@ interface AbsenceFacts {
 }
 
 /**
- * Returns the proof that a request was never executed, in words, or what is missing for the proof. All of these conditions
- * must hold: at least three looks did not show the request, over a minute and for longer than the request's time limit,
- * by this machine's clock and by the broker's; each look read every list to its end; and the last look shows an order of
- * ours that was sent later, of the same day, in a list that has the whole of that day. Without the last condition, a list
- * that lags, that was emptied, or that belongs to another account would look the same.
+ * Returns the proof that a request was never executed, in words, or what is missing for the proof. The proof needs:
+ * - at least three looks that read every list to its end and did not show the request;
+ * - between the first and the last look at least a minute, and the request's time limit and {@linkcode PAST_MS}, by this
+ *   machine's clock and by the broker's;
+ * - in the last look, an order of this store that was sent later, of the same day, in a list that covers the whole day.
+ *   Without this order, the list may be late or empty, or belong to another account.
  */
 export function provesAbsence(
   intent: Pick<Intent, "timeoutMs" | "known" | "params" | "lookSince" | "sentAt" | "createdAt">,
   { absent, looked, later, lists }: AbsenceFacts,
 ): { proof: string } | { missing: string } {
-  const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
-  // The first look came after the request. So once this much time has passed, the request's time limit is over.
-  const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
-  if (count < ABSENT_LOOKS || lastAt - firstAt < leastMs) {
-    return { missing: `${ABSENT_LOOKS} looks over ${Math.ceil(leastMs / 1000)} s; so far ${count}` };
-  }
-  if (firstBrokerAt === undefined || lastBrokerAt === undefined) {
-    return { missing: "the broker's time in an answer" };
-  }
-  if (lastBrokerAt - firstBrokerAt < leastMs) {
-    return { missing: "the broker's clock to be past the request's time limit" };
-  }
   const { market } = termsOf(intent);
-  const day = dayOfLists(market, intent.lookSince ?? intent.sentAt ?? intent.createdAt);
+  const day = dayOfLists(market, sinceOf(intent));
   const { endedAt, aheadMs = 0 } = looked;
   // Until the close the lists of today have the whole day, by both clocks. From then on only the history has it.
   const isCurrent = [endedAt, endedAt + aheadMs].every((at) =>
     dayOfLists(market, at) === day && !mayBeEmptied(market, at)
   );
   const covering = isCurrent ? lists : laterLists(lists);
-  // An order that was there before the request was not sent later. An order in other lists says nothing of these lists,
-  // and a day of the history says nothing of another day.
+  if (covering.length === 0) {
+    return {
+      missing: `a person's decision: after the close, ${
+        lists.join(", ")
+      } proves nothing, and no history list shows it`,
+    };
+  }
+  const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
+  // The first look came after the request. So once this much time has passed, the request's time limit is over.
+  const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
+  if (count < ABSENT_LOOKS || lastAt - firstAt < leastMs) {
+    return {
+      missing: `${ABSENT_LOOKS} readings of the lists over ${Math.ceil(leastMs / 1000)} s; so far ${count}`,
+    };
+  }
+  if (firstBrokerAt === undefined || lastBrokerAt === undefined) {
+    return { missing: "the broker's time in an answer" };
+  }
+  if (lastBrokerAt - firstBrokerAt < leastMs) {
+    return { missing: "the same time by the broker's clock" };
+  }
+  // An order that was there before the request was not sent later. An order in another list, or of another day of the
+  // history, proves nothing about these lists and this day.
   const seen = [...later].find((id) => {
     const order = looked.orders.get(id);
     return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === day) &&
       order.lists.some((list) => covering.includes(list));
   });
-  if (seen === undefined) return { missing: "an order of yours in the same lists that was sent later" };
+  if (seen === undefined) {
+    const where = isCurrent ? "in the same lists" : `of ${day} in the lists of the history`;
+    return { missing: `an order of yours ${where} that was sent later` };
+  }
   return {
-    proof: `${count} looks over ${Math.round((lastAt - firstAt) / 1000)} s at ${
+    proof: `${count} readings over ${Math.round((lastAt - firstAt) / 1000)} s of ${
       covering.join(", ")
     } did not show it, and they show order ${seen}, which was sent later`,
   };
@@ -446,7 +394,9 @@ export function answerOf(
   // An order may also have ended in another way than by the cancellation.
   const shown = changes.findLast(({ by, data }) => by === "list" && Array.isArray(data.orders))?.data.orders;
   if (!Array.isArray(shown)) return known?.by === "person" ? { cancelled: orderIds, failed: [] } : undefined;
-  const isCancelled = (id: string) => shown.some((row) => String(row).startsWith(`${id} cancelled,`));
+  // Written by `follow`.
+  const rows = shown as Pick<SeenOrder, "orderId" | "state">[];
+  const isCancelled = (id: string) => rows.some((row) => row.orderId === id && row.state === "cancelled");
   const failed = orderIds.filter((id) => !isCancelled(id));
   const remark = "the broker's lists do not show it as cancelled";
   return {

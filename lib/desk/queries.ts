@@ -118,7 +118,7 @@ export interface Move {
   childIds?: readonly string[];
   /** What is recorded when it is sent. @default unchanged */
   sent?: Pick<Intent, "known" | "earlier" | "lookSince"> & { sentAt: number; sentNumber: number };
-  /** Whether the looks that did not show it are forgotten. @default false */
+  /** Whether to delete the record of looks that did not show it. @default false */
   forgetsLooks?: boolean;
 }
 
@@ -166,7 +166,7 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
   });
 }
 
-/** Records a filled quantity, or looks that did not show it; the state does not change. */
+/** Records a filled quantity, or looks that did not show the intent. Does not change the state. */
 export async function noteIntent(
   store: Store,
   id: string,
@@ -180,7 +180,7 @@ export async function noteIntent(
   );
 }
 
-/** Forgets the looks that did not show an intent. */
+/** Deletes the record of looks that did not show an intent. */
 export async function forgetLooks(store: Store, id: string): Promise<void> {
   await store.run("update intent set absent = null where id = ?", id);
 }
@@ -237,6 +237,14 @@ export async function openIntents(store: Store, account: string): Promise<Intent
   return rows.map(intentOf);
 }
 
+/** Returns the accounts that have open intents. */
+export async function openAccounts(store: Store): Promise<string[]> {
+  const rows = await store.all<{ account: string }>(
+    "select distinct account from intent where ended_at is null order by account",
+  );
+  return rows.map(({ account }) => account);
+}
+
 /** Returns an account's newest intents, newest first. */
 export async function recentIntents(
   store: Store,
@@ -282,12 +290,13 @@ export async function intentsOfRun(store: Store, runKey: string): Promise<Intent
   return rows.map(intentOf);
 }
 
-/** Returns the unresolved intents of an account, oldest first. */
-export async function unresolvedIntents(store: Store, account: string): Promise<Intent[]> {
+/** Returns the unresolved intents of an account or, without one, of all accounts, oldest first. */
+export async function unresolvedIntents(store: Store, account?: string): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(
-    `select * from intent where account = ? and state in (${placeholders(unresolvedStates)})
-      order by created_at, id`,
-    account,
+    `select * from intent where ${account === undefined ? "" : "account = ? and "}state in (${
+      placeholders(unresolvedStates)
+    }) order by created_at, id`,
+    ...account === undefined ? [] : [account],
     ...unresolvedStates,
   );
   return rows.map(intentOf);

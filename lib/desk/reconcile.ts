@@ -4,33 +4,25 @@
  *
  * @module
  */
-import { addDays, dateAt } from "../calendars/mod.ts";
-import type { Client } from "../client/client.ts";
-import { add, compare } from "../decimal.ts";
 import { findOperation } from "../operations/mod.ts";
 import {
-  childrenOfAlgo,
   dayOfLists,
-  endedStates,
   type ListPlace,
   type Look,
   look,
   placeOf,
   type SeenOrder,
   withChildLists,
-  zoneOfMarket,
 } from "./broker_lists.ts";
-import type { AbsentLooks, Intent } from "./intent.ts";
-import { childrenIn, judge, type Others, placesOthers, provesAbsence, targetsOf, termsOf } from "./prove.ts";
-import { addOrders, forgetLooks, noteIntent, openIntents } from "./queries.ts";
-import type { Records } from "./records.ts";
-import type { IntentState } from "./states.ts";
+import { follow, type FollowDeps, othersOf } from "./follow.ts";
+import { type AbsentLooks, type Intent, sinceOf } from "./intent.ts";
+import { judge, provesAbsence } from "./prove.ts";
+import { forgetLooks, noteIntent, openIntents } from "./queries.ts";
+import type { Owners, Records } from "./records.ts";
+import { placesOthers } from "./terms.ts";
 
 /** What a comparison needs. */
-export interface ReconcileDeps {
-  records: Records;
-  /** The client that reads the lists. */
-  client: Client;
+export interface ReconcileDeps extends FollowDeps {
   /** Intents that a call of this process is sending. */
   underWay: ReadonlySet<string>;
 }
@@ -38,7 +30,7 @@ export interface ReconcileDeps {
 /** How to compare. */
 export interface ReconcileOptions {
   signal?: AbortSignal;
-  /** Markets whose foreign orders are wanted too, even if no intent is open there. */
+  /** Markets whose foreign orders to return, even if no intent is open there. */
   markets?: readonly string[];
 }
 
@@ -46,7 +38,10 @@ export interface ReconcileOptions {
 export interface Reconciled {
   /** Intents whose state changed, as they are now. */
   changed: readonly Intent[];
-  /** Intents whose outcome is still unknown, each with what is missing for a proof. */
+  /**
+   * Intents whose outcome is still unknown, or of which an order is missing in the lists, each with what is missing for a
+   * proof.
+   */
   unresolved: readonly { intent: Intent; missing: string }[];
   /** Orders in the lists that no intent of this store has placed: made in the broker's app, or by another program. */
   foreign: readonly SeenOrder[];
@@ -60,12 +55,6 @@ export const RECONCILE_MS = 3 * 60_000;
 const PLANNED_MS = 10 * 60_000;
 /** If a sent intent has no answer this long after the time limit of its call, its process has ended. */
 const SENT_MS = 30_000;
-/** The parts of an order that the broker splits may appear in the lists this much later. */
-const PARTS_MS = 2 * 60_000;
-/** An order for one day has expired this many days after its day, by the broker's dates, if the lists still do not show its end. */
-const EXPIRED_DAYS = 2;
-/** Lists whose orders may last for many days. */
-const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "futures.ordersToday"];
 
 /**
  * Compares all open intents of the account with the broker's lists.
@@ -115,16 +104,13 @@ export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: Ab
   await applyLook(deps, intent, await looks.for(intent, [intent]));
 }
 
-/** Returns how far back the looks for an intent go. */
-const sinceOf = ({ lookSince, sentAt, createdAt }: Intent): number => lookSince ?? sentAt ?? createdAt;
-
 /** Returns whether an intent only waits for its conditional or algorithmic order, which may last for many days. */
 const isWaiting = (intent: Intent): boolean => placesOthers(intent) && intent.state !== "unknown";
 
 /** Returns whether an intent has an answer that names no order, so that no list shows anything of it. */
 const isEmpty = ({ state, orderIds }: Intent): boolean => state === "acknowledged" && orderIds.length === 0;
 
-/** Reads the lists of one place: as far back as most intents need, and further only for intents that need it. */
+/** Reads the lists of one place: once for most intents, and once more for intents that need earlier days. */
 class Looks {
   readonly #deps: ReconcileDeps;
   readonly #place: ListPlace;
@@ -187,8 +173,8 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<void> {
   for (const intent of await openIntents(store, account)) {
     const { id, state, createdAt, sentAt = createdAt, timeoutMs } = intent;
     if (underWay.has(id)) continue;
-    // If the clock went back, nobody knows how long ago it was. A process that is alive sends nothing after this, and its
-    // answer still counts.
+    // If the clock was set back, the real age is unknown, so a difference in either direction counts. A process that is
+    // still alive sends nothing after this, and its answer still counts.
     const isOld = (since: number, ms: number) => Math.abs(now - since) > ms;
     if ((state === "planned" || state === "approved") && isOld(createdAt, PLANNED_MS)) {
       const why = "the process that planned it ended before it sent anything";
@@ -201,14 +187,13 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<void> {
   }
 }
 
-/** Applies a look to an intent. Returns what is missing for a proof if its outcome stays unknown. */
+/** Applies a look to an intent. Returns what is missing for a proof if its outcome, or an order of its own, is unknown. */
 async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Promise<string | undefined> {
   const { records } = deps;
   if (intent.state === "sent") return "its answer";
   if (intent.state === "ambiguous") return "a person's decision";
   if (intent.state !== "unknown") {
-    await follow(deps, intent, looked);
-    return undefined;
+    return await follow(deps, intent, looked);
   }
   const others = await othersOf(records, looked);
   const verdict = judge(intent, looked, others);
@@ -225,8 +210,7 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
         return moved;
       });
       if (now.state !== "acknowledged") return undefined; // another process or a late answer was first
-      await follow(deps, now, looked);
-      return undefined;
+      return await follow(deps, now, looked);
     }
     case "ambiguous":
       await records.moveFrom(intent, {
@@ -243,57 +227,6 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
     case "absent":
       return await countAbsence(records, intent, { looked, owners: others.owners });
   }
-}
-
-/** Returns the owners of the orders of the account, and the intents whose orders may not all be known. */
-async function othersOf(
-  records: Records,
-  looked: Look,
-): Promise<Pick<Others, "rivals"> & { owners: Owners }> {
-  const { store, account } = records;
-  const open = await openIntents(store, account);
-  const rivals = open.filter((intent) =>
-    intent.kind === "place" && intent.state !== "planned" && intent.state !== "approved" &&
-    mayHaveMore(intent, looked)
-  );
-  return { owners: await records.owned(), rivals };
-}
-
-type Owners = Awaited<ReturnType<Records["owned"]>>;
-
-/** Returns whether an intent may have orders that are not known to be its own. */
-function mayHaveMore(intent: Intent, looked: Look): boolean {
-  if (["sent", "unknown", "ambiguous"].includes(intent.state)) return true;
-  if (intent.operation === "algo.place") return intent.childIds.length === 0;
-  if (placesOthers(intent)) {
-    const rows = intent.orderIds.map((id) => looked.orders.get(id));
-    const isPending = rows.every((row) => row !== undefined && row.state !== "triggered");
-    return intent.childIds.length === 0 && !isPending;
-  }
-  return mayFindParts(intent, looked);
-}
-
-/** Returns whether a look may show parts that are not known yet: the first look after the answer may come late. */
-function mayFindParts(intent: Intent, looked: Look): boolean {
-  return lacksParts(intent, looked) || intent.state === "acknowledged" && isSmaller(intent, looked);
-}
-
-/**
- * Returns whether parts of an order that the broker has split may still appear in the lists. An order that somebody has
- * amended to a smaller quantity looks the same, so this is not so for long.
- */
-function lacksParts(intent: Intent, looked: Look): boolean {
-  const now = looked.beganAt + (looked.aheadMs ?? 0);
-  return isSmaller(intent, looked) && now - sinceOf(intent) < PARTS_MS;
-}
-
-/** Returns whether the known orders of an intent have less than its quantity. */
-function isSmaller(intent: Intent, looked: Look): boolean {
-  const { quantity } = termsOf(intent);
-  if (quantity === undefined || intent.kind === "cancel") return false;
-  const sizes = intent.orderIds.map((id) => looked.orders.get(id)?.quantity);
-  if (sizes.some((size) => size === undefined)) return false;
-  return compare(add("0", ...sizes.map((size) => size ?? "0")), quantity) < 0;
 }
 
 async function countAbsence(
@@ -333,149 +266,6 @@ async function countAbsence(
 function listsOf({ operation: name, params }: Intent): readonly string[] {
   const operation = findOperation(name);
   return operation === undefined ? [] : placeOf(operation, params).lists;
-}
-
-/** Follows the orders of an acknowledged intent. */
-async function follow(deps: ReconcileDeps, intent: Intent, looked: Look): Promise<void> {
-  const { records } = deps;
-  const orderIds = await withParts(records, intent, looked);
-  const own = orderIds.map((id) => looked.orders.get(id));
-  const seen = own.filter((row) => row !== undefined);
-  if (seen.length === 0 || seen.length < own.length) return; // a list may lag behind: conclude nothing
-  const childIds = await childIdsOf(deps, { ...intent, orderIds }, looked);
-  const rows = rowsThatCount(seen, childIds, looked);
-  if (rows === undefined) return;
-  const filled = add("0", ...rows.map((row) => row.filled));
-  if (compare(filled, intent.filled) < 0) return; // an older state of the list than the one seen before
-  const listed = stateOf(rows);
-  if (listed === undefined) return;
-  const to = isOver(rows, looked, termsOf(intent).market) ? "expired" : listed;
-  const isEnd = endedStates.some((state) => state === to);
-  if (isEnd && lacksParts({ ...intent, orderIds }, looked)) return; // the rest of it may still be open
-  if (to === intent.state) {
-    if (compare(filled, intent.filled) !== 0) await noteIntent(records.store, intent.id, { filled });
-    return;
-  }
-  const remark = seen.map((row) => row.remark).find((each) => each !== undefined && each !== "");
-  // Both steps above have recorded the orders that they found.
-  const known = { ...intent, orderIds, childIds: placesOthers(intent) ? childIds : intent.childIds };
-  await records.moveFrom(known, {
-    to,
-    by: "list",
-    filled,
-    data: {
-      lists: looked.lists,
-      orders: rows.map((row) => `${row.orderId} ${row.state ?? "?"}, ${row.filled} filled`),
-      ...seen.some(({ state }) => state === "triggered") && { triggered: true },
-      ...remark !== undefined && { remark },
-    },
-  });
-}
-
-/**
- * Returns the rows that show what became of orders: of a triggered conditional order, those of the orders that it has
- * placed. A trigger is no fill: until these orders are known, it counts as an order in the market. `undefined` if a row is
- * missing.
- */
-function rowsThatCount(
-  seen: readonly SeenOrder[],
-  childIds: readonly string[],
-  looked: Look,
-): SeenOrder[] | undefined {
-  if (!seen.some(({ state }) => state === "triggered")) return [...seen];
-  const children = childIds.map((id) => looked.orders.get(id));
-  if (children.includes(undefined)) return undefined;
-  const placed = children.length > 0 ? children : seen.filter(({ state }) => state === "triggered")
-    .map((row): SeenOrder => ({ ...row, state: "working", filled: "0" }));
-  return [...seen.filter(({ state }) => state !== "triggered"), ...placed].filter((row) => row !== undefined);
-}
-
-/** Returns the orders that the orders of an intent have placed, as far as they are known. Records new ones. */
-async function childIdsOf(
-  { records, client }: ReconcileDeps,
-  intent: Intent,
-  looked: Look,
-): Promise<readonly string[]> {
-  const { store } = records;
-  if (intent.kind !== "place") {
-    const owners = await records.owned();
-    const placed = intent.orderIds.flatMap((id) => owners.get(id)?.intent ?? []);
-    return [...owners].filter(([, owner]) => owner.isChild && placed.includes(owner.intent)).map(([id]) =>
-      id
-    );
-  }
-  if (!placesOthers(intent)) return [];
-  const found = intent.operation === "algo.place"
-    ? await algoChildren(client, intent, looked)
-    : intent.childIds.length === 0 && looked.orders.get(intent.orderIds[0] ?? "")?.state === "triggered"
-    ? childrenIn(intent, looked, await othersOf(records, looked)) ?? []
-    : [];
-  const childIds = [...new Set([...intent.childIds, ...found])];
-  if (childIds.length > intent.childIds.length) await addOrders(store, intent.id, { childIds });
-  return childIds;
-}
-
-/** Returns the orders that an algorithmic order has placed on its day and, after midnight, on the next one. */
-async function algoChildren(client: Client, intent: Intent, looked: Look): Promise<string[]> {
-  const { market = "" } = termsOf(intent);
-  const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, looked.beganAt)]);
-  const children: string[] = [];
-  for (const orderId of intent.orderIds) {
-    for (const date of days) children.push(...await childrenOfAlgo(client, { orderId, market, date }) ?? []);
-  }
-  return children;
-}
-
-/** Returns whether orders for one day have expired by the broker's dates, although the lists do not show it. */
-function isOver(rows: readonly SeenOrder[], looked: Look, market: string | undefined): boolean {
-  if (looked.aheadMs === undefined) return false;
-  const today = dateAt(looked.beganAt + looked.aheadMs, zoneOfMarket(market));
-  return rows.every(({ state, day, lists }) => {
-    if (state !== undefined && endedStates.includes(state)) return true;
-    if (day === undefined || lists.some((list) => lastingLists.includes(list))) return false;
-    return addDays(day, EXPIRED_DAYS) <= today;
-  }) && rows.some(({ state }) => state === undefined || !endedStates.includes(state));
-}
-
-/** Returns all orders of an intent. If the broker split its order, the answer names only the first part. */
-async function withParts(records: Records, intent: Intent, looked: Look): Promise<readonly string[]> {
-  if (!mayFindParts(intent, looked)) return intent.orderIds;
-  const own = intent.orderIds.map((id) => looked.orders.get(id)).filter((row) => row !== undefined);
-  const { side, orderType } = { ...own[0], ...termsOf(intent) };
-  const others = await othersOf(records, looked);
-  // The parts of an amended order belong to the intent that placed it.
-  const owner = intent.kind === "amend" ? others.owners.get(targetsOf(intent)[0] ?? "")?.intent : intent.id;
-  const whole = { ...intent, id: owner ?? intent.id, kind: "place" as const, operation: "orders.place" };
-  const all = judge(
-    {
-      ...whole,
-      operation: intent.operation === "algo.place" ? intent.operation : whole.operation,
-      params: { ...intent.params, side, orderType },
-    },
-    looked,
-    { ...others, rivals: others.rivals.filter(({ id }) => id !== whole.id) },
-  );
-  if (all.is !== "sent" || !intent.orderIds.every((id) => all.orderIds.includes(id))) {
-    return intent.orderIds;
-  }
-  await addOrders(records.store, intent.id, { orderIds: all.orderIds });
-  if (intent.kind === "amend") await records.noteAmended({ ...intent, orderIds: all.orderIds });
-  return all.orderIds;
-}
-
-/** Returns the state that the rows of an intent's orders show together; `undefined` if one of them is unknown. */
-function stateOf(rows: readonly SeenOrder[]): IntentState | undefined {
-  // A triggered order does not count itself: see `rowsThatCount`.
-  const states = rows.flatMap(({ state }) => state === undefined || state === "triggered" ? [] : [state]);
-  if (states.length < rows.length) return undefined;
-  const has = (state: IntentState) => states.some((each) => each === state);
-  if (states.every((state) => endedStates.includes(state))) {
-    if (states.every((state) => state === states[0])) return states[0];
-    // Parts that ended differently: what is not filled is cancelled, rejected or expired.
-    return has("expired") ? "expired" : has("cancelled") ? "cancelled" : "rejected";
-  }
-  const hasFill = rows.some(({ filled }) => compare(filled, "0") > 0);
-  return hasFill ? "part-filled" : has("working") ? "working" : "acknowledged";
 }
 
 /** Intents whose lists are read together. */

@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
+import { BrokerError, messageOf } from "../errors.ts";
 import { onceMore, type Store } from "../store/store.ts";
 import { isPassing } from "../store/store_error.ts";
 import { type Machine, wait } from "../time.ts";
 import type { Intent } from "./intent.ts";
-import { targetsOf } from "./prove.ts";
+
 import { addOrders, findIntent, type Move, moveIntent, ownedOrders, type Owner } from "./queries.ts";
+import { targetsOf } from "./terms.ts";
 
 /** How long to try to record an answer while the store cannot be used, and the time between two tries. */
 const KEEP_MS = 20_000;
@@ -17,23 +18,33 @@ const KEEP_AGAIN_MS = 1_000;
 /** A conditional order is valid for at most 100 days, and the order that it places for one more day. */
 export const LONGEST_ORDER_MS = 102 * 24 * 3_600_000;
 
-/** Whose intents {@linkcode Records} changes. */
+/** Options of {@linkcode Records}. */
 export interface RecordsOptions {
   store: Store;
   machine: Machine;
   account: string;
   /** Called with each change of an intent. */
   onChange?(intent: Intent): void;
+  /** Removes secrets from a text. The broker may repeat what it received. @default changes nothing */
+  redact?(text: string): string;
 }
+
+/** Members of the data of a change that may contain a text of the broker, at any depth. */
+const brokerTexts: readonly string[] = ["why", "remark"];
+/** The store keeps at most this many characters of such a text. */
+const MOST_TEXT = 4_000;
 
 /** A change of an intent; it happens now if it has no time. */
 type MoveNow = Omit<Move, "at"> & { at?: number };
 
-/** What a caller knows of an intent that it moves. Orders that it does not name may have changed. */
+/** The intent that a caller has read and now moves. If it has no list of orders, these may have changed meanwhile. */
 type KnownIntent = Pick<Intent, "id" | "state"> & Partial<Pick<Intent, "orderIds" | "childIds">>;
 
 const isSameSet = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((each) => other.includes(each));
+
+/** The intents that placed orders, by the orders. */
+export type Owners = ReadonlyMap<string, Owner>;
 
 /** The intents of one account. */
 export class Records {
@@ -41,12 +52,26 @@ export class Records {
   readonly machine: Machine;
   readonly account: string;
   readonly #onChange: ((intent: Intent) => void) | undefined;
+  readonly #redact: (text: string) => string;
 
-  constructor({ store, machine, account, onChange }: RecordsOptions) {
+  constructor({ store, machine, account, onChange, redact = (text) => text }: RecordsOptions) {
     this.store = store;
     this.machine = machine;
     this.account = account;
     this.#onChange = onChange;
+    this.#redact = redact;
+  }
+
+  /** Returns a move as the store may keep it: the texts of the broker are cut, and contain no secrets. */
+  #kept(move: MoveNow): Move {
+    const at = move.at ?? this.machine.now();
+    if (move.data === undefined) return { ...move, at };
+    const json = JSON.stringify(move.data, (name, value) => {
+      if (typeof value !== "string" || !brokerTexts.includes(name)) return value;
+      const text = this.#redact(value);
+      return text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text;
+    });
+    return { ...move, at, data: JSON.parse(json) };
   }
 
   /** Calls the function for changes with an intent that has just changed. */
@@ -62,24 +87,24 @@ export class Records {
   }
 
   async move(id: string, move: MoveNow): Promise<Intent> {
-    const intent = await moveIntent(this.store, id, { at: this.machine.now(), ...move });
+    const intent = await moveIntent(this.store, id, this.#kept(move));
     this.tell(intent);
     return intent;
   }
 
   /**
-   * Moves an intent unless its state or its orders have changed since they were read: then the evidence says nothing of a
-   * new order, such as the one that an amendment created meanwhile. Returns the intent as it is then.
+   * Moves an intent, unless its state or its orders have changed since the caller read them: the evidence does not cover
+   * a new order, such as one that an amendment has created meanwhile. Returns the present intent.
    */
   async moveFrom(from: KnownIntent, move: MoveNow): Promise<Intent> {
-    const { store, machine } = this;
+    const { store } = this;
     let isMoved = false;
     const now = await store.transaction(async () => {
       const current = await this.find(from.id);
       const { orderIds = current.orderIds, childIds = current.childIds } = from;
       isMoved = current.state === from.state && isSameSet(orderIds, current.orderIds) &&
         isSameSet(childIds, current.childIds);
-      return isMoved ? await moveIntent(store, from.id, { at: machine.now(), ...move }) : current;
+      return isMoved ? await moveIntent(store, from.id, this.#kept(move)) : current;
     });
     if (isMoved) this.tell(now);
     return now;
@@ -93,7 +118,7 @@ export class Records {
       if (error instanceof BrokerError) throw error;
       throw new BrokerError(
         `Cannot send ${operation}: the store "${this.store.name}" could not record it first: ${
-          reasonOf(error)
+          messageOf(error)
         }`,
         { code: "store", operation, cause: error },
       );
@@ -116,7 +141,7 @@ export class Records {
   /** Abandons an intent of which nothing was sent. */
   async abandon(id: string, error: unknown): Promise<void> {
     try {
-      await this.move(id, { to: "abandoned", by: "desk", data: { why: reasonOf(error) } });
+      await this.move(id, { to: "abandoned", by: "desk", data: { why: messageOf(error) } });
     } catch {
       // The caller gets the error of the write, which says more. A later `reconcile`
       // abandons the intent or marks it as unknown.
@@ -124,7 +149,7 @@ export class Records {
   }
 
   /** Returns the orders that the account's intents placed within {@linkcode LONGEST_ORDER_MS}. Older orders have ended. */
-  async owned(): Promise<Map<string, Owner>> {
+  async owned(): Promise<Owners> {
     return await ownedOrders(this.store, this.account, this.machine.now() - LONGEST_ORDER_MS);
   }
 
@@ -138,11 +163,8 @@ export class Records {
 export async function noteAmended(
   store: Store,
   amendment: Intent,
-  owned: ReadonlyMap<string, Owner>,
+  owned: Owners,
 ): Promise<void> {
   const owner = owned.get(targetsOf(amendment)[0] ?? "");
   if (owner !== undefined) await addOrders(store, owner.intent, { orderIds: amendment.orderIds });
 }
-
-/** Returns the text of an error. */
-export const reasonOf = (error: unknown): string => error instanceof Error ? error.message : String(error);

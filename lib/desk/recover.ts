@@ -5,17 +5,18 @@
  * @module
  */
 import type { WantedWrite } from "../client/intercept.ts";
-import { BrokerError, OutcomeUnknownError, ProtocolError, RejectedError } from "../errors.ts";
+import { BrokerError, messageOf, OutcomeUnknownError, ProtocolError, RejectedError } from "../errors.ts";
 import { provingLists } from "../operations/proof.ts";
 import { StoreError } from "../store/store_error.ts";
 import { wait } from "../time.ts";
 import type { LateAnswer } from "../transports/transport.ts";
 import type { Intent } from "./intent.ts";
-import { answerOf, idsIn, targetsOf } from "./prove.ts";
+import { answerOf, idsIn } from "./prove.ts";
 import { changesOf } from "./queries.ts";
 import { type ReconcileDeps, reconcileOnly } from "./reconcile.ts";
-import { reasonOf, type Records } from "./records.ts";
+import type { Records } from "./records.ts";
 import { type IntentState, mayChange } from "./states.ts";
+import { targetsOf } from "./terms.ts";
 
 /** Waits before each look at the lists after a lost answer; the last wait repeats. */
 const LOOK_WAITS_MS = [500, 1_500, 3_000, 5_000];
@@ -29,10 +30,9 @@ export interface RecoverDeps extends ReconcileDeps {
 }
 
 /**
- * Records the broker's answer. If another process or the lists were first, the answer must name their orders; otherwise
- * the intent becomes ambiguous. A commit may succeed although it seemed to fail, so this may be called again.
- * An order that an amendment created is recorded in the same transaction: after a kill between two, it would belong to
- * nobody.
+ * Records the broker's answer. If orders of the intent are recorded already, the answer must name the same orders;
+ * otherwise the intent becomes ambiguous. Callers may repeat the call, because a commit that seemed to fail may have
+ * succeeded. An order that an amendment created is recorded in the same transaction, so that it always has an owner.
  */
 export async function acknowledge(
   records: Records,
@@ -98,7 +98,7 @@ export async function noAnswer(
 ): Promise<unknown> {
   const { records } = deps;
   const { operation, options } = wanted;
-  const data = { why: reasonOf(error) };
+  const data = { why: messageOf(error) };
   // Only hsgate's own classes prove that nothing was executed; any other error may come after the first byte.
   const isUnknown = !(error instanceof BrokerError) || error instanceof OutcomeUnknownError ||
     error instanceof ProtocolError;
@@ -108,7 +108,7 @@ export async function noAnswer(
       await records.keep(() => refuse(records, id, { to, data }));
     } catch (failure) {
       // The broker's answer is known, whatever the store says. The intent stays "sent" until a look resolves it.
-      error.message += `; the store "${records.store.name}" could not record that: ${reasonOf(failure)}`;
+      error.message += `; the store "${records.store.name}" could not record that: ${messageOf(failure)}`;
     }
     throw error;
   }
@@ -127,10 +127,10 @@ export async function noAnswer(
     : answerOf(operation, found, await changesOf(records.store, id));
   if (answer !== undefined) return answer;
   const kept = isRecorded
-    ? `it is recorded as intent ${id}, and hsgate keeps looking for it in the broker's lists`
+    ? `it is recorded as intent ${id}, and hsgate continues to search the broker's lists for it`
     : `intent ${id} was recorded before it was sent, and hsgate looks for it in the broker's lists later`;
-  const trouble = failure === undefined ? "" : ` (the search for it failed: ${reasonOf(failure)})`;
-  throw new OutcomeUnknownError(`${reasonOf(error)}; ${kept}${trouble}: see hsgate orders show ${id}`, {
+  const trouble = failure === undefined ? "" : ` (the search for it failed: ${messageOf(failure)})`;
+  throw new OutcomeUnknownError(`${messageOf(error)}; ${kept}${trouble}: see hsgate orders show ${id}`, {
     code: error instanceof BrokerError && error.code !== undefined ? error.code : "unknown",
     operation: operation.name,
     lists: provingLists(operation, wanted.params),
@@ -168,7 +168,7 @@ async function lookFor(
 /** Takes an answer that came after its call was given up. */
 export async function takeLate(records: Records, id: string, { result, error }: LateAnswer): Promise<void> {
   if (error !== undefined && !(error instanceof RejectedError)) return; // it says nothing about the outcome
-  const data = { late: true, ...error !== undefined ? { why: reasonOf(error) } : { answer: result } };
+  const data = { late: true, ...error !== undefined ? { why: messageOf(error) } : { answer: result } };
   await records.keep(async () => {
     if (error !== undefined) await refuse(records, id, { to: "rejected", data });
     else await acknowledge(records, id, { orderIds: idsIn(result), data });

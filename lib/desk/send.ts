@@ -5,16 +5,17 @@
  */
 import type { Client } from "../client/client.ts";
 import type { WantedWrite } from "../client/intercept.ts";
-import { BrokerError, OutcomeUnknownError } from "../errors.ts";
+import { BrokerError, messageOf, OutcomeUnknownError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
 import { countWrite } from "../store/store.ts";
 import { endedStates, type Look, look, placeOf, type SeenOrder, withChildLists } from "./broker_lists.ts";
 import type { Intent, IntentKind, Why } from "./intent.ts";
-import { amendableTerms, fingerprintOf, idsIn, targetsOf } from "./prove.ts";
+import { amendableTerms, idsIn } from "./prove.ts";
 import { findHalt, insertIntent, unresolvedIntents } from "./queries.ts";
-import { reasonOf, type Records } from "./records.ts";
+import type { Records } from "./records.ts";
 import { acknowledge, noAnswer, type RecoverDeps, takeLate } from "./recover.ts";
+import { fingerprintOf, targetsOf } from "./terms.ts";
 
 /** The guard rails checked prices, cash and holdings at most this long before the first byte leaves. */
 const APPROVAL_MS = 60_000;
@@ -119,7 +120,7 @@ async function refuseLike(
   if (other === undefined) return;
   throw new BrokerError(
     `Cannot send ${operation}: the outcome of intent ${other.id}, which asks for the same, is "${other.state}"; ` +
-      `look at it with: hsgate orders show ${other.id}`,
+      `to see it, run: hsgate orders show ${other.id}`,
     { code: "unresolved-intent", operation },
   );
 }
@@ -257,7 +258,7 @@ async function takeAnswer(
       `The broker accepted ${operation.name} (order ${
         orderIds.join(", ")
       }), but the store "${records.store.name}" could ` +
-        `not record it: ${reasonOf(error)}; the desk finds it in the broker's lists later`,
+        `not record it: ${messageOf(error)}; the desk finds it in the broker's lists later`,
       { code: "not-recorded", operation: operation.name, lists: provingLists(operation), cause: error },
     );
   }

@@ -80,8 +80,14 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     ...corrections,
   ],
   /** The order is in the market. */
-  working: [...shownByLists("working"), ...corrections],
-  "part-filled": [...shownByLists("part-filled"), ...corrections],
+  working: [
+    ...shownByLists("working"),
+    // The lists show the order no longer, or not which order a triggered conditional order has placed, and the person is
+    // sure that it has ended.
+    change("expired", "person"),
+    ...corrections,
+  ],
+  "part-filled": [...shownByLists("part-filled"), change("expired", "person"), ...corrections],
   filled: corrections,
   cancelled: corrections,
   rejected: corrections,

@@ -1,5 +1,5 @@
 /**
- * Opens a store and puts its order desk before a client.
+ * Opens a store, and connects a client whose order writes go through the store's order desk.
  *
  * @module
  */
@@ -8,6 +8,8 @@ import { directAccount, gatewayAccount } from "../client/account_name.ts";
 import type { Client } from "../client/client.ts";
 import type { ConnectOptions, DirectConnectOptions } from "../client/connect.ts";
 import { type LimitTexts, readLimits } from "../client/limits.ts";
+import { secretsOf } from "../client/settings.ts";
+import { Redactor } from "../redact.ts";
 import { isPostgresUrl } from "../store/postgres_url.ts";
 import type { Store } from "../store/store.ts";
 import { machineWith } from "../time.ts";
@@ -15,6 +17,10 @@ import { GATEWAY_URL } from "../transports/gateway.ts";
 import { Desk } from "./desk.ts";
 import { guardsOf } from "./guards/rules.ts";
 import { fileHalt } from "./halt.ts";
+import { lazily } from "../lazy.ts";
+
+const loadPostgres = lazily(() => import("../store/postgres.ts"));
+const loadSqlite = lazily(() => import("../store/sqlite.ts"));
 
 /** A client with a store: its order writes go through the desk. */
 export interface Trading {
@@ -24,8 +30,28 @@ export interface Trading {
 
 /** Opens the store that a path or URL names. */
 async function openStore(name: string): Promise<Store> {
-  if (isPostgresUrl(name)) return await (await import("../store/postgres.ts")).openPostgres(name);
-  return await (await import("../store/sqlite.ts")).openSqlite(name);
+  if (isPostgresUrl(name)) return await (await loadPostgres()).openPostgres(name);
+  return await (await loadSqlite()).openSqlite(name);
+}
+
+/** Returns a redactor with the secrets of a connection. */
+async function redactorOf(options: ConnectOptions | DirectConnectOptions): Promise<Redactor> {
+  const redactor = new Redactor({ anyLength: true });
+  const { tradePassword, fundAccounts = [] } = options;
+  const own = "direct" in options
+    ? {
+      loginPassword: options.direct.password,
+      mobile: options.direct.mobile,
+      developerPrivateKey: options.direct.privateKey,
+    }
+    : {
+      tradePasswordKey: typeof options.gateway === "string"
+        ? options.tradePasswordKey
+        : options.gateway.tradePasswordKey ?? options.tradePasswordKey,
+    };
+  const secrets = await secretsOf({ tradePassword, fundAccounts: fundAccounts.join(), ...own });
+  for (const [, secret] of secrets) redactor.add(secret);
+  return redactor;
 }
 
 /** Returns the client that `connectClient` makes, with the desk of a store. Closing it closes the store. */
@@ -55,6 +81,7 @@ export async function openTrading(
     await store[Symbol.asyncDispose]();
     throw error;
   }
+  const redactor = await redactorOf(options);
   const machine = machineWith(options.machine);
   const guard = guardsOf(limits, { store, machine, account, calendars: () => builtInCalendars });
   const desk = new Desk({
@@ -64,6 +91,7 @@ export async function openTrading(
     client: inner,
     guard,
     haltedByFile: fileHalt(name),
+    redact: (text) => redactor.text(text),
     ...to.timeoutMs !== undefined && { timeoutMs: to.timeoutMs },
   });
   const stopLooking = desk.keepReconciled();

@@ -144,7 +144,7 @@ export class HttpInput {
     let extra = 0;
     const needRoom = (bytes: number) => {
       extra += bytes;
-      if (extra > MAX_HEAD) throw new HttpProblem(431, "the texts beside the chunks are too long");
+      if (extra > MAX_HEAD) throw new HttpProblem(431, "the chunk extensions and trailers are too long");
     };
     while (true) {
       const line = await this.#readLine();

@@ -172,3 +172,71 @@ export function feesOf(order: FeeInput, tariff: Tariff = exampleTariff): Fees {
     order: writeItems(schedule, sums),
   };
 }
+
+/** The total fees of orders of one listing at one price, by quantity. They never fall when the quantity grows. */
+export interface FeeMeter {
+  /** Returns the total fees in cents of an order of `quantity / 10 ** scale` shares that one fill executes. */
+  cents(quantity: bigint, scale: number): bigint;
+  /** Returns the approximate fees in whole units of the currency, fast, for searches that need no exact amount. */
+  estimate(quantity: number): number;
+}
+
+/** What the fees of a listing depend on. */
+export interface FeeMeterInput extends Omit<FeeInput, "fills" | "dayTrade"> {
+  /** Price per share. */
+  price: string;
+}
+
+/**
+ * Returns the total fees of many quantities at one price. `cents` agrees with {@linkcode feesOf} for a single fill.
+ *
+ * @throws {RangeError} When no rate is recorded for that day or product.
+ * @throws {TypeError} When the price or the date is invalid.
+ */
+export function feeMeter(input: FeeMeterInput, tariff: Tariff = exampleTariff): FeeMeter {
+  const { market, date, side, instrument = "stock" } = input;
+  const product = productOf({ ...input, fills: [] });
+  const { perFill, perOrder } = scheduleOf({ market, date, side, instrument, product }, tariff);
+  const rules = [...perFill, ...perOrder];
+  const price = readFixed(input.price);
+  const multiplier = market === "us-option" ? HUNDRED : { coefficient: 1n, scale: 0 };
+  const number = ({ coefficient, scale }: Fixed) => Number(coefficient) / 10 ** scale;
+  const sharesPerUnit = number(multiplier);
+  const pricePerShare = number(price);
+  const hints = rules.map((rule) => ({
+    per: rule.per,
+    rate: number(rule.rate),
+    unit: rule.round === "whole-up" ? 1 : 0.01,
+    up: rule.round !== "cent",
+    min: Number(rule.min ?? 0n) / 100,
+    max: rule.max === undefined ? Infinity : Number(rule.max) / 100,
+    cap: rule.cap === undefined ? Infinity : number(rule.cap),
+  }));
+  return {
+    cents(count, scale) {
+      const quantity = { coefficient: count, scale };
+      const shares = times(quantity, multiplier);
+      const whole = { amount: times(price, shares), shares, quantity };
+      return rules.reduce((sum, rule) => sum + chargeOf(rule, whole), 0n);
+    },
+    estimate(quantity) {
+      const shares = quantity * sharesPerUnit;
+      const amount = shares * pricePerShare;
+      let sum = 0;
+      for (const { per, rate, unit, up, min, max, cap } of hints) {
+        if (rate === 0) continue;
+        const basis = per === "amount"
+          ? amount
+          : per === "share"
+          ? shares
+          : per === "contract"
+          ? quantity
+          : 1;
+        const charge = Math.min(basis * rate, amount * cap);
+        const rounded = (up ? Math.ceil(charge / unit - 1e-9) : Math.round(charge / unit)) * unit;
+        sum += Math.max(min, Math.min(max, rounded));
+      }
+      return sum;
+    },
+  };
+}

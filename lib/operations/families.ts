@@ -8,17 +8,18 @@
  * @module
  */
 import index from "./index.json" with { type: "json" };
+import { lazily } from "../lazy.ts";
 
 const loaders = {
-  account: async () => (await import("./account.ts")).account,
-  orders: async () => (await import("./orders.ts")).orders,
-  fills: async () => (await import("./fills.ts")).fills,
-  fundJournal: async () => (await import("./fund_journal.ts")).fundJournal,
-  conditionalOrders: async () => (await import("./conditional_orders.ts")).conditionalOrders,
-  algo: async () => (await import("./algo.ts")).algo,
-  futures: async () => (await import("./futures.ts")).futures,
-  quotes: async () => (await import("./quotes.ts")).quotes,
-  platform: async () => (await import("./platform.ts")).platform,
+  account: lazily(async () => (await import("./account.ts")).account),
+  orders: lazily(async () => (await import("./orders.ts")).orders),
+  fills: lazily(async () => (await import("./fills.ts")).fills),
+  fundJournal: lazily(async () => (await import("./fund_journal.ts")).fundJournal),
+  conditionalOrders: lazily(async () => (await import("./conditional_orders.ts")).conditionalOrders),
+  algo: lazily(async () => (await import("./algo.ts")).algo),
+  futures: lazily(async () => (await import("./futures.ts")).futures),
+  quotes: lazily(async () => (await import("./quotes.ts")).quotes),
+  platform: lazily(async () => (await import("./platform.ts")).platform),
 };
 
 /** Every family of operations. */

@@ -120,7 +120,7 @@ export interface CompiledRecipe {
   /** The steps, ordered so that each step comes after the steps that it depends on. */
   steps: readonly CompiledStep[];
   notify?: readonly CompiledNotice[];
-  /** Address of a dead-man service, or the secret that contains it. */
+  /** Address of a monitoring service, or the secret that contains it. */
   ping?: { url: string } | { secret: string };
   /** Which kind of broker connection the recipe wants; the caller has addresses and logins. */
   connect?: RecipeConnection;
@@ -224,8 +224,12 @@ export interface StepCode {
 
 /** A resource outside the toolkit that the parameters of a step name. */
 export interface StepReach {
-  kind: "host" | "reads" | "writes";
-  /** An address or a path as the recipe has it; it may contain expressions and references to secrets. */
+  /** `session`: a call that ends or takes over a login, pushes or market data. */
+  kind: "host" | "reads" | "writes" | "session";
+  /**
+   * An address or a path as the recipe has it; it may contain expressions and references to secrets. For a session, the
+   * operation.
+   */
   name: string;
 }
 

@@ -16,6 +16,7 @@
 import type { CompileOptions } from "./compile/compile_recipe.ts";
 import type { CheckedFile, CheckOptions, CheckReport } from "./compile/check_recipes.ts";
 import type { CompiledRecipe } from "./compiled.ts";
+import { lazily } from "../lazy.ts";
 
 export { bindParams } from "./schema/recipe_params.ts";
 export { RecipeError, UnreadCodeError } from "./recipe_error.ts";
@@ -65,6 +66,11 @@ export type { Power, PowerKind } from "./powers.ts";
 export type { RecipeSource, ScheduleSource, StepSource } from "./schema/recipe_schema.ts";
 export type { RecipeContext, RecipeEvent, RecipeResult, StepResult } from "./run_recipe.ts";
 
+const loadCompiler = lazily(() => import("./compile/compile_recipe.ts"));
+const loadFiles = lazily(() => import("./files/load_recipe.ts"));
+const loadChecks = lazily(() => import("./compile/check_recipes.ts"));
+const loadJsonSchema = lazily(() => import("./schema/json_schema.ts"));
+
 /**
  * Checks and compiles the text of a recipe, YAML or JSON.
  *
@@ -76,7 +82,7 @@ export async function compileRecipe(
   fileName: string,
   options: CompileOptions = {},
 ): Promise<CompiledRecipe> {
-  const { compileText } = await import("./compile/compile_recipe.ts"); // zod, yaml and CEL, which plain scripts do not load
+  const { compileText } = await loadCompiler(); // zod, yaml and CEL, which plain scripts do not load
   return await compileText({ text, fileName }, options);
 }
 
@@ -87,7 +93,7 @@ export async function compileRecipe(
  * @throws {RecipeError} With all mistakes and their places.
  */
 export async function loadRecipe(path: string, options: CompileOptions = {}): Promise<CompiledRecipe> {
-  const { loadFile } = await import("./files/load_recipe.ts");
+  const { loadFile } = await loadFiles();
   return await loadFile(path, options);
 }
 
@@ -99,12 +105,12 @@ export async function checkRecipes(
   files: readonly CheckedFile[],
   options: CheckOptions,
 ): Promise<CheckReport> {
-  const { checkAll } = await import("./compile/check_recipes.ts");
+  const { checkAll } = await loadChecks();
   return await checkAll(files, options);
 }
 
 /** Returns the JSON Schema of recipe files, for editors. */
 export async function recipeJsonSchema(): Promise<Record<string, unknown>> {
-  const { makeJsonSchema } = await import("./schema/json_schema.ts");
+  const { makeJsonSchema } = await loadJsonSchema();
   return await makeJsonSchema();
 }

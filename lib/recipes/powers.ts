@@ -4,6 +4,7 @@
  * @module
  */
 import { isInside } from "../confined_paths.ts";
+import { isWithoutProxy } from "../loopback.ts";
 import { nodeCrypto } from "../std/node_crypto.ts";
 import type { CompiledRecipe, CompiledStep, KnownRecipe, StepPermissions } from "./compiled.ts";
 import { canRunAnyFile, placeOfSecrets } from "./files/named_files.ts";
@@ -13,6 +14,7 @@ export const powerKinds = {
   program: "runs a program",
   code: "runs TypeScript of its folder",
   write: "writes at the broker",
+  session: "ends or takes over a login, pushes or market data",
   host: "connects to",
   variable: "reads an environment variable",
   file: "reads a file",
@@ -37,11 +39,17 @@ export interface Power {
   anyFile?: boolean;
   /** Whether it is a folder that a custom step may read and write, so that its code can delete files elsewhere. */
   deletes?: boolean;
+  /** Whether it is this machine, where the code of a custom step can reach a gateway, which needs no password. */
+  trades?: boolean;
 }
 
 /** Returns a line that describes a power. */
-export function powerText({ kind, name, by, anyFile = false, deletes = false }: Power): string {
-  const more = kind === "host"
+export function powerText(
+  { kind, name, by, anyFile = false, deletes = false, trades = false }: Power,
+): string {
+  const more = trades
+    ? "; its code can also send orders to a gateway there, past the guard rails"
+    : kind === "host"
     ? realHost(name)
     : anyFile
     ? "; it can run any file of the folder"
@@ -212,6 +220,7 @@ function* wantedBy(
   }
   for (const { kind, name } of reaches) {
     if (kind === "host") yield { kind, name, by, needsTrust: true };
+    else if (kind === "session") yield { kind, name, by, needsTrust: !isSimulated };
     // The run itself rejects paths outside its folder.
     else yield { kind: kind === "reads" ? "file" : "folder", name, by, needsTrust: false };
   }
@@ -226,6 +235,12 @@ function* wantedBy(
     yield { kind: "recipe", name: runs.name ?? "", by, needsTrust: false };
     for (const power of wanted(runs)) yield { ...power, by: `recipe "${runs.name}", ${power.by}` };
   }
+}
+
+/** Returns whether a host of a permission, with or without a port, means this machine, or may be any host. */
+function reachesHere(name: string): boolean {
+  const host = URL.parse(`http://${name.replace(/:\*$/, "")}`)?.hostname;
+  return host === undefined || host.includes("*") || isWithoutProxy(host) || name.includes("/");
 }
 
 const permissionKinds: Readonly<Record<keyof StepPermissions, PowerKind>> = {
@@ -244,7 +259,8 @@ function* permitted(permissions: StepPermissions, by: string): Generator<Power> 
       // Deno checks the path of a SQLite database, but not the file that the database's journal names.
       const deletes = permission === "write" &&
         permissions.read?.some((read) => isInside(read, name) || isInside(name, read)) && { deletes: true };
-      yield { kind, name, by, needsTrust: true, ...deletes };
+      const trades = permission === "net" && reachesHere(name) && { trades: true };
+      yield { kind, name, by, needsTrust: true, ...deletes, ...trades };
     }
   }
 }

@@ -46,7 +46,14 @@ function align(before: readonly string[], after: readonly string[]): Marked[] {
   ];
 }
 
+/** Maximum number of pairs of lines that are compared: 100 MiB. */
+const MOST_PAIRS = 25_000_000;
+
 function alignMiddle(before: readonly string[], after: readonly string[]): Marked[] {
+  if (before.length * after.length > MOST_PAIRS) {
+    const missing = before.map((line): Marked => ({ mark: "-", line }));
+    return [...missing, ...after.map((line): Marked => ({ mark: "+", line }))];
+  }
   // lengths[i][j]: length of the longest common subsequence of the lines from i and the lines from j.
   const width = after.length + 1;
   const lengths = new Uint32Array((before.length + 1) * width);

@@ -5,16 +5,28 @@
  * @module
  */
 import { reasonOf } from "../credentials.ts";
+import { isOfEarlierDay } from "../desk/follow.ts";
+import type { Intent } from "../desk/intent.ts";
+import { openAccounts, openIntents } from "../desk/queries.ts";
+import { BrokerError, DisplacedError } from "../errors.ts";
 import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { versionOf } from "../recipes/powers.ts";
-import { type Claimer, resolveOutcome } from "./claims/claims.ts";
+import { type Claimer, mutexOf, resolveOutcome } from "./claims/claims.ts";
+import {
+  holdLogin,
+  holdRefusedLogin,
+  loginRefusalIn,
+  refusedLoginOn,
+  takenOverBy,
+} from "./claims/login_holds.ts";
 import type { RunDeps } from "./deps.ts";
 import { noticeChannel } from "./notify/notice_step.ts";
 import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify/notify.ts";
-import { continueRun } from "./queries/claims.ts";
+import { continueRun, leaseHolder } from "./queries/claims.ts";
 import { findRun, findRuns, isStarterOnly } from "./queries/runs.ts";
 import { lastStepOf } from "./queries/steps.ts";
 import { proveSteps } from "./run/recover_run.ts";
+import { deskOf } from "./run/run.ts";
 import { withSharedClock } from "../store/store.ts";
 import { runNested } from "./run/nested.ts";
 import type { Recipes } from "./schedule/listing.ts";
@@ -33,10 +45,19 @@ export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "wh
   stop: AbortSignal;
   /** Channels that replace the steps that recipes declare for their notices. */
   channels?: Readonly<Record<string, Channel>>;
+  /**
+   * Returns whether a login of the recipe ends every other login of its account. The runner then does not log in only to
+   * follow orders. @default false
+   */
+  isSoleLogin?(recipe: CompiledRecipe): boolean;
+  /** Called when a recipe loses its login, or is refused it, outside of a run: its client must be replaced. */
+  onLoginLost?(recipe: CompiledRecipe): void;
   /** Called after each try to send a notice. */
   onNotice?(event: NoticeEvent): void | Promise<void>;
 }
 
+/** Time between two comparisons of an account whose open intents are all of earlier days: each reads the history. */
+const OLD_ORDERS_MS = 3_600_000;
 /** Name of the order desk in the record of who resolved a write. */
 const DESK = "order desk";
 
@@ -50,6 +71,8 @@ export class Runner {
   readonly stop: AbortSignal;
   readonly #options: RunnerOptions;
   readonly #delivery: NoticeDelivery;
+  /** When to compare an account with only old open intents again, by the monotonic clock. */
+  readonly #followOldAt = new Map<string, number>();
 
   constructor(given: RunnerOptions) {
     // Leases use the clock that all users of the store share.
@@ -90,14 +113,15 @@ export class Runner {
   }
 
   /**
-   * Finds out what became of the writes of an interrupted run. If the order desk and the broker's lists prove that,
+   * Finds the outcome of the writes of an interrupted run. If the order desk and the broker's lists prove it,
    * the run continues with its other steps; a manual run ends.
    *
    * @returns The proof; `undefined` if there is none yet.
    */
   async recover(runKey: string, recipe: CompiledRecipe): Promise<string | undefined> {
     const { store, machine } = this.#options;
-    const steps = await proveSteps(recipe, runKey, this.deps);
+    const mayLook = (account: string) => this.#mayLook(recipe, account);
+    const steps = await proveSteps(recipe, runKey, { ...this.deps, mayLook });
     const row = await findRun(store, runKey);
     if (steps === undefined || row === undefined) return undefined;
     const because = steps.map((step) => `step "${step.id}": ${step.because}`).join("; ");
@@ -117,6 +141,71 @@ export class Runner {
       await store.event(now, "resolved", { state, actor: DESK, because }, runKey);
       return because;
     });
+  }
+
+  /**
+   * Compares the open intents of every account that a recipe uses with the broker's lists, also those of runs that have
+   * ended and of commands. A look that fails proves nothing, and the next one tries again.
+   */
+  async followOrders(): Promise<void> {
+    const { store, machine, recipes, stop, isSoleLogin } = this.#options;
+    for (const account of await openAccounts(store)) {
+      const recipe = [...recipes().values()].find((each) =>
+        each.needsAccount && this.claimer.accountOf(each) === account
+      );
+      if (recipe === undefined || isSoleLogin?.(recipe) || !await this.#mayLook(recipe, account)) continue;
+      const intents = await openIntents(store, account);
+      if (intents.every((intent) => isOfEarlierDay(intent, machine.now()))) {
+        if (machine.monotonic() < (this.#followOldAt.get(account) ?? -Infinity)) continue;
+        this.#followOldAt.set(account, machine.monotonic() + OLD_ORDERS_MS);
+      }
+      try {
+        await deskOf(this.deps, account, await this.deps.client(recipe)).reconcile({ signal: stop });
+      } catch (error) {
+        const isLost = await this.#noteLogin(recipe, { account, intents, error });
+        if (!stop.aborted && (isLost || !(error instanceof BrokerError))) throw error;
+      }
+    }
+  }
+
+  /**
+   * If an error says that the login was taken over or refused, blocks it for every process of the store: two programs
+   * would take it from each other, and too many wrong passwords lock an account.
+   */
+  async #noteLogin(
+    recipe: CompiledRecipe,
+    { account, intents, error }: { account: string; intents: readonly Intent[]; error: unknown },
+  ): Promise<boolean> {
+    const refusal = loginRefusalIn(error);
+    const isTakenOver = error instanceof DisplacedError;
+    if (refusal === undefined && !isTakenOver) return false;
+    const { store, machine, onLoginLost } = this.#options;
+    onLoginLost?.(recipe);
+    // A block needs a run, so that a person can resume its recipe.
+    const runKey = intents.find(({ why }) => why.runKey !== undefined)?.why.runKey;
+    if (runKey === undefined) return true;
+    const markOf = (salt: string) => this.claimer.passwordMarkOf?.(recipe, salt);
+    const given = { account, runKey, now: machine.now(), salt: machine.id(), markOf };
+    await store.transaction(async () => {
+      if (isTakenOver) await holdLogin(store, given);
+      else if (refusal !== undefined) await holdRefusedLogin(store, refusal, given);
+    });
+    return true;
+  }
+
+  /**
+   * Returns whether the connection of a recipe may read the lists of an account: it is its account, its login is not
+   * blocked, and no run of another process uses the account. A second login could end the login of that run.
+   */
+  async #mayLook(recipe: CompiledRecipe, account: string): Promise<boolean> {
+    const { store, machine } = this.#options;
+    const { holder, accountOf, passwordMarkOf } = this.claimer;
+    if (accountOf(recipe) !== account || await takenOverBy(store, account) !== undefined) return false;
+    const user = await leaseHolder(store, mutexOf(account), machine.now());
+    if (user !== undefined && !user.startsWith(`${holder} `)) return false;
+    const markOf = (salt: string) => passwordMarkOf?.(recipe, salt);
+    const needed = { now: machine.now(), needsAccount: true, markOf };
+    return await refusedLoginOn(store, account, needed) === undefined;
   }
 
   /** Queues the notices that recipes declare for how their runs ended or why they were skipped. */

@@ -146,6 +146,12 @@ export class ScriptError extends TypeError {
 
 /** Maximum number of mistakes that an error lists. */
 const MOST_ISSUES = 20;
+/** Maximum number of characters of a script. */
+const MOST_TEXT = 1_000_000;
+/** Maximum number of entries of a script. */
+const MOST_ENTRIES = 5_000;
+/** Maximum number of characters of a wrong value in a mistake. */
+const MOST_SHOWN = 500;
 
 /** Returns the JSON Schema of scripts. */
 export function scriptJsonSchema(): object {
@@ -165,6 +171,7 @@ export function scriptKinds(): [kind: string, text: string][] {
 export function scriptPlan(source: ScriptSource, calendars: Calendars = builtInCalendars): ScriptPlan {
   if (!("text" in source)) return planOf(source, "script", calendars);
   const { text, fileName } = source;
+  if (text.length > MOST_TEXT) throw new ScriptError(fileName, [`expected at most ${MOST_TEXT} characters`]);
   let given: unknown;
   try {
     // This schema has no type for dates, so a time stays a text.
@@ -176,6 +183,9 @@ export function scriptPlan(source: ScriptSource, calendars: Calendars = builtInC
 }
 
 function planOf(given: unknown, fileName: string, calendars: Calendars): ScriptPlan {
+  if (Array.isArray(given) && given.length > MOST_ENTRIES) {
+    throw new ScriptError(fileName, [`expected at most ${MOST_ENTRIES} entries`]);
+  }
   const result = z.array(entry).safeParse(given);
   if (!result.success) {
     const issues = result.error.issues.flatMap((issue) => issueTexts(issue, given));
@@ -363,8 +373,17 @@ function spanMs(text: string): number {
 }
 
 function issueText(index: number, field: string, value: unknown, expected: string): string {
-  const shown = value === undefined ? "is missing" : `is ${JSON.stringify(value)}`;
+  const shown = value === undefined ? "is missing" : `is ${shownValue(value)}`;
   return `entry ${index + 1}, field "${field}" ${shown}: expected ${expected}`;
+}
+
+/** Returns a wrong value for a message, without the values within its members: an alias of YAML can repeat them often. */
+function shownValue(value: unknown): string {
+  const text = JSON.stringify(
+    value,
+    (key, each) => key !== "" && typeof each === "object" && each !== null ? "…" : each,
+  );
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
 }
 
 /** Describes an issue of zod: the entry, the field, the value and what is allowed. */
@@ -382,7 +401,7 @@ function issueTexts(issue: z.core.$ZodIssue, given: unknown): string[] {
   if (field === "what") {
     return [issueText(index, "what", each?.what, `one of ${scriptKinds().map(([kind]) => kind).join(", ")}`)];
   }
-  if (field === "") return [`entry ${index + 1} is ${JSON.stringify(each)}: expected a map of fields`];
+  if (field === "") return [`entry ${index + 1} is ${shownValue(each)}: expected a map of fields`];
   const expected = issue.code === "invalid_value" ? `one of ${issue.values.join(", ")}` : issue.message;
   return [issueText(index, field, each?.[field], expected)];
 }

@@ -1,7 +1,7 @@
 /**
  * Loads the package `yaml`, which reads YAML with the place of each value. (`std/yaml` reads the values only.)
  *
- * For Deno the package resolves to CommonJS, which starts Node's module loader which takes longer than an empty script.
+ * For Deno the package resolves to CommonJS, which starts Node's module loader. That takes longer than an empty script.
  * The package also contains the same code as ES modules, but names them for browsers only, so they are loaded by their
  * path. If they are missing, CommonJS is loaded.
  *

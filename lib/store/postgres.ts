@@ -11,6 +11,7 @@ import { readRegularTextSync } from "../regular_files.ts";
 import { type Machine, systemMachine } from "../time.ts";
 import { migrate } from "./migrations.ts";
 import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
+import { checkMessages, type MessageSource } from "./server_messages.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
 import { isPassing, StoreError } from "./store_error.ts";
 
@@ -63,9 +64,8 @@ interface Client {
 }
 
 /** The part of a connection of the `pg` package that is used here. Its events have the names of the messages. */
-interface Connection {
+interface Connection extends MessageSource {
   stream: { destroy(): void };
-  emit(event: "error", error: Error): void;
   on(event: string, listener: MessageListener): void;
   listeners(event: string): MessageListener[];
   removeAllListeners(event: string): void;
@@ -364,6 +364,7 @@ export class PostgresStore extends Store {
       keepAlive: true,
       types: { getTypeParser: (oid: number) => readers[oid] ?? String },
     }) as Client;
+    checkMessages(client.connection);
     client.on("error", () => this.#drop(client));
     client.on("end", () => this.#drop(client));
     const refuse = (why: string, cause?: unknown) => {
@@ -374,7 +375,9 @@ export class PostgresStore extends Store {
     const explain = (thrown: unknown) => {
       this.#drop(client);
       const error = this.#error(thrown);
-      return error instanceof StoreError || !(error instanceof Error) ? error : refuse(error.message, error);
+      return error instanceof StoreError || !(error instanceof Error)
+        ? error
+        : refuse(shortened(error), error);
     };
     try {
       const connected = client.connect();
@@ -486,6 +489,7 @@ export class PostgresStore extends Store {
   #error(error: unknown): unknown {
     if (error instanceof StoreError || !(error instanceof Error)) return error;
     const code = "code" in error && typeof error.code === "string" ? error.code : "";
+    const said = shortened(error);
     const say = (why: string, kind: StoreError["code"] & string) =>
       new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: kind as never, cause: error });
     if (code === "55P03") {
@@ -499,30 +503,38 @@ export class PostgresStore extends Store {
     if (code === "57014") return say("a statement took too long", "busy");
     if (code === "53300") {
       return say(
-        `the server has no connection left (${error.message}); end other programs that are connected, or raise ` +
+        `the server has no connection left (${said}); end other programs that are connected, or raise ` +
           "max_connections or the role's connection limit",
         "full",
       );
     }
     if (code.startsWith("53")) {
-      return say(`the server has no room left (${error.message}); free space on the server`, "full");
+      return say(`the server has no room left (${said}); free space on the server`, "full");
     }
-    if (/^(28|3D|42501|25006)/.test(code)) return say(error.message, "no-access");
+    if (/^(28|3D|42501|25006)/.test(code)) return say(said, "no-access");
     // The package's own errors of a SCRAM login.
-    if (error.message.startsWith("SASL: ")) {
-      const isMissing = error.message.includes("client password must be");
+    if (said.startsWith("SASL: ")) {
+      const isMissing = said.includes("client password must be");
       return say(
-        isMissing ? "the server asks for a password; set HSGATE_STORE_PASSWORD" : error.message,
+        isMissing ? "the server asks for a password; set HSGATE_STORE_PASSWORD" : said,
         "no-access",
       );
     }
     // Errors of the server itself, not of a statement.
-    if (/^(58|F0|XX)/.test(code)) return say(`the server failed (${error.message}); see its log`, "failed");
+    if (/^(58|F0|XX)/.test(code)) return say(`the server failed (${said}); see its log`, "failed");
     // 08: connection; 57P: the server is shutting down; 25P03: the server ended an idle transaction. An error without a
     // code of five characters does not come from the server.
-    if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(error.message, error);
+    if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(said, error);
     return error;
   }
+}
+
+/** Most characters of an error of the server that our error repeats. */
+const MOST_SAID = 2_000;
+
+/** Returns the text of an error, cut if it is long. */
+function shortened({ message }: Error): string {
+  return message.length > MOST_SAID ? `${message.slice(0, MOST_SAID)}…` : message;
 }
 
 /** Least number of iterations of a SCRAM login: what PostgreSQL uses, and the least that RFC 7677 allows. */
@@ -561,7 +573,7 @@ function onlyScram(
   const answers = connection.listeners(event);
   connection.removeAllListeners(event);
   connection.on(event, (message) => {
-    // Exactly the three members that PostgreSQL sends. The package would use the last of two counts.
+    // Exactly the three members that PostgreSQL sends. If a message had two counts, the package would use the second.
     const [, count] = /^r=[^,]+,s=[^,]+,i=(\d+)$/.exec(String(message.data)) ?? [];
     if (Number(count ?? 0) >= LEAST_ITERATIONS) return answers.forEach((answer) => answer(message));
     end(

@@ -7,8 +7,10 @@
  *
  * @module
  */
+import { nodeCrypto } from "../std/node_crypto.ts";
 import { currentProcess, forever, type Process, type World } from "./world.ts";
 import type { Network } from "./pipes.ts";
+import { encryptWith, sign, verify } from "./rsa.ts";
 
 // deno-lint-ignore no-explicit-any -- the replaced functions have many shapes
 type Any = any;
@@ -33,8 +35,13 @@ const files = [
   "truncate",
 ] as const;
 
-/** Functions of Web Crypto that are used; their results arrive in the order of the calls. */
-const subtle = ["importKey", "encrypt", "decrypt", "digest", "sign", "verify", "deriveBits"] as const;
+/** Functions of the file system that take real time, and that no program in a world needs. */
+const slowFiles = ["open", "create", "readDir", "link", "symlink", "utime", "chown", "watchFs", "resolveDns"];
+
+/** Functions of Web Crypto; their results arrive in the order of the calls. */
+const subtle = Object.keys(Object.getOwnPropertyDescriptors(SubtleCrypto.prototype)).filter((name) =>
+  typeof (crypto.subtle as Any)[name] === "function" && name !== "constructor"
+);
 
 /** Replaces the ambient functions while a world runs. Dispose it afterwards. */
 export function ambient(world: World, network: Network): Disposable {
@@ -70,6 +77,7 @@ export function ambient(world: World, network: Network): Disposable {
   const RealDate = Date;
   replace(globalThis, "Date", () => {
     const VirtualDate = function (this: Any, ...args: Any[]): Any {
+      if (new.target === VirtualDate && args.length === 1) return new RealDate(args[0]); // the most frequent use
       const process = currentProcess();
       if (!new.target) return new RealDate(process?.now() ?? RealDate.now()).toString();
       const given = args.length === 0 && process !== undefined ? [process.now()] : args;
@@ -158,6 +166,23 @@ export function ambient(world: World, network: Network): Disposable {
       (process, ...args) => process.isAlive ? (async () => sync(...args))() : forever(),
     );
   }
+  for (const name of slowFiles) {
+    plain(Deno, name, () => {
+      world.leaks.push(`Deno.${name}`);
+      throw new Deno.errors.NotSupported(`Cannot use Deno.${name} in a world: it takes real time`);
+    });
+  }
+  const rsa = nodeCrypto();
+  replace(rsa, "publicEncrypt", (original) => (key: Any, plain: Uint8Array) => {
+    const process = caller("publicEncrypt");
+    return process === undefined ? original(key, plain) : encryptWith(process.random, original, key, plain);
+  });
+  plain(rsa, "sign", (_process, algorithm, text, key) => sign(algorithm, text, key));
+  plain(
+    rsa,
+    "verify",
+    (_process, algorithm, text, key, signature) => verify(algorithm, text, key, signature),
+  );
   for (const name of subtle) {
     replace(crypto.subtle, name, (original) => (...args: Any[]) => {
       const process = caller(`subtle.${name}`);

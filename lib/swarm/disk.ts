@@ -24,19 +24,37 @@ export class SqliteError extends Error {
   }
 }
 
-/** Counts of the disk of a world. */
+/** Effects of a statement, computed once per text. */
+interface Known {
+  db: DatabaseSync;
+  sql: string;
+  /** Whether it changes what the invariants compare. */
+  isOfDesk: boolean;
+  /** Returns the id of the intent that it changes; `undefined` if it may change several. */
+  intentOf(values: readonly unknown[]): unknown;
+}
+
+/** The disk of a world. */
 export class Disk implements Disposable {
-  /** Number of writing statements so far, for everyone who wants to know whether something changed. */
-  writes = 0;
-  /** The same, only for statements about intents, halts and runs. */
+  /** Number of transactions so far that have changed intents or halts. */
   deskWrites = 0;
+  #ids = new Set<string>();
+  #isMany = false;
+  /** Ids of intents that open transactions have changed; `undefined` in a set means that any intent may have changed. */
+  readonly #changing = new WeakMap<DatabaseSync, Set<unknown>>();
   readonly #undo: (() => void)[] = [];
 
   constructor() {
-    const sqlOf = new WeakMap<object, string>();
+    const known = new WeakMap<object, Known>();
     const database = DatabaseSync.prototype as Any;
     const statement = StatementSync.prototype as Any;
-    this.#replace(database, "exec", (original) => this.#guarded(original, (_self, [sql]) => String(sql)));
+    const knownExec = new Map<string, Omit<Known, "db">>();
+    this.#replace(database, "exec", (original) =>
+      this.#guarded(original, (db, [sql]) => {
+        let found = knownExec.get(sql);
+        if (found === undefined) knownExec.set(sql, found = aboutOf(sql));
+        return { ...found, db };
+      }));
     const prepare = database.prepare;
     this.#replace(database, "prepare", () =>
       function (this: Any, sql: string) {
@@ -44,12 +62,21 @@ export class Disk implements Disposable {
         if (process !== undefined && !process.isAlive) return dead;
         own(process, this);
         const made = prepare.call(this, sql);
-        sqlOf.set(made, sql);
+        known.set(made, { ...aboutOf(sql), db: this });
         return made;
       });
     for (const name of ["get", "all", "run"]) {
-      this.#replace(statement, name, (original) => this.#guarded(original, (self) => sqlOf.get(self) ?? ""));
+      // `prepare` has made every statement.
+      this.#replace(statement, name, (original) => this.#guarded(original, (self) => known.get(self)!));
     }
+  }
+
+  /** Returns the ids of the intents that have changed since the last call; `undefined` if it may be any. */
+  takeChanged(): ReadonlySet<string> | undefined {
+    const ids = this.#isMany ? undefined : this.#ids;
+    this.#ids = new Set();
+    this.#isMany = false;
+    return ids;
   }
 
   [Symbol.dispose](): void {
@@ -62,27 +89,47 @@ export class Disk implements Disposable {
     this.#undo.push(() => on[name] = original);
   }
 
-  #guarded(original: Any, sqlOf: (self: Any, args: Any[]) => string): Any {
-    const count = (sql: string) => {
-      if (!isWriting(sql)) return;
-      this.writes++;
-      if (/\b(intent|halt)\b|^commit/.test(sql)) this.deskWrites++;
+  #guarded(original: Any, aboutOf: (self: Any, args: Any[]) => Known): Any {
+    const count = ({ db, isOfDesk, intentOf }: Known, args: Any[]) => {
+      let changing = this.#changing.get(db);
+      if (isOfDesk) {
+        if (changing === undefined) this.#changing.set(db, changing = new Set());
+        changing.add(intentOf(args));
+      }
+      // A statement outside of a transaction, a commit, or a rollback, which counts too.
+      if (changing === undefined || db.isTransaction) return;
+      this.#changing.delete(db);
+      this.deskWrites++;
+      for (const id of changing) {
+        if (typeof id === "string") this.#ids.add(id);
+        else this.#isMany = true;
+      }
     };
     return function (this: Any, ...args: Any[]) {
       const process = currentProcess();
       if (process === undefined) return original.apply(this, args);
       if (!process.isAlive) return forever();
-      const sql = sqlOf(this, args);
-      if (this instanceof DatabaseSync) own(process, this);
+      const about = aboutOf(this, args);
+      own(process, about.db);
       process.statements++;
-      process.onStatement?.(sql, "before");
+      process.onStatement?.(about.sql, "before");
       if (!process.isAlive) return forever();
       const result = original.apply(this, args);
-      count(sql);
-      process.onStatement?.(sql, "after");
+      count(about, args);
+      process.onStatement?.(about.sql, "after");
       return process.isAlive ? result : forever();
     };
   }
+}
+
+function aboutOf(sql: string): Omit<Known, "db"> {
+  const isOfDesk = /^\s*(insert into|update|delete from) (intent|halt)\b/i.test(sql);
+  const intentOf = /^\s*insert into intent \(id,/.test(sql)
+    ? (values: readonly unknown[]) => values[0]
+    : /^\s*update intent set [^()]* where id = \?\s*$/.test(sql.replaceAll(/\([^()]*\)/g, ""))
+    ? (values: readonly unknown[]) => values.at(-1)
+    : () => undefined;
+  return { sql, isOfDesk, intentOf };
 }
 
 const owned = new WeakMap<DatabaseSync, Process>();
@@ -100,6 +147,6 @@ function own(process: Process | undefined, db: DatabaseSync): void {
   });
 }
 
-/** A statement of a dead process. */
+/** Replaces a statement of a dead process: its calls never end. */
 const dead = { get: forever, all: forever, run: forever };
 export { isWriting };

@@ -19,6 +19,8 @@ export interface FaultTarget {
   doom(size: number, statements: number): void;
   /** Stops a process for a time. */
   stopOne(size: number, ms: number): void;
+  /** Stops a process for a time, some statements after it has begun a run or an order. */
+  stopWithin(size: number, statements: number, ms: number): void;
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void;
   /** Fills the disk for a time. */
@@ -252,6 +254,22 @@ export const faultTable = {
       "the owner places or cancels an order in the broker's app, perhaps with the terms of an order of ours",
     perDay: 4,
     strike: (target, size) => target.tradeByHand(size),
+  },
+  "stop-within": {
+    text: "a process gets no processor for up to three minutes in the middle of a run or an order",
+    perDay: 3,
+    strike: (target, size) =>
+      target.stopWithin(
+        size,
+        between((size * 7919) % 1, 1, 40),
+        between((size * 104729) % 1, 20 * SECOND, 3 * MINUTE),
+      ),
+  },
+  "taken-over": {
+    text: "a login of another device ends the login of the program",
+    perDay: 1,
+    only: "direct",
+    strike: armed({ kind: "displaced-login" }),
   },
 } satisfies Record<string, FaultEntry>;
 

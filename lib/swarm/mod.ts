@@ -1,26 +1,27 @@
 /**
- * Swarm: the whole system in one process, on virtual time, under faults that a seed draws.
+ * Tests the whole system in one process, on virtual time, under random faults that a seed determines.
  *
- * A seed draws a day, a number of schedulers and a plan of faults. Its world then runs a program that trades with
- * `connect({ store })`, schedulers with recipes, the client, the gateway transport down to the bytes, the gateway of the
- * simulator and the real store. After every event the swarm compares the store with the true state of the broker. A seed
- * that fails can be run again and fails again at the same event; its plan is shrunk to the faults that matter.
+ * A seed determines a day, a number of schedulers and a plan of faults. Its world then runs a program that trades with
+ * `connect({ store })`, schedulers with recipes, the client, the transport down to the bytes, the simulated broker and the
+ * real store. After every event the swarm compares the store with the true state of the broker. If a seed fails, the same
+ * seed fails again at the same event. The swarm then searches for the shortest plan that still fails.
  *
  * | File | What it is |
  * |---|---|
- * | `world.ts` | virtual time, the queue of events, processes and their deaths |
+ * | `world.ts` | virtual time, the queue of events, starting and killing processes |
  * | `ambient.ts` | replaces clocks, timers, sockets and random numbers for code in a process |
+ * | `rsa.ts` | RSA without real random numbers and without its time |
  * | `pipes.ts` | the connections: in order, late, cut, half-open, doubled |
  * | `disk.ts` | the database: statements that fail, databases that close when a process dies |
  * | `processes.ts` | broker, trader, schedulers, people; what the broker truly executed |
  * | `faults.ts` | every kind of fault, in one table |
- * | `invariants.ts` | what must hold: after every event, and when it is quiet |
+ * | `invariants.ts` | what must hold after every event, and after the faults have ended |
  * | `money.ts` | cash, holdings, fees and the fund journal of a day, to the cent |
  * | `run.ts` | one seed from its first to its last event |
  * | `shrink.ts` | the shortest plan that still fails |
  *
  * To add a fault, add an entry to the table in `faults.ts`. To add an invariant, add an entry to a list in
- * `invariants.ts`. Nothing else needs to know either. No other room imports this one.
+ * `invariants.ts`. No other room imports this one.
  *
  * @module
  */

@@ -1,9 +1,11 @@
 /**
- * Ties cash, holdings, fees and the fund journal of each day to the cent, from the broker's lists of the next morning.
+ * Checks that cash, holdings, fees and the fund journal of each day agree to the cent, from the broker's lists of the
+ * night after it.
  *
  * @module
  */
 import { add, compare, type Decimal, multiply, subtract } from "../decimal.ts";
+import { corporateActions } from "../facts/corporate_actions.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 import type { Swarm } from "./processes.ts";
 
@@ -18,19 +20,21 @@ interface FillRow {
   fees?: Readonly<Record<string, Decimal>>;
 }
 
-/** What the account has. */
+/** Cash and holdings of the account. */
 interface Account {
   cash: Decimal;
   /** Quantities by symbol. */
   holdings: ReadonlyMap<string, Decimal>;
 }
 
-/** Follows the account from one morning to the next. */
+/** Follows the account from one night to the next. */
 export class MoneyCheck {
   readonly #swarm: Pick<Swarm, "broker" | "fills">;
   /** Ids of the fills of days that were checked. */
   readonly #known: Set<string>;
   #before: Account;
+  /** The last day that was checked. */
+  #last: string | undefined;
 
   /** Begins with what the account has now, before the first order of a day. */
   constructor(swarm: Pick<Swarm, "broker" | "fills">) {
@@ -40,8 +44,8 @@ export class MoneyCheck {
   }
 
   /**
-   * Returns what does not tie for a day; `undefined` if everything does. The broker's clock must be at the next morning:
-   * fees are known then, and no order is open.
+   * Returns what does not agree for a day; `undefined` if everything agrees. The broker's clock must be in the night
+   * after it: fees are known then, no order is open, and dividends and splits of the next day come later.
    *
    * @param date The day, such as `2025-08-15`.
    */
@@ -49,6 +53,8 @@ export class MoneyCheck {
     const { broker } = this.#swarm;
     const [before, after] = [this.#before, accountOf(broker)];
     this.#before = after;
+    const splits = corporateActions.filter(({ exDate }) => (this.#last ?? date) < exDate && exDate <= date);
+    this.#last = date;
     const day = { market: "hk", from: date, to: date };
     const fills = allRows<FillRow>(broker, "fills.history", day);
     const journal = allRows<{ cursor: string; amount: Decimal; type: string }>(
@@ -103,7 +109,11 @@ export class MoneyCheck {
       const moved = rows.map(({ side, filledQuantity }) =>
         side === "buy" ? filledQuantity : `-${filledQuantity}`
       );
-      const wanted = add(before.holdings.get(symbol) ?? "0", ...moved);
+      let had = BigInt(before.holdings.get(symbol) ?? "0");
+      for (const { symbol: of, newShares, oldShares } of splits) {
+        if (of === symbol) had = had * BigInt(newShares) / BigInt(oldShares);
+      }
+      const wanted = add(String(had), ...moved);
       const held = after.holdings.get(symbol) ?? "0";
       if (compare(wanted, held) !== 0) {
         return `the account holds ${held} of ${symbol}, and its fills lead to ${wanted}`;
@@ -113,10 +123,10 @@ export class MoneyCheck {
   }
 }
 
-/** Types of entries of the fund journal that trades make. */
+/** Types of the fund journal's lines for trades. */
 const tradeTypes = ["buy-securities", "sell-securities"];
 
-/** Returns what a fill brings or costs, with its fees. */
+/** Returns the cash effect of a fill, net of fees. */
 function cashOf({ side, fillAmount, fees }: FillRow): Decimal {
   return subtract(side === "buy" ? `-${fillAmount}` : fillAmount, fees?.total ?? "0");
 }
@@ -145,8 +155,8 @@ function accountOf(broker: Broker): Account {
     quantity: Decimal;
   }[];
   return {
-    // Money that is reserved for open orders and for the fees of the day belongs to the account.
-    cash: add(funds.available!, funds.frozenByOrders!, funds.frozen!),
+    // Money that is reserved for open orders and for the fees of the day belongs to the account; `frozen` is both.
+    cash: add(funds.available!, funds.frozen!),
     holdings: new Map(rows.map(({ symbol, quantity }) => [symbol, quantity])),
   };
 }

@@ -73,11 +73,13 @@ export interface Executed {
   isRefused: boolean;
 }
 
-/** What the swarm knows about a machine that runs a program again when it has died. */
+/** A program on its own machine, which starts the program again after it has died. */
 interface Program {
   name: string;
   process: Process | undefined;
   main: (process: Process) => Promise<void>;
+  /** When a person starts it again at the earliest, Unix milliseconds. */
+  notBefore: number;
 }
 
 /** Options of {@linkcode Swarm}. */
@@ -113,7 +115,7 @@ export class Swarm implements FaultTarget {
   changes = 0;
   /** Errors that no code handled. */
   readonly unhandled: unknown[] = [];
-  /** When trading was halted, Unix milliseconds; `to` is absent while it is. */
+  /** Periods in which trading was halted, Unix milliseconds; `to` is absent until the halt ends. */
   readonly halts: { from: number; to?: number }[] = [];
   /** Whether the wall clock of a process has jumped. */
   hasJumped = false;
@@ -140,8 +142,8 @@ export class Swarm implements FaultTarget {
   #isByHand = false;
   /** The kind that is striking. */
   #striking: FaultName | undefined;
-  readonly #armed: { kind: FaultName; of: string }[] = [];
-  readonly #struck = new Map<string, number>();
+  readonly #armed: { kind: FaultName; of: Fault["kind"] }[] = [];
+  readonly #struck = new Map<Fault["kind"], number>();
 
   constructor(options: SwarmOptions) {
     this.#options = options;
@@ -188,6 +190,25 @@ export class Swarm implements FaultTarget {
     }
   }
 
+  /**
+   * What a person does with the programs at the end of a day: ends them until the morning, lets the computer sleep, or
+   * lets them run. A night has many times more events than a day if they run, and a weekend more still, but nothing
+   * changes at the broker.
+   *
+   * @param size A random number, at least 0 and below 1.
+   * @param morning When the person is back, Unix milliseconds.
+   */
+  passNight(size: number, morning: number): void {
+    if (size > 0.85) return;
+    for (const program of this.#programs) {
+      const { process } = program;
+      if (process === undefined) continue;
+      if (size < 0.45) program.notBefore = morning;
+      if (size < 0.45) process.kill();
+      else process.stoppedUntil = morning;
+    }
+  }
+
   /** The broker, for its true state. */
   get broker(): Broker {
     return this.simulated.broker;
@@ -207,16 +228,16 @@ export class Swarm implements FaultTarget {
   arm(fault: Fault): void {
     if (this.simulated === undefined) return;
     this.simulated.faults.arm(fault);
-    this.#armed.push({ kind: this.#striking!, of: fault.kind }); // only a strike arms
+    this.#armed.push({ kind: this.#striking!, of: fault.kind }); // `arm` is only called by `strike`
     this.#striking = undefined;
   }
 
-  /** Tells which armed faults have struck since the last call. */
+  /** Reports the armed faults that have struck since the last call. */
   countStruck(): void {
     if (this.#armed.length === 0) return;
-    for (const [of, count] of Object.entries(this.simulated.faults.counts)) {
-      while ((this.#struck.get(of) ?? 0) < count) {
-        this.#struck.set(of, (this.#struck.get(of) ?? 0) + 1);
+    for (const of of new Set(this.#armed.map((each) => each.of))) {
+      for (let known = this.#struck.get(of) ?? 0; known < this.simulated.faults.struck(of); known++) {
+        this.#struck.set(of, known + 1);
         const index = this.#armed.findIndex((each) => each.of === of);
         const [struck] = index < 0 ? [] : this.#armed.splice(index, 1);
         if (struck !== undefined) this.onStruck(struck.kind);
@@ -250,6 +271,25 @@ export class Swarm implements FaultTarget {
   stopOne(size: number, ms: number): void {
     const process = this.#pick(size);
     if (process !== undefined) process.stoppedUntil = this.world.now + ms;
+  }
+
+  stopWithin(size: number, statements: number, ms: number): void {
+    const process = this.#pick(size);
+    if (process === undefined) return;
+    const kind = this.#striking!; // only a strike calls this
+    this.#striking = undefined;
+    const usual = process.onStatement;
+    let left: number | undefined;
+    process.onStatement = (sql, when) => {
+      usual?.(sql, when);
+      if (when === "before" || this.isQuiet) return;
+      if (left === undefined) {
+        if (/^\s*(update run set state = 'running'|insert into intent )/i.test(sql)) left = statements;
+      } else if (--left === 0) {
+        process.stoppedUntil = this.world.now + ms;
+        this.onStruck(kind);
+      }
+    };
   }
 
   /** Makes the wall clock of a process jump. */
@@ -289,7 +329,7 @@ export class Swarm implements FaultTarget {
         this.halts.push(period);
         await wait(systemMachine, ms);
         await clearHalt(store, this.account);
-        // Whoever resumes ends every halt, also one that began later.
+        // A resume ends every halt, also one that began later.
         for (const each of this.halts) each.to ??= world.now;
       })().catch((error) => {
         if (!(error instanceof StoreError) && !(error instanceof SqliteError)) this.unhandled.push(error);
@@ -326,7 +366,7 @@ export class Swarm implements FaultTarget {
 
   /** Starts a program on its own machine, and again some time after it has died. */
   #launch(name: string, main: Program["main"], afterMs: number): void {
-    const program: Program = { name, process: undefined, main };
+    const program: Program = { name, process: undefined, main, notBefore: -Infinity };
     this.#programs.push(program);
     const start = () => {
       const process = this.world.process(name);
@@ -334,7 +374,7 @@ export class Swarm implements FaultTarget {
       process.onStatement = (sql, when) => this.#strikeDisk(sql, when);
       process.atDeath.add(() => {
         this.world.schedule(
-          this.world.now + 1_000 + Math.floor(this.#random() * 5 * MINUTE),
+          Math.max(this.world.now, program.notBefore) + 1_000 + Math.floor(this.#random() * 5 * MINUTE),
           undefined,
           `start ${name}`,
           start,
@@ -358,6 +398,7 @@ export class Swarm implements FaultTarget {
   }
 
   #strikeDisk(sql: string, when: "before" | "after"): void {
+    if (this.#cut === undefined && this.#lockedTries === 0 && this.world.now >= this.#fullUntil) return;
     const isCommit = /^\s*commit/i.test(sql);
     const isCut = this.#cut === "after-commit"
       ? isCommit && when === "after"
@@ -432,7 +473,7 @@ export class Swarm implements FaultTarget {
     };
   }
 
-  /** Leaves out orders that are too new for lists that lag. */
+  /** Removes orders that are too new for delayed lists. */
   #lagged(rows: unknown): unknown {
     if (this.world.now >= this.#lagUntil || !Array.isArray(rows)) return rows;
     return rows.filter(({ orderId }: { orderId: string }) =>
@@ -492,9 +533,9 @@ export class Swarm implements FaultTarget {
 
   /** A program that trades with `connect({ store })`. */
   async #trade(process: Process): Promise<void> {
-    const { world } = this;
-    const { tradePassword, tradePasswordKey } = this.simulated.info;
-    const { simulated } = this;
+    const { world, simulated } = this;
+    const { random } = process;
+    const { tradePassword, tradePasswordKey } = simulated.info;
     const options: ConnectOptions | DirectConnectOptions = "platform" in simulated
       ? {
         tradePassword,
@@ -525,7 +566,7 @@ export class Swarm implements FaultTarget {
     const report = (error: unknown) => {
       world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
       if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) throw error;
-      // Even a slow login of its own, which it had given up, can end its session. A person then starts it again.
+      // A slow login that the program has given up can also end the program's session. A person then starts it again.
       if (error instanceof DisplacedError) process.kill();
     };
     const fail = (error: unknown) => {
@@ -544,11 +585,10 @@ export class Swarm implements FaultTarget {
     })().catch(fail);
     void (async () => {
       for (;;) {
-        await wait(systemMachine, 5 * MINUTE);
+        await wait(systemMachine, Math.floor((5 + 20 * random()) * MINUTE));
         await client.desk.reconcile({ markets: ["hk"] }).catch(report);
       }
     })().catch(fail);
-    const { random } = process;
     for (;;) {
       await wait(systemMachine, Math.floor((1 + 14 * random()) * MINUTE));
       const session = this.#options.sessions.find(({ openAt, closeAt }) =>

@@ -6,12 +6,13 @@
 import { builtInCalendars } from "../calendars/mod.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { loadAll } from "../lazy.ts";
 import type { CompiledRecipe } from "../recipes/mod.ts";
 import { randomFrom } from "../time.ts";
 import { ambient } from "./ambient.ts";
 import { Disk } from "./disk.ts";
 import { drawPlan, type FaultName, type PlannedFault } from "./faults.ts";
-import { Checker, missingSlot, quietInvariants } from "./invariants.ts";
+import { Checker, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
 import { MoneyCheck } from "./money.ts";
 import { Network } from "./pipes.ts";
 import { Swarm } from "./processes.ts";
@@ -29,13 +30,15 @@ export interface SeedOptions {
   recipes: readonly CompiledRecipe[];
   /** Called with each line of the log. */
   onLog?: (line: string) => void;
+  /** Called after each event. The seed fails if something happens in the world while it waits. */
+  onEvent?: () => Promise<void>;
   signal?: AbortSignal;
 }
 
 /** How often each fault struck in each state of an intent: `unknown lost-answer`. */
 export type Coverage = Map<string, number>;
 
-/** What became of a seed. */
+/** Result of a seed. */
 export interface SeedResult {
   seed: number;
   days: number;
@@ -53,10 +56,13 @@ export interface SeedResult {
 const MINUTE = 60_000;
 /** The last fault comes this long before the close, so that the world is quiet for a while with the market open. */
 const QUIET_MS = 35 * MINUTE;
-/** The world goes on for this long after the close. */
+/** The world continues for this long after the close. */
 const AFTER_MS = 60 * MINUTE;
-/** This long after the close, the broker has booked the day and its fees, and no session has begun. */
-const MORNING_MS = 15 * 60 * MINUTE;
+/** This long after the close, the broker has booked the day and its fees, and no dividend or split of the next day. */
+const NIGHT_MS = 11 * 60 * MINUTE;
+
+/** Programs that were ended or asleep for the night start this long before the market opens. */
+const WAKE_MS = 40 * MINUTE;
 
 /** Returns a day's sessions of Hong Kong, from a day that the seed draws. */
 function sessionsOf(seed: number, days: number): { date: string; openAt: number; closeAt: number }[] {
@@ -76,11 +82,13 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
 }
 
 async function run(options: SeedOptions): Promise<SeedResult> {
+  await loadAll(); // a module that loads in a world would take real time
   const { seed, days = 1, folder, recipes, signal } = options;
   const sessions = sessionsOf(seed, days);
+  const nights = randomFrom(seed * 7 + 2);
   const start = sessions[0]!.openAt - 15 * MINUTE;
   const random = randomFrom(seed * 7 + 1);
-  // The account has one trade connection, so a direct trader is alone.
+  // The account has only one trade connection, so a trader on the direct transport runs without schedulers.
   const isDirect = random() < 0.25;
   const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
   const mostLots = random() < 0.3 ? 1 : undefined;
@@ -92,6 +100,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   const own = Deno.makeTempDirSync({ dir: folder, prefix: "seed-" });
   const world = new World(seed, start);
   world.onLog = options.onLog;
+  world.onEvent = options.onEvent;
   world.hidden = own;
   const network = new Network(world);
   const unhandled = (event: PromiseRejectionEvent) => {
@@ -146,9 +155,8 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         swarm.unhandled.length === unhandledCount &&
         world.leaks.length === 0
       ) return;
-      const isStored = disk.deskWrites !== writes || swarm.changes !== changes;
       [writes, changes, unhandledCount] = [disk.deskWrites, swarm.changes, swarm.unhandled.length];
-      fail(await checker.check(isStored ? store : undefined));
+      fail(await checker.check(store!, { changed: disk.takeChanged() })); // it is open since the start of the world
     };
     /** Runs until an instant, and checks after each event. */
     const until = async (at: number) => {
@@ -165,18 +173,24 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       swarm.quieten();
       await until(closeAt + AFTER_MS);
       if (failure !== undefined || signal?.aborted) break;
-      fail(await checker.check(store, quietInvariants));
+      fail(await checker.check(store, { table: quietInvariants }));
       const keys = sessions.filter((each) => each.closeAt <= closeAt).flatMap(({ date }) =>
         ["buy-early", "cancel-late"].map((name) => `${name}/s1/${date}`)
       );
       const missing = schedulers === 0 ? undefined : await missingSlot(store, keys);
       if (missing !== undefined) fail({ invariant: "slots", what: missing });
-      const morning = closeAt + MORNING_MS;
+      const leak = leakOf(world, network.pipes);
+      if (leak !== undefined) fail({ invariant: "leaks", what: leak });
+      const night = closeAt + NIGHT_MS;
       // After the last day no program has anything left to do.
       if (closeAt === sessions.at(-1)!.closeAt) {
         world.end();
-        world.now = morning;
-      } else await until(morning);
+        world.now = night;
+      } else {
+        const next = sessions.find((each) => each.openAt > closeAt)!; // this is not the last day
+        swarm.passNight(nights(), next.openAt - WAKE_MS);
+        await until(night);
+      }
       const untied = failure === undefined && !signal?.aborted ? money.check(date) : undefined;
       if (untied !== undefined) fail({ invariant: "money", what: untied });
       if (failure !== undefined) break;

@@ -1,9 +1,9 @@
 /**
- * A world: one virtual time, a queue of events, and processes that live and die in it.
+ * A world: one virtual time, a queue of events, and processes that start and are killed in it.
  *
- * The world takes the next event (earliest time, then a tie-break from the seed), runs it in the context of its process,
- * lets every promise that is ready continue, and takes the next one. No real time passes between two events that lie
- * hours apart. The same seed gives the same events in the same order.
+ * The world takes the earliest event; the seed chooses between events at one instant. It runs the event in
+ * the context of its process, and lets every promise that is ready continue. No real time passes between two events. The
+ * same seed gives the same events in the same order.
  *
  * A process is a context of asynchronous calls: `process.run(work)` runs work in it, and everything that the work starts
  * belongs to it. `ambient.ts` replaces clocks, timers, sockets and random numbers for code in a process, `disk.ts` the
@@ -39,7 +39,7 @@ export function outside<T>(work: () => T): T {
   return context.run(undefined, work);
 }
 
-/** A promise that never resolves: what a dead process waits for. */
+/** A promise that never resolves. A dead process waits for it. */
 export const forever = (): Promise<never> => new Promise(() => {});
 
 /** A process in a world. */
@@ -53,7 +53,7 @@ export class Process {
   statements = 0;
   /** Called before and after each statement; throws to make the statement fail. May kill the process. */
   onStatement: ((sql: string, when: "before" | "after") => void) | undefined;
-  /** Until when it does not get the processor; its events happen after that. */
+  /** Until this time the process does not get the processor; its events happen after that. */
   stoppedUntil = -Infinity;
   /** Timers and connections that are open. */
   open = 0;
@@ -119,16 +119,16 @@ export class World {
   isStepping = false;
   /** What code reached the real machine while an event was being run. */
   readonly leaks: string[] = [];
-  /** Random numbers of the world itself: latencies and the like. */
+  /** Random numbers of the world itself, such as latencies. */
   readonly random: () => number;
   /** Called with each line of the log: time, process, event. */
   onLog: ((line: string) => void) | undefined;
+  /** Called after each event. Nothing may happen in the world while it waits: an event ends before the next one begins. */
+  onEvent: (() => Promise<void>) | undefined;
   readonly processes: Process[] = [];
   /** A text that differs between two runs of a seed, such as the path of a temporary folder: the log leaves it out. */
   hidden = "";
   readonly #queue: Event[] = [];
-  readonly #channel = new MessageChannel();
-  #turned: () => void = () => {};
   #seq = 0;
   #hash = 0x811c9dc5;
   #real: Promise<void> | undefined;
@@ -136,7 +136,6 @@ export class World {
   constructor(readonly seed: number, start: number) {
     this.now = start;
     this.random = randomFrom(seed);
-    this.#channel.port1.onmessage = () => this.#turned();
   }
 
   /** A number that depends on every event so far. */
@@ -197,6 +196,13 @@ export class World {
       if (process === undefined) event.run();
       else process.run(event.run);
       await this.#turn();
+      if (this.onEvent !== undefined) {
+        const before = `${this.#seq} ${this.#hash}`;
+        await this.onEvent();
+        if (`${this.#seq} ${this.#hash}` !== before || this.#real !== undefined) {
+          this.leaks.push(`after "${event.what}", something waited for the real machine`);
+        }
+      }
       this.isStepping = false;
       return true;
     }
@@ -226,17 +232,12 @@ export class World {
   end(): void {
     for (const process of this.processes) process.kill();
     this.#queue.length = 0;
-    this.#channel.port1.close();
-    this.#channel.port2.close();
   }
 
   /** Lets every ready promise continue. */
   async #turn(): Promise<void> {
     for (;;) {
-      await new Promise<void>((resolve) => {
-        this.#turned = resolve;
-        this.#channel.port2.postMessage(0);
-      });
+      await new Promise<void>(endOfTurn);
       if (this.#real === undefined) return;
       const real = this.#real;
       await real;
@@ -246,6 +247,8 @@ export class World {
 }
 
 const nothing = () => {};
+/** Calls back when no promise is ready any more; a world replaces only the global function. */
+const endOfTurn = setImmediate as unknown as (resolve: () => void) => void;
 
 /** Returns a number from three numbers, so that ties are decided by the seed. */
 function mix(seed: number, at: number, number: number): number {

@@ -9,8 +9,20 @@ import { type BrokerError, RejectedError, UnmappedError } from "../errors.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
 import { decodeExactly, isTooDeep, MOST_PARSED_LEVELS, parseAsWritten, parseWithDigits } from "./net/json.ts";
-import { type CallContext, reading, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
+import {
+  type CallContext,
+  reading,
+  type Refused,
+  rejection,
+  shortened,
+  unanswered,
+  unreadable,
+} from "./outcome.ts";
 import type { CallOptions } from "./transport.ts";
+import { lazily } from "../lazy.ts";
+
+const loadTradePassword = lazily(() => import("../wire/trade_password.ts"));
+const loadCatalogue = lazily(() => import("../operations/mod.ts"));
 
 /** The gateway's answer. */
 export interface Envelope {
@@ -60,7 +72,7 @@ export async function writeCall(
   for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
     const plain = encoded[wire];
     if (type.encrypt === "trade-password" && typeof plain === "string") {
-      const { encryptTradePassword, secretsOfEncrypted } = await import("../wire/trade_password.ts");
+      const { encryptTradePassword, secretsOfEncrypted } = await loadTradePassword();
       const encrypted = encoded[wire] = await encryptTradePassword(plain, tradePasswordKey);
       [plain, ...secretsOfEncrypted(encrypted)].forEach(onSecret);
     }
@@ -84,7 +96,7 @@ export function rawPath(group: string, name: string): string {
  * name the lists that show the outcome.
  */
 export async function rawContext(path: string, transport: string): Promise<CallContext> {
-  const { findOperation } = await import("../operations/mod.ts");
+  const { findOperation } = await loadCatalogue();
   const provenBy = findOperation(path.slice(path.lastIndexOf("/") + 1))?.provenBy;
   return { operation: { name: path.slice(1), effect: "write", ...provenBy && { provenBy } }, transport };
 }
@@ -136,8 +148,7 @@ function opened(context: CallContext, text: string): unknown {
   if (!envelope.ok) throw rejection(context, refusedBy(envelope));
   const error = errorOf(envelope.err);
   if (error === "") return envelope.data;
-  const shown = error.length > 300 ? `${error.slice(0, 300)}…` : error;
-  throw unreadable(context, `it contains "ok" and also an error: "${shown}"`, "ok-with-error");
+  throw unreadable(context, `it contains "ok" and also an error: "${shortened(error)}"`, "ok-with-error");
 }
 
 /** Texts in `err` that mean success. */
@@ -154,7 +165,9 @@ function errorOf(err: unknown): string {
 export function httpRefusal(context: CallContext, status: number, text: string): unknown {
   const parsed = isTooDeep(text) ? undefined : parse(text);
   const envelope = isRecord(parsed) && parsed.ok === false ? refusedBy(parsed) : undefined;
-  const said = `HTTP ${status}${envelope === undefined || envelope.text === "" ? "" : `: ${envelope.text}`}`;
+  const said = `HTTP ${status}${
+    envelope === undefined || envelope.text === "" ? "" : `: ${shortened(envelope.text)}`
+  }`;
   const code = `http-${status}`;
   // A server error leaves the outcome unknown. A client error rejects a read, but proves nothing about a
   // write.

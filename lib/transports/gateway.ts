@@ -12,6 +12,9 @@ import { type CallContext, lost, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
 import { type CallOptions, tellBrokerTime, type Transport } from "./transport.ts";
+import { lazily } from "../lazy.ts";
+
+const loadPushStream = lazily(() => import("./push/stream.ts"));
 
 /** Address of a gateway on this machine with its usual port. */
 export const GATEWAY_URL = "http://127.0.0.1:11111";
@@ -132,7 +135,7 @@ class GatewayTransport implements Transport {
   }
 
   async openPushes(hooks: PushHooks): Promise<PushStream> {
-    const { openPushStream } = await import("./push/stream.ts");
+    const { openPushStream } = await loadPushStream();
     return openPushStream({ ...this.push, pushIdleMs: this.#pushIdleMs, ...hooks });
   }
 

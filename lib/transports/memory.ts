@@ -13,8 +13,11 @@ import type { PushHooks, PushStream } from "./push/stream.ts";
 import type { PushSource } from "./push/connection.ts";
 import { orAborted } from "../time.ts";
 import type { CallOptions, Transport } from "./transport.ts";
+import { lazily } from "../lazy.ts";
 
 export type { Envelope } from "./envelope.ts";
+
+const loadPushStream = lazily(() => import("./push/stream.ts"));
 
 /** Details of a call besides its path and parameters. */
 export interface MemoryCall {
@@ -91,7 +94,7 @@ class MemoryTransport implements Transport {
     this.#timeoutMs = timeoutMs;
     if (pushes === undefined) return;
     this.openPushes = async (hooks) => {
-      const { pushStreamOf } = await import("./push/stream.ts");
+      const { pushStreamOf } = await loadPushStream();
       return pushStreamOf(memorySource(pushes), hooks);
     };
   }

@@ -93,17 +93,29 @@ function refusesWrite(refused: Refused): boolean {
   return name !== undefined && codeMeanings[name].write === "refused";
 }
 
+/** Maximum number of characters of the broker's text, of its code, of a text within a sentence of ours, and of an id. */
+const [MOST_TEXT, MOST_CODE, MOST_QUOTED, MOST_ID] = [2_000, 100, 300, 40];
+
+/** Returns the id of an answer for a sentence of ours. */
+export const shortenedId = (id: string): string => shortened(id, MOST_ID);
+
+/** Returns a text with at most this many characters and, if it is longer, a mark of the cut. */
+export function shortened(text: string, most = MOST_QUOTED): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /**
  * Returns the error for a rejection. The broker's code and text decide its class, and the error keeps them word for
- * word.
+ * word, but at most 2,000 characters of the text.
  */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;
-  const { text, code = codeOf(text) } = refused;
+  const text = shortened(refused.text, MOST_TEXT);
+  const code = refused.code === undefined ? codeOf(text) : shortened(refused.code, MOST_CODE);
   const details = { ...(code === undefined ? {} : { code }), operation: operation.name, transport };
   const reason = text === "" ? "the broker gave no reason" : text;
   if (operation.effect === "write" && !refusesWrite(refused)) {
-    const shown = reason.length > 300 ? `${reason.slice(0, 300)}…` : reason;
+    const shown = shortened(reason);
     const isKnown = nameSaid(refused) !== undefined;
     const why = refused.hasResult
       ? `the broker rejected it (${shown}) but also sent a result`

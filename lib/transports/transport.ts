@@ -49,11 +49,11 @@ export function tellBrokerTime(
   time: number,
   source: BrokerTime["source"],
 ): void {
-  // A time before 2010 is zero or in another unit.
-  if (time > EARLIEST_TIME) onBrokerTime?.({ time, source });
+  // A time before 2010 is zero or in another unit, and one after 2099 is in another unit. It may have no date.
+  if (time > EARLIEST_TIME && time < LATEST_TIME) onBrokerTime?.({ time, source });
 }
 
-const EARLIEST_TIME = Date.UTC(2010);
+const [EARLIEST_TIME, LATEST_TIME] = [Date.UTC(2010), Date.UTC(2100)];
 
 /** An answer that arrived after its call had timed out or was aborted. It shows the actual outcome. */
 export interface LateAnswer {

@@ -6,7 +6,8 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { constants, createCipheriv, createDecipheriv, privateDecrypt, publicEncrypt } from "node:crypto";
+import { constants, createCipheriv, createDecipheriv, privateDecrypt } from "node:crypto";
+import { nodeCrypto } from "../std/node_crypto.ts";
 import { wireError } from "./faults.ts";
 import type { PrivateKey, PublicKey } from "./keys.ts";
 import { BLOCK_LENGTH } from "./padding.ts";
@@ -46,7 +47,10 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
   }
   const segments: Uint8Array[] = [];
   for (let at = 0; at < plain.length; at += segmentLength) {
-    segments.push(publicEncrypt({ key: key.handle, padding }, plain.subarray(at, at + segmentLength)));
+    // Found at each call, because a swarm replaces it: the padding of each segment is random.
+    segments.push(
+      nodeCrypto().publicEncrypt({ key: key.handle, padding }, plain.subarray(at, at + segmentLength)),
+    );
   }
   return Buffer.concat(segments);
 }

@@ -11,6 +11,7 @@ import type * as protobuf from "protobufjs";
 import { messageOf, ProtocolError, showValue } from "../errors.ts";
 import { definitionFiles, fileOfMessage, importsOf } from "./definitions.ts";
 import { isLong, longText } from "./numbers.ts";
+import { lazily } from "../lazy.ts";
 
 /** A message as the library decodes it: absent members have their default. */
 export type RawMessage = Readonly<Record<string, unknown>>;
@@ -48,12 +49,10 @@ export interface Messages {
   reader(name: string): (bytes: Uint8Array) => RawMessage;
 }
 
-let loading: Promise<Messages> | undefined;
-
 /** Loads the protobuf library, once. */
-export function loadMessages(): Promise<Messages> {
-  return loading ??= import("protobufjs").then(createMessages);
-}
+export const loadMessages: () => Promise<Messages> = lazily(async () =>
+  createMessages(await import("protobufjs"))
+);
 
 function createMessages(library: typeof protobuf): Messages {
   const root = new library.Root();

@@ -16,8 +16,8 @@
  * @see API document 4.8, 5
  * @module
  */
-import { sign, verify } from "node:crypto";
 import type { FrameType } from "../dictionaries/header.ts";
+import { nodeCrypto } from "../std/node_crypto.ts";
 import { decryptSegments, encryptSegments, SessionCipher } from "./cipher.ts";
 import { wireError } from "./faults.ts";
 import { encodeFrame, type Frame, SIGNATURE_LENGTH } from "./framing.ts";
@@ -200,13 +200,14 @@ const ALGORITHM = "RSA-SHA1";
  */
 export function signBody(plain: Uint8Array, key: PrivateKey): Uint8Array {
   checkSigningKey(key);
-  return sign(ALGORITHM, plain, key.handle);
+  // Found at each call, because a swarm replaces it; so is `verify` below.
+  return nodeCrypto().sign(ALGORITHM, plain, key.handle);
 }
 
 /** Returns whether a signature belongs to a plain body. */
 export function verifyBody(plain: Uint8Array, signature: Uint8Array, key: PublicKey): boolean {
   checkSigningKey(key);
-  return verify(ALGORITHM, plain, key.handle, signature);
+  return nodeCrypto().verify(ALGORITHM, plain, key.handle, signature);
 }
 
 /** Returns whether a header has no signature: its bytes are zero. */

@@ -30,7 +30,7 @@ day.
 The command runs the slots itself, oldest first. If one day fails, the others still
 run. After Ctrl-C the days that have not started stay as they were, and the day that
 was running is due again; the same command continues there. backfill rejects a recipe
-that writes, because nobody can trade in the past.`,
+that writes, because an order cannot be placed on a past day.`,
   flags,
   exits: [
     [1, "the run of a day failed, or the command did"],

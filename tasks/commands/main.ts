@@ -42,14 +42,14 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
     const [{ parse }, body] = await Promise.all([import("../terminal/parse.ts"), command.body()]);
     const parsed = parse(command, rest);
-    const { out } = parsed.flags as { out?: unknown };
-    if (typeof out === "string") {
-      refuseLinkedOut(out, (await import("../../lib/confined_paths.ts")).linkedOutside(out));
+    const { out, html } = parsed.flags as { out?: unknown; html?: unknown };
+    for (const each of [out, html]) {
+      if (typeof each === "string") (await import("./shared/linked_out.ts")).refuseLinkedOut(each);
     }
     const goesByDays = command.calendars === undefined && !command.without?.includes("config");
     if (goesByDays) {
-      const { takeUpCalendars } = await import("./shared/local_calendars.ts");
-      await takeUpCalendars(parsed.flags, host);
+      const { applyCalendars } = await import("./shared/local_calendars.ts");
+      await applyCalendars(parsed.flags, host);
     }
     return await body({ ...parsed, host });
   } catch (error) {
@@ -58,16 +58,6 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     report(error, command, host);
     return exitCodeOf(error);
   }
-}
-
-/**
- * Throws if the output folder is a link out of the working folder, because somebody else may have created the link.
- */
-function refuseLinkedOut(out: string, elsewhere: string | undefined): void {
-  if (elsewhere === undefined) return;
-  throw new UsageError(
-    `Cannot write into "${out}": a link leads to "${elsewhere}"; if that folder is yours, give its real path with --out`,
-  );
 }
 
 /** Moves shared flags from before the command to after it. */

@@ -5,9 +5,9 @@ import { by, newStore, store } from "../terminal/flags.ts";
 const yes = { type: "boolean", short: "y", text: "do not ask; needed without a terminal" } as const;
 const writeFlags = { yes, by, store: newStore } as const satisfies Flags;
 
-const recorded = `The store records the order before hsgate sends it. If no answer arrives, hsgate looks for
-the order in the broker's lists; "orders show" says what is known. hsgate never sends an
-order twice.`;
+const recorded = `The store records the write before hsgate sends it. If no answer arrives, hsgate searches
+the broker's lists for the outcome; "orders show" shows what is known. hsgate never sends a
+write twice.`;
 
 const placeFlags = {
   limit: { type: "string", value: "PRICE", text: "limit price, in the listing's currency" },
@@ -37,9 +37,9 @@ const placeFlags = {
 export type PlaceInput = Input<typeof placeFlags>;
 
 const placing = `The command shows the order in words, with quote, value, estimated fees and cash, and asks
-you. Without a terminal it needs --yes, and sends nothing without it. The end
-of SYMBOL shows the market: 00700.HK, 600519.SH, 000333.SZ; without an end, such as AAPL,
-it is the US. For futures and options, use "call".
+you. Without a terminal it needs --yes, and sends nothing without it. The suffix of SYMBOL
+names the market: 00700.HK, 600519.SH, 000333.SZ; a code without a suffix, such as AAPL, is
+a US listing. For futures and options, use "call".
 
 Guard rails check the order first. The setting liveTrading must be "allow"; other settings
 limit prices and values.
@@ -95,9 +95,9 @@ export const amend = command({
   summary: "change the quantity or the price of an order",
   usage: "ORDER --quantity N --price P",
   args: [1, 1],
-  details: `ORDER is the broker's order number from "orders". The command shows the order as it is and
-as it would be, and asks you. Without a terminal it needs --yes. The broker may give the
-amended order a new number. For conditional orders, use "call orders.amend".
+  details: `ORDER is the broker's order number from "orders". The command shows the order
+before and after the change, with quote and value, and asks you. Without a terminal it
+needs --yes. The broker may give the amended order a new number. For conditional orders, use "call orders.amend".
 
 ${recorded}`,
   flags: amendFlags,
@@ -202,7 +202,9 @@ export const ordersShow = command({
   summary: "show an intent: its history with evidence, and what is missing for a proof",
   usage: "INTENT",
   args: [1, 1],
-  details: `${intentText} If the intent is open, the command compares it with the broker's lists first.`,
+  details: `${intentText}
+The number of an order shows the intent that placed it. If the intent is open, the command
+compares it with the broker's lists first.`,
   flags: showFlags,
   calendars: false,
   exits: [3, 4, 6],
@@ -213,7 +215,7 @@ const resolveFlags = {
   order: {
     type: "list",
     value: "ORDER",
-    text: "with sent: an order that the broker made of it; may be given several times",
+    text: "with sent and placed: an order of this write; may be given several times",
   },
   because: { type: "string", value: "TEXT", text: "what you checked; the store records it" },
   by,
@@ -222,20 +224,28 @@ const resolveFlags = {
 /** Arguments and flags of `hsgate orders resolve`. */
 export type OrdersResolveInput = Input<typeof resolveFlags>;
 
-/** Records what became of an intent. */
+/** Records the outcome of an intent. */
 export const ordersResolve = command({
   name: "orders resolve",
-  summary: "record what became of a write whose outcome is unknown",
-  usage: "INTENT sent|not-sent|ended",
+  summary: "record the outcome of an order write that is unknown",
+  usage: "INTENT sent|not-sent|placed|ended",
   args: [2, 2],
   details: `${intentText}
 
-"sent": the broker executed it. Name its orders with --order; of a cancellation or an
-amendment, hsgate takes the order that it was for. "not-sent": the broker did not execute
-it; --because is required. Check the broker's app first: after "not-sent", hsgate sends
-the same order again if you ask for it. "ended": the broker accepted it, so it is
-"acknowledged", but the lists never show its order, and you are sure that the order has
-ended; --because is required.`,
+"sent": the broker executed the write. For a new order, name the broker's orders with
+--order. For a cancellation or an amendment, the order that you cancelled or amended is
+enough.
+
+"not-sent": the broker did not execute the write; --because is required. Check the broker's
+app first: after "not-sent", hsgate no longer blocks the same order.
+
+"placed": a conditional order has triggered, and nothing shows which order it placed. Name
+that order with --order.
+
+"ended": the broker accepted the write ("acknowledged"), its lists never show the order,
+and you are sure that the order has ended; --because is required. The same for an
+open order of an earlier day that the lists no longer show, and for a conditional order that
+has triggered, if nothing shows the order that it placed.`,
   flags: resolveFlags,
   without: unconnected,
   exits: [],
@@ -246,7 +256,10 @@ ended; --because is required.`,
 });
 
 const fillsFlags = {
-  markets: { ...markets, text: "hk, us, shanghai, shenzhen (hk)" },
+  markets: {
+    ...markets,
+    text: "hk, us, shanghai, shenzhen (hk, and the markets of intents of the last two days)",
+  },
   store,
 } as const satisfies Flags;
 /** Arguments and flags of `hsgate fills`. */

@@ -44,8 +44,8 @@ export const resume = command({
   details: `--catch-up also runs slots that were skipped during the pause, as many as the recipe's
 misfire policy allows for missed slots. It fails for a recipe that writes.
 
-Without a recipe, the command removes the halt of the account from the store, and the halt
-file. Recipes that are paused stay paused.`,
+Without a recipe, the command removes the halt from the store, and the halt file. Paused
+recipes stay paused.`,
   flags: resumeFlags,
   // The flags that remain name the account.
   without: ["push", "plain-http", "auth-url", "timeout"],

@@ -18,10 +18,10 @@ export const resolve = command({
   args: [2, 2],
   details: `${keyText}
 
-If a run was interrupted while it wrote, or its write got no answer, the run waits for a
-person, because hsgate cannot know whether the order reached the broker. "runs show KEY"
-lists what to check. Until you record the outcome, no other recipe may write on the
-account.
+If a run was interrupted while it wrote, or its write got no answer, the outcome of the write
+is unknown. A running scheduler searches the broker's lists for the outcome. If they do not
+prove it, record the outcome with this command; "runs show KEY" lists what to check. Until
+the outcome is known, no other recipe may write on the account.
 
 "ok": the write took effect. "failed": the write did not take effect. "unknown": the store
 records your check, and writes on the account stay blocked. hsgate never repeats the run.`,

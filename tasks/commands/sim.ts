@@ -84,8 +84,8 @@ rejects requests from web pages of other origins.
   - { what: resume, market: us, at: 2025-08-20 13:30 }
   - { what: outage, of: lists, at: 2025-08-21 16:30, for: 10m }
 
-An outage is of: gateway, lists or pushes, in Hong Kong time. The page docs/simulator.md
-describes each entry.`,
+"of" of an outage is gateway, lists or pushes; its times are Hong Kong time. The page
+docs/simulator.md describes each entry.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
   passOn: true,

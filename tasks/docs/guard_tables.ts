@@ -5,13 +5,13 @@
  */
 import { type LimitName, limitTable } from "../../lib/client/limits.ts";
 import { rules } from "../../lib/desk/guards/rules.ts";
+import { withTables } from "./markdown.ts";
 
 const markOf = (what: string) =>
   `<!-- Written by \`deno task docs\` from lib/desk/guards/rules.ts: edit there. ${what}. -->`;
-/** Marks of the places in `docs/guards.md` where the tables stand, and of their ends. */
+/** Marks of the beginning of each table in `docs/guards.md`. */
 export const LIMITS_BEGIN = markOf("Limits");
 export const MARKET_BEGIN = markOf("Rules of the market");
-export const TABLE_END = "<!-- End of the table. -->";
 
 const isLimit = (name: string): name is LimitName => Object.hasOwn(limitTable, name);
 const rowOf = (...cells: readonly string[]) => `| ${cells.join(" | ")} |`;
@@ -41,20 +41,6 @@ function market(): string {
   ].join("\n");
 }
 
-/**
- * Returns a page with the tables at their marks.
- *
- * @throws {TypeError} If the page lacks a mark, or if no rule checks a limit.
- */
-export function withGuards(page: string): string {
-  let text = page;
-  for (const [mark, table] of [[LIMITS_BEGIN, limits()], [MARKET_BEGIN, market()]] as const) {
-    const begin = text.indexOf(mark);
-    const end = text.indexOf(TABLE_END, begin);
-    if (begin < 0 || end < 0) {
-      throw new TypeError("Cannot write docs/guards.md: it lacks the marks of a table");
-    }
-    text = `${text.slice(0, begin)}${mark}\n\n${table}\n\n${text.slice(end)}`;
-  }
-  return text;
-}
+/** Returns the page with its tables. */
+export const withGuards = (page: string): string =>
+  withTables(page, { name: "docs/guards.md", tables: [[LIMITS_BEGIN, limits()], [MARKET_BEGIN, market()]] });

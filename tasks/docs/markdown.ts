@@ -59,3 +59,26 @@ export function table(heads: readonly string[], rows: readonly (readonly string[
     `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
   return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
 }
+
+/** Mark of the end of a table that `deno task docs` writes into a page. */
+const TABLE_END = "<!-- End of the table. -->";
+
+/**
+ * Returns a page with the tables at their marks.
+ *
+ * @param tables The mark before each table, and the table.
+ * @throws {TypeError} If the page lacks a mark.
+ */
+export function withTables(
+  page: string,
+  { name, tables }: { name: string; tables: readonly (readonly [mark: string, table: string])[] },
+): string {
+  let text = page;
+  for (const [mark, table] of tables) {
+    const begin = text.indexOf(mark);
+    const end = text.indexOf(TABLE_END, begin);
+    if (begin < 0 || end < 0) throw new TypeError(`Cannot write ${name}: it lacks the marks of a table`);
+    text = `${text.slice(0, begin)}${mark}\n\n${table}\n\n${text.slice(end)}`;
+  }
+  return text;
+}

@@ -5,7 +5,7 @@
  */
 import { allStates, intentStates, isFinal } from "../../lib/desk/states.ts";
 
-/** Marks of the place in `docs/orders.md` where the diagram stands. */
+/** Marks of the place in `docs/orders.md` that contains the diagram. */
 export const DIAGRAM_BEGIN = "<!-- Written by `deno task docs` from lib/desk/states.ts: edit there. -->";
 export const DIAGRAM_END = "<!-- End of the diagram. -->";
 

@@ -171,6 +171,11 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
       ? 'Wait longer with --timeout, or run "hsgate doctor"'
       : 'Is the gateway running? "hsgate doctor" looks for it and explains what is wrong';
   }
+  if (
+    error instanceof BrokerError && error.code === "guard" && /guard rail liveTrading /.test(error.message)
+  ) {
+    return 'Set HSGATE_LIVE_TRADING=allow, or write "liveTrading: allow" into the settings file';
+  }
   if (error instanceof BrokerError && isDirect(error) && isAboutKeys(error)) return runDoctor;
   if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {
     return 'Another program answers at this address; run "hsgate doctor"';

@@ -89,11 +89,12 @@ function addFlag(
           `environment variable such as HSGATE_TRADE_PASSWORD or HSGATE_TRADE_PASSWORD_FILE, or use a settings file`,
       );
     }
-    throw new UsageError(
-      `Cannot read the arguments: "${command.name}" has no flag ${rawName}${
-        didYouMean(name, Object.keys(known))
-      }`,
-    );
+    const hint = /^-[\d.]/.test(rawName)
+      ? "; numbers have no sign here"
+      : name.length > 1
+      ? didYouMean(name, Object.keys(known))
+      : "";
+    throw new UsageError(`Cannot read the arguments: "${command.name}" has no flag ${rawName}${hint}`);
   }
   const before = Object.hasOwn(flags, name) ? flags[name] : undefined;
   if (before !== undefined && flag.type !== "list") {

@@ -110,6 +110,11 @@ function pad(text: string, width: number, align: "right" | undefined): string {
 
 /** Widest cell in terminal columns, except for identifiers and the last cell of a line. */
 const WIDEST = 40;
+/**
+ * Most characters of a cell that a table shows, also of an identifier: each cell of a column is as wide as the longest
+ * one, so one endless text of the broker would make every line endless.
+ */
+const MOST_CELL = 2_000;
 
 /** Options of a table. */
 export interface TableOptions {
@@ -135,7 +140,7 @@ const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.
 /**
  * Returns a table that fits the terminal: it omits columns that do not fit and cuts long texts, but never identifiers.
  * With `--columns` it shows exactly those columns. Without a terminal it shows every column that is not `extra`. In both
- * cases it cuts nothing.
+ * cases it cuts nothing but texts of more than 2,000 characters.
  *
  * @throws {UsageError} If a chosen column does not exist.
  */
@@ -147,7 +152,15 @@ export function table<Row>(
 ): Table {
   const columns = chosen === undefined ? all.filter(({ extra }) => !extra) : chooseColumns(all, chosen);
   const width = host.isTerminal && chosen === undefined ? host.size().columns : Infinity;
-  const cells = rows.map((row) => columns.map((column) => shownLine(column.of(row))));
+  const isEndless = columns.map(() => false);
+  const cells = rows.map((row) =>
+    columns.map((column, index) => {
+      const text = shownLine(column.of(row));
+      if (text.length <= MOST_CELL) return text;
+      isEndless[index] = true;
+      return `${text.slice(0, MOST_CELL)}…`;
+    })
+  );
   const natural = columns.map(({ title }, index) => longest([title, ...cells.map((row) => row[index]!)]));
   const widths = natural.map((each, index) =>
     width === Infinity || columns[index]!.id ? each : Math.min(WIDEST, each)
@@ -177,7 +190,9 @@ export function table<Row>(
   return {
     lines: [header, ...lines],
     left: columns.filter((_, index) => !shown.includes(index)).map(nameOf),
-    cut: shown.filter((index) => widths[index]! < natural[index]!).map((index) => nameOf(columns[index]!)),
+    cut: shown.filter((index) => widths[index]! < natural[index]! || isEndless[index]).map((index) =>
+      nameOf(columns[index]!)
+    ),
   };
 }
 

@@ -338,6 +338,41 @@ Deno.test("deploy with a database shows its URL, but never its password", async 
   assertStringIncludes(wrong.err, "Cannot read the URL of the store");
 });
 
+Deno.test("deploy names no settings file of another folder that is not trusted, and shows what hsgate.env sets", async () => {
+  await using own = await folder({});
+  await using dir = await folder({
+    "hsgate.yaml": "gatewayUrl: https://stranger.example\n",
+    "hsgate.env": "HSGATE_TRUST_FILE=/stranger\nexport CHAT=PRECIOUS\n",
+    "beat.yaml": `${beat}secrets: { chat: { env: CHAT } }\nping: "\${secret:chat}"\n`,
+  });
+  const world = { fromDisk: true, env: { HSGATE_TRUST_FILE: `${own.path}/trust.json` } };
+  const words = ["deploy", `${dir.path}/beat.yaml`, "--dir", dir.path, "--store", "/srv/hsgate.db"];
+  for (const to of ["crontab", "systemd", "deno-cron"]) {
+    const { code, err } = await cli([...words, "--to", to, "--out", `${own.path}/${to}`], world);
+    assertEquals(code, 2, `${to}: ${err}`);
+    assertStringIncludes(err, "it is not trusted, and it asks for gatewayUrl: https://stranger.example");
+  }
+  assertEquals((await cli(["trust", `${dir.path}/hsgate.yaml`, "--yes"], world)).code, 0);
+  const { code, out, err } = await cli([...words, "--to", "crontab"], world);
+  assertEquals(code, 0, err);
+  assertStringIncludes(out, `--config ${dir.path}/hsgate.yaml`);
+  const variables = `every start reads "${dir.path}/hsgate.env", which sets HSGATE_TRUST_FILE, CHAT: `;
+  assertStringIncludes(err, variables);
+  assert(!(out + err).includes("PRECIOUS"));
+  // The lines name the store, so it would need no trust.
+  await (await openSqlite(`${dir.path}/hsgate.db`))[Symbol.asyncDispose]();
+  const found = await cli([...words.slice(0, -2), "--to", "crontab"], {
+    ...world,
+    env: { ...world.env, HSGATE_VOLATILE_STORE: "allow" },
+  });
+  assertStringIncludes(found.err, "every start would use a store that is not trusted: Cannot use the store");
+  // The lines append to a log in the folder of the store.
+  await Deno.symlink(`${own.path}/profile`, `${dir.path}/hsgate.log`);
+  const linked = await cli([...words.slice(0, -2), "--store", `${dir.path}/s.db`, "--to", "crontab"], world);
+  assertEquals(linked.code, 2);
+  assertStringIncludes(linked.err, `"${dir.path}/hsgate.log" is a link`);
+});
+
 Deno.test("deploy reports mistakes in its arguments and in recipes", async () => {
   await using dir = await folder({ "beat.yaml": beat, "wrong.yaml": beat.replace("history", "histroy") });
   const cases: [words: string[], reason: string][] = [

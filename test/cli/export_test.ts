@@ -224,6 +224,8 @@ Deno.test("demo finishes and says where the files are", async () => {
     assertEquals(rows.length, 5);
     for (const row of rows) assertStringIncludes(row, "all ok  final");
   }
+  assertStringIncludes(text, "Plan of 2025-08-16, which sends nothing");
+  assertStringIncludes(text, "this is the best possible plan");
   assertStringIncludes(text, `Files: ${out.path}/`);
   assertEquals((await namesIn(out.path)).filter((name) => /^\d/.test(name)), FIVE_DAYS);
   for (const line of text.split("\n")) assertEquals(line.length <= 80 || line.includes(out.path), true, line);

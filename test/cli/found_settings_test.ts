@@ -13,7 +13,7 @@ const recipe = `name: r
 schedule: { every: 1h }
 misfire: { grace: 2h }
 connect: simulator
-steps: [{ id: orders, uses: orders.today, with: { market: hk } }]
+steps: [{ id: funds, uses: account.funds, with: { market: hk } }]
 `;
 
 /** Another user's server on this machine. */
@@ -101,6 +101,12 @@ const attacks: Readonly<
     settings: () => "plainHttp: allow\n",
     env: { HSGATE_GATEWAY_URL: "http://192.0.2.1:9", HSGATE_TIMEOUT_MS: "50" },
     gained: (_, told) => !told.includes("it asks for plainHttp: allow"),
+  },
+  "live trading at your gateway, as if it were a simulator": {
+    words: () => ["buy", "100", "00700.HK", "--limit", "550", "--yes"],
+    settings: () => "seed: 1\nclock: x\n",
+    env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" },
+    gained: (_, told) => !told.includes("liveTrading: allow"),
   },
 };
 
@@ -306,7 +312,7 @@ Deno.test("a scheduler keeps the settings that it started with, whatever happens
     },
   );
   const recipe = (text: string) =>
-    `name: r # ${text}\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps: [{ id: orders, uses: orders.today, with: { market: hk } }]\n`;
+    `name: r # ${text}\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps: [{ id: funds, uses: account.funds, with: { market: hk } }]\n`;
   await Deno.writeTextFile(`${dir.path}/r.yaml`, recipe("first"));
   const env = { HSGATE_TRUST_FILE: `${dir.path}/own/trust.json`, HSGATE_VOLATILE_STORE: "allow" };
   const world = { env, cwd: dir.path };

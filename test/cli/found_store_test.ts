@@ -216,7 +216,12 @@ Deno.test({
 Deno.test("trust shows unfinished runs, queued notices and recipe files of a store, and does not change its file", async () => {
   await using w = await world();
   await makeStore(w.friend);
-  alter(w.friend, `pragma journal_mode = delete; ${WAITING}`);
+  alter(
+    w.friend,
+    `pragma journal_mode = delete; ${WAITING}
+    insert into intent (id, account, kind, operation, params, fingerprint, why, state, order_ids, child_ids, created_at, timeout_ms)
+      values ('01K2', 'gateway 127.0.0.1:11111', 'place', 'orders.place', '{}', 'x', '{}', 'unknown', '[]', '[]', 1, 1);`,
+  );
   Deno.removeSync(`${w.friend}.mark`);
   const before = stateOf(w.friend);
   const { code, out, err } = await w.hsgate("friend", "trust", "hsgate.db", "--yes");
@@ -228,6 +233,8 @@ Deno.test("trust shows unfinished runs, queued notices and recipe files of a sto
       "r/every/1  due, 1 step done",
       "has 1 queued notice (a scheduler sends them)",
       "r/every/1 late  by webhook",
+      "has 1 open order write (they block the same order, and count in limits)",
+      "01K2  orders.place, unknown, of gateway 127.0.0.1:11111",
     ]
   ) assertStringIncludes(out, line);
   assertEquals(stateOf(w.friend), before);

@@ -63,6 +63,8 @@ Deno.test({
       ["keys", "new", "--out", "secrets/deeper"],
       ["keys", "new", "--out", `${at.found}/secrets/`],
       ["schema", "--out", "secrets/schema.json"],
+      // Without the link, it ends because there is no such host.
+      ["sim", "--info", "secrets/sim.json", "--hostname", "host.invalid"],
     ];
     for (const words of cases) {
       const { code, err } = await spawned(words, { cwd: at.found });
@@ -72,6 +74,17 @@ Deno.test({
     }
     const { code } = await spawned(["keys", "new", "--out", at.outside], { cwd: at.found });
     assertEquals(code, 0);
+    // These write to "out" if nobody names a folder.
+    await Deno.symlink(at.outside, `${at.found}/out`);
+    const names = () => Array.from(Deno.readDirSync(at.outside), ({ name }) => name).sort();
+    const before = names();
+    const days = ["--markets", "hk", "--from", "2025-08-14", "--to", "2025-08-14"];
+    for (const words of [["demo"], ["export", "day-book", ...days]]) {
+      const { code, err } = await spawned(words, { cwd: at.found });
+      assertEquals(code, 2, `${words}: ${err}`);
+      assertStringIncludes(err, `a link leads to "${at.outside}`, words.join(" "));
+      assertEquals(names(), before, words.join(" "));
+    }
     // `init` chooses the name itself, and writes only into an empty folder.
     const empty = `${at.outside}/empty`;
     await Deno.mkdir(empty);
@@ -81,6 +94,28 @@ Deno.test({
       assertEquals(code, 2, `${words}: ${err}`);
       assertStringIncludes(err, `a link leads to "${empty}`, words.join(" "));
       assertEquals([...Deno.readDirSync(empty)], [], words.join(" "));
+    }
+  },
+});
+
+Deno.test({
+  name: "halt and resume change nothing beside a store that a link in the working folder leads to",
+  ignore,
+  async fn() {
+    for (const target of ["missing", "r.yaml"]) {
+      await using at = await place();
+      const halted = `${at.outside}/${target}.halt`;
+      await Deno.writeTextFile(halted, "mine\n");
+      await Deno.symlink(`${at.outside}/${target}`, `${at.found}/hsgate.db`);
+      for (const words of [["halt", "--why", "theirs"], ["resume"]]) {
+        const { code, err } = await spawned(words, { cwd: at.found });
+        assertEquals(code === 0, false, `${words}: ${err}`);
+        assertStringIncludes(err, 'Cannot use the store "hsgate.db": it is a link to', words.join(" "));
+        assertEquals(await Deno.readTextFile(halted), "mine\n", words.join(" "));
+      }
+      // Control: a store that its user names.
+      const named = ["resume", "--store", `${at.found}/hsgate.db`];
+      if (target === "missing") assertEquals((await spawned(named, { cwd: at.found })).code, 0);
     }
   },
 });

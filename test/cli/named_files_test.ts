@@ -240,7 +240,9 @@ Deno.test("a command that can run any file is rejected in a folder with too many
   assertEquals(linked.map(({ path }) => path), [`${from}/g.sh`, `${from}/g.sh`]);
   assert(linked.every(({ path }) => path !== plain!.path));
   // A command that names a program starts no other file.
-  assertEquals(await filesOfCommand(["vault", "read", "-field=token", "secret/hs"], place), []);
+  for (const program of ["vault", "/usr/bin/vault", `${from}/../own/get-token`, "/home/me/bin/get-token"]) {
+    assertEquals(await filesOfCommand([program, "read", "-field=token", "secret/hs"], place), [], program);
+  }
   // One that reads its settings in the working folder, or in a folder that an option names, may start any.
   await Deno.mkdir(`${from}/tools`);
   for (
@@ -249,6 +251,13 @@ Deno.test("a command that can run any file is rejected in a folder with too many
       ["npm", "run", "--silent", "token"],
       ["/usr/bin/pnpm", "--dir=tools", "token"],
       ["git", "token"],
+      // Nobody knows whether these read a file such as ".pylintrc" or ".Rprofile", which can contain code.
+      ["pylint", "--version"],
+      ["/usr/bin/gdb", "--batch"],
+      ["Rscript", "/home/me/token.R"],
+      ["python3", "/home/me/token.py"],
+      ["grep", "-R", "token"],
+      ["timeout", "5", "vault", "token"],
       ["get-token", "--home", from],
       ["get-token", "-rtools"],
       ["get-token", ".."],

@@ -4,12 +4,17 @@ import type { GatewayOptions } from "../../lib/simulator/gateway/mod.ts";
 import { connect } from "../../lib/client/connect.ts";
 import { connect as connectTrading } from "../../lib/desk/connect.ts";
 import { BrokerError } from "../../lib/errors.ts";
-import { ManualClock } from "../../lib/time.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { ManualClock, systemMachine } from "../../lib/time.ts";
+import { farEnd, json as jsonAnswer, type Reaction } from "../support/far_end.ts";
+import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
+import { ORDER } from "../conformance/house.ts";
 import { testBoth } from "../support/stores.ts";
 import { waitUntil } from "../support/waits.ts";
 import {
   cli,
   directEnvOf,
+  ENCRYPTED,
   envOf,
   folder,
   KEY,
@@ -24,6 +29,18 @@ import {
 } from "./support.ts";
 
 const assertMatch = (text: string, pattern: RegExp) => assert(pattern.test(text), text);
+
+/** Writes a recipe that places an order, and trusts it. Returns its path. */
+async function recipeOf({ files }: { files: { path: string } }, order: object): Promise<string> {
+  const path = `${files.path}/write.yaml`;
+  const step = `  - id: order\n    uses: orders.place\n    with: ${JSON.stringify(order)}\n`;
+  await Deno.writeTextFile(
+    path,
+    `name: write\nlive: true\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n${step}`,
+  );
+  await trustAll(path);
+  return path;
+}
 
 const BUY = ["buy", "100", "00700.HK", "--limit", "550"];
 
@@ -79,6 +96,13 @@ Deno.test("buy shows the order in words and asks; a no sends nothing, a yes send
   assertMatch(no.err, /cash +\d+\.\d\d HKD available, about -?\d+\.\d\d after it/);
   assertStringIncludes(no.err, "hsgate: nothing was sent");
   assertEquals(await at.atBroker(), []);
+  const left = await at.run(BUY, {
+    answer: () => {
+      throw new InterruptedError("interrupted");
+    },
+  });
+  assertEquals(left.code, 130);
+  assertStringIncludes(left.err, "hsgate: nothing was sent\nhsgate: interrupted\n");
   const yes = await at.run([...BUY, "--json"], { answer: "y" });
   const sent = JSON.parse(yes.out);
   const [order] = await at.atBroker();
@@ -87,12 +111,58 @@ Deno.test("buy shows the order in words and asks; a no sends nothing, a yes send
   assertEquals((await at.atBroker()).length, 1);
 });
 
+Deno.test("the store keeps no secret and no long text that the broker writes into the remark of an order", async () => {
+  await using at = await house();
+  const remark = `refused: ${PASSWORD}, ${ENCRYPTED}, hush-hush ${"x".repeat(100_000)}`;
+  let isEnded = false;
+  await using hostile = farEnd(async ({ path, body }): Promise<Reaction> => {
+    const answer = await fetch(at.gateway.info.gatewayUrl + path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const envelope = await answer.json();
+    if (isEnded && path.endsWith("/TradeQueryRealEntrustList")) {
+      for (const row of envelope.data.data) Object.assign(row, { status: "9", remark });
+    }
+    return jsonAnswer(JSON.stringify(envelope));
+  });
+  const env = { HSGATE_GATEWAY_URL: hostile.url, HSGATE_FUND_ACCOUNTS: "hush-hush" };
+  assertEquals((await at.json([...BUY, "--yes"], { env })).state, "acknowledged");
+  const script = `${at.files.path}/script.db`;
+  {
+    await using client = await connectTrading({
+      gateway: { url: hostile.url, tradePasswordKey: KEY },
+      tradePassword: PASSWORD,
+      fundAccounts: ["hush-hush"],
+      store: script,
+      limits: { liveTrading: "allow" },
+      machine: { ...systemMachine, now: () => at.clock.now() },
+    });
+    await client.orders.place({ ...ORDER, price: "549" });
+    isEnded = true;
+    await client.desk.reconcile();
+  }
+  const [row] = await at.json(["orders"], { env });
+  assertEquals(row.state, "rejected");
+  for (const store of [at.store, script]) {
+    await using opened = await openSqlite(store, { mark: "leave" });
+    const [{ data } = { data: "" }] = await opened.all<{ data: string }>(
+      "select data from intent_change where to_state = 'rejected'",
+    );
+    assert(data.includes("refused: [secret]") && data.length < 5_000, `${store}: ${data.length}`);
+    for (const secret of [PASSWORD, ENCRYPTED, "hush-hush"]) {
+      assert(!data.includes(secret), `${store}: ${secret}`);
+    }
+  }
+});
+
 Deno.test("guard rails refuse what buy, sell, amend and call would send, and nobody is asked", async () => {
   await using at = await house();
   const { orderIds: [working] } = await at.json([...BUY, "--yes"]);
   const order = { market: "hk", symbol: "00700.HK", quantity: "100", side: "buy", orderType: "limit" };
   const refused: [string[], string, string, Record<string, string>?][] = [
-    [BUY, "liveTrading", 'set liveTrading to "allow"', { HSGATE_LIVE_TRADING: "refuse" }],
+    [BUY, "liveTrading", "  -> Set HSGATE_LIVE_TRADING=allow, or write", { HSGATE_LIVE_TRADING: "refuse" }],
     [["buy", "100", "00700.HK", "--limit", "5500"], "priceCollar", "valid are prices from"],
     [["buy", "150", "00700.HK", "--limit", "550"], "lot", "100 and 200"],
     [["buy", "200", "00700.HK", "--limit", "551"], "maxOrderValue", "is 100", {
@@ -141,11 +211,16 @@ Deno.test("buy and sell check the order before anything is sent", async () => {
   const wrong: [string[], string][] = [
     [["buy", "100", "00700.HK"], "without a price: give --limit PRICE"],
     [["buy", "many", "00700.HK", "--limit", "5"], "quantity: expected"],
+    [["buy", "100", "0700.HK", "--limit", "5"], "Hong Kong codes have five digits: 00700.HK"],
+    [["buy", "-100", "00700.HK", "--limit", "5"], "has no flag -1; numbers have no sign here"],
     [["buy", "1", "00700.HK", "--market-order"], 'Cannot send a market order to "hk"'],
     [["buy", "1", "AAPL", "--market-order", "--limit", "5"], "use one of them"],
     [["buy", "1", "HSI2508.HK", "--limit", "5"], "futures.place"],
     [["buy", "1", "AAPL", "--limit", "5", "--type", "auction"], "orderType: expected one of"],
-    [["sell", "1", "00700.HK", "--type", "stop-loss-limit", "--limit", "5"], "triggerValue: expected"],
+    [
+      ["sell", "1", "00700.HK", "--type", "stop-loss-limit", "--limit", "5"],
+      "give --trigger VALUE and --valid-days",
+    ],
     [["sell", "1", "00700.HK", "--limit", "5", "--valid-days", "0"], 'Cannot use --valid-days "0"'],
     [["amend", "1"], "give --quantity, --price or both"],
     [["cancel-all"], "give --market"],
@@ -161,10 +236,14 @@ Deno.test("buy and sell check the order before anything is sent", async () => {
 Deno.test("a lost answer is found in the broker's lists: buy succeeds, and the order was sent once", async () => {
   await using at = await house();
   at.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place" });
-  const { orderIds, intent } = await at.json([...BUY, "--yes"]);
+  const { out, err } = await at.run([...BUY, "--yes", "--json"]);
+  const { orderIds, intent } = JSON.parse(out);
+  assertStringIncludes(err, "the answer was lost: looking in the broker's lists");
+  assertStringIncludes(err, "the broker's lists show what happened: acknowledged");
   assertEquals(at.gateway.faults.struck("lost-answer"), 1);
   assertEquals((await at.atBroker()).map(({ orderId }) => orderId), orderIds);
   const shown = await at.json(["orders", "show", intent.slice(0, 12)]);
+  assertEquals((await at.json(["orders", "show", orderIds[0]])).intent, intent);
   assertEquals(shown.history.map(({ to, by }: { to: string; by: string }) => `${to} by ${by}`).slice(2, 5), [
     "sent by desk",
     "unknown by desk",
@@ -184,21 +263,29 @@ Deno.test("an unknown order stays unknown, blocks the same order, and a person r
   assertStringIncludes(err, "hsgate orders show");
   const [row] = await at.json(["orders"]);
   assertEquals([row.state, row.orderIds, row.why, row.evidence.by], ["unknown", [], { by: "ann" }, "desk"]);
-  assertStringIncludes(row.missing, "3 looks over 60 s");
+  assertStringIncludes(row.missing, "3 readings of the lists over 60 s");
   const shown = await at.run(["orders", "show", row.intent]);
   assertStringIncludes(shown.out, "buy 100 of 00700.HK");
   assertStringIncludes(shown.out, `hsgate orders resolve ${row.intent} not-sent --because`);
-  assertMatch(shown.out, /missing +3 looks over 60 s; so far \d/);
+  assertMatch(shown.out, /missing +3 readings of the lists over 60 s; so far \d/);
+  const table = await at.run(["orders"], { columns: 80 });
+  assertMatch(
+    table.out,
+    /unknown: missing for a proof: 3 readings of the lists over 60 s; so far \d+; see: hsgate orders show/,
+  );
+  assertStringIncludes(table.out, `orders show ${row.intent}\n`);
   const again = await at.run([...BUY, "--yes"]);
   assertEquals(again.code, 1);
-  assertStringIncludes(again.err, `look at it with: hsgate orders show ${row.intent}`);
+  assertStringIncludes(again.err, `to see it, run: hsgate orders show ${row.intent}`);
   const resolve = (...words: string[]) => at.run(["orders", "resolve", row.intent.slice(0, 14), ...words]);
   for (
     const [words, reason] of [
       [["not-sent"], "write --because"],
       [["sent"], "write --order ORDER"],
       [["sent", "--order", "x"], "order numbers are digits"],
-      [["maybe"], "write sent or not-sent"],
+      [["placed"], "Cannot resolve as placed without its orders: write --order ORDER"],
+      [["placed", "--order", "1"], "it is not a conditional order"],
+      [["maybe"], "write sent, not-sent, placed or ended"],
       [["not-sent", "--because", "so", "--order", "1"], "Cannot use --order with not-sent"],
     ] as const
   ) {
@@ -237,6 +324,52 @@ Deno.test("orders resolve sent names the order, and rejects an order of another 
   assertEquals([ended.state, ended.orderIds], ["expired", ["99"]]);
 });
 
+Deno.test("an unknown outcome of another account of the store is a warning, because it may be the same account", async () => {
+  await using at = await house();
+  await using other = await simulate({ clock: new ManualClock(MORNING) });
+  other.faults.arm({ kind: "lost-request", operation: "orders.place" });
+  const stop = new AbortController();
+  const env = envOf(other);
+  const lost = at.run([...BUY, "--yes"], { signal: stop.signal, env });
+  await waitUntil("the request to be lost", () => other.faults.struck("lost-request") === 1);
+  stop.abort();
+  assertEquals((await lost).code, 5);
+  const [{ intent }] = await at.json(["orders"], { env });
+  const { code, err } = await at.run([...BUY, "--yes"]);
+  assertEquals(code, 0, err);
+  assertMatch(
+    err,
+    new RegExp(`warning: the outcome of intent ${intent} of "gateway \\S+" is unknown; if "gateway`),
+  );
+  assert(!(await at.run(["orders"])).err.includes("warning"));
+});
+
+Deno.test("orders show says what to do about an order of an earlier day that the lists no longer show", async () => {
+  await using at = await house();
+  const { intent } = await at.json([...BUY, "--yes"]);
+  {
+    await using store = await openSqlite(at.store);
+    await store.run(
+      `update intent set order_ids = '["77"]', state = 'working', look_since = look_since - 90000000 where id = ?`,
+      intent,
+    );
+  }
+  assertStringIncludes((await at.run(["orders"])).out, "order 77 in the broker's lists");
+  const { out } = await at.run(["orders", "show", intent]);
+  assertStringIncludes(out, "missing    order 77 in the broker's lists\n");
+  assertStringIncludes(out, `if its order has ended: hsgate orders resolve ${intent} ended --because`);
+  assert(!out.includes("placed --order"));
+  const ended = await at.json([
+    "orders",
+    "resolve",
+    intent,
+    "ended",
+    "--because",
+    "the app shows that it expired",
+  ]);
+  assertEquals(ended.state, "expired");
+});
+
 Deno.test("halt stops buy, cancel, call and run before an order is sent, and resume ends it", async () => {
   await using at = await house();
   const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
@@ -248,22 +381,8 @@ Deno.test("halt stops buy, cancel, call and run before an order is sent, and res
     file: `${at.store}.halt`,
     store: true,
   });
-  const order = {
-    market: "hk",
-    symbol: "00700.HK",
-    quantity: "100",
-    price: "551",
-    side: "buy",
-    orderType: "limit",
-  };
-  const recipe = `${at.files.path}/write.yaml`;
-  await Deno.writeTextFile(
-    recipe,
-    `name: write\nlive: true\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n  - id: order\n    uses: orders.place\n    with: ${
-      JSON.stringify(order)
-    }\n`,
-  );
-  await trustAll(recipe);
+  const order = { ...ORDER, price: "551" };
+  const recipe = await recipeOf(at, order);
   const attempts = [
     ["buy", "100", "00700.HK", "--limit", "552", "--yes"],
     ["cancel", orderId, "--yes"],
@@ -290,27 +409,12 @@ Deno.test("halt stops buy, cancel, call and run before an order is sent, and res
 
 Deno.test("an order of a recipe is recorded with the time limit of the settings", async () => {
   await using at = await house();
-  const order = {
-    market: "hk",
-    symbol: "00700.HK",
-    quantity: "100",
-    price: "551",
-    side: "buy",
-    orderType: "limit",
-  };
-  const recipe = `${at.files.path}/write.yaml`;
-  await Deno.writeTextFile(
-    recipe,
-    `name: write\nlive: true\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n  - id: order\n    uses: orders.place\n    with: ${
-      JSON.stringify(order)
-    }\n`,
-  );
-  await trustAll(recipe);
+  const order = { ...ORDER, price: "551" };
+  const recipe = await recipeOf(at, order);
   const env = { HSGATE_TIMEOUT_MS: "300000" };
   const { code, err } = await at.run(["run", recipe, "--store", at.store], { env, fromDisk: true });
   assertEquals(code, 0, err);
   // Another process goes by it: the order may reach the broker until then.
-  const { openSqlite } = await import("../../lib/store/sqlite.ts");
   await using opened = await openSqlite(at.store);
   assertEquals(await opened.all("select state, timeout_ms from intent"), [
     { state: "acknowledged", timeout_ms: 300_000 },
@@ -356,6 +460,7 @@ Deno.test("amend keeps what no flag changes, cancel cancels each order, and canc
   const no = await at.run(["amend", first, "--price", "549"], { answer: "n" });
   assertMatch(no.err, /Amend order \d+ of 00700\.HK to 100 at 549 HKD\n/);
   assertMatch(no.err, new RegExp(`${first} +buy 100 00700\\.HK at 550(\\.0+)?, working, 0 filled`));
+  assertMatch(no.err, /quote +bid \d[^\n]* below the last\n +value +54900\.00 HKD\n +account/);
   const amended = await at.json(["amend", first, "--price", "549", "--yes"]);
   assertEquals(amended.state, "acknowledged");
   const [now] = (await at.atBroker()).filter(({ canCancel }) => canCancel);
@@ -367,18 +472,15 @@ Deno.test("amend keeps what no flag changes, cancel cancels each order, and canc
   const both = await at.run(["cancel", now!.orderId, second], { answer: "y" });
   assertEquals(both.code, 0, both.err);
   assertStringIncludes(both.err, `Cancel order ${second}: buy 200 00700.HK at 548`);
-  assertStringIncludes(both.err, "Send 2 cancellations? [y/N]");
+  assertMatch(both.err, / account {2}gateway \S+\nSend 2 cancellations\? \[y\/N\]/);
+  assertMatch(both.out, new RegExp(`^cancellation of order ${now!.orderId}: acknowledged \\(intent`));
+  const ended = await at.run(["amend", second, "--price", "547"], { answer: "y" });
+  assertEquals(ended.code, 2);
+  assertStringIncludes(ended.err, `Cannot amend order "${second}": it has ended: buy 200 00700.HK`);
   const gone = await at.run(["cancel", second, "--yes"]);
   assertEquals([gone.code, gone.out], [0, ""]);
   assertStringIncludes(gone.err, `nothing to cancel in order ${second}: buy 200 00700.HK`);
-  await at.client.orders.place({
-    market: "hk",
-    symbol: "00700.HK",
-    quantity: "100",
-    price: "540",
-    side: "buy",
-    orderType: "limit",
-  });
+  await at.client.orders.place({ ...ORDER, price: "540" });
   const refused = await at.run(["cancel-all", "--market", "hk", "--yes"]);
   assertEquals(refused.code, 2);
   assertStringIncludes(refused.err, "has no flag --yes");
@@ -393,14 +495,7 @@ Deno.test("amend keeps what no flag changes, cancel cancels each order, and canc
 Deno.test("orders shows intents beside the broker's orders, also those that were made elsewhere", async () => {
   await using at = await house();
   const mine = await at.json([...BUY, "--yes"]);
-  const { orderId: foreign } = await at.client.orders.place({
-    market: "hk",
-    symbol: "00700.HK",
-    quantity: "100",
-    price: "540.00",
-    side: "buy",
-    orderType: "limit",
-  });
+  const { orderId: foreign } = await at.client.orders.place({ ...ORDER, price: "540.00" });
   const rows = await at.json(["orders"]);
   const [first, second] = rows;
   assertEquals(Object.keys(first).slice(0, 5), ["intent", "state", "orderIds", "why", "evidence"]);
@@ -422,6 +517,64 @@ Deno.test("orders shows intents beside the broker's orders, also those that were
   assertEquals(alone.code, 4, alone.err);
   assertEquals(JSON.parse(alone.out).map(({ intent }: { intent: string }) => intent), [mine.intent]);
   assertStringIncludes(alone.err, "this is only what the store knows");
+});
+
+Deno.test("in a terminal of 80 columns, orders shows quantity, price and what was filled of each order", async () => {
+  await using at = await house();
+  const { intent } = await at.json([...BUY, "--yes"]);
+  const { intent: other } = await at.json(["buy", "200", "00700.HK", "--limit", "549", "--yes"], {
+    now: () => MORNING + 1, // intents of the same millisecond have no fixed sequence
+  });
+  for (let n = 0; n < 3; n++) {
+    const { orderId } = await at.client.orders.place({ ...ORDER, price: `${540 + n}.00` });
+    await at.client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+  }
+  at.clock.advance(5_000);
+  at.gateway.round();
+  const { out } = await at.run(["orders", "--limit", "2"], { columns: 80 });
+  const [head, first, second, foreign] = out.split("\n");
+  assertMatch(head!, /^intent +state +order +what +qty +symbol +price +filled$/);
+  assertMatch(first!, /working +\d+ +buy +200 +00700\.HK +549 +0$/);
+  assertMatch(second!, /working +\d+ +buy +100 +00700\.HK +550 +0$/);
+  // The newest of the orders that were made elsewhere and have ended come first, as many as of the intents.
+  assertMatch(foreign!, /^\(elsewhere\) +cancelled +\d+ +buy +100 +00700\.HK +542\.00 +0$/);
+  assertStringIncludes(out, "(omitted: 1 of the ended orders made elsewhere; --limit and --json show more)");
+  assertEquals((await at.json(["orders", "--limit", "2"])).length, 5);
+  // A short id is an argument of "orders show".
+  for (const [line, id] of [[first, other], [second, intent]] as const) {
+    const short = line!.split(" ")[0]!;
+    assert(short.length < id.length && id.startsWith(short), short);
+    assertEquals((await at.json(["orders", "show", short])).intent, id);
+  }
+  // A display that redraws does not grow beyond the screen of 24 lines.
+  for (let n = 0; n < 25; n++) {
+    await at.client.orders.place({
+      market: "hk",
+      symbol: "01398.HK",
+      quantity: "1000",
+      price: (5.5 + n / 100).toFixed(2),
+      side: "buy",
+      orderType: "limit",
+    });
+  }
+  const stop = new AbortController();
+  const screens: string[] = [];
+  const watching = at.run(["orders", "--watch"], {
+    columns: 80,
+    signal: stop.signal,
+    onLine: (screen) => screens.push(screen),
+  });
+  await waitUntil("the first screen", () => screens.length > 0);
+  stop.abort(new InterruptedError("interrupted"));
+  assertEquals((await watching).code, 130);
+  assertEquals(screens[0]!.split("\n").length, 24);
+  assertMatch(screens[0]!, /more rows; a taller terminal shows them\)\n.*Ctrl-C stops/);
+  const halted = await at.run(["halt", "--why", "lunch"]);
+  assertEquals(halted.code, 0);
+  assertStringIncludes(
+    (await at.run(["orders"], { columns: 80 })).err,
+    "hsgate: trading is halted: lunch (by ann)",
+  );
 });
 
 Deno.test("fills lists today's fills with their intents", async () => {
@@ -448,35 +601,40 @@ Deno.test("fills lists today's fills with their intents", async () => {
   assertStringIncludes((await at.run(["fills"], { columns: 120 })).out, intent);
 });
 
+Deno.test("fills does not read the market of an order that was not executed", async () => {
+  await using at = await house();
+  assertEquals((await at.run(["buy", "1", "AAPL", "--limit", "1", "--yes"])).code, 1);
+  assertEquals((await at.run(["fills"])).out, "there are no fills today in hk\n");
+});
+
 Deno.test("orders --watch shows changes as they happen, and ends at Ctrl-C", async () => {
   await using at = await house();
   const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
   const stop = new AbortController();
   const lines: { state: string; orderIds: string[] }[] = [];
+  const notes: string[] = [];
   const watching = at.run(["orders", "--watch", "--json"], {
     signal: stop.signal,
     onLine: (line) => lines.push(JSON.parse(line)),
+    onNote: (note) => notes.push(note),
   });
   await waitUntil("the first row", () => lines.length === 1);
   assertEquals([lines[0]!.state, lines[0]!.orderIds], ["working", [orderId]]);
   await at.client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
   at.gateway.round();
   await waitUntil("the cancelled order", () => lines.some(({ state }) => state === "cancelled"));
-  const { InterruptedError } = await import("../../tasks/terminal/exit_codes.ts");
+  at.gateway.faults.arm({ kind: "cut-push" });
+  await waitUntil(
+    "the lost connection",
+    () => notes.some((note) => note.startsWith("hsgate: lost the stream")),
+  );
   stop.abort(new InterruptedError("interrupted"));
   assertEquals((await watching).code, 130);
 });
 
 Deno.test("call sends order writes through the desk, and shows the same words before it asks", async () => {
   await using at = await house();
-  const order = JSON.stringify({
-    market: "hk",
-    symbol: "00700.HK",
-    quantity: "100",
-    price: "550",
-    side: "buy",
-    orderType: "limit",
-  });
+  const order = JSON.stringify({ ...ORDER, price: "550" });
   const no = await at.run(["call", "orders.place", order], { answer: "n" });
   const words = (await at.run(BUY, { answer: "n" })).err;
   assertStringIncludes(no.err, words.slice(0, words.indexOf("Send ")));
@@ -494,6 +652,9 @@ Deno.test("buy works over the direct transport", async () => {
   };
   const asked = await cli(BUY, { env, answer: "n" });
   assertMatch(asked.err, /account +direct \S+\n/);
+  const unsupported = await cli(["cancel-all", "--market", "hk"], { env, answer: "y" });
+  assertEquals([unsupported.code, unsupported.out], [2, ""]);
+  assert(!unsupported.err.includes("[y/N]"), unsupported.err);
   const { code, out, err } = await cli([...BUY, "--yes", "--json"], { env });
   assertEquals(code, 0, err);
   const [row] = JSON.parse((await cli(["orders", "--json"], { env })).out);
@@ -545,15 +706,7 @@ testBoth(
     });
     await using _client = client;
     await assertRejects(
-      () =>
-        client.orders.place({
-          market: "hk",
-          symbol: "00700.HK",
-          quantity: "100",
-          price: "551",
-          side: "buy",
-          orderType: "limit",
-        }),
+      () => client.orders.place({ ...ORDER, price: "551" }),
       BrokerError,
       "trading is halted: lunch (by ann)",
     );
@@ -568,7 +721,15 @@ Deno.test("buy places a conditional order, and cancel finds it in its own list",
   await using at = await house();
   const words = ["--type", "stop-loss-limit", "--trigger", "700", "--limit", "701", "--valid-days", "5"];
   const asked = await at.run(["buy", "100", "00700.HK", ...words], { answer: "n" });
-  assertStringIncludes(asked.err, "order type stop-loss-limit, triggered at 700");
+  assertStringIncludes(asked.err, "order type stop-loss-limit, triggered at 700, valid for 5 days\n");
+  const trailing = ["--type", "trailing-stop-limit", "--trigger", "2", "--trail-by", "percentage"];
+  const trailed = await at.run(
+    ["buy", "100", "00700.HK", ...trailing, "--limit", "700", "--valid-days", "1"],
+    {
+      answer: "n",
+    },
+  );
+  assertStringIncludes(trailed.err, "order type trailing-stop-limit, trailing by 2%, valid for 1 day\n");
   const { orderIds: [orderId] } = await at.json(["buy", "100", "00700.HK", ...words, "--yes"]);
   const list = () => at.client.conditionalOrders.today({ market: "hk" }).toArray();
   assertEquals((await list()).map(({ orderId }) => orderId), [orderId]);
@@ -577,4 +738,24 @@ Deno.test("buy places a conditional order, and cancel finds it in its own list",
   assertEquals(cancelled.code, 0, cancelled.err);
   const intents = await at.json(["orders"]);
   assertEquals(intents.map(({ state }: { state: string }) => state), ["cancelled", "cancelled"]);
+});
+
+Deno.test("the order commands of README.md work one after the other with the simulator", async () => {
+  await using at = await house();
+  const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
+  const [, block = ""] = /## Trading from the command line\n\n```sh\n([^`]+)```/.exec(readme) ?? [];
+  const commands = [...block.matchAll(/^deno task hsgate ([^#\n]+)/gm)].map(([, words]) => words!.trim());
+  const names = commands.map((words) => words.split(" ")[0]);
+  assertEquals(names, ["buy", "orders", "amend", "cancel", "sell", "fills", "halt", "resume"]);
+  let order = "";
+  for (const command of commands) {
+    const words = [...command.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word)
+      .map((word) => word === "ORDER" ? order : word).filter((word) => word !== "--watch");
+    const { code, out, err } = await at.run(words, { answer: "y" });
+    assertEquals(code, 0, `${command}: ${err}`);
+    order ||= /order (\d+)/.exec(out)?.[1] ?? "";
+    at.clock.advance(5_000);
+    at.gateway.round();
+    if (words[0] === "fills") assertStringIncludes(out, "00005.HK");
+  }
 });

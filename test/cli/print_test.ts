@@ -91,6 +91,22 @@ Deno.test("table() shows the selected columns in that order, without cutting the
   );
 });
 
+Deno.test("table() cuts an endless text of the broker, also in an identifier, so that no other line grows", () => {
+  const rows = ["00700.HK", "A".repeat(1_000_000)];
+  const columns = [{ title: "symbol", id: true as const, of: (row: string) => row }, {
+    title: "n",
+    of: () => "1",
+  }];
+  for (const host of [terminal(80), { ...terminal(80), isTerminal: false }]) {
+    for (const chosen of [undefined, "symbol,n"]) {
+      const { lines, cut } = table(host, columns, rows, { columns: chosen });
+      assertEquals(cut, ["symbol"]);
+      for (const line of lines) assert(line.length < 3_000, String(line.length));
+      assertStringIncludes(lines[2]!, "AAA…");
+    }
+  }
+});
+
 Deno.test("table() has no limit on the number of rows", () => {
   const rows = Array.from({ length: 300_000 }, (_, index) => index);
   const { lines } = table(terminal(80), [{ title: "n", of: String, align: "right" as const }], rows);

@@ -167,6 +167,26 @@ Deno.test("run uses the direct transport if the recipe says so, with and without
   );
 });
 
+Deno.test("Connections.isSoleLogin() says that only a login over the direct transport ends the others", async () => {
+  await using platform = await simulatePlatform();
+  await using leases = await leaseFolder();
+  const recipe = await compileRecipe(beat, "r.yaml");
+  const isSole = async (transport: string) => {
+    const env: Record<string, string> = {
+      ...directEnvOf(platform.info, leases.path),
+      HSGATE_TRANSPORT: transport,
+    };
+    const host = {
+      env: (name: string) => env[name],
+      readFile: () => Promise.resolve(undefined),
+      note() {},
+    } as unknown as Host; // all that loading settings uses
+    await using connections = await Connections.open({}, host);
+    return connections.isSoleLogin(recipe);
+  };
+  assertEquals([await isSole("direct"), await isSole("gateway")], [true, false]);
+});
+
 Deno.test("Connections.accountOf() returns one name for each gateway and each transport", async () => {
   const gatewayRecipe = await compileRecipe(beat, "r.yaml");
   const simulator = await compileRecipe(simulated, "s.yaml");
@@ -181,6 +201,15 @@ Deno.test("Connections.accountOf() returns one name for each gateway and each tr
   };
   assertEquals(await accountOf("http://127.0.0.1:11111", gatewayRecipe), "gateway 127.0.0.1:11111");
   assertEquals(await accountOf("http://localhost:11111/", gatewayRecipe), "gateway 127.0.0.1:11111");
+  for (
+    const host of ["localhost.", "gw.localhost", "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]", "127.1"]
+  ) {
+    const account = await accountOf(`http://${host}:11111/`, gatewayRecipe);
+    assertEquals(account, "gateway 127.0.0.1:11111", host);
+  }
+  assertEquals(await accountOf("https://gw.example.:8443", gatewayRecipe), "gateway gw.example:8443");
+  // Another gateway may listen there.
+  assertEquals(await accountOf("http://127.0.0.2:11111", gatewayRecipe), "gateway 127.0.0.2:11111");
   assertEquals(await accountOf("https://desk.example", gatewayRecipe), "gateway desk.example:443");
   await using connections = await Connections.open({}, host);
   assertStringIncludes(connections.accountOf(simulator), "simulator 7 ");
@@ -447,6 +476,25 @@ Deno.test("a run that loses its lease between two cancellations sends no more of
     'lost the lease to another process; before that, step "all" had sent orders.cancel (done)',
   );
   assertEquals((await rowsOf(file)).map(({ state, reason }) => `${state} ${reason}`), ["failed resolved"]);
+});
+
+Deno.test("a simulator's settings allow no order at another gateway that a recipe names", async () => {
+  await using broker = await withOpenOrders(1);
+  const { HSGATE_GATEWAY_URL: url = "", HSGATE_LIVE_TRADING: _, ...env } = broker.env;
+  const recipe = sweep(`connect: { gateway: "${url}" }\n`);
+  await using dir = await folder({
+    "w.yaml": recipe,
+    "sim.json": JSON.stringify({ gatewayUrl: "http://127.0.0.1:1", seed: 1, clock: "x" }),
+  });
+  const [path, config] = [`${dir.path}/w.yaml`, `${dir.path}/sim.json`];
+  await trustAll(dir.path);
+  const world = { env, fromDisk: true, now: () => Date.parse("2025-08-15T15:30:30+08:00") };
+  const words = ["run", path, "--store", `${dir.path}/l.db`, "--config", config];
+  const { code, err } = await cli(words, world);
+  assertEquals([code, broker.cancels()], [2, 0], err);
+  assertStringIncludes(err, "the settings are those of a simulator, and the recipe names another gateway");
+  const own = await cli(words, { ...world, env: { ...env, HSGATE_LIVE_TRADING: "allow" } });
+  assert(!own.err.includes("the settings are those of a simulator"), own.err);
 });
 
 Deno.test("a run is a plan that sends nothing, unless live trading is on in the settings and in the recipe", async () => {

@@ -185,7 +185,7 @@ export default defineStep({
   await Deno.mkdir(`${dir.path}/more`);
   await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("first"));
   await trustAll(dir.path);
-  // A slow dead-man service is waited for, but not after a second Ctrl-C.
+  // A slow monitoring service is waited for, but not after a second Ctrl-C.
   const answer = Promise.withResolvers<Response>();
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },

@@ -1,5 +1,6 @@
 /** Tests of `hsgate swarm`. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { linesOf } from "../../tasks/commands/swarm/body.ts";
 import { cli } from "./runner_support.ts";
 
 Deno.test("hsgate swarm --json prints what it ran, what failed, and which faults struck in which state", async () => {
@@ -23,4 +24,18 @@ Deno.test("hsgate swarm rejects flags that do not fit together", async () => {
     assertEquals(code, 2, words.join(" "));
     assertStringIncludes(err, text);
   }
+});
+
+Deno.test("hsgate swarm prints which faults struck in which states, and which pairs did not occur", () => {
+  const coverage = { sent: { kill: 2 }, unknown: { kill: 1, stop: 3 } };
+  const lines = linesOf({ seeds: 1, days: 1, events: 10, failures: [], coverage }, 2);
+  const text = lines.join("\n");
+  assertStringIncludes(text, "  kill: sent 2, unknown 1\n  stop: unknown 3\n");
+  assertStringIncludes(text, "never while an intent was in the state:\n  sent: stop\n");
+  assertStringIncludes(text, "States in which no intent was when a fault struck: planned, approved, ");
+  assertStringIncludes(text, "Faults that never struck: lost-answer, ");
+  assertEquals(
+    lines.at(-1),
+    "1 seed, 1 trading day, 10 events in 2.0 s (0.5 days a second): every invariant held",
+  );
 });

@@ -99,6 +99,14 @@ const attacks: Readonly<
       "    with: { market: hk, symbol: 00700.HK, side: buy, quantity: '100', price: '400', orderType: enhanced-limit }\n",
     told: 'writes at the broker: orders.place (step "buy")',
   },
+  "the end of your trade login": {
+    text: () => `name: r\n${slot}steps: [{ id: out, uses: account.logout }]\n`,
+    told: 'ends or takes over a login, pushes or market data: account.logout (step "out")',
+  },
+  "the end of order pushes, by the broker's name": {
+    text: () => `name: r\n${slot}steps: [{ id: out, uses: TradeUnsubscribe }]\n`,
+    told: 'ends or takes over a login, pushes or market data: orders.unsubscribe (step "out")',
+  },
   "a gateway of its own": {
     text: (url) => `name: r\n${slot}connect: { gateway: "${url}" }\n${orders}`,
     told: "(connect)",
@@ -1160,6 +1168,32 @@ Deno.test("check shows the host that an address reaches, and rejects a user name
     await check(gateway("HTTPS://good.example:8443/x")),
     "connects to: HTTPS://good.example:8443/x (connect)",
   );
+});
+
+Deno.test("trust says that a step which may connect to this machine can send orders past the guard rails", async () => {
+  const more = "; its code can also send orders to a gateway there, past the guard rails";
+  for (
+    const [host, isHere] of [
+      ["127.0.0.1:11111", true],
+      ["localhost", true],
+      ["[::1]:11111", true],
+      ["0.0.0.0:11111", true],
+      ["127.0.0.0/8", true],
+      ["data.example:443", false],
+    ] as const
+  ) {
+    await using dir = await folder();
+    await Deno.writeTextFile(
+      `${dir.path}/own_step.ts`,
+      `import { defineStep } from "hsgate/recipes";\nexport default defineStep({ effect: "read", ` +
+        `permissions: { net: ["${host}"] }, run: () => Promise.resolve({}) });\n`,
+    );
+    await Deno.writeTextFile(`${dir.path}/r.yaml`, "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n");
+    const env = { HSGATE_TRUST_FILE: `${dir.path}/trust.json` };
+    const { out, err } = await spawned(["trust", `${dir.path}/r.yaml`, "--yes"], { cwd: dir.path, env });
+    const line = out.split("\n").find((line) => line.includes("connects to"))?.trim();
+    assertEquals(line, `connects to: ${host}${isHere ? more : ""} (step "own")`, err);
+  }
 });
 
 Deno.test("trust says that a step which may read and write a folder can delete any file", async () => {

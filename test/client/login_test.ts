@@ -1,7 +1,9 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
 import { DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../mod.ts";
 import { isAboutPassword, loginWaitMs } from "../../lib/transports/login_refusals.ts";
+import type { Transport } from "../../lib/transports/transport.ts";
 import { type Arrived, type FarEnd, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 
 const tradePasswordKey = "MDEyMzQ1Njc4OWFiY2RlZg==";
@@ -265,5 +267,26 @@ Deno.test("a rejection about the password stops logins until a person requests o
     assertEquals(logins(end), 1);
     await client.account.login();
     assertEquals((await funds()).available, "5");
+  }
+});
+
+Deno.test("no error shows the trade password: not of a raw call, and not of an answer that arrives late", async () => {
+  const said = () => new RejectedError("Cannot complete it: hunter2-pass is wrong", "hunter2-pass is wrong");
+  const late = Promise.withResolvers<unknown>();
+  const transport: Transport = {
+    name: "repeating",
+    call(_operation, _params, { onLateAnswer }) {
+      queueMicrotask(() => onLateAnswer?.({ requestId: "1", operation: "orders.today", error: said() }));
+      return Promise.resolve([]);
+    },
+    raw: () => Promise.reject(said()),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  await using client = createClient(transport, { tradePassword: "hunter2-pass" });
+  const raw = await assertRejects(() => client.raw("trade", "Any"), RejectedError);
+  await client.account.holdings({ market: "hk" }, { onLateAnswer: ({ error }) => late.resolve(error) });
+  for (const error of [raw, await late.promise]) {
+    assert(!Deno.inspect(error).includes("hunter2"), Deno.inspect(error));
+    assertStringIncludes(Deno.inspect(error), "[secret] is wrong");
   }
 });

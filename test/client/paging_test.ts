@@ -102,6 +102,20 @@ Deno.test("a page cap is an error, not a short list", async () => {
   assertEquals((await enough.toArray()).length, 100);
 });
 
+Deno.test("a list that never ends does not fill the memory: toArray() ends with an error", async () => {
+  await using end = farEnd(({ body: { params } }) => {
+    const start = Number(params.queryParamStr);
+    return ok({ data: Array.from({ length: 10 }, (_, index) => line(String(start + index + 1))) });
+  });
+  await using client = await connect({ gateway: end.url });
+  const list = client.fundJournal.history({ market: "hk", ...range, limit: 10 }, { maxListBytes: 20_000 });
+  const error = await assertRejects(() => list.toArray(), ProtocolError, "20000 bytes of memory");
+  assertEquals([error.code, list.isComplete], ["list-too-large", false]);
+  let rows = 0;
+  for await (const _row of list) if (++rows === 2_000) break; // a reader that keeps no rows has no limit
+  assertEquals(rows, 2_000);
+});
+
 Deno.test("an error during paging is retried for its page, and ends the paging if it persists", async () => {
   let failures = 2;
   await using end = journal(

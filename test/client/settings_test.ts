@@ -152,6 +152,37 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
   assertEquals(warnings, []);
 });
 
+Deno.test("loadSettings() allows trading with a simulator's settings only at the brokers that they name", async () => {
+  const own = {
+    gatewayUrl: "http://127.0.0.1:4001",
+    authUrl: "http://127.0.0.1:4003",
+    tradeServer: "127.0.0.1:4004",
+  };
+  const simulator = (members: object, world: World = {}) =>
+    load({
+      ...world,
+      path: "sim.json",
+      files: { "sim.json": JSON.stringify({ seed: 1, clock: "x", ...members }) },
+    });
+  const live = async (loaded: ReturnType<typeof load>) => (await loaded).settings.liveTrading;
+  assertEquals(await live(simulator(own)), "allow");
+  assertEquals(await live(simulator({ gatewayUrl: own.gatewayUrl })), "allow");
+  const same = { HSGATE_GATEWAY_URL: own.gatewayUrl };
+  assertEquals(await live(simulator(own, { env: same })), "allow", "the same address");
+  // Each of these reaches a broker that is not the simulator.
+  assertEquals(await live(simulator({})), "refuse");
+  assertEquals(
+    await live(simulator(own, { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:11111" } })),
+    "refuse",
+  );
+  assertEquals(await live(simulator(own, { env: { HSGATE_AUTH_URL: "https://broker.example" } })), "refuse");
+  assertEquals(await live(simulator(own, { env: { HSGATE_TRADE_SERVER: "broker.example:1" } })), "refuse");
+  assertEquals(await live(simulator(own, { flags: { gatewayUrl: "http://127.0.0.1:11111" } })), "refuse");
+  // What a person sets counts.
+  assertEquals(await live(simulator({ ...own, liveTrading: "refuse" })), "refuse");
+  assertEquals(await live(simulator(own, { env: { HSGATE_LIVE_TRADING: "refuse" } })), "refuse");
+});
+
 Deno.test("loadSettings() reads a secret from a separate file, without its line end", async () => {
   const { settings, origins } = await load({
     env: { HSGATE_TRADE_PASSWORD_FILE: "/run/password" },

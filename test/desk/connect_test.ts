@@ -81,7 +81,9 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
   const options = { gateway: { url, tradePasswordKey }, tradePassword, limits: { liveTrading: "allow" } };
   await using client = await connect({ ...options, store });
   const sent = house.count("orders.place");
+  await Deno.writeTextFile(`${folder.path}/private`, "PRECIOUS");
   const halts: (() => void)[] = [
+    () => Deno.symlinkSync(`${folder.path}/private`, `${store}.halt`),
     () => Deno.writeTextFileSync(`${store}.halt`, "stop\n"),
     () => Deno.symlinkSync("nowhere", `${store}.halt`),
     () => Deno.mkdirSync(`${store}.halt`),
@@ -92,6 +94,7 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
     const error = await assertRejects(() => client.orders.place(ORDER), BrokerError);
     assertEquals([error.code, sent()], ["halted", 0]);
     assert(error.message.length < 2_000 && !error.message.includes("\u001b"), error.message.slice(0, 200));
+    assert(!error.message.includes("PRECIOUS"), "the reason is not read through a link");
     await Deno.remove(`${store}.halt`);
   }
   // The file lies beside the store itself, by whatever link a program names the store.

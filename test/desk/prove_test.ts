@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
-import { childrenIn, fingerprintOf, judge, provesAbsence } from "../../lib/desk/prove.ts";
+import { childrenIn, judge, provesAbsence } from "../../lib/desk/prove.ts";
+import { fingerprintOf } from "../../lib/desk/terms.ts";
 import { operationOfPath } from "../../lib/operations/mod.ts";
 
 const assertNotEquals = (one: string, other: string, what?: string) => assert(one !== other, what ?? one);
@@ -268,6 +269,16 @@ Deno.test("two orders after a lost amendment are ambiguous, and a stranger's new
   assertEquals(judge(lost, look(ended, fresh), among([], { "2": "other" })).is, "unprovable");
 });
 
+Deno.test("no order replaced an order that was filled whole: an equal new order is a stranger's", () => {
+  const lost = amendment({ quantity: "100", price: "549" });
+  const filled = order("1", { state: "filled", filled: "100" });
+  const fresh = order("2", { quantity: "100", price: "549" });
+  assertEquals(judge(lost, look(filled, fresh), alone).is, "unprovable");
+  // The amendment was executed before the order was filled.
+  const amended = order("1", { price: "549", state: "filled", filled: "100" });
+  assertEquals(judge(lost, look(amended, fresh), alone), { is: "sent", orderIds: ["1"] });
+});
+
 Deno.test("a cancellation counts as not executed only while every one of its orders is open", () => {
   const cancel = intent({
     kind: "cancel",
@@ -317,24 +328,31 @@ Deno.test("provesAbsence() needs looks over time by both clocks, and a later ord
   // A later conditional order is in another list, which may lag less.
   const elsewhere = look(order("9", { lists: ["conditionalOrders.today"] }));
   assertStringIncludes(missing({ looked: elsewhere })!, "sent later");
+  // On a later day, by one of the clocks, only the history can show such an order.
+  const tomorrow = { ...look(order("9")), aheadMs: 24 * 60 * 60_000 };
+  assertEquals(
+    missing({ looked: tomorrow }),
+    "an order of yours of 2025-08-15 in the lists of the history that was sent later",
+  );
 });
 
 Deno.test("provesAbsence() accepts no later order in a list that may not contain the day of the request", () => {
   const at = (text: string) => Date.parse(`${text}+08:00`);
   const proves = (
-    { sent, now, row, market, lists }: {
+    { sent, now, row, market, lists, aheadMs = 0 }: {
       sent: number;
       now: number;
       row: Partial<SeenOrder>;
       market?: string;
       lists?: readonly string[];
+      aheadMs?: number;
     },
   ) => {
     const { market: _, ...terms } = TERMS;
     const own = intent({ params: market === undefined ? terms : { ...terms, market }, lookSince: sent });
     const [firstAt, lastAt] = [now - 60_000, now];
     const absent = { count: 3, firstAt, lastAt, firstBrokerAt: firstAt, lastBrokerAt: lastAt };
-    const looked = { ...look(order("9", row)), beganAt: now, endedAt: now + 100 };
+    const looked = { ...look(order("9", row)), beganAt: now, endedAt: now + 100, aheadMs };
     const later = new Set(["9"]);
     const proven = provesAbsence(own, { absent, looked, later, lists: lists ?? ["orders.today"] });
     return "proof" in proven;
@@ -351,6 +369,11 @@ Deno.test("provesAbsence() accepts no later order in a list that may not contain
   const evening = at("2025-08-15T17:40:00");
   assert(!proves({ ...hk, now: evening, row: { lists: today } }));
   assert(proves({ ...hk, now: evening, row: { lists: history } }));
+  // By one of the two clocks it is after the close.
+  const [late, early] = [at("2025-08-15T15:30:00"), 45 * 60_000];
+  assert(proves({ ...hk, now: late, row: { lists: today } }));
+  assert(!proves({ ...hk, now: late, aheadMs: early, row: { lists: today } }));
+  assert(!proves({ ...hk, now: late + early, aheadMs: -early, row: { lists: today } }));
   // The next trading day, an order of that day says nothing of a history that lags.
   assert(!proves({ ...hk, now: monday, row: { lists: today, day: "2025-08-18" } }));
   assert(!proves({ ...hk, now: monday, row: { lists: history, day: "2025-08-18" } }));
@@ -364,6 +387,14 @@ Deno.test("provesAbsence() accepts no later order in a list that may not contain
   const us = { market: "us", sent: at("2025-08-16T03:55:00") };
   assert(!proves({ ...us, now: at("2025-08-16T04:10:00"), row: { lists: today } }));
   assert(proves({ ...us, now: at("2025-08-16T03:59:00"), row: { lists: today } }));
+  // No history list shows algorithmic orders: from the close on, looking again does not help.
+  const algo = intent({ params: { ...TERMS, market: "hk" }, lookSince: morning });
+  const seldom = { count: 1, firstAt: evening, lastAt: evening };
+  const looked = { ...look(order("9", { lists: ["algo.list"] })), beganAt: evening, endedAt: evening };
+  const told = (lists: string[]) =>
+    JSON.stringify(provesAbsence(algo, { absent: seldom, looked, later: new Set(["9"]), lists }));
+  assertStringIncludes(told(["algo.list"]), "a person's decision: after the close, algo.list proves nothing");
+  assertStringIncludes(told(today), "so far 1");
 });
 
 Deno.test("fingerprintOf() is equal for writes that ask for the same, and only for these", () => {

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { add, compare } from "../../lib/decimal.ts";
+import type { Decision } from "../../lib/desk/decide.ts";
 import { takeLate } from "../../lib/desk/recover.ts";
 import { Records } from "../../lib/desk/records.ts";
 import { RECONCILE_MS } from "../../lib/desk/reconcile.ts";
@@ -24,6 +25,21 @@ function reading(client: Client, today: (read: () => Promise<unknown>) => Promis
   });
   return { ...client, orders: { ...client.orders, today: list } } as unknown as Client;
 }
+
+deskTest(
+  "a date that does not exist, or is far away, says nothing of the end of an order",
+  async ({ open, trader, client, last }) => {
+    await trader.orders.place(ORDER);
+    for (const date of ["00000000", "0000-00-00", "2025-13-45", "9999-12-31", "soon"]) {
+      const odd = reading(
+        client,
+        async (read) => (await read() as object[]).map((row) => ({ ...row, date })),
+      );
+      await open({ client: odd }).reconcile();
+      assert((await last()).state !== "expired", date);
+    }
+  },
+);
 
 deskTest(
   "keepReconciled() looks on start and every few minutes while intents are open, until it is stopped",
@@ -380,6 +396,88 @@ deskTest(
 );
 
 deskTest(
+  "a person names the order of a triggered conditional order if more than one order fits, or says that it has ended",
+  async (house) => {
+    const { trader, client, desk, last, pass, orderIds } = house;
+    const [quote] = await client.quotes.latest({ securities: [TENCENT] });
+    const trigger = String(Math.floor(Number(quote!.lastPrice)));
+    const price = add(trigger, "10");
+    const { orderId } = await trader.orders.place({
+      ...ORDER,
+      price,
+      orderType: "stop-loss-limit",
+      triggerValue: trigger,
+      validDays: 5,
+    });
+    const { orderId: byHand } = await client.orders.place({ ...ORDER, price });
+    const own = async () => (await orderIds()).filter((each) => each !== orderId && each !== byHand);
+    const earlier = await own();
+    const missing = async () =>
+      (await desk.reconcile()).unresolved.find(({ intent }) => intent.id === id)?.missing;
+    const { id } = await last();
+    const fresh = async () => (await own()).find((each) => !earlier.includes(each));
+    for (let turn = 0; turn < 200 && await missing() === undefined; turn++) await pass(60_000);
+    assertEquals(await missing(), "the order that it placed when it triggered");
+    const child = (await fresh())!;
+    assertEquals([(await last()).state, (await last()).childIds], ["working", []]);
+    const decide = (given: Decision) => desk.decide(id, given, "ann");
+    await assertRejects(() => decide({ wasSent: false }), TypeError, "its outcome is known");
+    await decide({ hasEnded: true, because: "the app shows no order" });
+    assertEquals((await last()).state, "expired");
+    await decide({ wasSent: true, orderIds: [orderId] });
+    assertEquals([await missing(), (await last()).state], [
+      "the order that it placed when it triggered",
+      "working",
+    ]);
+    // A wrong order, and a correction after it has ended.
+    await decide({ hasPlaced: [byHand] });
+    await pass(60_000);
+    assertEquals([(await last()).state, (await last()).childIds], ["filled", [byHand]]);
+    await decide({ hasPlaced: [child], because: "the app shows it below the trigger" });
+    assertEquals([(await last()).state, (await last()).filled], ["acknowledged", "0"]);
+    await pass(60_000);
+    const { state, orderIds: ids, childIds, filled } = await last();
+    assertEquals([state, ids, childIds, filled], ["filled", [orderId], [child], "100"]);
+    const { foreign } = await desk.reconcile({ markets: ["hk"] });
+    assertEquals(
+      foreign.map((order) => order.orderId).filter((each) => each === child || each === byHand),
+      [byHand],
+    );
+    await assertRejects(() => decide({ hasEnded: true }), TypeError, 'not "acknowledged"');
+    const { orderId: ordinary } = await trader.orders.place(OTHER);
+    const other = await last();
+    await assertRejects(() => desk.decide(other.id, { hasPlaced: [child] }, "ann"), TypeError, "conditional");
+    await pass(10_000);
+    await assertRejects(() => desk.decide(other.id, { hasEnded: true }, "ann"), TypeError, 'is "working"');
+    await assertRejects(() => decide({ hasPlaced: [ordinary] }), TypeError, `belongs to intent ${other.id}`);
+  },
+);
+
+deskTest(
+  "a person ends an order of an earlier day that the lists show no longer, and not one of today",
+  async (house) => {
+    const { trader, client, open, clock, last, pass } = house;
+    const { orderId } = await trader.orders.place(ORDER);
+    await pass(10_000);
+    const { id } = await last();
+    const none = () => ({ toArray: () => Promise.resolve([]) });
+    const lists = { today: none, history: none };
+    const empty = { orders: { ...client.orders, ...lists }, fills: { ...client.fills, ...lists } };
+    const desk = open({ client: { ...client, ...empty } as unknown as Client });
+    const end = () =>
+      desk.decide(id, { hasEnded: true, because: "the app shows that it has expired" }, "ann");
+    assertEquals((await desk.reconcile()).unresolved, []);
+    await assertRejects(end, TypeError, 'it is "working"');
+    clock.advance(25 * HOUR);
+    const { unresolved } = await desk.reconcile();
+    assertEquals(unresolved.map(({ missing }) => missing), [`order ${orderId} in the broker's lists`]);
+    assertEquals((await last()).state, "working");
+    await end();
+    assertEquals([(await last()).state, (await desk.reconcile()).unresolved], ["expired", []]);
+  },
+);
+
+deskTest(
   "the orders that an algorithmic order sends belong to its intent, and are not taken for a lost order",
   async (house) => {
     const { trader, desk, last, intents, pass, simulator: { faults } } = house;
@@ -439,6 +537,52 @@ deskTest(
 );
 
 deskTest(
+  "an order that an amendment may have replaced does not end as cancelled before the outcome of the amendment is known",
+  async (house) => {
+    const { open, desk, intents, pass, client } = house;
+    for (const [price, ending] of [["549.00", "answer"], ["548.00", "list"], ["547.00", "person"]] as const) {
+      const { orderId } = await desk.client().orders.place({ ...ORDER, price: `${Number(price) + 10}.00` });
+      await pass(10_000);
+      const { id } = await house.last();
+      const placed = async () => (await intents()).find((each) => each.id === id)!;
+      const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price } as const;
+      const replace = replacing(house);
+      const seen: unknown[] = [];
+      const call: Client["call"] = async (operation, params, options) => {
+        const answer = await replace.call(operation, params, options);
+        if (operation.name !== "orders.amend") return answer;
+        // Another process looks after the broker has executed the amendment, and before its answer is recorded.
+        await open().reconcile();
+        seen.push((await placed()).state);
+        if (ending === "answer") return answer;
+        throw new OutcomeUnknownError("lost", { code: "timeout", operation: operation.name });
+      };
+      const amending = open({ client: { ...client, call }, resolveMs: 0 }).client().orders.amend(terms);
+      if (ending === "answer") await amending;
+      else await assertRejects(() => amending, OutcomeUnknownError);
+      const amendment = await house.last();
+      if (ending === "person") {
+        await desk.decide(
+          amendment.id,
+          { wasSent: false, because: "the app shows only the cancellation" },
+          "ann",
+        );
+      }
+      await pass(10_000, 2);
+      const { state, orderIds } = await placed();
+      const [last] = (await client.orders.today({ market: "hk" }).toArray()).filter((each) =>
+        each.quantity === "200" && Number(each.price) === Number(price)
+      );
+      assertEquals([seen, state, orderIds], [
+        ["working"],
+        ending === "person" ? "cancelled" : "working",
+        ending === "person" ? [orderId] : [orderId, last!.orderId],
+      ], ending);
+    }
+  },
+);
+
+deskTest(
   "the order that a person names for a lost amendment belongs to the intent that placed the amended order",
   async (house) => {
     const { open, client, desk, last, intents, pass } = house;
@@ -471,6 +615,40 @@ deskTest(
     assertEquals(await placed(), [orderId, fresh.orderId]);
     const { foreign } = await desk.reconcile({ markets: ["hk"] });
     assert(!foreign.some((order) => order.orderId === fresh.orderId));
+  },
+);
+
+deskTest(
+  "an order that has ended is followed again if a person names the order that replaced it",
+  async (house) => {
+    const { open, client, desk, last, intents, pass } = house;
+    const { orderId } = await desk.client().orders.place(ORDER);
+    const { id } = await last();
+    const call: Client["call"] = async (operation, params, options) => {
+      const answer = await replacing(house).call(operation, params, options);
+      if (operation.name !== "orders.amend") return answer;
+      throw new OutcomeUnknownError("lost", { code: "timeout", operation: operation.name });
+    };
+    const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "549.00" } as const;
+    const amending = open({ client: { ...client, call }, resolveMs: 0 }).client().orders.amend(terms);
+    await assertRejects(() => amending, OutcomeUnknownError);
+    const amendment = (await last()).id;
+    await desk.decide(amendment, { wasSent: false, because: "seen no new order" }, "ann");
+    await pass(10_000);
+    const placed = async () => {
+      const { state, orderIds } = (await intents()).find((each) => each.id === id)!;
+      return [state, orderIds];
+    };
+    assertEquals(await placed(), ["cancelled", [orderId]]);
+    const fresh = (await client.orders.today({ market: "hk" }).toArray()).find((each) =>
+      each.quantity === "200"
+    )!;
+    await desk.decide(amendment, { wasSent: true, orderIds: [fresh.orderId] }, "ann");
+    await pass(10_000);
+    assertEquals(await placed(), ["working", [orderId, fresh.orderId]]);
+    await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId: fresh.orderId });
+    await pass(10_000);
+    assertEquals(await placed(), ["cancelled", [orderId, fresh.orderId]]);
   },
 );
 

@@ -1,13 +1,16 @@
-/** Runs the README's scripts unchanged against the simulator, with the permissions that they state. */
+/** Runs the scripts of the README and of two pages unchanged against the simulator, with the permissions that they state. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { ShiftedClock } from "../../lib/time.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
 
 const root = new URL("../../", import.meta.url);
-const readme = Deno.readTextFileSync(new URL("README.md", root));
+const pages = ["README.md", "docs/direct.md", "docs/day_book.md"].map((path) =>
+  Deno.readTextFileSync(new URL(path, root))
+);
+const [readme = ""] = pages;
 
 /** Returns the scripts that start with the command to run them. */
-const scripts = [...readme.matchAll(/```ts ignore\n(\/\/ deno run (.*) (\w+)\.ts\n[^]*?)```/g)].map(
+const scripts = [...pages.join("\n").matchAll(/```ts ignore\n(\/\/ deno run (.*) (\w+)\.ts\n[^]*?)```/g)].map(
   ([, text = "", flags = "", name = ""]) => ({ text, flags: flags.split(" "), name }),
 );
 
@@ -19,12 +22,12 @@ const expected: Record<string, RegExp[]> = {
   book: [/^2025-08-11 provisional\n(2025-08-1\d provisional\n){4}$/],
 };
 
-Deno.test("README contains the scripts that these tests run", () => {
+Deno.test("the README and two pages contain the scripts that these tests run", () => {
   assertEquals(scripts.map(({ name }) => name), Object.keys(expected));
 });
 
 for (const { name, text, flags } of scripts) {
-  Deno.test(`README script ${name}.ts runs with the permissions that it states`, async () => {
+  Deno.test(`documented script ${name}.ts runs with the permissions that it states`, async () => {
     await using simulator = await startSimulator({
       seed: 1,
       clock: new ShiftedClock(Date.parse("2025-08-15T10:00:00+08:00")),
@@ -35,10 +38,10 @@ for (const { name, text, flags } of scripts) {
     const { host, port } = new URL(gatewayUrl);
     const folder = await Deno.makeTempDir({ prefix: "hsgate-readme-" });
     const file = `${folder}/${name}.ts`;
-    // Only the ports differ from the README.
-    const inReadme = (part: string) =>
+    // Only the ports differ from the page.
+    const onPage = (part: string) =>
       part.replaceAll("127.0.0.1:11111", host).replaceAll("127.0.0.1:11112", pushAddress);
-    const withPush = inReadme(text).replaceAll(
+    const withPush = onPage(text).replaceAll(
       `gateway: "http://${host}"`,
       `gateway: { url: "http://${host}", push: "${pushAddress}" }`,
     );
@@ -49,7 +52,7 @@ for (const { name, text, flags } of scripts) {
         "--no-prompt",
         "--config",
         new URL("deno.json", root).pathname,
-        ...flags.map(inReadme),
+        ...flags.map(onPage),
         file,
       ],
       cwd: folder,

@@ -2,7 +2,14 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { add } from "../../lib/decimal.ts";
 import data from "../../lib/facts/data/fees.json" with { type: "json" };
 import { type Charge, FEE_MEMBERS } from "../../lib/facts/fee_schedule.ts";
-import { exampleTariff, type FeeInput, type FeeItems, feesOf, type Tariff } from "../../lib/facts/fees.ts";
+import {
+  exampleTariff,
+  type FeeInput,
+  type FeeItems,
+  feeMeter,
+  feesOf,
+  type Tariff,
+} from "../../lib/facts/fees.ts";
 
 const pure = { permissions: "none" } as const;
 
@@ -337,6 +344,29 @@ Deno.test("the recorded rates are well formed: known words, no overlap, existing
       assert(last < from && from <= to, `${charge.name} from ${from}`);
       last = to;
       for (const key of source.split(" ").filter(Boolean)) assert(key in sources, `${charge.name}: ${key}`);
+    }
+  }
+});
+
+Deno.test("feeMeter() agrees with feesOf() for one fill, and never falls with the quantity", pure, () => {
+  for (const market of ["hk", "us", "shanghai"] as const) {
+    for (const side of ["buy", "sell"] as const) {
+      for (const price of ["0.35", "38.455", "1250"]) {
+        const meter = feeMeter({ market, date: "2025-08-15", side, price });
+        let before = 0n;
+        for (const quantity of [1, 7, 100, 500, 2_000, 12_345, 400_000]) {
+          const cents = meter.cents(BigInt(quantity), 0);
+          const { total } = feesOf(one(market, "2025-08-15", side, `${quantity}@${price}`)).order;
+          assertEquals(
+            `${cents}`,
+            total.replace(".", "").replace(/^0+(?=\d)/, ""),
+            `${market} ${side} ${quantity}@${price}`,
+          );
+          assert(cents >= before);
+          assert(Math.abs(meter.estimate(quantity) - Number(total)) < 0.011 + Number(total) * 1e-9);
+          before = cents;
+        }
+      }
     }
   }
 });

@@ -225,10 +225,16 @@ Deno.test("the broker's text in a notice or a report cannot control a screen or 
     return new Response("");
   });
   const url = `http://127.0.0.1:${server.addr.port}/`;
-  const outcome = { state: "failed", reason: "step", failedStep: "a", error: "no \x1b[2J\u202e\n@everyone" };
-  await runStep(undefined, { uses: "notify", given: { chat: { url, style: "discord" } } }, { outcome });
-  const content = 'test is failed at step "a" (2025-08-15): no  [2J \n@everyone';
-  assertEquals(taken, [{ content, allowed_mentions: { parse: [] } }]);
+  const error = "no \x1b[2J\u202e\n@everyone [log in](https://evil.example)";
+  const outcome = { state: "failed", reason: "step", failedStep: "a", error };
+  for (const style of ["discord", "lark"]) {
+    await runStep(undefined, { uses: "notify", given: { chat: { url, style } } }, { outcome });
+  }
+  const text = 'test is failed at step "a" (2025-08-15): no  [2J \n@everyone [log in] (https://evil.example)';
+  assertEquals(taken, [
+    { content: text, allowed_mentions: { parse: [] } },
+    { msg_type: "text", content: { text } },
+  ]);
   await server.shutdown();
   using folder = temporaryFolder();
   const rows = [{ name: "\x1b[31m<img src=x onerror=y> [a](javascript:b)|\n\u202e" }];

@@ -5,7 +5,7 @@ import { Redactor } from "../../lib/redact.ts";
 import { systemMachine } from "../../lib/time.ts";
 import { bench, DAY, MINUTE, recipe, step } from "./support.ts";
 
-/** A dead-man service that records its requests. */
+/** A monitoring service that records its requests. */
 function service(answer: (path: string) => Response | Promise<Response> = () => new Response("OK")) {
   const paths: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {

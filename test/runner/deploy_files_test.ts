@@ -55,8 +55,8 @@ const run = "/usr/bin/deno run --allow-net --allow-read /opt/hsgate/tasks/hsgate
 
 Deno.test("crontab() checks the exchange's time with date, so that the line works in any time zone of the machine", () => {
   const [timed, reboot, ...more] = linesOf(crontab([eod], options).files[0]!.text);
-  const command =
-    `umask 077; cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
+  const command = `umask 077; cd '/srv/my recipes' && [ ! -h /srv/store/hsgate.log ] && ` +
+    `${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
     `--if-new --wait 900 >>/srv/store/hsgate.log 2>&1 || echo "hsgate: eod ended with $?, see "/srv/store/hsgate.log`;
   assertEquals(
     timed,
@@ -131,6 +131,13 @@ Deno.test({
         assertEquals((mode! & 0o777).toString(8), "600", `${name} of ${line}`);
         await Deno.remove(`${dir}/${name}`);
       }
+      // Somebody else's folder may contain a link to a file that a shell runs, such as .bashrc.
+      await Deno.writeTextFile(`${dir}/precious`, "kept");
+      await Deno.symlink(`${dir}/precious`, `${dir}/hsgate.log`);
+      const linked = await new Deno.Command("/bin/sh", { args: ["-c", script], cwd: "/" }).output();
+      assertStringIncludes(new TextDecoder().decode(linked.stdout), "hsgate: eod ended with 1, see ");
+      assertEquals(await Deno.readTextFile(`${dir}/precious`), "kept");
+      await Deno.remove(`${dir}/hsgate.log`);
     }
   },
 });

@@ -98,6 +98,39 @@ Deno.test("Redactor removes a secret from an error whose invisible characters ha
   }
 });
 
+Deno.test("Redactor removes the beginning of a secret where a text was cut", () => {
+  const redactor = knowing("hunter2-p&ss", "4711135790", "k9Xq");
+  const cases: [given: string, shown: string][] = [
+    ["said: hunter2-p…", "said: [secret]…"],
+    ["said: hunter2-p&s… (3 more)", "said: [secret]… (3 more)"],
+    ["said: hun …", "said: [secret]…"],
+    ["100%hunter2…", "100%[secret]…"],
+    ["said: hunter2-p%2…", "said: [secret]…"],
+    ["said: \\u0068\\u0075nter2-p\\u00…", "said: [secret]…"],
+    ["said: h\u200bunter2-p\u200b…", "said: [secret]…"],
+    ["aHVudGVyMi1w…", "[secret]…"],
+    ["pin 471113579…, k9X…", "pin [secret]…, [secret]…"],
+    // Too short to show anything, part of another number or word, or not cut.
+    ["hu…, 9471113…, xk9X…, hunter, … hunt", "hu…, 9471113…, xk9X…, hunter, … hunt"],
+  ];
+  for (const [given, shown] of cases) assertEquals(redactor.text(given), shown);
+  assertEquals(redactor.jsonText('{"a":"hunter2-…"}'), '{"a":"[secret]…"}');
+  // In an error, invisible characters have become spaces.
+  const ofErrors = new Redactor({ anyLength: true });
+  ofErrors.add("pass word");
+  assertEquals(ofErrors.text("said: p a ss wo…"), "said: [secret]…");
+  // Ends soon also for these.
+  for (const hostile of ["…", "hun…", "aaa ", "%aaa", "\u200b…"]) redactor.text(hostile.repeat(200_000));
+});
+
+Deno.test("Redactor.jsonText() removes secrets from texts of any length", () => {
+  const redactor = knowing("hush-hush");
+  const long = "9\\n".repeat(6_000_000);
+  const json = redactor.jsonText(`{"a":["${long}","\\\\"], "hush-hush" : "\\"hush-hush", "b":-1.50}`);
+  assertEquals(json.length, long.length + `{"a":["","\\\\"], "[secret]" : "\\"[secret]", "b":-1.50}`.length);
+  assert(json.endsWith(`","\\\\"], "[secret]" : "\\"[secret]", "b":-1.50}`), json.slice(-80));
+});
+
 Deno.test("Redactor keeps every other character of a text with escapes, and finds no secret across values", () => {
   const redactor = knowing("Tr<4de", "135790");
   for (

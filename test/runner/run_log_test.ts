@@ -32,14 +32,17 @@ Deno.test("executeRun() logs the messages and milestones of a step, without secr
   assertEquals(new Set(lines.map(({ at }) => at)), new Set([Date.parse("2025-12-23T08:45:00Z")]));
 });
 
+/** Opens a store with one run. */
+async function openRun() {
+  const store = await openSqlite(":memory:");
+  const options = { calendars: builtInCalendars, id: "1", now: 0, drawTraceId: () => "1" };
+  const key = await addManualRun(store, recipe(), options);
+  return { store, key, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+}
+
 Deno.test("RunLog keeps a limited number of lines and says so, with some more room for errors", async () => {
-  await using store = await openSqlite(":memory:");
-  const key = await addManualRun(store, recipe(), {
-    calendars: builtInCalendars,
-    id: "1",
-    now: 0,
-    drawTraceId: () => "1",
-  });
+  await using opened = await openRun();
+  const { store, key } = opened;
   const log = new RunLog(store, key);
   for (let at = 0; at < MOST_LINES + 50; at++) {
     log.add({ at, level: "info", step: "one", text: `line ${at}` });
@@ -58,13 +61,8 @@ Deno.test("RunLog keeps a limited number of lines and says so, with some more ro
 });
 
 Deno.test("RunLog says that it is full also if the first line beyond its limit is an error", async () => {
-  await using store = await openSqlite(":memory:");
-  const key = await addManualRun(store, recipe(), {
-    calendars: builtInCalendars,
-    id: "1",
-    now: 0,
-    drawTraceId: () => "1",
-  });
+  await using opened = await openRun();
+  const { store, key } = opened;
   const log = new RunLog(store, key);
   for (let at = 0; at < MOST_LINES; at++) log.add({ at, level: "info", step: "one", text: `line ${at}` });
   log.add({ at: 9_000, level: "error", step: "one", text: "refused" });
@@ -78,13 +76,8 @@ Deno.test("RunLog says that it is full also if the first line beyond its limit i
 
 Deno.test("RunLog keeps no line below its lowest level", async () => {
   for (const [least, kept] of [["debug", "diwe"], ["warn", "we"], ["error", "e"]] as const) {
-    await using store = await openSqlite(":memory:");
-    const key = await addManualRun(store, recipe(), {
-      calendars: builtInCalendars,
-      id: "1",
-      now: 0,
-      drawTraceId: () => "1",
-    });
+    await using opened = await openRun();
+    const { store, key } = opened;
     const log = new RunLog(store, key, least);
     for (const level of ["debug", "info", "warn", "error"] as const) {
       log.add({ at: 0, level, step: null, text: level[0]! });

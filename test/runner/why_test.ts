@@ -319,6 +319,16 @@ testBoth(
   },
 );
 
+testBoth("why() names the schedule whose slots did not run if the recipe has several", async () => {
+  const two = recipe({ schedules: [every(HOUR), { ...every(12 * HOUR), id: "half-day" }] });
+  await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [two] });
+  await b.scheduler.tick();
+  assertStringIncludes(
+    await ask(b, two, "2025-12-22"),
+    'nothing ran for "half-day" at 2025-12-22 00:00 UTC: the schedule was first seen at 2025-12-22 00:30 UTC',
+  );
+});
+
 testBoth("why() reports a pause once, and that a run was due before the pause", async () => {
   const beat = recipe({ schedules: [every(HOUR)] });
   await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [beat] });

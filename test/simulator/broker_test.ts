@@ -7,12 +7,13 @@ import type { ConditionalOrder } from "../../lib/operations/conditional_orders.t
 import type { Fill } from "../../lib/operations/fills.ts";
 import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
 import type { FuturesHolding, FuturesOrder } from "../../lib/operations/futures.ts";
-import { gatewayOperations, operations } from "../../lib/operations/mod.ts";
+import { gatewayOperations } from "../../lib/operations/mod.ts";
 import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { type OperationName, type OrderPush, Refusal } from "../../lib/simulator/contract.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import { ask } from "./asked.ts";
 
 const HOUR = 3_600_000;
 /** Friday, ten in the morning in Hong Kong and Shanghai. */
@@ -20,17 +21,6 @@ const MORNING = Date.parse("2025-08-15T02:00:00Z");
 /** The same day, eleven in the morning in New York. */
 const NEW_YORK = Date.parse("2025-08-15T15:00:00Z");
 const always = { from: "2000-01-01", to: "2099-12-31" };
-
-/** Calls the broker; checks that the catalogue accepts the parameters and can encode the answer. */
-function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
-  const { request, response } = operations.get(name)!;
-  const issues: [] = [];
-  request.check(params, [], issues);
-  assertEquals(issues, [], name);
-  const result = broker.call(name, params);
-  assertEquals(response.decode(JSON.parse(JSON.stringify(response.encode(result)))), result, name);
-  return result as T; // the caller names the result type of the operation
-}
 
 interface Desk {
   broker: Broker;

@@ -1,6 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
 import { add, type Decimal, multiply, round, subtract } from "../../lib/decimal.ts";
-import type { Market } from "../../lib/dictionaries/market.ts";
 import { corporateActions } from "../../lib/facts/corporate_actions.ts";
 import { listing } from "../../lib/facts/listings.ts";
 import type { Holding } from "../../lib/operations/account.ts";
@@ -8,13 +7,13 @@ import type { ConditionalOrder } from "../../lib/operations/conditional_orders.t
 import type { Fill } from "../../lib/operations/fills.ts";
 import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
-import type { OperationName } from "../../lib/simulator/contract.ts";
 import bars from "../../lib/simulator/market/data/bars.json" with { type: "json" };
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 import { unpackBars } from "../../lib/simulator/market/packing.ts";
 import type { ScriptEntry } from "../../lib/simulator/mod.ts";
 import { scriptPlan } from "../../lib/simulator/script.ts";
 import { ManualClock } from "../../lib/time.ts";
+import { all, always } from "./asked.ts";
 
 const market = new SimulatedMarket({ seed: 1 });
 const mic = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" } as const;
@@ -44,18 +43,6 @@ const PAID: [symbol: string, exDate: string, payDate: string, cash: Decimal][] =
   ["AAPL", "2025-08-11", "2025-08-14", "0.26"],
 ];
 const TRIPLED = ["01211.HK 2025-06-10", "002594.SZ 2025-07-29"];
-
-/** Returns all rows of a history list. */
-function all<T extends { cursor?: string }>(broker: Broker, name: OperationName, market: Market): T[] {
-  const rows: T[] = [];
-  for (let cursor = "0";;) {
-    const params = { market, from: "2000-01-01", to: "2099-12-31", limit: 99, cursor };
-    const page = broker.call(name, params) as T[]; // the caller names the rows of the operation
-    rows.push(...page);
-    if (page.length < 99) return rows;
-    cursor = page.at(-1)?.cursor ?? "0";
-  }
-}
 
 Deno.test("corporateActions: every action has a listing, a trading day as its ex-date, and a later pay day", () => {
   assertEquals(corporateActions.length, 27);
@@ -118,7 +105,7 @@ Deno.test("a year of history pays each dividend for the shares held before the e
   for (const seed of [1, 7]) {
     const broker = new Broker({ seed, clock: new ManualClock(at("2025-08-15 10:00")), days: 250 });
     for (const  of of["hk", "us", "shanghai", "shenzhen"] as const) {
-      const fills = all<Fill>(broker, "fills.history", of);
+      const fills = all<Fill>(broker, "fills.history", { market: of, ...always });
       const first = fills[0]?.date ?? "";
       const expected: string[] = [];
       for (const [symbol, exDate, payDate, cash] of PAID.toSorted((a, b) => a[2] < b[2] ? -1 : 1)) {
@@ -130,7 +117,7 @@ Deno.test("a year of history pays each dividend for the shares held before the e
         }
         if (held !== "0") expected.push(`${payDate} 04:00:00 ${round(multiply(held, cash), 2, "half-up")}`);
       }
-      const lines = all<JournalEntry>(broker, "fundJournal.history", of)
+      const lines = all<JournalEntry>(broker, "fundJournal.history", { market: of, ...always })
         .filter(({ type }) => type === "settlement-funds").map(({ time, amount }) => `${time} ${amount}`);
       assertEquals(lines.toSorted(), expected.toSorted(), `${of}, seed ${seed}`);
       paid += lines.length;
@@ -181,9 +168,9 @@ Deno.test("a live account gets the dividend of the shares that it held before th
     [["settlement-funds", round(amount, 2, "exact"), undefined, "1"]],
   ]);
   moveTo("2025-06-03 10:00");
-  const history = all<JournalEntry>(broker, "fundJournal.history", "hk").filter(({ type }) =>
-    type === "settlement-funds"
-  );
+  const history = all<JournalEntry>(broker, "fundJournal.history", { market: "hk", ...always }).filter((
+    { type },
+  ) => type === "settlement-funds");
   assertEquals(history.map(({ time, amount }) => [time, amount]), [
     ["2025-05-30 04:00:00", round(amount, 2, "exact")],
   ]);

@@ -542,6 +542,9 @@ Deno.test("task sim ends with 2 and a reason for an invalid flag", async () => {
     [["extra"], '"extra" is not a flag'],
     [["--info"], "--info needs a value"],
     [["--script", "none.yaml"], 'cannot read the script "none.yaml"'],
+    ...Deno.build.os === "windows"
+      ? []
+      : [[["--script", "/dev/null"], "it is a device: expected a regular file"] as [string[], string]],
     [["--script", "deno.json"], 'Cannot use script "deno.json":\n  expected a list of entries'],
   ];
   await Promise.all(cases.map(async ([args, reason]) => {

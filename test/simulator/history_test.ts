@@ -12,39 +12,18 @@ import {
   subtract,
 } from "../../lib/decimal.ts";
 import type { Market } from "../../lib/dictionaries/market.ts";
-import { operations } from "../../lib/operations/mod.ts";
 import type { Fill } from "../../lib/operations/fills.ts";
 import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
 import type { Holding } from "../../lib/operations/account.ts";
 import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
 import { ManualClock } from "../../lib/time.ts";
-import type { OperationName } from "../../lib/simulator/contract.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import { all, always, ask } from "./asked.ts";
 
 const markets: Market[] = ["hk", "us", "shanghai", "shenzhen"];
 const currency = { hk: "HKD", us: "USD", shanghai: "CNY", shenzhen: "CNY" } as const;
-const always = { from: "2000-01-01", to: "2099-12-31" };
 const START = Date.parse("2025-08-15T02:00:00Z");
-
-/** Calls the broker; checks that the catalogue can encode every member of the answer. */
-function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
-  const result = broker.call(name, params);
-  const { response } = operations.get(name)!;
-  assertEquals(response.decode(JSON.parse(JSON.stringify(response.encode(result)))), result, name);
-  return result as T; // the caller names the result type of the operation
-}
-
-/** Returns all rows, page after page. */
-function all<T extends { cursor?: string }>(broker: Broker, name: OperationName, params: object): T[] {
-  const rows: T[] = [];
-  for (let cursor = "0";;) {
-    const page = ask<T[]>(broker, name, { ...params, limit: 99, cursor });
-    rows.push(...page);
-    if (page.length < 99) return rows;
-    cursor = page.at(-1)?.cursor ?? "0";
-  }
-}
 
 const isOption = (symbol: string) => /^[A-Z]+\d{6}[CP]\d+$/.test(symbol);
 const multiplierOf = (symbol: string) => isOption(symbol) ? "100" : "1";

@@ -3,34 +3,14 @@ import { add, type Decimal, divide, multiply } from "../../lib/decimal.ts";
 import type { AlgoOrder } from "../../lib/operations/algo.ts";
 import type { ConditionalOrder } from "../../lib/operations/conditional_orders.ts";
 import type { Fill } from "../../lib/operations/fills.ts";
-import { operations } from "../../lib/operations/mod.ts";
 import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
-import { type OperationName, Refusal } from "../../lib/simulator/contract.ts";
+import { Refusal } from "../../lib/simulator/contract.ts";
 import { ManualClock } from "../../lib/time.ts";
+import { all, always, ask } from "./asked.ts";
 
 const markets = ["hk", "us", "shanghai", "shenzhen"] as const;
 const at = (hongKong: string) => Date.parse(`${hongKong.replace(" ", "T")}:00+08:00`);
-
-/** Calls the broker; checks that the catalogue can encode every member of the answer. */
-function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
-  const result = broker.call(name, params);
-  const { response } = operations.get(name)!;
-  assertEquals(response.decode(JSON.parse(JSON.stringify(response.encode(result)))), result, name);
-  return result as T; // the caller names the result type of the operation
-}
-
-/** Returns all rows of a history list that is read by cursor. */
-function all<T extends { cursor?: string }>(broker: Broker, name: OperationName, market: string): T[] {
-  const rows: T[] = [];
-  for (let cursor = "0";;) {
-    const range = { from: "2000-01-01", to: "2099-12-31" };
-    const page = ask<T[]>(broker, name, { market, ...range, limit: 99, cursor });
-    rows.push(...page);
-    if (page.length < 99) return rows;
-    cursor = page.at(-1)?.cursor ?? "0";
-  }
-}
 
 /** Returns all conditional orders of a market's history. */
 function conditionals(broker: Broker, market: string): ConditionalOrder[] {
@@ -68,8 +48,8 @@ interface Compared {
 function compareLists(broker: Broker): Compared {
   const counts: Compared = { triggered: 0, untriggered: 0, algos: 0 };
   for (const market of markets) {
-    const orders = all<Order>(broker, "orders.history", market);
-    const fills = all<Fill>(broker, "fills.history", market);
+    const orders = all<Order>(broker, "orders.history", { market, ...always });
+    const fills = all<Fill>(broker, "fills.history", { market, ...always });
     const ids = new Set<string>();
     const takenIds = new Set<string>();
     for (const row of conditionals(broker, market)) {
@@ -104,8 +84,10 @@ function compareLists(broker: Broker): Compared {
       assert(!ids.has(row.orderId!), `${row.orderId} is there twice`);
       ids.add(row.orderId!);
       const { date, symbol, side } = row;
-      const children = ask<string[]>(broker, "algo.children", { orderId: row.orderId, date });
-      assertEquals(ask<string[]>(broker, "algo.children", { orderId: row.orderId, date: "2024-01-02" }), []);
+      const childrenOn = (day: string | undefined) =>
+        ask<string[]>(broker, "algo.children", { orderId: row.orderId, date: day, market });
+      const children = childrenOn(date);
+      assertEquals(childrenOn("2024-01-02"), []);
       assert(children.length > 0, row.orderId);
       let [quantity, amount]: Decimal[] = ["0", "0"];
       for (const id of children) {

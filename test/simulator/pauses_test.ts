@@ -1,6 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import type { ConditionalOrder } from "../../lib/operations/conditional_orders.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import { multiply, round } from "../../lib/decimal.ts";
+import { Pauses } from "../../lib/simulator/broker/pauses.ts";
 import { scriptPlan } from "../../lib/simulator/script.ts";
 import { hk, newYork, open, refused } from "./desk.ts";
 
@@ -188,4 +190,46 @@ Deno.test("pauses give the same fills however often the broker is queried", () =
   const often = run(7 * SECOND);
   assertEquals(often, run(3_600 * SECOND));
   assert(often.fills.length > 0);
+});
+
+/** Returns the pauses of a listing on 2025-08-18 if its price jumps, each as its kind and minute of Hong Kong or New York. */
+function pausesOf(symbol: string, ...jumps: readonly (readonly [time: string, to: string])[]): string[] {
+  const [date, zone] = ["2025-08-18", symbol.endsWith(".HK") ? "Asia/Hong_Kong" : "America/New_York"];
+  const plan = scriptPlan(jumps.map(([time, to]) => ({ what: "price", symbol, at: `${date} ${time}`, to })));
+  const pauses = new Pauses(new SimulatedMarket({ seed: 1, plan }));
+  return pauses.between(symbol, hk(date, "09:00:00"), newYork(date, "17:00:00")).map(({ kind, from }) =>
+    `${kind} ${
+      Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO(zone).toPlainTime().toString({
+        smallestUnit: "minute",
+      })
+    }`
+  );
+}
+
+Deno.test("Hong Kong: a second jump of a session starts no further period, one of the next session does", () => {
+  assertEquals(pausesOf("00700.HK", ["10:30", "500"], ["11:00", "400"], ["14:00", "320"]), [
+    "cooling-off 10:30",
+    "cooling-off 14:00",
+  ]);
+});
+
+Deno.test("only the two nearest months of an index future have limits", () => {
+  const found = ["HSI2508.HK", "HSI2509.HK", "HSI2512.HK"].map((symbol) =>
+    pausesOf(symbol, ["10:30", "22000"])
+  );
+  assertEquals(found, [["cooling-off 10:30"], ["cooling-off 10:30"], []]);
+});
+
+Deno.test("United States: the band is twice as wide from 15:35, and 20% up to 3.00", () => {
+  const pause = (time: string, end: string) => [`limit-state ${time}`, `trading-pause ${end}`];
+  const market = new SimulatedMarket({ seed: 1 });
+  const jump = (time: string, factor: string): [string, string] => {
+    const last = market.lastPrice("AAPL", newYork("2025-08-18", `${time}:00`));
+    return [time, round(multiply(last, factor), 2, "half-up")];
+  };
+  assertEquals(pausesOf("AAPL", jump("14:00", "1.08")), pause("14:00", "14:00"));
+  assertEquals(pausesOf("AAPL", jump("15:36", "1.08")), []);
+  assertEquals(pausesOf("AAPL", jump("15:36", "1.13")), pause("15:36", "15:36"));
+  const jumps = (to: string) => pausesOf("AAPL", ["10:00", "2.50"], ["12:00", to]).slice(2);
+  assertEquals([jumps("2.80"), jumps("3.20")], [[], pause("12:00", "12:00")]);
 });

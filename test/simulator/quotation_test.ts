@@ -165,6 +165,28 @@ Deno.test("Stock Connect refuses prices outside the price cage, and purchases fa
   assert(!/cage|bid/.test(textOf(() => place(bottom))));
 });
 
+Deno.test("the price cage leaves cheap stocks 0.10 of room, and has no meaning for funds", () => {
+  const symbol = "600036.SH";
+  const ask = "3.00";
+  // It asks for nothing else than the best prices and the last one.
+  const tape = { levels: () => [{ price: readPrice(ask) }], price: () => readPrice(ask) } as unknown as Tape;
+  const quotation = new Quotation(market, tape);
+  const refusal = (price: string, kind: "stock" | "etf") =>
+    quotation.refusal({
+      book: "shanghai",
+      instrument: { ...market.instrument(symbol)!, kind },
+      isSell: false,
+      orderType: "limit",
+      price: readPrice(price),
+    }, MORNING);
+  const [top, above] = [add(ask, "0.10"), add(ask, "0.11")];
+  assertEquals([refusal(top, "stock"), refusal(above, "etf")], [undefined, undefined]);
+  assertEquals(
+    refusal(above, "stock"),
+    `price "${above}" of "${symbol}" is outside the price cage around ${ask}`,
+  );
+});
+
 Deno.test("Stock Connect takes no orders at lunch until 12:55, and no cancellations before the auctions match", () => {
   const closed = "current time does not allow entrust";
   const order = { market: "shanghai", symbol: "600036.SH", orderType: "limit", side: "buy", quantity: "100" };

@@ -260,6 +260,23 @@ Deno.test("script: an error names the entry, the field, the value and what is al
   assertEquals(issuesOf("- ]").length, 1);
 });
 
+Deno.test("script: aliases, sizes and numbers of entries have limits, and an error shows only a part of a value", () => {
+  const issuesOf = (text: string) =>
+    assertThrows(() => scriptPlan({ text, fileName: "bad.yaml" }), ScriptError).issues;
+  // Ten levels of ten aliases: the last value has 10^10 texts.
+  const levels = Array.from({ length: 10 }, (_, level) => {
+    const items = Array(10).fill(level === 0 ? '"x"' : `*a${level - 1}`).join(", ");
+    return `- &a${level} [${items}]`;
+  });
+  const [first, second] = issuesOf(levels.join("\n"));
+  assertEquals(first, `entry 1 is ${JSON.stringify(Array(10).fill("x"))}: expected a map of fields`);
+  assertEquals(second, `entry 2 is ${JSON.stringify(Array(10).fill("…"))}: expected a map of fields`);
+  const [what] = issuesOf(`- { what: ${"x".repeat(10_000)} }`);
+  assert(what!.length < 1_000, what);
+  assertEquals(issuesOf("- 7\n".repeat(5_001)), ["expected at most 5000 entries"]);
+  assertEquals(issuesOf(" ".repeat(1_000_001)), ["expected at most 1000000 characters"]);
+});
+
 Deno.test("script: the JSON Schema, the help of sim and the page name every kind of entry", async () => {
   const schema = JSON.stringify(scriptJsonSchema());
   const page = await Deno.readTextFile(new URL("../../docs/simulator.md", import.meta.url));

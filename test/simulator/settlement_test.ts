@@ -114,3 +114,17 @@ Deno.test("a day order expires at the end of its market's day, and releases its 
     assertEquals([after.available, after.frozenByOrders], [available, "0.00"], of);
   }
 });
+
+Deno.test("the mainland: past sales are paid at the open of the next trading day", () => {
+  for (const  of of["shanghai", "shenzhen"]) {
+    const desk = open(hk("2025-08-18", "09:29:59"), { days: 10, fillsPerDay: 12 });
+    // Both markets pay in the same currency.
+    const sales = ["shanghai", "shenzhen"].flatMap((each) => desk.journal(each, "2025-08-15"))
+      .filter(({ type }) => type === "sell-securities").map(({ amount }) => amount!);
+    assert(sales.length > 0);
+    const { withdrawable, available } = desk.funds(of);
+    assertEquals(subtract(available!, withdrawable!), add("0.00", ...sales));
+    desk.to(hk("2025-08-18", "09:30:00"));
+    assertEquals(desk.funds(of).withdrawable, available);
+  }
+});

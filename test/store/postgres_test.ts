@@ -180,6 +180,7 @@ Deno.test("openPostgres() reports why a server rejects the connection, without t
     ["28P01", 'password authentication failed for user "me"', "no-access"],
     ["3D000", 'database "d" does not exist', "no-access"],
     ["57P03", "the database system is starting up", "lost-connection"],
+    ["XX000", "long".repeat(100_000), "failed"],
   ];
   for (const [code, message, expected] of cases) {
     await using server = await fakeServer((socket) =>
@@ -190,7 +191,8 @@ Deno.test("openPostgres() reports why a server rejects the connection, without t
       StoreError,
     );
     assertEquals(error.code, expected, code);
-    assertStringIncludes(error.message, message);
+    assertStringIncludes(error.message, message.slice(0, 2_000));
+    assert(error.message.length < 3_000, `${error.message.length}`);
     assertStringIncludes(error.message, `postgres://me@127.0.0.1:${server.port}/d`);
     assert(!Deno.inspect(error).includes("hush-hush"), Deno.inspect(error));
   }
@@ -336,6 +338,41 @@ Deno.test("openPostgres() reports every error of a server, even an error without
         "no such thing",
       );
       assertEquals(error.code, /^(XX|58|F0)/.test(code) ? "failed" : "no-access", code);
+    }
+  }
+});
+
+Deno.test("PostgresStore refuses unreadable and too large messages of a server with an error of its own", async () => {
+  const head = (type: string, length: number) =>
+    serverMessage(type).with(1, length >> 24).with(2, length >> 16 & 255);
+  const cases: [what: string, message: Uint8Array, why: string][] = [
+    ["a login with GSSAPI", serverMessage("R", 7), "cannot read (Unknown authenticationOk message type 7)"],
+    ["an unknown login", serverMessage("R", 99), "cannot read (Unknown authenticationOk message type 99)"],
+    ["a notice without an end", serverMessage("N", "Mx"), "without an end"],
+    ["an error without an end", serverMessage("E", "SFATAL\0Mx\0"), "without an end"],
+    ["an empty error", serverMessage("E"), "an empty error"],
+    ["a huge notice", head("N", 0x40000000), "bytes; at most 1048576 are allowed"],
+    ["a huge error", head("E", 0x02000000), "bytes; at most 1048576 are allowed"],
+    ["a huge row", head("D", 0x7f000000), "are allowed"],
+    ["no length", Uint8Array.of(82, 0, 0, 0, 0), "is no length"],
+    ["a row without its columns", serverMessage("D", 0x00ff0000), "cannot read"],
+  ];
+  for (const isLoggedIn of [false, true]) {
+    for (const [what, message, why] of cases) {
+      await using server = await fakeServer((socket) => {
+        let seen = 0;
+        socket.on("data", () => {
+          if (isLoggedIn && ++seen === 1) return socket.write(Uint8Array.from([...LOGGED_IN, ...READY]));
+          // In two pieces, to split the head of the message too.
+          socket.write(message.subarray(0, 3), () => socket.write(message.subarray(3)));
+        });
+      });
+      const error = await assertRejects(
+        () => openPostgres(`postgres://me@127.0.0.1:${server.port}/d`),
+        StoreError,
+      );
+      assertStringIncludes(error.message, why, `${what}, ${isLoggedIn}`);
+      assertEquals(error.code, "lost-connection", what);
     }
   }
 });

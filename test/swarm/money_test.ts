@@ -1,6 +1,7 @@
 /** Tests that the sums of a day tie to the cent, and that each kind of difference is found. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { Decimal } from "../../lib/decimal.ts";
+import type { Broker } from "../../lib/simulator/broker/broker.ts";
 import { startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { MoneyCheck } from "../../lib/swarm/money.ts";
 
@@ -33,6 +34,9 @@ async function checked(change: (name: string, rows: Row[]) => Row[] = (_, rows) 
     fills.set(matchId, { orderId, quantity, price });
     if (twice) fills.set(`${matchId} again`, { orderId, quantity, price });
   });
+  // It stays open all day. The money that it reserves belongs to the account.
+  const far = { market: "hk", symbol: "00700.HK", side: "buy", orderType: "enhanced-limit" };
+  call("orders.place", { ...far, price: "400", quantity: "100" });
   const money = new MoneyCheck({ broker, fills });
   for (const [side, symbol, price] of [["buy", "00700.HK", "620"], ["sell", "02020.HK", "80"]] as const) {
     call("orders.place", { market: "hk", symbol, side, orderType: "enhanced-limit", price, quantity: "200" });
@@ -47,7 +51,10 @@ async function checked(change: (name: string, rows: Row[]) => Row[] = (_, rows) 
       ? change(name, rows as Row[]) as unknown as typeof rows
       : rows;
   };
-  return money.check("2025-08-15");
+  const found = money.check("2025-08-15");
+  if (found !== undefined) return found;
+  now = hongKong("2025-08-19T07:00:00");
+  return money.check("2025-08-18"); // a day without fills
 }
 
 /** Changes the first row of a list. */
@@ -64,6 +71,16 @@ for (
       "a fee is a cent more",
       first("fills.history", (row) => [{ ...row, fees: { ...row.fees, commission: "99.99" } }]),
       "the fees of order",
+    ],
+    [
+      "a fill has another quantity",
+      first("fills.history", (row) => [{ ...row, filledQuantity: "199" }]),
+      "the list of fills",
+    ],
+    [
+      "a fill has another amount",
+      first("fills.history", (row) => [{ ...row, fillAmount: "1.00" }]),
+      "the list of fills",
     ],
     ["a fill is missing", first("fills.history", () => []), "the list of fills"],
     ["a fill is listed twice", first("fills.history", (row) => [row, row]), "the list of fills"],
@@ -86,4 +103,22 @@ for (
 
 Deno.test("the day does not tie if a fill is counted twice", async () => {
   assertStringIncludes(await checked(undefined, true) ?? "", "its pushes have");
+});
+
+Deno.test("the holdings of a day agree if shares were split in the morning", () => {
+  let quantity = "500";
+  const call = (name: string) =>
+    name === "account.holdings"
+      ? [{ symbol: "01211.HK", quantity }]
+      : name === "account.funds"
+      ? { available: "1.00", frozen: "0.00" }
+      : [];
+  // The check asks a broker for nothing else.
+  const money = new MoneyCheck({ broker: { call } as unknown as Broker, fills: new Map() });
+  assertEquals(money.check("2025-06-09"), undefined);
+  quantity = "1500";
+  assertEquals(money.check("2025-06-10"), undefined);
+  assertEquals(money.check("2025-06-11"), undefined);
+  quantity = "4500";
+  assertStringIncludes(money.check("2025-06-12") ?? "", "the account holds 4500 of 01211.HK");
 });

@@ -23,8 +23,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the intent is written after the send",
     file: "lib/desk/send.ts",
-    from: "await records.first(operation.name, () => begin(deps, write, looked));",
-    to: "setTimeout(() => void begin(deps, write, looked).catch(() => {}), 2_000);",
+    from: "await records.first(operation.name, () => begin(deps, write, approval));",
+    to: "setTimeout(() => void begin(deps, write, approval).catch(() => {}), 2_000);",
     within: 2,
   },
   {
@@ -49,7 +49,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a fill is counted twice",
-    file: "lib/desk/reconcile.ts",
+    file: "lib/desk/follow.ts",
     from: 'const filled = add("0", ...rows.map((row) => row.filled));',
     to: 'const filled = add("0", ...rows.map((row) => row.filled), ...rows.map((row) => row.filled));',
     within: 2,
@@ -71,9 +71,38 @@ export const mutations: readonly Mutation[] = [
   {
     name: "earlier orders of the day do not count in the limits",
     file: "lib/desk/guards/values.ts",
-    from: 'const before = add("0", ...chains.filter(isCounted[rule]).map(valueOf));',
-    to: 'const before = add("0", ...chains.filter(isCounted[rule]).slice(1).map(valueOf));',
+    from: 'const before = add("0", ...chains.filter(isCounted).map(valueOf));',
+    to: 'const before = add("0", ...chains.filter(isCounted).slice(1).map(valueOf));',
     within: 20,
+  },
+  {
+    name: "a fill costs a cent more than its amount",
+    file: "lib/simulator/broker/orders.ts",
+    from: "+= isSell ? amount : -amount;",
+    to: "+= isSell ? amount : -amount - 1n;",
+    within: 10,
+  },
+  {
+    name: "a fee is charged that no list shows",
+    file: "lib/simulator/broker/clearing.ts",
+    from: "state.cash[currency] -= total;",
+    to: "state.cash[currency] -= total + 1n;",
+    within: 10,
+  },
+  {
+    name: "more can be withdrawn than the sales that are not paid leave",
+    file: "lib/simulator/broker/account.ts",
+    from: "const withdrawable = available > proceeds ? available - proceeds : 0n;",
+    to: "const withdrawable = available - proceeds - 1_000_000_000_000n;",
+    within: 2,
+  },
+  {
+    name: "the window of a recipe is not looked at again before a write",
+    file: "lib/runner/run/run.ts",
+    from:
+      "const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, machine.now());",
+    to: "const outside = undefined as ReturnType<typeof whyOutside>;",
+    within: 150,
   },
 ];
 

@@ -1,9 +1,12 @@
 /** Tests of the swarm: its worlds are the same each time, use no real machine, and find wrong programs. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { ambient } from "../../lib/swarm/ambient.ts";
 import { faultNames, swarm } from "../../lib/swarm/mod.ts";
+import { Network } from "../../lib/swarm/pipes.ts";
 import { shrink } from "../../lib/swarm/shrink.ts";
 import { swarmRecipes } from "../../lib/swarm/processes.ts";
 import { runSeed } from "../../lib/swarm/run.ts";
+import { outside, World } from "../../lib/swarm/world.ts";
 
 async function folder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await Deno.makeTempDir({ prefix: "hsgate-swarm-" });
@@ -20,6 +23,59 @@ Deno.test("a seed gives the same events each time, whatever ran before it", asyn
   assertEquals([again.hash, again.events, again.orders], [first.hash, first.events, first.orders]);
   assert(other.hash !== first.hash);
   assert(first.orders > 5 && first.events > 1_000, `${first.orders} orders, ${first.events} events`);
+});
+
+const { setTimeout, setImmediate } = globalThis;
+
+for (const [seed, transport] of [[7, "gateway"], [1, "direct"]] as const) {
+  // A process that dies in a world closes nothing, so its ciphers stay until they are collected.
+  const sanitizeResources = false;
+  Deno.test(
+    `a seed over the ${transport} transport does not depend on real time`,
+    { sanitizeResources },
+    async () => {
+      await using place = await folder();
+      const recipes = await swarmRecipes();
+      const run = async (onEvent?: () => Promise<void>) => {
+        const log: string[] = [];
+        const options = {
+          seed,
+          folder: place.path,
+          recipes,
+          onEvent,
+          onLog: (line: string) => log.push(line),
+        };
+        return { log, failure: (await runSeed(options)).failure };
+      };
+      const quick = await run();
+      let events = 0;
+      const slow = await run(async () => {
+        // Work that a thread or the event loop does has time to end.
+        if (++events % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+        else await new Promise((resolve) => setImmediate(resolve));
+      });
+      assertEquals([quick.failure, slow.failure], [undefined, undefined]);
+      const differs = slow.log.findIndex((line, at) => line !== quick.log[at]);
+      assertEquals([differs, slow.log[differs], slow.log.length], [-1, undefined, quick.log.length]);
+    },
+  );
+}
+
+Deno.test("a world notices work that takes real time", async () => {
+  const leaks = await outside(async () => {
+    const world = new World(1, 0);
+    using _ = ambient(world, new Network(world));
+    const process = world.process("one");
+    world.schedule(0, process, "begin", () => {
+      void new Promise((resolve) => setTimeout(resolve, 1)).then(() => world.note(process, "late"));
+      assertThrows(() => Deno.readDir("/"), Deno.errors.NotSupported, "it takes real time");
+    });
+    world.onEvent = () => new Promise((resolve) => setTimeout(resolve, 5));
+    await world.step(1);
+    world.end();
+    return world.leaks;
+  });
+  assertEquals(leaks, ["Deno.readDir", 'after "begin", something waited for the real machine']);
 });
 
 Deno.test("a world leaves the clocks, timers and sockets of the program around it as they were", async () => {

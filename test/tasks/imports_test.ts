@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { circlesOf, faultOf, importsOf, loadedBy, straySql } from "../../tasks/imports.ts";
+import { bareImport, circlesOf, faultOf, importsOf, loadedBy, straySql } from "../../tasks/imports.ts";
 import { countTests } from "../../tasks/run_tests.ts";
 
 const pure = { permissions: "none" } as const;
@@ -172,4 +172,28 @@ Deno.test("straySql() finds SQL statements outside the allowed folders, and igno
   }
   const right = ['tell("selects the slots from now on");', 'tell("update the calendar, then run it again");'];
   for (const source of right) assertEquals(straySql("lib/runner/run/run.ts", source), undefined, source);
+});
+
+Deno.test("bareImport() finds dynamic imports of lib outside of lazily()", pure, () => {
+  const wrong = [
+    'const { Watches } = await import("./watch.ts");',
+    "const { Watches } = await import(\n  './watch.ts'\n);",
+    "const own = await import(url.href);",
+    'loading ??= import("protobufjs").then(create);',
+    'const load = () => import("./watch.ts");',
+  ];
+  for (const source of wrong) {
+    assertEquals(typeof bareImport("lib/client/client.ts", source), "string", source);
+    assertEquals(bareImport("tasks/hsgate.ts", source), undefined, source);
+  }
+  const right = [
+    'const load = lazily(() => import("./watch.ts"));',
+    'const load = lazily(async () => (await import("./watch.ts")).Watches);',
+    'const load = lazily(async () =>\n  createMessages(await import("protobufjs"))\n);',
+    'function nodeCrypto(): typeof import("node:crypto") {}',
+    '// such as import("./watch.ts")',
+    "/** Such as `import(name)`. */",
+    "const here = import.meta.url;",
+  ];
+  for (const source of right) assertEquals(bareImport("lib/client/client.ts", source), undefined, source);
 });

@@ -28,7 +28,7 @@ function seen() { try { return Deno.statSync("FOLDER/seen").isDirectory; } catch
 function throwOnce() { Deno.mkdirSync("FOLDER/seen"); throw new Error("as it must, once"); }`;
 const doesNotLoad = `throw new Error("as it must");`;
 
-Deno.test("a test that passes only alone counts as passed, and a test that fails twice as failed", async () => {
+Deno.test("a test that passes only by itself counts as passed, and a test that fails twice as failed", async () => {
   assertEquals(await counted(passes, failsOnce), { passed: 2, failed: 0, skipped: 0 });
   assertEquals(await counted(passes, declaredElsewhere), { passed: 2, failed: 0, skipped: 0 });
   assertEquals(await counted(passes, fails), { passed: 1, failed: 1, skipped: 0 });

@@ -88,14 +88,14 @@
  * - direct: none: the message of the batch cancel is not published
  * - desk: desk/faults_test.ts "F12: a batch cancellation that was done in part stays unknown, and nothing of it is sent again"
  *
- * F13 login lost in a batch, a page walk, a login, under 100 callers
+ * F13 login lost during a batch, during a list of several pages, during a login, or while 100 calls wait
  * - all: conformance/login_test.ts "a lost login during 100 reads: all are answered after one new login"
  * - all: conformance/login_test.ts "a lost login while reading pages: every row is returned once"
  * - all: conformance/login_test.ts "a login that is lost during the login call throws an error, without a loop"
  * - all: conformance/login_test.ts "a write with a lost login fails and is not repeated"
  * - direct: transports/direct_session_test.ts "one login serves 100 calls whose token expires in the middle"
  *
- * F14 displaced login, second connection, trade login expired while the token is valid
+ * F14 login taken over, second connection, trade login expired while the token is valid
  * - all: conformance/login_test.ts "a login taken over throws a DisplacedError, and the client does not log in again"
  * - direct: transports/direct_session_test.ts "after a login takeover, the client does not log in again"
  * - direct: transports/direct_session_test.ts "a trade connection that another program has taken over is not reopened"
@@ -110,7 +110,7 @@
  * - direct: transports/fault_half_open_test.ts "a stopped platform: the check rejects a write before it is sent, and the link is reopened"
  * - direct: transports/fault_half_open_test.ts "a platform that stops under an idle link is detected after three silent intervals"
  *
- * F16 event loop blocked for three intervals
+ * F16 event loop blocked for three heartbeat intervals
  * - memory: none: it has no heartbeat
  * - gateway: transports/fault_half_open_test.ts "a blocked event loop loses no push of the gateway, because pushes wait in the socket"
  * - direct: transports/fault_half_open_test.ts "an event loop blocked for three intervals keeps the link if the platform keeps it"
@@ -150,7 +150,7 @@
  * - runner: runner/scheduler_test.ts "F22: a write that the market rejects is not retried"
  * - runner: runner/writes_test.ts "a write follows the actual session: half-days shorten its window"
  *
- * F23 killed between the sells and the buys of a rebalance. The runner does not plan the unsent orders again.
+ * F23 killed between the sales and the purchases of a rebalance. The runner does not plan the unsent orders again.
  * - memory: none: the runner takes a run over in the same way over each transport
  * - gateway: runner/fault_store_test.ts "F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely"
  * - direct: none: as above, the store knows no transport
@@ -172,7 +172,7 @@
  * - all: conformance/load_test.ts "twenty readers of a busy broker try three times each, and an order among them is sent once"
  * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and succeed afterwards"
  *
- * F28 the wall clock jumps back over the end of a token
+ * F28 the wall clock jumps back to before the expiry of a token
  * - memory: none: it has no token
  * - gateway: none: the gateway keeps the token
  * - direct: transports/direct_session_test.ts "the age of a token is measured with a clock that never jumps"

@@ -483,3 +483,50 @@ Deno.test("no error of a login shows the password if the gateway repeats the req
     assertStringIncludes(error.message, "[secret]");
   }
 });
+
+Deno.test("a rejection keeps at most 2,000 characters of the broker's text, and no beginning of the password at the cut", async () => {
+  const password = "hunter2-pass";
+  const long = (start: string, cutAt: number) =>
+    `${start}${".".repeat(cutAt - start.length - 10)}${password}${"x".repeat(900_000)}`;
+  const reactions: [reaction: Reaction, most: number][] = [
+    [refused(long("1012 ", 2_000)), 2_001],
+    [refused(long("9999 ", 2_000)), 2_001],
+    [json(JSON.stringify({ ok: false, err: long("9999 ", 300), data: null }), "400 Bad Request"), 400],
+    [json(JSON.stringify({ ok: true, err: long("9999 ", 300), data: null })), 400],
+  ];
+  for (const [reaction, most] of reactions) {
+    await using end = farEnd(() => reaction);
+    await using client = await connect({
+      gateway: { url: end.url, tradePasswordKey: "MDEyMzQ1Njc4OWFiY2RlZg==" },
+      tradePassword: password,
+    });
+    for (const call of [() => client.raw("trade", "Any"), () => client.account.login()]) {
+      const error = await assertRejects(call, BrokerError);
+      assert(error.message.length < 3_000, `${error.message.length}`);
+      if (error instanceof RejectedError) assert(error.text.length <= most, `${error.text.length}`);
+      assert(!error.message.includes("hun"), error.message.slice(-400));
+      assert(!Deno.inspect(error).includes("hunter"), Deno.inspect(error).slice(-400));
+    }
+  }
+});
+
+Deno.test("a Date header far from any trading day is no time of the broker", async () => {
+  const cases: [date: string, told: string[]][] = [
+    ["Fri, 15 Aug 2025 02:00:00 GMT", ["2025-08-15T02:00:00.000Z"]],
+    ["Fri, 15 Aug 2008 02:00:00 GMT", []],
+    // This time has no date of four digits, so the lists of a day could not be read.
+    ["Fri, 31 Dec 9999 23:59:59 GMT", []],
+    ["Sat, 13 Sep 275760 00:00:00 GMT", []],
+    ["soon", []],
+  ];
+  for (const [date, told] of cases) {
+    const { send } = ok([]);
+    await withClient(() => ({ send: send.replace("\r\n", `\r\ndate: ${date}\r\n`) }), async (client) => {
+      const times: string[] = [];
+      await client.account.holdings({ market: "hk" }, {
+        onBrokerTime: ({ time }) => times.push(new Date(time).toISOString()),
+      });
+      assertEquals(times, told, date);
+    });
+  }
+});

@@ -179,7 +179,7 @@ function daysAround(day: string, runningDay: string): Range {
 
 /**
  * Returns a range of three weeks, which start on Thursdays: the week of the day, the week before and the week after.
- * The range ends on the running day at the latest.
+ * The range ends on the current day at the latest.
  */
 function weeksAround(day: string, runningDay: string): Range {
   const date = Temporal.PlainDate.from(day);

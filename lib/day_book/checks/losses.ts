@@ -7,7 +7,7 @@
  * - Hong Kong's fills, which the broker merges: the sums of quantity, amount and fees, by listing and side.
  * - Journal lines for trades, which do not include fees yet: their number, unless the later lines tie to the fills.
  *
- * Lines about order requests and freezes belong to the running day, and the history may leave them out.
+ * Lines about order requests and freezes belong to the current day, and the history may leave them out.
  *
  * @module
  */

@@ -25,6 +25,9 @@ import type {
   DayStatus,
   Origin,
 } from "../types.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadCrypto = lazily(() => import("node:crypto"));
 
 /** The settings that decide which files an export writes. */
 export interface Settings {
@@ -293,7 +296,7 @@ const block = new Uint8Array(64 * 1024);
 
 /** Returns the size and the digest of a file. */
 export async function fileRecord(path: string): Promise<FileRecord> {
-  const { createHash } = await import("node:crypto"); // loading it takes 13 ms, so load it only for an export
+  const { createHash } = await loadCrypto(); // loading it takes 13 ms, so load it only for an export
   const hash = createHash("sha256");
   using file = openRegularSync(path);
   let bytes = 0;

@@ -35,9 +35,9 @@ export interface ListSpec {
   readonly list: DayBookList;
   /** Returns rows of past days. */
   readonly history: AnyOperation;
-  /** Returns rows of the running day. The export selects them by their date. */
+  /** Returns rows of the current day. The export selects them by their date. */
   readonly today: AnyOperation;
-  /** Maximum number of rows of the running day that the broker returns, if there is a limit. */
+  /** Maximum number of rows of the current day that the broker returns, if there is a limit. */
   readonly cap?: number;
   /** Member that contains the day of a history row. */
   readonly dated: "date" | "time";

@@ -199,7 +199,7 @@ export class Part {
     const { csv, jsonl } = this.#encode(row, this.#context);
     this.#csv?.write(csv);
     this.#jsonl?.write(jsonl);
-    // Rows of today's list were already selected by their date, or by the running day if they have none.
+    // Rows of today's list were already selected by their date, or by the current day if they have none.
     if (this.origin === "history" && row[spec.dated] === undefined) this.tally.undated++;
     const wire = wireOf(row);
     this.#wire?.write(`${shownJson(JSON.stringify({ rowKey, wire }, bigintAsText))}\n`);

@@ -77,7 +77,7 @@ const journalMeanings: Named<typeof journalFields> = {
   type: ["kind of journal line", CODE],
   typeText: ["kind of journal line in words", TEXT],
   parentType: ["group of the type", "the broker's code"],
-  time: ["time of the line; absent on the running day", "time of the exchange, as the broker writes it"],
+  time: ["time of the line; absent on the current day", "time of the exchange, as the broker writes it"],
 };
 
 /** Any row of an answer, by our names. */

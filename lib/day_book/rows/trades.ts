@@ -27,7 +27,7 @@ export function sideOfLine(type: unknown): TradeSide | undefined {
   return typeof type === "string" && Object.hasOwn(sideOfType, type) ? sideOfType[type] : undefined;
 }
 
-/** Types of journal lines about order requests and freezes on the running day. They do not move money. */
+/** Types of journal lines about order requests and freezes on the current day. They do not move money. */
 const passingTypes: ReadonlySet<FundJournalType> = new Set<FundJournalType>([
   "buy-order-request",
   "sell-order-request",
@@ -58,7 +58,7 @@ const passingTypes: ReadonlySet<FundJournalType> = new Set<FundJournalType>([
   "withdraw-freeze",
 ]);
 
-/** Returns whether a journal line belongs to the running day only, so the history may leave it out. */
+/** Returns whether a journal line belongs to the current day only, so the history may leave it out. */
 export function isPassingLine(type: unknown): boolean {
   return (passingTypes as ReadonlySet<unknown>).has(type);
 }

@@ -17,14 +17,16 @@ import {
 } from "../../decimal.ts";
 import { isSameSymbol } from "../broker_lists.ts";
 import type { Check, Rule } from "./check.ts";
+import { estimateFees } from "./fees.ts";
 import {
+  amountText,
+  filledOf,
   isBuy,
   isOpen,
-  marketOf,
   multiplierOf,
   type OrderParams,
+  ownPriceOf,
   pendingStates,
-  priceOf,
   remainingOf,
 } from "./order.ts";
 
@@ -35,14 +37,16 @@ export const allowShort: Rule = {
   async check(check) {
     const { symbol, side, quantity } = check.order;
     if (isBuy(side) || check.limits.allowShort) return;
-    const held = await sellableOf(check);
+    const held = add(await sellableOf(check), filledOf(check.order));
     const most = compare(held, "0") > 0 ? held : "0";
     if (side !== "short-open" && compare(quantity, most) <= 0) return;
     throw check.refuse(
       "allowShort",
       side === "short-open"
         ? `it sells "${symbol}" short`
-        : `it sells ${quantity} of "${symbol}", and only ${normalize(most)} can be sold`,
+        : `it sells ${quantity} of "${symbol}"${
+          isZero(most) ? "" : `, and only ${normalize(most)} can be sold`
+        }`,
       isZero(most) ? "nothing can be sold" : `the largest quantity is ${normalize(most)}`,
     );
   },
@@ -55,11 +59,10 @@ export const allowShort: Rule = {
 export function sellableOf(check: Check): Promise<Decimal> {
   return check.once("sellable", async () => {
     const { order: { market, symbol, isConditional, before }, planned: { client, looked } } = check;
-    const pending = (await check.intents()).filter(({ kind, state, params }) => {
-      const terms = params as OrderParams;
-      return kind === "place" && pendingStates.includes(state) && isSameSymbol(terms.symbol, symbol) &&
-        terms.side === "sell";
-    }).map(({ params }) => (params as OrderParams).quantity ?? "0");
+    const sales = (await pendingOf(check, "sell")).filter(({ params }) =>
+      isSameSymbol(params.symbol, symbol)
+    );
+    const pending = sales.map(({ params }) => params.quantity ?? "0");
     const own = remainingOf(before);
     if (market === "futures") {
       const { holdings } = await client.futures.holdings({});
@@ -74,6 +77,23 @@ export function sellableOf(check: Check): Promise<Decimal> {
     if (isConditional) return row?.quantity ?? row?.sellableQuantity ?? "0";
     return subtract(add(row?.sellableQuantity ?? "0", own), add("0", ...pending));
   });
+}
+
+/** An order of this store. */
+interface PendingOrder {
+  params: OrderParams;
+  /** Price by which it counts if it has none. */
+  reference: Decimal | undefined;
+}
+
+/** Returns the orders of one side that the broker's figures may not contain yet. */
+async function pendingOf(check: Check, side: "buy" | "sell"): Promise<PendingOrder[]> {
+  const placed = (await check.intents()).filter(({ kind, state }) =>
+    kind === "place" && pendingStates.includes(state)
+  );
+  // The operation's schema has checked the parameters.
+  return placed.map(({ params, reference }) => ({ params: params as OrderParams, reference }))
+    .filter(({ params }) => params.side === side);
 }
 
 /** The account's funds, or its margin for futures, pay for the order. */
@@ -91,51 +111,58 @@ export const buyingPower: Rule = {
 /**
  * Checks that the account's funds pay for the order. The broker's figure excludes the funds that it has frozen for open
  * orders, whoever placed them. This check also subtracts open orders without frozen funds, and orders that the broker's
- * figure may not contain yet.
+ * figure may not contain yet, each with its fees. Whether the broker's figure contains fees is not published; it counts
+ * as the largest quantity that the account can pay for, with fees.
  */
 async function checkFunds(check: Check): Promise<void> {
   const { order: { market, symbol, quantity, before }, planned: { client, looked } } = check;
   if (market === "futures") return;
-  const price = await check.price();
-  const multiplier = multiplierOf(market, symbol) ?? "1";
-  const each = multiply(price, multiplier);
+  const price = await check.price("buyingPower");
+  const date = check.today(check.order);
+  const valueOf = (units: Decimal, at: Decimal = price, code: string = symbol): Decimal =>
+    multiply(multiply(units, at), multiplierOf(market, code) ?? "1");
+  const costOf: typeof valueOf = (units, at = price, code = symbol) =>
+    isZero(units) || isZero(at) ? "0" : add(
+      valueOf(units, at, code),
+      estimateFees({ market, symbol: code, isBuy: true, price: at, quantity: units, date }) ?? "0",
+    );
   const { quantity: most } = await client.account.maxBuy({ market, symbol, price: normalize(price) });
-  const own = multiply(remainingOf(before), before?.price ?? "0");
+  const own = costOf(remainingOf(before), before?.price);
+  const filled = filledOf(check.order);
+  const needed = costOf(subtract(quantity, filled));
   const open = [...looked?.orders.values() ?? []].filter((row) =>
     row.side === "buy" && isOpen(row) && row.lists.includes("orders.today")
   );
-  const openValue = add(
-    "0",
-    ...open.map((row) =>
-      multiply(multiply(remainingOf(row), row.price ?? "0"), multiplierOf(market, row.symbol ?? "") ?? "1")
-    ),
-  );
   const frozen = open.length === 0 ? "0" : (await client.account.funds({ market })).frozenByOrders ?? "0";
-  const unfrozen = compare(openValue, frozen) > 0 ? subtract(openValue, frozen) : "0";
-  const pending = (await check.intents()).filter(({ kind, state, params }) => {
-    const terms = params as OrderParams;
-    return kind === "place" && pendingStates.includes(state) && terms.side === "buy" &&
-      terms.market === market;
-  }).map(({ operation, params, reference }) => {
-    const terms = params as OrderParams;
-    const factor = multiplierOf(marketOf(operation, terms), terms.symbol ?? "") ?? "1";
-    return multiply(multiply(terms.quantity ?? "0", priceOf(terms) ?? reference ?? price), factor);
-  });
-  const power = subtract(add(multiply(most, each), multiply(own, multiplier)), add(unfrozen, ...pending));
-  if (compare(multiply(quantity, each), power) <= 0) return;
-  const affordable = compare(power, "0") <= 0 ? "0" : divide(power, each, 0, "down");
-  const whole = toStep(affordable, await check.lot() ?? "1", "down");
+  const openOf = (worth: typeof costOf) =>
+    add("0", ...open.map((row) => worth(remainingOf(row), row.price ?? "0", row.symbol)));
+  const unfrozen = compare(openOf(valueOf), frozen) > 0 ? subtract(openOf(costOf), frozen) : "0";
+  const pending = (await pendingOf(check, "buy")).filter(({ params }) => params.market === market)
+    .map(({ params, reference }) =>
+      costOf(params.quantity ?? "0", ownPriceOf(params) ?? reference, params.symbol)
+    );
+  const power = subtract(add(costOf(most), own), add(unfrozen, ...pending));
+  if (compare(needed, power) <= 0) return;
+  const lot = await check.lot() ?? "1";
+  const fitting = (room: Decimal) =>
+    compare(room, "0") <= 0 ? "0" : toStep(divide(room, valueOf("1"), 0, "down"), lot, "down");
+  // The fees of fewer shares are not higher. So this fits, and hardly any more does.
+  let largest = fitting(subtract(power, subtract(costOf(fitting(power)), valueOf(fitting(power)))));
+  while (compare(costOf(add(largest, lot)), power) <= 0) largest = add(largest, lot);
+  largest = add(largest, filled);
   throw check.refuse(
     "buyingPower",
-    `it buys ${quantity} of "${symbol}", and the funds pay for ${affordable} at ${normalize(price)}`,
-    isZero(whole) ? "no quantity can be bought" : `the largest quantity is ${round(whole, 0, "exact")}`,
+    `it buys ${quantity} of "${symbol}" at ${normalize(price)} for about ${
+      amountText(needed)
+    } with fees, and the account can pay ${compare(power, "0") < 0 ? "0" : amountText(power)}`,
+    isZero(largest) ? "no quantity can be bought" : `the largest quantity is ${round(largest, 0, "exact")}`,
   );
 }
 
 async function checkContracts(check: Check): Promise<void> {
   const { symbol, side, quantity, before } = check.order;
   const { maxBuy, maxSell } = await check.planned.client.futures.maxQuantity({ symbol });
-  const most = add((isBuy(side) ? maxBuy : maxSell) ?? "0", remainingOf(before));
+  const most = add((isBuy(side) ? maxBuy : maxSell) ?? "0", remainingOf(before), filledOf(check.order));
   if (compare(quantity, most) <= 0) return;
   throw check.refuse(
     "buyingPower",

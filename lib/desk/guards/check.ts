@@ -1,6 +1,6 @@
 /**
- * The check of one write: what every rule may ask about the order, the time and the market. Everything is read from the
- * broker at most once, and only if a rule needs it.
+ * Provides the data for the guard rails of one write: the order, the time and the market. Reads each list and quote from
+ * the broker at most once, and only if a rule needs it.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { type Calendars, calendarZone, dateAt, wallInstant } from "../../calenda
 import type { LimitName, Limits } from "../../client/limits.ts";
 import { compare, type Decimal } from "../../decimal.ts";
 import type { QuoteSession } from "../../dictionaries/quote.ts";
-import { BrokerError, RejectedError } from "../../errors.ts";
+import { BrokerError, RejectedError, UnmappedError } from "../../errors.ts";
 import { lotSize } from "../../facts/listings.ts";
 import type { Quote } from "../../operations/quotes.ts";
 import type { Store } from "../../store/store.ts";
@@ -91,7 +91,7 @@ export class Check {
     );
   }
 
-  /** Does some reading at its first call, and returns its result at every later one. */
+  /** Calls `read` at the first call with a name. Later calls with the same name return the same result. */
   once<T>(what: string, read: () => Promise<T>): Promise<T> {
     return this.#read.getOrInsertComputed(what, read) as Promise<T>; // each name has one reader
   }
@@ -112,11 +112,16 @@ export class Check {
     if (type === undefined) return Promise.resolve(undefined);
     const session = order.market === "us" && order.isExtended ? this.#usSession() : undefined;
     return this.once(`quote of ${symbol}`, async () => {
+      const { latest } = this.planned.client.quotes;
+      const securities = [{ type, symbol }];
       try {
-        const [quote] = await this.planned.client.quotes.latest({
-          securities: [{ type, symbol }],
-          ...session !== undefined && { session },
-        });
+        const [quote] = await latest({ securities, ...session !== undefined && { session } }).catch(
+          (error) => {
+            // The socket cannot ask for a session. The quote that it gives has its time, and `quoteMaxAge` checks that.
+            if (error instanceof UnmappedError) return latest({ securities });
+            throw error;
+          },
+        );
         return quote;
       } catch (error) {
         if (error instanceof RejectedError) return undefined; // no permission for this market's quotes
@@ -149,13 +154,21 @@ export class Check {
     });
   }
 
-  /** Returns the order's price. Without one, the worse one of the last price and the best ask. */
-  async price(): Promise<Decimal> {
+  /**
+   * Returns the order's price. Without one, the worse one of the last price and the best ask.
+   *
+   * @param rule The rule that needs it, for the refusal if the broker gives no price either.
+   */
+  async price(rule: string): Promise<Decimal> {
     const { order } = this;
     if (order.price !== undefined) return order.price;
     const last = lastOf(await this.quoteOf(order));
     if (last === undefined) {
-      throw this.unchecked("priceCollar", `the broker gave no price of "${order.symbol}"`);
+      throw this.refuse(
+        rule,
+        `the order has no price, and the broker gave none of "${order.symbol}"`,
+        "try again later, or send a limit order",
+      );
     }
     const { ask } = await this.book();
     return ask !== undefined && compare(ask, last) > 0 ? ask : last;
@@ -164,7 +177,7 @@ export class Check {
   /** Returns the lot of the order's listing; `undefined` if no source has it. The broker checks it too. */
   async lot(): Promise<Decimal | undefined> {
     const { market, symbol } = this.order;
-    if (market === "us" || market === "futures") return "1"; // round lots only order the queue there
+    if (market === "us" || market === "futures") return "1"; // there, round lots only decide the place in the queue
     const quote = await this.quoteOf(this.order);
     if (quote?.lotSize !== undefined && quote.lotSize > 0) return String(quote.lotSize);
     try {
@@ -190,6 +203,16 @@ export class Check {
       rule,
       `it could not be checked, because ${why}`,
       `try again later, or set ${rule} to "off" to go without this check`,
+    );
+  }
+
+  /** Like `unchecked`, for a limit that needs a quote. An order without a price is refused, because other rules need a price. */
+  unquoted(rule: LimitName, why: string): BrokerError {
+    if (this.order.price !== undefined) return this.unchecked(rule, why);
+    return this.refuse(
+      rule,
+      `it could not be checked, because ${why}`,
+      `try again later, or send a limit order with ${rule} set to "off"`,
     );
   }
 }

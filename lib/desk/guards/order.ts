@@ -24,6 +24,8 @@ export interface Order {
   /** Absent if the order has no price of its own. */
   price: Decimal | undefined;
   orderType: string;
+  /** What triggers a conditional order; absent if that is no price, as for a trailing order. */
+  trigger: Decimal | undefined;
   isConditional: boolean;
   isExtended: boolean;
   /** The amended order, as the broker's lists show it. */
@@ -55,6 +57,14 @@ export const mics: Readonly<Record<Order["market"], Mic>> = {
 
 export const auctionTypes = ["auction", "auction-limit"];
 export const marketTypes = ["market", "iceberg-market", "hidden-market"];
+/** Order types that trade at the market's price, whatever price the order names. */
+const unpricedTypes = [
+  "auction",
+  ...marketTypes,
+  "take-profit-market",
+  "stop-loss-market",
+  "trailing-stop-market",
+];
 
 /**
  * Returns the order that a write asks for, or `undefined` if the broker's lists do not show the amended order. What an
@@ -68,25 +78,39 @@ export function orderOf({ operation, params: given, looked }: PlannedWrite): Ord
   const quantity = params.quantity ?? before?.quantity;
   if (side === undefined || symbol === undefined || quantity === undefined) return undefined;
   const orderType = params.orderType ?? before?.orderType ?? "limit";
-  const isConditional = conditionalTypes.some((each) => each === orderType);
-  const trigger = isConditional && !trailingTypes.some((each) => each === orderType)
-    ? params.triggerValue
-    : undefined;
-  const price = params.price ?? before?.price;
+  const terms = {
+    orderType,
+    price: params.price ?? before?.price,
+    triggerValue: params.triggerValue ?? before?.triggerValue,
+  };
   return {
     market: marketOf(operation.name, { ...params, symbol }),
     symbol,
     side,
     quantity,
-    price: marketTypes.includes(orderType) && !isConditional
-      ? undefined
-      : priceOf({ price }) ?? priceOf({ price: trigger }),
+    price: ownPriceOf(terms),
     orderType,
-    isConditional,
+    trigger: triggerOf(terms),
+    isConditional: isConditional(orderType),
     isExtended: params.tradingHours === "extended" || params.session === "after-hours",
     before,
   };
 }
+
+/** Returns whether the broker keeps orders of a type until they are triggered. */
+export const isConditional = (orderType: string | undefined): boolean =>
+  conditionalTypes.some((each) => each === orderType);
+
+/** Returns the price of an order; without one, its trigger price. `undefined` if the market sets the price. */
+export const ownPriceOf = ({ price, orderType = "limit", ...terms }: OrderParams): Decimal | undefined =>
+  priceOf({ price: unpricedTypes.includes(orderType) ? undefined : price }) ??
+    triggerOf({ ...terms, orderType });
+
+/** Returns the price that triggers an order. The value of a trailing order is a distance. */
+const triggerOf = ({ triggerValue, orderType }: OrderParams): Decimal | undefined =>
+  isConditional(orderType) && !trailingTypes.some((each) => each === orderType)
+    ? priceOf({ price: triggerValue })
+    : undefined;
 
 /** Returns the currency of a listing's prices. */
 export function currencyOf(market: Order["market"], symbol: string): string {
@@ -139,6 +163,9 @@ export function remainingOf(order: SeenOrder | undefined): Decimal {
   if (order?.quantity === undefined || !isOpen(order)) return "0";
   return subtract(order.quantity, order.filled);
 }
+
+/** Returns the quantity that an order has filled already: its cash is paid, and its shares are sold. */
+export const filledOf = ({ before }: Order): Decimal => before?.filled ?? "0";
 
 /** States in which the broker's figures may not contain an order yet. */
 export const pendingStates: readonly string[] = ["planned", "approved", "sent", "unknown", "ambiguous"];

@@ -4,7 +4,6 @@
  * @module
  */
 import { add, compare, type Decimal, isZero, multiply, normalize, subtract, toStep } from "../../decimal.ts";
-import { trailingTypes } from "../../dictionaries/order_type.ts";
 import { listing } from "../../facts/listings.ts";
 import { tickTable } from "../../facts/price_rules.ts";
 import type { Quote } from "../../operations/quotes.ts";
@@ -63,20 +62,17 @@ function validPrices(
 export const priceCollar: Rule = {
   name: "priceCollar",
   about:
-    "distance of a price from the last price in both directions, and from the other side of the order book",
+    "distance of a price from the last price, up or down; also of a purchase above the best ask, or of a sale below the best bid",
   async check(check) {
     const { priceCollar } = check.limits;
     if (priceCollar === undefined) return;
     const { order } = check;
-    const { symbol, side, isConditional } = order;
-    const { triggerValue, orderType } = check.params;
-    if (isConditional && (triggerValue === undefined || trailingTypes.some((each) => each === orderType))) {
-      return;
-    }
+    const { symbol, side, isConditional, trigger } = order;
+    if (isConditional && trigger === undefined) return;
     const quote = await check.quoteOf(order);
-    const last = isConditional ? triggerValue : lastOf(quote);
+    const last = isConditional ? trigger : lastOf(quote);
     if (last === undefined) {
-      throw check.unchecked("priceCollar", `the broker gave no price of "${symbol}"`);
+      throw check.unquoted("priceCollar", `the broker gave no price of "${symbol}"`);
     }
     let [low, high] = [multiply(last, subtract("1", priceCollar)), multiply(last, add("1", priceCollar))];
     const { bid, ask } = isConditional ? {} : await check.book();

@@ -61,6 +61,8 @@ export function guardsOf(
     const check = new Check(limits, deps, planned);
     const changesTerms = "quantity" in params || "price" in params;
     for (const rule of rules) if (changesTerms || rule.checksEveryWrite) await rule.check(check);
-    return changesTerms && check.order.price === undefined ? { reference: await check.price() } : undefined;
+    return changesTerms && check.order.price === undefined
+      ? { reference: await check.price("maxDayValue") }
+      : undefined;
   };
 }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { addDays, calendarZone, dateAt, type Mic, wallInstant } from "../../calendars/mod.ts";
+import { addDays, calendarZone, dateAt, type Mic, type Session, wallInstant } from "../../calendars/mod.ts";
+import type { Quote } from "../../operations/quotes.ts";
 import type { Check, Rule } from "./check.ts";
 import { auctionTypes, marketTypes, mics, type Order } from "./order.ts";
 
@@ -60,6 +61,18 @@ function checkOpen(check: Check, order: Order): void {
   );
 }
 
+/** Returns the periods of continuous trading of a session, without its breaks, oldest first. */
+export function openPeriods({ date, openAt, closeAt, breaks }: Session, mic: Mic): Period[] {
+  const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
+  const open: Period[] = [];
+  let from = openAt;
+  for (const rest of breaks) {
+    open.push({ from, to: at(rest.from) });
+    from = at(rest.to);
+  }
+  return [...open, { from, to: closeAt }];
+}
+
 /** Returns the periods of a day in which a market accepts an order, oldest first. */
 function periodsOf(
   check: Check,
@@ -76,15 +89,9 @@ function periodsOf(
       "update it with: hsgate calendar update",
     );
   }
-  const { openAt, closeAt, breaks, halfDay } = hours;
+  const { openAt, closeAt, halfDay } = hours;
   const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
-  const open: Period[] = [];
-  let from = openAt;
-  for (const rest of breaks) {
-    open.push({ from, to: at(rest.from) });
-    from = at(rest.to);
-  }
-  open.push({ from, to: closeAt });
+  const open = openPeriods(hours, mic);
   switch (market) {
     case "hk":
       return auctionTypes.includes(orderType)
@@ -113,6 +120,15 @@ function periodsOf(
   }
 }
 
+/** Returns the time of a quote, Unix milliseconds; `undefined` if it has none. */
+export function quoteInstant(quote: Quote | undefined, mic: Mic): number | undefined {
+  const text = quote?.marketTime || quote?.tradeTime;
+  const [, date, hours, minutes, seconds] = /^(\d{8})(\d{2})(\d{2})(\d{2})/.exec(text ?? "") ?? [];
+  if (date === undefined) return undefined;
+  const day = `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`;
+  return wallInstant(day, `${hours}:${minutes}:${seconds}`, calendarZone[mic]);
+}
+
 /** The quote that the order is compared with is current. */
 export const quoteMaxAge: Rule = {
   name: "quoteMaxAge",
@@ -122,13 +138,10 @@ export const quoteMaxAge: Rule = {
     const { order, limits: { quoteMaxAge } } = check;
     if (quoteMaxAge === undefined || order.isConditional) return;
     const quote = await check.quoteOf(order);
-    const text = quote?.marketTime || quote?.tradeTime;
-    const [, date, hours, minutes, seconds] = /^(\d{8})(\d{2})(\d{2})(\d{2})/.exec(text ?? "") ?? [];
-    if (date === undefined) {
-      throw check.unchecked("quoteMaxAge", `the broker gave no quote of "${order.symbol}" with a time`);
+    const quotedAt = quoteInstant(quote, mics[order.market]);
+    if (quotedAt === undefined) {
+      throw check.unquoted("quoteMaxAge", `the broker gave no quote of "${order.symbol}" with a time`);
     }
-    const day = `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`;
-    const quotedAt = wallInstant(day, `${hours}:${minutes}:${seconds}`, calendarZone[mics[order.market]]);
     // While nothing trades, the last quote stays current.
     const [tooOld, tooNew] = [lastTrading(check, order) - quotedAt, quotedAt - check.now];
     if (tooOld <= quoteMaxAge && tooNew <= quoteMaxAge) return;

@@ -27,7 +27,7 @@ import {
   multiplierOf,
   type Order,
   type OrderParams,
-  priceOf,
+  ownPriceOf,
 } from "./order.ts";
 
 const MINUTE_MS = 60_000;
@@ -108,13 +108,14 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   const multiplier = multiplierOf(market, symbol);
   if (multiplier === undefined) {
     throw check.refuse(
-      "maxOrderValue",
+      rule,
       `the reference data do not say what one "${symbol}" is worth`,
       'trade it only with the value limits "off"',
     );
   }
-  const ownPrice = await check.price();
-  const chains = await chainsOf(check);
+  const ownPrice = await check.price(rule);
+  // The value of one order depends on no other order.
+  const chains = rule === "maxOrderValue" ? [] : await chainsOf(check, rule);
   const chain = check.planned.operation.order === "amend"
     ? chains.find(({ orderIds }) => orderIds.has(check.params.orderId ?? ""))
     : undefined;
@@ -131,19 +132,17 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
       `amounts are set in ${Object.keys(limit).join(", ") || "no currency"}; hsgate converts none`,
     );
   }
-  const isCounted: Readonly<Record<ValueLimit, (each: Chain) => boolean>> = {
-    maxOrderValue: () => false,
-    maxSymbolValue: (each) => isSameSymbol(each.symbol, symbol),
-    maxDayValue: (each) => currencyOf(each.market, each.symbol) === currency,
-  };
-  const before = add("0", ...chains.filter(isCounted[rule]).map(valueOf));
-  const total = add(before, rule === "maxOrderValue" ? own : added);
+  const isCounted = (each: Chain) =>
+    rule === "maxSymbolValue"
+      ? isSameSymbol(each.symbol, symbol)
+      : currencyOf(each.market, each.symbol) === currency;
+  const before = add("0", ...chains.filter(isCounted).map(valueOf));
+  const total = add(before, added);
   if (compare(total, most) <= 0) return;
   // An amended order counts with its highest price. It may use the rest of the limit, and the value by which it
   // counts already.
-  const isOwn = rule === "maxOrderValue" || chain === undefined || grown === undefined;
-  const price = isOwn ? ownPrice : grown.price;
-  const room = add(subtract(most, before), isOwn ? "0" : valueOf(chain));
+  const price = grown?.price ?? ownPrice;
+  const room = add(subtract(most, before), chain === undefined ? "0" : valueOf(chain));
   const fitting = compare(room, "0") <= 0 ? "0" : divide(room, multiply(price, multiplier), 0, "down");
   const whole = toStep(fitting, await check.lot() ?? "1", "down");
   throw check.refuse(
@@ -162,6 +161,7 @@ interface Chain {
   orderIds: Set<string>;
   market: Order["market"];
   symbol: string;
+  orderType: string | undefined;
   quantity: Decimal;
   price: Decimal;
 }
@@ -171,7 +171,7 @@ interface Chain {
  * cancelled or expires. Only an order that never reached the broker, or that the broker rejected, does not count. An
  * amended order counts with its largest quantity and its highest price.
  */
-function chainsOf(check: Check): Promise<Chain[]> {
+function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
   return check.once("chains", async () => {
     const since = check.dayStart(check.order.market);
     const chains: Chain[] = [];
@@ -186,17 +186,18 @@ function chainsOf(check: Check): Promise<Chain[]> {
       const quantity = terms.quantity ?? before?.quantity;
       if (symbol === undefined || quantity === undefined) continue; // it changes no terms
       const market = marketOf(operation, { ...terms, symbol });
-      const price = priceOf(terms) ?? reference ?? before?.price ??
+      const orderType = terms.orderType ?? before?.orderType;
+      const price = ownPriceOf({ ...terms, orderType }) ?? reference ?? before?.price ??
         lastOf(await check.quoteOf({ symbol, market }));
       if (price === undefined) {
-        throw check.unchecked("maxDayValue", `an order of "${symbol}" without a price is being sent`);
+        throw check.unchecked(rule, `an order of "${symbol}" without a price is being sent`);
       }
       if (before !== undefined) {
         Object.assign(before, grow(before, { quantity, price }));
         for (const id of orderIds) before.orderIds.add(id);
       } else {
         const ids = new Set([...orderIds, ...kind === "amend" && terms.orderId ? [terms.orderId] : []]);
-        chains.push({ orderIds: ids, market, symbol, quantity, price });
+        chains.push({ orderIds: ids, market, symbol, orderType, quantity, price });
       }
     }
     return chains;

@@ -34,6 +34,9 @@ import { checkSchema, expected, type Found } from "../schema/schema_issues.ts";
 import { Budget } from "../expressions/budget.ts";
 import { secretOf, STEPS_AT_CHECK } from "../expressions/templates.ts";
 import { ANY, type Type } from "../expressions/value_types.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadNotify = lazily(() => import("../kinds/notify.ts"));
 
 /** Options of the compiler. */
 export interface CompileOptions {
@@ -349,7 +352,7 @@ async function channelsOf(
   around: StepSurroundings,
   isFallback: boolean,
 ): Promise<NoticeChannel[]> {
-  const { notifyWays } = await import("../kinds/notify.ts"); // only recipes with notices load it
+  const { notifyWays } = await loadNotify(); // only recipes with notices load it
   const named = uses === "notify" ? notifyWays.filter((way) => given?.[way] !== undefined) : [];
   if (named.length < 2) return [{ name: named[0] ?? step.uses, isFallback, step: plainStep(step) }];
   const channels: NoticeChannel[] = [];

@@ -29,6 +29,9 @@ import {
   typeOfParam,
   typeOfValue,
 } from "../expressions/value_types.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadExpressions = lazily(() => import("../expressions/expressions.ts"));
 
 /** Context of a step in its recipe. */
 export interface StepSurroundings {
@@ -375,7 +378,7 @@ async function compileCondition(source: StepSource["if"], found: Found[]): Promi
   if (source === undefined) return undefined;
   const text = String(source).trim();
   const expression = isHole(text) ? text.slice(3, -2).trim() : text;
-  const { compileExpression } = await import("../expressions/expressions.ts"); // as for templates
+  const { compileExpression } = await loadExpressions(); // as for templates
   const compiled = compileExpression(expression);
   if ("evaluate" in compiled) return compiled;
   const { problem: message, offset } = compiled;

@@ -9,6 +9,9 @@ import type { CompiledSchedule } from "../compiled.ts";
 import { durationOf, readAt, readDuration, readSpan } from "./written_times.ts";
 import type { RecipeSource, ScheduleSource } from "../schema/recipe_schema.ts";
 import { expected, type Found } from "../schema/schema_issues.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadCroner = lazily(() => import("croner"));
 
 /** Shortest interval of `every`. Shorter intervals are of no use, because the runner may take seconds to react. */
 const SHORTEST_EVERY_MS = 100;
@@ -144,7 +147,7 @@ const MOST_LOOKED_AT = 1_000;
 export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
   if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;
   if (schedule.form === "calendar") return limitMs < DAY_MS ? DAY_MS : undefined;
-  const { Cron } = await import("croner");
+  const { Cron } = await loadCroner();
   const job = new Cron(schedule.cron, { timezone: schedule.timezone, paused: true });
   // A week without a clock change in any time zone.
   const from = Date.UTC(2025, 0, 6);
@@ -160,7 +163,7 @@ export async function gapOver(schedule: CompiledSchedule, limitMs: number): Prom
 async function checkCron(cron: string, timezone: string): Promise<Found[]> {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5) return [expected(["cron"], 'five fields, such as "0 20 * * 1-5"')];
-  const { Cron } = await import("croner");
+  const { Cron } = await loadCroner();
   const faultOf = (pattern: string): string | undefined => {
     try {
       // Without a function, croner starts no timer and only parses the pattern.

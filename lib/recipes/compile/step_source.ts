@@ -29,6 +29,10 @@ import {
   typeOfParam,
   typeOfSchema,
 } from "../expressions/value_types.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadCatalogue = lazily(() => import("../../operations/mod.ts"));
+const loadOwnSteps = lazily(() => import("../own_steps/own_step.ts"));
 
 /** Returns the type of a parameter before the run; `undefined` for an omitted parameter. */
 export type TypeOf = (path: Issue["path"]) => Type | undefined;
@@ -88,7 +92,7 @@ export async function findMaker(uses: string, around: FileSurroundings): Promise
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
   const kind = await findStepKind(uses);
   if (kind !== undefined) return kindMaker(kind);
-  const { findOperation, operations } = await import("../../operations/mod.ts"); // only steps that call load it
+  const { findOperation, operations } = await loadCatalogue(); // only steps that call load it
   const operation = findOperation(uses);
   if (operation !== undefined) return operationMaker(operation);
   const names = [...stepNames, ...operations.keys()];
@@ -158,6 +162,9 @@ function parseWith(kind: AnyStepKind, given: Readonly<Record<string, unknown>>):
 const hasSecret = ({ secretParams = [] }: AnyStepKind, path: Issue["path"]) =>
   secretParams.some((secret) => secret.every((step, index) => path[index] === step));
 
+/** Session calls that end nothing which another program needs. */
+const HARMLESS_CALLS = ["account.login", "account.keepLogin", "orders.subscribe", "quotes.subscribe"];
+
 function operationMaker(operation: AnyOperation): StepMaker {
   const fields = operation.request.fields ?? {};
   const secrets = Object.entries(fields).filter(([, { type }]) => type.secret);
@@ -173,6 +180,9 @@ function operationMaker(operation: AnyOperation): StepMaker {
     secretParams: secrets.flatMap(([name, { wire }]) => name === wire ? [[name]] : [[name], [wire]]),
     params: givenType(fields),
     output: answerShape(operation),
+    ...operation.effect === "session" && !HARMLESS_CALLS.includes(operation.name) && {
+      reaches: () => [{ kind: "session", name: operation.name }],
+    },
     needsAccount: () => operation.needs === "trade-login",
     asOfNow: (given) => asOfNowOf(operation, normalizeParams(fields, given)),
     check(given, mayDiffer) {
@@ -243,7 +253,7 @@ async function ownMaker(
     return expected(["uses"], "a recipe in a file: a custom step is another file beside it");
   }
   const file = new URL(uses, folder);
-  const { describeOwnStep, runOwnStep } = await import("../own_steps/own_step.ts");
+  const { describeOwnStep, runOwnStep } = await loadOwnSteps();
   let about: OwnStep;
   try {
     if (withoutCode) {

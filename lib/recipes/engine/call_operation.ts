@@ -14,6 +14,9 @@ import type { Client } from "../../client/client.ts";
 import type { Paged } from "../../client/paging.ts";
 import { isListMissing, LIST_LEFT_OUT } from "../../operations/wire_rows.ts";
 import type { AsOfNow, RunDay, StepContext } from "../compiled.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadCatalogue = lazily(() => import("../../operations/mod.ts"));
 
 /** A slot, and the time of a read for it; instants in epoch milliseconds. */
 interface ReadFor {
@@ -264,7 +267,7 @@ async function refuseEmptied(
   params: unknown,
   { client, context }: { client: Client; context: StepContext },
 ): Promise<void> {
-  const { findOperation } = await import("../../operations/mod.ts"); // only empty lists need it
+  const { findOperation } = await loadCatalogue(); // only empty lists need it
   const history = findOperation(instead);
   const fields = history?.request.fields ?? {};
   // Parameters of a call are a plain object, which the client has checked.

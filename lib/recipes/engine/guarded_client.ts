@@ -9,6 +9,10 @@ import type { WantedWrite } from "../../client/intercept.ts";
 import { BrokerError, OutcomeUnknownError, ProtocolError } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { provingLists, whereToLook } from "../../operations/proof.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadIntercept = lazily(() => import("../../client/intercept.ts"));
+const loadCatalogue = lazily(() => import("../../operations/mod.ts"));
 
 /** A write that a step sent. */
 export interface SentWrite {
@@ -106,8 +110,8 @@ export class WriteGuard {
   async guard(client: Client): Promise<Client> {
     // Both need the whole catalogue, which steps without a client do not load.
     const [{ intercepted }, { operationOfPath }] = await Promise.all([
-      import("../../client/intercept.ts"),
-      import("../../operations/mod.ts"),
+      loadIntercept(),
+      loadCatalogue(),
     ]);
     return intercepted(client, {
       write: (wanted) => this.#write(wanted),

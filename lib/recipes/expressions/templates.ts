@@ -8,6 +8,9 @@ import type { StepScope } from "../compiled.ts";
 import { Budget } from "./budget.ts";
 import type { Expression, ExpressionProblem } from "./expressions.ts";
 import { expected, type Found } from "../schema/schema_issues.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadExpressions = lazily(() => import("./expressions.ts"));
 
 /** Parsed parameters; expressions and secrets are inserted when the step starts. */
 export interface Template {
@@ -110,7 +113,7 @@ async function partsOf(text: string): Promise<Part[]> {
     if (match.index > last) parts.push(text.slice(last, match.index));
     if (match[0].startsWith("${{")) {
       const source = match[1]!.trim();
-      const { compileExpression } = await import("./expressions.ts"); // loads CEL only for recipes with expressions
+      const { compileExpression } = await loadExpressions(); // loads CEL only for recipes with expressions
       parts.push({ source, ...compileExpression(source) });
     } else parts.push({ secret: match[1]! });
     last = match.index + match[0].length;

@@ -10,10 +10,14 @@ import { fileUrl, MOST_BYTES, readText, recipesOfFolder } from "./recipe_files.t
 import { checkWrittenImports, OwnStepError } from "../own_steps/code_files.ts";
 import { readRegular } from "../../regular_files.ts";
 import { RecipeError, UnreadCodeError } from "../recipe_error.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadCompiler = lazily(() => import("../compile/compile_recipe.ts"));
+const loadOwnSteps = lazily(() => import("../own_steps/own_step.ts"));
 
 /** Compiles a file. Loads the compiler only now: trust and orders need this module, and most of them no recipe. */
 async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
-  return await (await import("../compile/compile_recipe.ts")).compileText(file, options);
+  return await (await loadCompiler()).compileText(file, options);
 }
 
 /**
@@ -80,7 +84,7 @@ async function readFile(
       await checkWrittenImports(file, new URL(".", file));
       throw new UnreadCodeError(path);
     }
-    const { readExport } = await import("../own_steps/own_step.ts");
+    const { readExport } = await loadOwnSteps();
     const { value, code } = await readExport(file, { signal, code: await codeOf?.(file) });
     if (value !== null) return { text, fileName: path, value, code };
   } catch (error) {
@@ -141,8 +145,8 @@ export class OtherRecipes {
   }
 
   /**
-   * Returns another file of a recipe's folder whose recipe has the same name, or may have it, because it has mistakes or
-   * is TypeScript, or because the budget is used up. Loads no recipes that these files run, and runs no code.
+   * Returns another file of a recipe's folder whose recipe has the same name. Also returns a file whose name is not known,
+   * because it has mistakes or is TypeScript, or because the budget is used up. Loads no recipes that these files run, and runs no code.
    */
   async twinOf(path: string, name: string): Promise<string | undefined> {
     for (const other of await this.filesWith(name, path)) {

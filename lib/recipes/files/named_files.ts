@@ -102,16 +102,44 @@ const CONFIGURED = new RegExp(
   })[\\d.]*$`,
   "i",
 );
+/**
+ * Programs that read no file of the working folder unless an argument names it. A shell is one if a script follows,
+ * because the trust covers the script.
+ */
+const KNOWN = new RegExp(
+  `^(${
+    [
+      "(ba|z|da|k|a)?sh",
+      "\\[|test|true|false|echo|printf|expr|seq|sleep|date|id|whoami|groups|hostname|uname|touch|mkdir",
+      "cat|tac|head|tail|cut|paste|tr|sort|uniq|wc|nl|rev|fold|fmt|tee|basename|dirname|realpath|readlink",
+      "base(32|64|nc)|(md5|sha\\d+|b2)sum|shasum|od|xxd|hexdump|sed|[gmn]?awk|jq|cmp|diff|comm|join",
+      "pass|gopass|op|bw|rbw|lpass|keepassxc-cli|secret-tool|security|gpg2?|age|rage|openssl|oathtool|keyctl",
+      "vault|bao|aws|gcloud|kubectl|curl|wget|ssh|systemd-creds",
+    ].join("|")
+  })$`,
+);
+/** Folders of programs that others install. A program elsewhere belongs to the user. */
+const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/home/linuxbrew"];
+
+/** Returns whether a program reads no file of these folders by itself, or is one of their files. */
+function isKnown(program: string, { from, folders }: Place): boolean {
+  if (KNOWN.test(program.replace(/^.*\//, ""))) return true;
+  if (!program.includes("/")) return false;
+  const path = absolute(program, from);
+  return folders.some((each) => isInside(each, path)) || !INSTALLED.some((each) => isInside(each, path));
+}
+
 /** Options of a program that name a command, a module or another folder. */
 const REACHING =
   /^(-[A-Za-z]{0,3}[cCme]|-C.*|-exec(dir)?|--(chdir|cwd|directory|command|module|eval|exec|print|require|import|preload|rcfile|init-file|work-tree|git-dir)(=.*)?)$/s;
 
 /**
- * Returns whether a command can run files that its text does not name: it has shell syntax, an option that names a
- * module, an argument that names a folder of the recipe's author, starts an interpreter with options, or a program that
- * runs what a file of the folder says. A shell has too many ways to write a name.
+ * Returns whether a command can run files that its text does not name. Such a command has shell syntax, an option that
+ * names a module, or an argument that names a folder of the recipe's author. Or it starts an interpreter with options,
+ * or a program that is not known to read no file of the folder by itself. A shell has too many ways to write a name.
  */
 export function canRunAnyFile(command: readonly string[], place: Place): boolean {
+  if (!isKnown(command[0] ?? "", place)) return true;
   if (command.slice(1).some((arg) => namesFolder(arg, place))) return true;
   const words = command.flatMap((each) => each.split(/[\s=]+/)).filter((each) => each !== "");
   return command.slice(1).some((arg) => /[;&|`$(){}<>\\'"~\n]/.test(arg) || REACHING.test(arg)) ||

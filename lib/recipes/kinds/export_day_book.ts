@@ -178,7 +178,9 @@ function tell(event: DayBookEvent, { progress, log }: StepContext): void {
     ? { text: event.day, done: event.index + 1, total: event.days }
     : event.type === "rows"
     ? { text: `${event.day}, ${event.market} ${event.list.replaceAll("_", " ")}` }
-    : { text: "day book" };
+    : event.type === "stage"
+    ? { text: event.day }
+    : { text: event.type === "started" ? `${event.days} days` : "all days are done" };
   progress({ ...place, detail: event });
 }
 

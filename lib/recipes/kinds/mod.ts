@@ -5,21 +5,22 @@
  * @module
  */
 import type { StepKind } from "./kind.ts";
+import { lazily } from "../../lazy.ts";
 
 /** A step with any parameters. */
 // deno-lint-ignore no-explicit-any -- parameters are contravariant: only `any` allows all steps in one table
 export type AnyStepKind = StepKind<any, unknown>;
 
 const loaders: ReadonlyMap<string, () => Promise<AnyStepKind>> = new Map(Object.entries({
-  "export-day-book": async () => (await import("./export_day_book.ts")).exportDayBookStep,
-  "keep-login": async () => (await import("./keep_login.ts")).keepLogin,
-  "wait-for": async () => (await import("./wait_for.ts")).waitFor,
-  "snapshot": async () => (await import("./snapshot.ts")).snapshot,
-  "watch": async () => (await import("./watch.ts")).watch,
-  "cancel-open-orders": async () => (await import("./cancel_open_orders.ts")).cancelOpenOrders,
-  "convert-report": async () => (await import("./convert_report.ts")).convertReport,
-  "notify": async () => (await import("./notify.ts")).notify,
-  "run": async () => (await import("./run_recipe.ts")).runRecipeStep,
+  "export-day-book": lazily(async () => (await import("./export_day_book.ts")).exportDayBookStep),
+  "keep-login": lazily(async () => (await import("./keep_login.ts")).keepLogin),
+  "wait-for": lazily(async () => (await import("./wait_for.ts")).waitFor),
+  "snapshot": lazily(async () => (await import("./snapshot.ts")).snapshot),
+  "watch": lazily(async () => (await import("./watch.ts")).watch),
+  "cancel-open-orders": lazily(async () => (await import("./cancel_open_orders.ts")).cancelOpenOrders),
+  "convert-report": lazily(async () => (await import("./convert_report.ts")).convertReport),
+  "notify": lazily(async () => (await import("./notify.ts")).notify),
+  "run": lazily(async () => (await import("./run_recipe.ts")).runRecipeStep),
 }));
 
 /** Names of the steps. */

@@ -14,6 +14,9 @@ import { holdsToken, leadsHere, secretAddress } from "../schema/open_addresses.t
 import { secretOf } from "../expressions/templates.ts";
 import { sha256 } from "../../sha256.ts";
 import { stepKind } from "./kind.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadMailer = lazily(() => import("nodemailer"));
 
 const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https://…", or "${secret:name}"');
 // One address: a comma, a semicolon or a colon would begin another one or a group.
@@ -150,14 +153,17 @@ const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: s
   slack: (text) => ({
     text: text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;"),
   }),
-  discord: (text) => ({ content: text.slice(0, 2000), allowed_mentions: { parse: [] } }),
-  lark: (text) => ({ msg_type: "text", content: { text: withoutTags(text) } }),
+  discord: (text) => ({ content: withoutLinks(text).slice(0, 2000), allowed_mentions: { parse: [] } }),
+  lark: (text) => ({ msg_type: "text", content: { text: withoutTags(withoutLinks(text)) } }),
   dingtalk: (text) => ({ msgtype: "text", text: { content: text }, at: { isAtAll: false } }),
   wecom: (text) => ({ msgtype: "text", text: { content: withoutTags(text), mentioned_list: [] } }),
 };
 
 /** Returns the text with a sign that looks like `<` and begins no tag. These chats decode no escapes. */
 const withoutTags = (text: string) => text.replaceAll(/<(?=[\s/]*[a-z@])/gi, "\uff1c");
+
+/** Returns the text without links of the form `[text](address)`, whose text hides their address. */
+const withoutLinks = (text: string) => text.replaceAll("](", "] (");
 
 const subjectOf = (text: string) => text.split("\n")[0]!.slice(0, 120);
 
@@ -237,7 +243,7 @@ async function sendMail(
     throw new BrokerError(`Cannot notify by mail: ${host}: ${refused}`, { code: "plain-http" });
   }
   // Loads the mail client, which few recipes need.
-  const { default: mailer }: { default: Mailer } = await import("nodemailer");
+  const { default: mailer }: { default: Mailer } = await loadMailer();
   const transport = mailer.createTransport({
     host,
     port,

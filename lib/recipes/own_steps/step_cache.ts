@@ -8,6 +8,9 @@
  * @module
  */
 import { sha256 } from "../../sha256.ts";
+import { lazily } from "../../lazy.ts";
+
+const loadSqlite = lazily(() => import("node:sqlite"));
 
 /** Returns the words that start Deno for code: it asks nothing, checks no types and downloads nothing. */
 export function runWords(): string[] {
@@ -95,7 +98,7 @@ async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions)
     }).output();
     if (!success) return;
     await Deno.mkdir(`${folder}/analysis`);
-    const { backup, DatabaseSync } = await import("node:sqlite");
+    const { backup, DatabaseSync } = await loadSqlite();
     for await (const { name } of Deno.readDir(`${folder}/cache`)) {
       if (!name.endsWith("_v2")) continue;
       // A copy of the database is one file; Deno leaves most rows in a log beside it.

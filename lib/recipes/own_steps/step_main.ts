@@ -8,10 +8,10 @@ import { type Line, linesOf } from "./lines.ts";
 import { type FromStep, MESSAGE_MARK, type ToStep } from "./step_messages.ts";
 
 // Stdout carries the answers; printed output goes to stderr, where the runner logs it.
-// deno-lint-ignore no-console -- a step may print, and must not break the answers by it
+// deno-lint-ignore no-console -- a step may print, and its output must not mix with the answers
 for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
 
-// Deno would keep these values in its cache, where a step has no space; its own error would name a file of no meaning.
+// Deno would keep these values in its cache, where a step has no space; its own error would name an internal file.
 const withoutStorage = (name: string, cause: unknown) =>
   new Error(
     `it uses ${name}, which code of a recipe does not have; to keep values, let the step write a file that its ` +

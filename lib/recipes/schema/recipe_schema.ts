@@ -200,12 +200,15 @@ export const recipeSchema = z.strictObject({
         const { expected, power } = limitTable[name];
         const value = z.union([z.string(), z.number()], `${expected}`)
           .refine((given) => isLimit(name, String(given)), expected);
-        return [name, value.optional().meta({ description: `Narrows the setting ${name}, which ${power}` })];
+        return [
+          name,
+          value.optional().meta({ description: `Stricter value for the setting ${name}: ${power}` }),
+        ];
       }),
     ),
   ).optional().meta({
     description:
-      "Limits of the recipe's orders; they may be narrower than the limits of the settings, never wider",
+      "Limits of the recipe's orders; they may be stricter than the limits of the settings, never looser",
   }),
   live: z.boolean().optional().meta({
     description:

@@ -96,7 +96,7 @@ function offsetWithin(written: string, { part, offset }: Within): number | undef
   return index < 0 ? text.offsets[start + wanted.offsets.length - 1]! + 1 : text.offsets[start + index];
 }
 
-/** Returns the characters without backslashes, with one of several blanks or apostrophes, and the offset of each. */
+/** Returns the characters of a text and their offsets. Omits backslashes and repeated blanks or apostrophes. */
 function bareOf(text: string): { signs: string[]; offsets: number[] } {
   const signs: string[] = [];
   const offsets: number[] = [];
@@ -111,7 +111,7 @@ function bareOf(text: string): { signs: string[]; offsets: number[] } {
 
 /** Returns the index of a list of characters in another one; -1 if it is absent (Knuth, Morris and Pratt). */
 function firstIndexOf(signs: readonly string[], wanted: readonly string[]): number {
-  /** Length of the longest beginning of `wanted` that ends before each of its places. */
+  /** For each index of `wanted`: length of the longest shorter prefix of `wanted` that also ends there. */
   const borders = [0];
   const next = (length: number, sign: string | undefined): number => {
     while (length > 0 && wanted[length] !== sign) length = borders[length - 1]!;
@@ -235,7 +235,7 @@ function jsonFault(text: string): string | undefined {
   }
 }
 
-/** Returns the offset of the wrong token. The engine does not report it, but a text cut before it gives another error. */
+/** Returns the offset of the wrong token. The engine does not report the offset. But a text that ends before the token gives another error. */
 function badTokenAt(text: string): number {
   let [fine, bad] = [0, text.length];
   while (bad - fine > 1) {

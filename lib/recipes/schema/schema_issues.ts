@@ -96,7 +96,7 @@ function misfit(issues: readonly z.core.$ZodIssue[]): number {
 }
 
 function typeText({ expected, message }: z.core.$ZodIssueInvalidType, names: readonly string[] = []): string {
-  // A schema that says it in words of its own is right.
+  // The schema has its own message: use that one.
   if (!/^Invalid/.test(message)) return message;
   return `${typeWords[expected] ?? expected}${names.length === 0 ? "" : `: ${names.join(", ")}`}`;
 }
@@ -108,7 +108,7 @@ function wordsOf(issue: z.core.$ZodIssue): string {
 }
 
 function sizeWords(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
-  // A schema that says it in words of its own is right.
+  // The schema has its own message: use that one.
   if (!/^(Too|Invalid)/.test(issue.message)) return issue.message;
   const isSmall = issue.code === "too_small";
   const bound = isSmall ? issue.minimum : issue.maximum;

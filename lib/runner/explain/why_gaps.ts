@@ -140,11 +140,12 @@ function gapsOf(recipe: WhySubject, reasons: Reasons, past: readonly NamedSlot[]
     const { text, isOpen } = reasons.get(schedule.id)!.of(first);
     const of = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
     const zone = zoneOf(schedule);
-    if (gap.length === 1) return `nothing${of} ran at ${showSlot(first.at, zone)}: ${text}`;
+    const ran = of === "" ? "nothing ran" : `nothing ran for "${schedule.id}"`;
+    if (gap.length === 1) return `${ran} at ${showSlot(first.at, zone)}: ${text}`;
     const span = `from ${showSpan(first.at, last.at, zone)}`;
     return isOpen
       ? `${gap.length} slots${of} ${span} are not listed yet: ${text}`
-      : `nothing${of} ran ${span} (${gap.length} slots): ${text}`;
+      : `${ran} ${span} (${gap.length} slots): ${text}`;
   });
 }
 

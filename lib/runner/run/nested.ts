@@ -85,9 +85,9 @@ export async function runNested(
 }
 
 /**
- * Returns the id of an inner run: the outer run, its round if it started over, the step, a hash of the call if it has
- * parameters, and a count from the second such call on. So a step that continues after a stop finds its inner runs
- * again.
+ * Returns the id of an inner run. It consists of the outer run, its round if it started over, the step, and a hash of the
+ * call if it has parameters. The second equal call of a step gets the count 2, and so on. So a step that continues after
+ * a stop finds its inner runs again.
  */
 function nestedId(
   { runKey, step, calls }: CallingStep,

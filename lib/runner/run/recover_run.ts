@@ -1,5 +1,5 @@
 /**
- * Finds out what became of the writes of an interrupted run: from the intents of the order desk, and from the broker's
+ * Finds the outcome of the writes of an interrupted run from the intents of the order desk, and from the broker's
  * lists. A person is asked only if the lists cannot prove it.
  *
  * @module
@@ -17,7 +17,7 @@ import { findRun } from "../queries/runs.ts";
 import { unresolvedSteps } from "../queries/steps.ts";
 import { deskOf } from "./run.ts";
 
-/** What became of an unresolved step, and what proves it. */
+/** Outcome of an unresolved step, and its proof. */
 export interface ProvenStep {
   id: string;
   state: "ok" | "failed";
@@ -30,22 +30,27 @@ export interface ProvenStep {
 const orderSteps = ["cancel-open-orders"];
 
 /**
- * Returns what became of the unresolved steps of a run, or `undefined` if nothing proves it yet.
+ * Returns the outcomes of the unresolved steps of a run, or `undefined` if nothing proves them yet.
  *
  * @throws {BrokerError} If the broker's lists cannot be read.
  */
 export async function proveSteps(
   recipe: CompiledRecipe,
   runKey: string,
-  deps: RunDeps,
+  deps: RunDeps & {
+    /** Returns whether the broker's lists of an account may be read. @default yes */
+    mayLook?(account: string): Promise<boolean>;
+  },
 ): Promise<ProvenStep[] | undefined> {
-  const { store } = deps;
+  const { store, mayLook } = deps;
   const row = await findRun(store, runKey);
   if (row === undefined) return undefined;
   const isOpen = ({ state }: Intent) => unresolvedStates.includes(state);
   let intents = await intentsOfRun(store, runKey);
   if (intents.some(isOpen)) {
-    await deskOf(deps, row.account ?? "default", await deps.client(recipe)).reconcile();
+    const account = row.account ?? "default";
+    if (await mayLook?.(account) === false) return undefined;
+    await deskOf(deps, account, await deps.client(recipe)).reconcile();
     intents = await intentsOfRun(store, runKey);
     if (intents.some(isOpen)) return undefined;
   }

@@ -484,7 +484,7 @@ export function deskOf(
   client: Client,
   { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
 ): Desk {
-  const { store, machine, haltedByFile, limits: outer, calendars, resolveMs, timeoutMs } = deps;
+  const { store, machine, redactor, haltedByFile, limits: outer, calendars, resolveMs, timeoutMs } = deps;
   const limits = outer && narrowedLimits(outer, own);
   const guard = limits && guardsOf(
     connect?.to === "simulator" ? { ...limits, liveTrading: true } : limits,
@@ -495,6 +495,7 @@ export function deskOf(
     machine,
     account,
     client,
+    redact: (text) => redactor.text(text),
     ...guard && { guard },
     ...haltedByFile && { haltedByFile },
     ...resolveMs !== undefined && { resolveMs },

@@ -1,5 +1,5 @@
 /**
- * Pings a dead-man service such as Healthchecks, which alerts when the pings stop. A recipe's runs ping when they begin
+ * Pings a monitoring service such as Healthchecks, which warns when the pings stop. A recipe's runs ping when they begin
  * and when they end; the scheduler pings while it is alive. No run waits for a ping or fails because of one.
  *
  * @module

@@ -164,7 +164,7 @@ export function jitterOf(runKey: string, jitterMs: number): number {
 /** Namespace of the ids that are made of run keys. */
 const NAMESPACE = "6c1f7d0e-8a55-5e0b-9a4b-3d1c5b7e2f90";
 
-/** Returns the UUIDv5 of a run key, which identifies the run at a dead-man service. */
+/** Returns the UUIDv5 of a run key, which identifies the run at a monitoring service. */
 export async function runId(runKey: string): Promise<string> {
   const space = Uint8Array.fromHex(NAMESPACE.replaceAll("-", ""));
   const name = new TextEncoder().encode(runKey);

@@ -6,6 +6,7 @@
  * @module
  */
 import { messageOf } from "../../errors.ts";
+import { RECONCILE_MS } from "../../desk/reconcile.ts";
 import { withSharedClock } from "../../store/store.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext, recoverExpired, resolveOutcome } from "../claims/claims.ts";
@@ -103,6 +104,9 @@ export class Scheduler implements AsyncDisposable {
   readonly #recovering = new Map<string, Promise<void>>();
   /** When to look again, by the monotonic clock. */
   readonly #lookAgainAt = new Map<string, number>();
+  /** The comparison of open orders that is in progress, and when to compare again, by the monotonic clock. */
+  #following: Promise<void> | undefined;
+  #followAt = -Infinity;
   #cancelTimer: () => void = () => {};
   #started = false;
   /** Whether a further pass is queued. */
@@ -260,7 +264,14 @@ export class Scheduler implements AsyncDisposable {
     this.#stop.abort();
     // A pass that is in progress may begin one more run.
     const ended = this.#inTurn(() => Promise.resolve())
-      .then(() => Promise.all([...this.#running.values(), ...this.#recovering.values(), this.#runner.end()]))
+      .then(() =>
+        Promise.all([
+          ...this.#running.values(),
+          ...this.#recovering.values(),
+          this.#following,
+          this.#runner.end(),
+        ])
+      )
       .then(() => true);
     let cancel: () => void = () => {};
     const late = new Promise<boolean>((resolve) => {
@@ -299,6 +310,7 @@ export class Scheduler implements AsyncDisposable {
       await this.#claim();
       this.#deliver();
       await this.#recover();
+      this.#follow();
       waitMs = await this.#untilNext();
       this.#failing = undefined;
     } catch (error) {
@@ -397,6 +409,16 @@ export class Scheduler implements AsyncDisposable {
         .finally(() => this.#recovering.delete(runKey));
       this.#recovering.set(runKey, work);
     }
+  }
+
+  /** While intents are open, compares them with the broker's lists in the background, every few minutes. */
+  #follow(): void {
+    const { machine } = this.#options;
+    if (this.#following !== undefined || machine.monotonic() < this.#followAt) return;
+    this.#followAt = machine.monotonic() + RECONCILE_MS;
+    this.#following = this.#runner.followOrders()
+      .catch(async (error) => await this.#emit({ type: "error", at: machine.now(), error }))
+      .finally(() => this.#following = undefined);
   }
 
   /** Resolves the writes of a run if their outcome can be found out. Returns what proves it. */

@@ -136,7 +136,7 @@ export class Matching {
     if (pause?.kind === "cooling-off" && pause.band !== undefined) {
       if (isSell ? price < pause.band.low : price > pause.band.high) return "outside the cooling-off limits";
     }
-    // What was placed before the open belongs to the opening auction, which has other limits.
+    // Orders placed before the open take part in the opening auction, which has other limits.
     const isContinuous = at >= day.openAt && at < day.closeAt && placedAt >= day.openAt;
     return isContinuous ? this.#quotation.refusal(order, at) : undefined;
   }
@@ -149,7 +149,7 @@ export class Matching {
   /** Matches an order in an auction, at the price of the auction. */
   #match(order: LiveOrder, auction: AuctionName): Match | undefined {
     const { instrument: { symbol, lotSize }, book, day } = order;
-    // What the opening auction leaves reaches the continuous market as a limit order.
+    // The unfilled part of an order in the opening auction becomes a limit order in continuous trading.
     if (auction === "opening") order.readyAt = day.openAt;
     const { price, volume } = this.#auctions.match(symbol, day, auction);
     if (!reaches(order, price)) return undefined;

@@ -30,7 +30,7 @@ export function toPrice(units: number): bigint {
   return BigInt(units) * PRICES_PER_UNIT;
 }
 
-/** Returns the bar of a date. A date before the market's first day gets the bar of a mirrored day after it. */
+/** Returns the bar of a date. A date some days before the market's first day gets the bar of the day that is as many days after it. */
 function barOf(market: SimulatedMarket, symbol: string, date: string) {
   const found = market.dayBar(symbol, date);
   if (found !== undefined || date >= FIRST_DATE) return found;

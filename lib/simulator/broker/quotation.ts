@@ -4,8 +4,8 @@
  * Hong Kong:
  *
  * - No purchase at nine times the last price or more, no sale at a ninth of it or less.
- * - A limit order goes no further than the best price of the other side, an enhanced limit order nine price steps
- *   through it. The broker sends an order that goes further with the furthest price.
+ * - The limit of a limit order is at most the best price of the other side. The limit of an enhanced limit order may be
+ *   nine price steps beyond that price. The broker sends an order beyond this with the furthest valid limit.
  * - On its own side an order is at most 24 price steps behind the best price, since 2025-08-04 also 4% if that is more.
  *   The broker keeps an order that is further away, and sends it when the market comes near.
  *
@@ -15,8 +15,8 @@
  *   and 0.10 less than the best bid. Funds are exempt.
  * - No purchase more than 3% below the best bid.
  *
- * Sources: `exsim`, `faq`, `tpsec`, `order-range`; `cage`, `nb`. What the broker does with orders that go too far, or are too
- * far behind, is a choice of the simulator: other brokers reject them.
+ * Sources: `exsim`, `faq`, `tpsec`, `order-range`; `cage`, `nb`. How the broker handles orders too far beyond or behind the market
+ * is a choice of the simulator: other brokers reject them.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import type { LiveOrder } from "./live_order.ts";
 import { readPrice, writePrice } from "./money.ts";
 import type { Tape } from "./tape.ts";
 
-/** What the rules need to know of an order. */
+/** The members of an order that the rules use. */
 type Quoted = Pick<LiveOrder, "book" | "instrument" | "isSell" | "orderType" | "price">;
 
 const FACTOR = 9n;
@@ -87,7 +87,7 @@ export class Quotation {
     return undefined;
   }
 
-  /** Returns the furthest price through the market with which the broker sends an order, if there is one. */
+  /** Returns the furthest valid limit of an order beyond the best price of the other side, if there is one. */
   furthest(
     { book, instrument: { symbol }, isSell, orderType }: Quoted,
     date: string,

@@ -21,7 +21,7 @@ export const faultKinds = {
   "lost-answer": "executes the call, then closes the connection without an answer",
   "lost-request": "closes the connection before the call is executed",
   "reset-after":
-    "executes the call, sends `bytes` of the whole HTTP answer, then closes; without `bytes`, half of it",
+    "executes the call, sends the first `bytes` of the HTTP answer (half of it by default), then closes",
   "busy": "rejects the call before it is executed, with `code` and `text` (1011 by default)",
   "http-error": "answers with HTTP `status` (503) and a plain text, before the call is executed",
   "expired-login": "ends the trade login and rejects the call with `code` (1014 by default)",
@@ -54,9 +54,10 @@ export const socketFaultKinds = {
   "second-init": "forgets the session and rejects calls with 1004 until the client sends InitConnect again",
   "wrong-signature": "an answer, or with `push` a push, has a wrong signature",
   "wrong-padding": "an answer, or with `push` a push, has invalid padding",
-  "other-padding": "an answer, or with `push` a push, has the padding that `padding` names (mod_len)",
+  "other-padding":
+    "an answer, or with `push` a push, has the `padding` pkcs7, mod_len (the default) or mod_len_over_pkcs7",
   "truncated-frame":
-    "an answer ends after `bytes` of its frame, without `bytes` after half of it, and the next frame follows",
+    "only the first `bytes` of an answer's frame arrive (half of it by default), and then the next frame",
   "split-frame": "an answer, or with `push` a push, arrives in pieces of `bytes` (40)",
   "merged-frames":
     "an answer, or with `push` a push, waits for the next frame, at most `ms` (50), and both arrive together",
@@ -87,7 +88,7 @@ export interface Fault {
    * `reset-after`, `cut-push`, `truncated-frame`: bytes that are still sent; `huge-body`: bytes of padding.
    */
   bytes?: number;
-  /** `huge-body`: without a length in advance. @default false */
+  /** `huge-body`: send the body in chunks, without a `Content-Length`. @default false */
   chunked?: boolean;
   /** `busy`, `expired-login`, `system-error`: the broker's code. */
   code?: string;

@@ -120,7 +120,7 @@ class Shape {
     return last < 0 ? 1 : this.#change(last).factor;
   }
 
-  /** Returns the part of the price that the scripted actions of a day leave. */
+  /** Returns the factor by which the scripted dividends and splits of a day change the price. */
   #left(index: number): number {
     return this.#actionsOn(index).reduce((part, { cash, newShares, oldShares }) => {
       const close = this.#bar(index - 1).close;
@@ -128,7 +128,7 @@ class Shape {
     }, 1);
   }
 
-  /** Returns the close before a day, less what the actions of facts and script take on that day. */
+  /** Returns the close before a day, adjusted for that day's dividends and splits, known and scripted. */
   #reference(index: number): number {
     if (index <= 0) return this.#bar(0).open;
     const { close } = this.#bar(index - 1);

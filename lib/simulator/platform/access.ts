@@ -106,7 +106,7 @@ export class Tokens {
     return this.#newest === undefined ? "none" : this.#stateOf(this.#newest);
   }
 
-  /** Issues a new token, which displaces an older valid token. An expired token stays expired. */
+  /** Issues a new token. The new login takes over from an older valid token; an expired token stays expired. */
   issue(): string {
     const { seed, lifeMs, clock } = this.#options;
     for (const entry of this.#entries.values()) {
@@ -122,7 +122,7 @@ export class Tokens {
   /**
    * Throws if a token is not valid; otherwise extends it, because every call does.
    *
-   * @throws {Refusal} 1012 without a token, 1013 if a newer login displaced it, 1014 if it has expired or was
+   * @throws {Refusal} 1012 without a token, 1013 if a newer login has taken over, 1014 if it has expired or was
    * never issued.
    */
   demand(token: string): void {
@@ -140,7 +140,7 @@ export class Tokens {
     if (this.#newest !== undefined) this.#newest.until = -Infinity;
   }
 
-  /** Displaces the newest token, like a login from another device. */
+  /** Ends the newest token, like a login from another device that takes over. */
   displace(): void {
     if (this.#newest !== undefined) this.#newest.displaced = true;
   }

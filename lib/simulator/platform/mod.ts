@@ -3,7 +3,7 @@
  * socket.
  *
  * Decisions for points that the API document leaves open:
- * - A newer login displaces the token of an older one (1013); an expired or unknown token gets 1014.
+ * - A newer login ends the token of an older login (1013); an expired or unknown token gets 1014.
  * - The newest InitConnect gets the account's only trade connection. The older connection gets no more
  *   pushes; its next request is answered with 1013. After that, or at its next heartbeat, it is closed.
  * - The trade login and the quote subscriptions belong to the session that InitConnect begins.

@@ -53,7 +53,7 @@ export class Refusals {
     this.#options = options;
   }
 
-  /** Answers a request with the code of an error. Closes the connection if the sender was displaced. */
+  /** Answers a request with the code of an error. Closes the connection if another login or connection took over. */
   send(error: unknown, { request, serial, operation, isSystem }: Asked): void {
     const { code: known, text } = this.#refusalOf(error);
     // Some of the broker's rejections only have a text, but the answer needs a code.

@@ -45,7 +45,7 @@ export class SocketEndpoint {
     return this.#listener.addr.port;
   }
 
-  /** Sessions that are open and not displaced, oldest first. */
+  /** Sessions that are open and that no other session has taken over, oldest first. */
   get live(): Session[] {
     return [...this.#sessions].filter(({ isLive }) => isLive);
   }
@@ -130,7 +130,7 @@ export class SocketEndpoint {
     }
   }
 
-  /** Displaces the older trade connection, because an account has only one. */
+  /** Marks the older trade connection as taken over, because an account has only one. */
   #opening(session: Session): void {
     if (this.#options.kind !== "trade" || this.#current === session) return;
     this.#current?.displace();

@@ -13,7 +13,15 @@ import { FIRST_ANSWER_SEGMENTS } from "../../wire/cipher.ts";
 import type { Frame } from "../../wire/framing.ts";
 import { Sealing, type SealingOptions } from "../../wire/sealing.ts";
 import type { Address } from "../net/address.ts";
-import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
+import {
+  type CallContext,
+  rejection,
+  shortened,
+  shortenedId,
+  unanswered,
+  undelivered,
+  unreadable,
+} from "../outcome.ts";
 import { closeQuietly, openWithin, readFrames } from "../push/connection.ts";
 import { isKnownPush } from "../push/reader.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -347,13 +355,11 @@ export class Link {
    */
   #unasked(response: Response, cause: ProtocolError): void {
     const { id, code, text } = response;
-    const about = `${code === "" ? "no code" : `code ${code}`}${
-      text === "" ? "" : `, "${text.slice(0, 200)}"`
-    }`;
+    const about = `${code === "" ? "no code" : `code ${code}`}${text === "" ? "" : `, "${shortened(text)}"`}`;
     // A repeated answer contains nothing new and belongs to none of the waiting calls.
     if (this.#calls.isIssued(id)) {
       return this.#fault(
-        new ProtocolError(`Cannot accept an answer again: id "${id.slice(0, 40)}", ${about}`, {
+        new ProtocolError(`Cannot accept an answer again: id "${shortenedId(id)}", ${about}`, {
           code: "answer-repeated",
           transport: "direct",
           cause,
@@ -364,7 +370,7 @@ export class Link {
     const refusal = rejection(nobody, { text, code });
     this.#fault(
       refusal instanceof DisplacedError ? refusal : new ProtocolError(
-        `Cannot match an answer to any request: id "${id.slice(0, 40)}", ${about}`,
+        `Cannot match an answer to any request: id "${shortenedId(id)}", ${about}`,
         { code: code === "" ? "answer-unasked" : code, transport: "direct", cause },
       ),
     );
@@ -375,7 +381,7 @@ export class Link {
       context.operation.effect === "write" || code === "" || code === "0000"
         ? unreadable(
           context,
-          `an answer came with the id "${id.slice(0, 40)}", ${about}`,
+          `an answer came with the id "${shortenedId(id)}", ${about}`,
           "answer-unasked",
           cause,
         )

@@ -8,7 +8,7 @@ import { type BrokerError, DisplacedError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
 import { wireError } from "../../wire/faults.ts";
-import { type CallContext, unanswered, undelivered } from "../outcome.ts";
+import { type CallContext, shortenedId, unanswered, undelivered } from "../outcome.ts";
 import type { CallOptions } from "../transport.ts";
 
 /** A request to send. */
@@ -191,7 +191,7 @@ export class Outstanding<Call> {
   take(id: string): Call {
     const call = this.#calls.get(id);
     if (call === undefined) {
-      throw wireError("answer-unasked", `Cannot take answer: no request "${id.slice(0, 40)}" waits for one`);
+      throw wireError("answer-unasked", `Cannot take answer: no request "${shortenedId(id)}" waits for one`);
     }
     this.#calls.delete(id);
     return call;

@@ -5,11 +5,14 @@
  */
 import type { DirectTransport } from "./direct_transport.ts";
 import type { DirectOptions } from "./options.ts";
+import { lazily } from "../../lazy.ts";
 
 export type { DirectTransport } from "./direct_transport.ts";
 export { describeDirectEvent } from "./events.ts";
 export type { ChannelName, DirectEvent, DirectState } from "./events.ts";
 export type { DirectOptions } from "./options.ts";
+
+const loadTransport = lazily(() => import("./direct_transport.ts"));
 
 /**
  * Creates a transport that connects to the platform itself. It sends nothing before the first call.
@@ -17,6 +20,6 @@ export type { DirectOptions } from "./options.ts";
  * @throws {TypeError} If a key or an address is unreadable. The message contains neither.
  */
 export async function direct(options: DirectOptions): Promise<DirectTransport> {
-  const { createDirectTransport } = await import("./direct_transport.ts");
+  const { createDirectTransport } = await loadTransport();
   return await createDirectTransport(options);
 }

@@ -51,9 +51,9 @@ export class HourlyLimit {
   /** Records an attempt planned after `waitMs`. Returns the milliseconds that it must wait because of the limit. */
   wait(now: number, waitMs: number): number {
     const oldest = this.#due.length < this.#most ? -Infinity : this.#due.shift()!;
-    const due = Math.max(now + waitMs, oldest + HOUR_MS);
-    this.#due.push(due);
-    return due - now;
+    const allowedMs = Math.max(waitMs, oldest + HOUR_MS - now);
+    this.#due.push(now + allowedMs);
+    return allowedMs;
   }
 }
 

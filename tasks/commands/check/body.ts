@@ -19,10 +19,10 @@ import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import { type FoundSettings, foundSettings, loadSettingsOf } from "../shared/session.ts";
 import {
+  applyTrustedCalendars,
   calendarLines,
   type RefusedCalendars,
   showCalendars,
-  takeUpTrustedCalendars,
 } from "../shared/local_calendars.ts";
 import { warningsOf } from "../calendar/lines.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
@@ -39,7 +39,7 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const now = clockOf(flags.now, host);
   const trust = Trust.of(host.env);
   await trust.records(); // an invalid trust record must not appear as a mistake of a recipe
-  const calendars = await takeUpTrustedCalendars(flags, host);
+  const calendars = await applyTrustedCalendars(flags, host);
   const mayRunCode = (file: string) => flags.run === true || trust.isUnchanged(file);
   const limits = await limitsIfKnown(() => loadSettingsOf(flags, host));
   const compiled = await checkRecipes(await recipeFiles(args), {
@@ -168,7 +168,7 @@ const calendarsData = ({ path, standing, file, error }: RefusedCalendars) => ({
 
 const settingsData = ({ path, standing, powers }: FoundSettings) => ({ path, trust: standing, powers });
 
-/** What a recipe is shown with. */
+/** Details that are shown with a recipe. */
 interface ShownWith {
   untrusted: Untrusted | undefined;
   /** The limits of the settings, if they can be used. */

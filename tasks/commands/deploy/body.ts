@@ -11,10 +11,12 @@ import {
   type DeployFile,
   type Deployment,
   type DeployOptions,
+  environmentFile,
   kubernetes,
+  logFile,
   systemd,
 } from "../../../lib/deploy/mod.ts";
-import { PRIVATE_FOLDER, replaceFile } from "../../../lib/private_files.ts";
+import { isLink, PRIVATE_FOLDER, replaceFile } from "../../../lib/private_files.ts";
 import { FOUND_SETTINGS } from "../../../lib/runner/trust/trusted_files.ts";
 import { StoreError } from "../../../lib/store/store_error.ts";
 import { storeRiskOf } from "../../../lib/store/place.ts";
@@ -23,7 +25,11 @@ import type { DeployInput } from "../deploy.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
-import { loadSettingsOf } from "../shared/session.ts";
+import { foundSettings, loadSettingsOf } from "../shared/session.ts";
+import { isNamed } from "../shared/store_file.ts";
+import { TrustFile } from "../../../lib/runner/trust/trust_file.ts";
+import { checkStore as checkFoundStore } from "../../../lib/runner/trust/trusted_stores.ts";
+import { BrokerError } from "../../../lib/errors.ts";
 import { absolute, denoFlags, importPath, programPath, relativeTo } from "./paths.ts";
 import { loadRecipes } from "../shared/recipe_files.ts";
 
@@ -42,12 +48,24 @@ export async function run({ args, flags, host }: DeployInput): Promise<number> {
   const recipes = scheduled(all, host);
   const options = await optionsOf(to, { flags, host });
   checkStore(recipes, options);
+  if (to !== "kubernetes") await warnOfStore(options.store, flags, host);
   if (to === "kubernetes") checkInImage(recipes, options);
   if (options.storeRisk !== undefined) {
     host.note(`hsgate: warning: the store may not last: ${options.storeRisk}`);
   }
   const deployment = deploymentOf(to, recipes, { options, flags });
   const { files } = deployment;
+  if (to === "crontab" && isLink(logFile(options))) {
+    throw new UsageError(
+      `Cannot deploy to crontab: "${
+        logFile(options)
+      }" is a link, and the output of each start would be appended to its ` +
+        "target; remove the link",
+    );
+  }
+  if (to === "crontab" && files.some(({ text }) => text.includes(`--env-file=`))) {
+    await warnOfVariables(options.dir, host);
+  }
   if (flags.out !== undefined) await write(files, { folder: flags.out, force: flags.force ?? false });
   const paths = files.map(({ name }) =>
     flags.out === undefined ? name : `${flags.out.replace(/\/+$/, "")}/${name}`
@@ -69,6 +87,31 @@ function systemOf(to: string | undefined): System {
     to === undefined
       ? `Cannot deploy: name the system with --to (${list})`
       : `Cannot deploy to "${to}": choose one of ${list}`,
+  );
+}
+
+/** Warns if the starts would name a store that somebody else may have created: a named store needs no trust. */
+async function warnOfStore(path: string, flags: DeployInput["flags"], host: Host): Promise<void> {
+  if (path === ":memory:" || isPostgresUrl(path) || await isNamed(flags, host)) return;
+  try {
+    await checkFoundStore(path, { isFound: true, trust: TrustFile.of(host.env) });
+  } catch (error) {
+    if (!(error instanceof BrokerError)) throw error;
+    host.note(`hsgate: warning: every start would use a store that is not trusted: ${plain(error.message)}`);
+  }
+}
+
+/** Shows which variables an existing environment file sets: somebody else may have written it into the folder. */
+async function warnOfVariables(dir: string, host: Host): Promise<void> {
+  const path = environmentFile({ dir });
+  const file = await host.readFile(path);
+  if (file === undefined) return;
+  const names = [...file.text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)].map(([, name]) => name);
+  host.note(
+    `hsgate: warning: every start reads "${plain(path)}", which sets ${
+      plain(names.join(", "))
+    }: if you did not write ` +
+      "the file yourself, check it, because variables override the settings and name the record of trust",
   );
 }
 
@@ -139,6 +182,9 @@ async function configOf(
   if (named !== undefined) return absolute(relativeTo(here, absolute(named, here)), dir);
   // The image is built from this folder.
   const folders = inCluster ? [here, dir] : [dir];
+  // The commands name this file, so it must be trusted now. The file of the working folder was checked before.
+  const there = inCluster ? undefined : await foundSettings(flags, host, dir);
+  if (there?.refused !== undefined) throw there.refused.error;
   const found = await Promise.all(folders.map((folder) => exists(`${folder}/${FOUND_SETTINGS}`)));
   return found.some(Boolean) ? `${dir}/${FOUND_SETTINGS}` : undefined;
 }

@@ -13,6 +13,7 @@ import { clientOf, loadSettingsOf } from "../shared/session.ts";
 import { showProgress } from "./progress.ts";
 import { checkDayColumns, dayTable } from "../../terminal/day_table.ts";
 import { calendarsOf, clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
+import { refuseLinkedOut } from "../shared/linked_out.ts";
 
 /** Exports, shows progress, and returns 7 if the checks of a day found differences. */
 export async function run({ flags, host }: ExportInput): Promise<number> {
@@ -33,6 +34,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     ["securities", "futures"] as const,
   );
   const out = flags.out ?? "out";
+  refuseLinkedOut(out); // the folder may contain a link of that name
   const columns = columnsAsked(flags);
   checkDayColumns(columns);
   await using client = await clientOf(flags, host, { command: "export day-book" });

@@ -35,7 +35,7 @@ export async function run(input: InitInput): Promise<number> {
   await trustOwn(answers, host);
   if (answers.folder.url.href.startsWith(toolkit.href)) {
     host.note(
-      "hsgate: warning: the folder is inside the toolkit's own folder, where git and the toolkit's checks include it",
+      "hsgate: warning: the folder is inside hsgate's own folder, where git and hsgate's checks include it",
     );
   }
   const { way, markets, calendar, folder } = answers;

@@ -22,6 +22,7 @@ const fees: Readonly<Record<Way, string>> = {
 const gitignore = `# Output of runs, and the store; copy the store with "hsgate store backup"
 /out/
 /hsgate.db*
+/sim.db*
 /hsgate.log
 
 # Secrets

@@ -18,7 +18,9 @@ Nothing here reaches a broker: both recipes and \`account.ts\` start their own s
 - start with a new store: move \`hsgate.db\` away, because its runs are runs with the simulator.
 
 Other commands, such as \`quote\` and \`watch\`, use a simulator that runs in another terminal:
-\`deno task sim --info sim.json\`, then \`deno task hsgate quote AAPL --config sim.json\`.
+\`deno task sim --clock 2025-08-15T10:00:00+08:00 --info sim.json\`, then
+\`deno task hsgate quote AAPL --config sim.json\`. To trade there, use another store:
+\`deno task hsgate buy 100 00700.HK --limit 550 --config sim.json --store sim.db\`.
 `,
   gateway: `## Secrets
 
@@ -51,10 +53,10 @@ Created by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, session t
 - \`fees.ts\`: a script that computes the costs of a week of trades
 - \`notebook.ipynb\`: the account in tables; run \`deno jupyter --install\` once, then open it in any Jupyter
 - \`recipe.schema.json\`: the schema of recipes for your editor (VS Code with the YAML extension); after an
-  update of the toolkit \`deno task hsgate schema --out recipe.schema.json\` writes it again
-- \`deno.json\`: the path of the toolkit, and the tasks
-- \`deno.lock\`: the packages that scripts here may load, with their hashes; after an update of the toolkit, or
-  for packages of your own, \`deno install --frozen=false\` writes it again
+  update of hsgate \`deno task hsgate schema --out recipe.schema.json\` writes it again
+- \`deno.json\`: the path of hsgate, and the tasks
+- \`deno.lock\`: the packages that scripts here may load, with their hashes; after an update of hsgate, or for
+  packages of your own, \`deno install --frozen=false\` writes it again
 
 Run from this folder:
 
@@ -115,7 +117,7 @@ export function nextSteps(answers: Answers, host: Pick<Host, "env" | "now">): Ne
       ? [
         step(
           "keys new --out secrets",
-          "creates the key pair; then add to hsgate.yaml what it says is missing",
+          "creates the key pair, and prints what to add to hsgate.yaml",
         ),
         step("trust hsgate.yaml", "shows what the settings can do, and lets commands use them"),
       ]

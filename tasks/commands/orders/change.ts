@@ -5,7 +5,7 @@
  */
 import { isZero } from "../../../lib/decimal.ts";
 import { ownedOrders } from "../../../lib/desk/queries.ts";
-import { termsOf } from "../../../lib/desk/prove.ts";
+import { termsOf } from "../../../lib/desk/terms.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { BrokerError } from "../../../lib/errors.ts";
@@ -18,6 +18,7 @@ import type { AmendInput, CancelAllInput, CancelInput } from "../orders.ts";
 import { isWanted, needAnswer } from "../shared/ask.ts";
 import { intentOf, marketOf, type OpenDesk, openDesk } from "../shared/desk.ts";
 import { checkParams } from "../shared/named_operation.ts";
+import { settingsOf } from "../shared/session.ts";
 import { isAllowed, tellSent } from "./place.ts";
 import { describeOrder, findOrder, headline, isOpen, type OrderParams } from "./words.ts";
 
@@ -60,6 +61,9 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
     throw new UsageError(
       `Cannot amend order "${orderId}": it is a conditional order; use: hsgate call orders.amend`,
     );
+  }
+  if (!isOpen(order)) {
+    throw new UsageError(`Cannot amend order "${orderId}": it has ended: ${plain(describeOrder(order))}`);
   }
   const params: OrderParams = {
     market,
@@ -107,8 +111,11 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
     const what = hasEnded ? "hsgate: nothing to cancel in order" : "Cancel order";
     host.note(`${what} ${order.orderId}: ${plain(describeOrder(order))}`);
   }
-  const question = live.length === 1 ? "Send orders.cancel?" : `Send ${live.length} cancellations?`;
-  if (live.length > 0 && !flags.yes && !await isWanted(question, host)) return 0;
+  const question = live.length === 1 ? "Send this cancellation?" : `Send ${live.length} cancellations?`;
+  if (live.length > 0 && !flags.yes) {
+    host.note(`  account  ${open.account}`);
+    if (!await isWanted(question, host)) return 0;
+  }
   for (const each of live) {
     try {
       await open.trader.call(operation, cancelParams(each), { signal: host.signal });
@@ -130,7 +137,12 @@ export async function cancelAll({ flags, host }: CancelAllInput): Promise<number
   const params = { market: marketOf(flags.market) };
   needAnswer("yes-all", flags["yes-all"], host);
   const operation = operationOf("orders.cancelAll");
-  await using open = await openDesk(flags, { host, command: "cancel-all", writes: true });
+  const loaded = await settingsOf(flags, host);
+  if (loaded.settings.transport === "direct") {
+    const { mappingOf } = await import("../../../lib/transports/direct/payloads.ts");
+    mappingOf(operation); // throws before anybody is asked, because the socket has no such message
+  }
+  await using open = await openDesk(flags, { host, command: "cancel-all", writes: true, loaded });
   const isAsked = !flags["yes-all"];
   if (!isAsked) host.note(`hsgate: ${headline(operation, params)}`);
   else if (!await isAllowed(operation, params, { open, host, isAsked })) return 0;

@@ -5,6 +5,7 @@
  */
 import { haltPath, removeHalt, writeHalt } from "../../../lib/desk/halt.ts";
 import { ALL_ACCOUNTS, clearHalt, setHalt } from "../../../lib/desk/queries.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import { isPostgresUrl } from "../../../lib/store/postgres_url.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
@@ -13,9 +14,14 @@ import type { ResumeInput } from "../pause.ts";
 import { actorOf } from "../shared/decide.ts";
 import { accountOf } from "../shared/desk.ts";
 import { loadSettingsOf } from "../shared/session.ts";
-import { openStore, STORE, storeExists, storeName, storeTime } from "../shared/store_file.ts";
-
-const reasonOf = (error: unknown) => error instanceof Error ? error.message : String(error);
+import {
+  openStore,
+  refuseLinkedOut,
+  STORE,
+  storeExists,
+  storeName,
+  storeTime,
+} from "../shared/store_file.ts";
 
 /** Stops every order write: first with a file, which needs no store and no broker, then with a row of the store. */
 export async function halt({ flags, host }: HaltInput): Promise<number> {
@@ -26,16 +32,17 @@ export async function halt({ flags, host }: HaltInput): Promise<number> {
   const problems: string[] = [];
   let isFileWritten = false;
   try {
+    await refuseLinkedOut(name, flags, host);
     writeHalt(name, `${why} (by ${by})`);
     isFileWritten = true;
   } catch (error) {
-    problems.push(`Cannot write the halt file "${path}": ${reasonOf(error)}`);
+    problems.push(`Cannot write the halt file "${path}": ${messageOf(error)}`);
   }
   let isRowWritten = false;
   try {
     isRowWritten = await writeRow(flags, { why, by, host });
   } catch (error) {
-    problems.push(`Cannot record the halt in the store: ${reasonOf(error)}`);
+    problems.push(`Cannot record the halt in the store: ${messageOf(error)}`);
   }
   for (const problem of problems) host.note(`hsgate: ${plain(problem)}`);
   const isHalted = isFileWritten || isRowWritten;
@@ -56,7 +63,7 @@ async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string
     return await storeName(flags, host);
   } catch (error) {
     const name = flags.store ?? host.env("HSGATE_STORE") ?? STORE;
-    host.note(`hsgate: warning: ${plain(reasonOf(error))}; the halt is for the store "${name}"`);
+    host.note(`hsgate: warning: ${plain(messageOf(error))}; the halt is for the store "${name}"`);
     return name;
   }
 }
@@ -78,6 +85,7 @@ async function writeRow(
 /** Removes the halt from the store, and then the file: if the store fails, trading stays halted. */
 export async function resumeTrading({ flags, host }: ResumeInput): Promise<number> {
   const name = await storeName(flags, host);
+  await refuseLinkedOut(name, flags, host);
   const account = await accountOf((await loadSettingsOf(flags, host)).settings);
   let hadRow = false;
   if (await storeExists(flags, host)) {

@@ -3,22 +3,26 @@
  *
  * @module
  */
+import { isDecimal, isZero } from "../../../lib/decimal.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { placeOf } from "../../../lib/desk/broker_lists.ts";
+import type { Intent } from "../../../lib/desk/intent.ts";
 import { openIntents, ownedOrders, recentIntents } from "../../../lib/desk/queries.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { marketsOf } from "../../terminal/arguments.ts";
 import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
-import { type Column, paint, plain, rowsTaken, shownWidth, tableLines } from "../../terminal/print.ts";
+import { type Column, paint, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
 import type { Fill } from "../../../lib/operations/fills.ts";
 import type { FillsInput, OrdersInput } from "../orders.ts";
-import { connectDesk, type OpenBook, openBook, type OpenDesk } from "../shared/desk.ts";
+import { connectDesk, type OpenBook, openBook, type OpenDesk, whyHalted } from "../shared/desk.ts";
 import { clientOf, loadSettingsOf, settingsOf } from "../shared/session.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
 import { accountOf } from "../shared/desk.ts";
-import { foreignRow, orderColumns, type OrderRow, rowOf } from "./rows.ts";
+import { foreignRow, intentLines, orderLines, type OrderRow, rowOf } from "./rows.ts";
+import { lineOf as lineOfEvent } from "../watch/board.ts";
+import { isOpen } from "./words.ts";
 
 const command = "orders";
 
@@ -26,6 +30,8 @@ const command = "orders";
 interface Listed {
   rows: OrderRow[];
   error?: BrokerError;
+  /** What a person must know to read the rows: that trading is halted, or that the rows are not compared. */
+  warnings: readonly string[];
 }
 
 /** Lists the intents of the account beside the orders at the broker. */
@@ -46,22 +52,58 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
     failed = error;
   }
   try {
-    const list = () => listed(book, open, { host, limit: Number(limit), markets: wanted });
+    const list = async (): Promise<Listed> => {
+      const halted = await whyHalted(book, flags, host);
+      const looked = await listed(book, open, { host, limit: Number(limit), markets: wanted });
+      if (halted === undefined) return looked;
+      const warning = `trading is halted: ${plain(halted)}; to continue, run: hsgate resume`;
+      return { ...looked, warnings: [warning, ...looked.warnings] };
+    };
     if (flags.watch && open !== undefined) {
-      return await watch(open, list, { isJson: flags.json === true, host });
+      return await watch(open, list, { isJson: flags.json === true, host, limit: Number(limit) });
     }
-    const { rows, error = failed } = await list();
+    const { rows, error = failed, warnings } = await list();
+    for (const warning of warnings) host.note(`hsgate: ${warning}`);
     if (flags.json) host.out(JSON.stringify(rows));
     else if (rows.length === 0) host.out("there are no intents and no orders");
-    else for (const line of linesOf(rows, host)) host.out(line);
+    else for (const line of linesOf(rows, { host, limit: Number(limit) })) host.out(line);
     return error === undefined ? 0 : exitCodeOf(error);
   } finally {
     await open?.[Symbol.asyncDispose]();
   }
 }
 
-const linesOf = (rows: readonly OrderRow[], host: Host) =>
-  tableLines(host, orderColumns, rows, { more: '"orders show" and --json show all' });
+/** Returns the table. Of the orders that were made elsewhere and have ended, it shows as many as of the intents. */
+function linesOf(rows: readonly OrderRow[], { host, limit }: { host: Host; limit: number }): string[] {
+  const ended = rows.filter(({ intent, orders }) => intent === null && !orders.some(isOpen));
+  const left = new Set(ended.slice(limit));
+  const lines = orderLines(rows.filter((row) => !left.has(row)), host);
+  const more = `(omitted: ${left.size} of the ended orders made elsewhere; --limit and --json show more)`;
+  return left.size === 0 ? lines : [...lines, paint(host, "dim", more)];
+}
+
+/** Returns the lines of as many rows as the screen has room for, because a terminal redraws only what it shows. */
+function screenOf(
+  { rows, warnings }: Pick<Listed, "rows" | "warnings">,
+  { host, limit }: { host: Host; limit: number },
+): string[] {
+  const { columns, rows: height } = host.size();
+  const around = [
+    ...warnings.map((warning) => paint(host, "red", warning)),
+    paint(host, "dim", "Ctrl-C stops"),
+  ];
+  let count = rows.length;
+  for (;;) {
+    const shown = linesOf(rows.slice(0, count), { host, limit });
+    const below = count < rows.length
+      ? [paint(host, "dim", `(${rows.length - count} more rows; a taller terminal shows them)`)]
+      : [];
+    const lines = [...shown, ...below, ...around];
+    const excess = rowsTaken(lines.map(shownWidth), Math.max(1, columns)) - height;
+    if (excess <= 0 || count <= 1) return lines;
+    count = Math.max(1, count - excess);
+  }
+}
 
 /** Compares the open intents with the broker's lists, and returns all rows. */
 async function listed(
@@ -74,20 +116,16 @@ async function listed(
   try {
     looked = await open?.desk.reconcile({
       signal: host.signal,
-      markets: markets ?? await usualMarkets({ store, account }),
+      markets: markets ?? marketsIn(await openIntents(store, account)),
     });
   } catch (caught) {
     if (!(caught instanceof BrokerError)) throw caught;
     error = caught;
   }
-  if (looked === undefined) {
-    host.signal.throwIfAborted();
-    host.note(
-      `hsgate: warning: the broker's lists could not be read, so this is only what the store knows${
-        error === undefined ? "" : `: ${plain(error.message)}`
-      }`,
-    );
-  }
+  if (looked === undefined) host.signal.throwIfAborted();
+  const warning = `warning: the broker's lists could not be read, so this is only what the store knows${
+    error === undefined ? "" : `: ${plain(error.message)}`
+  }`;
   const seen = looked?.seen ?? new Map();
   const missing = new Map(looked?.unresolved.map(({ intent, missing }) => [intent.id, missing]));
   const intents = await recentIntents(store, account, { limit });
@@ -98,13 +136,13 @@ async function listed(
   for (const intent of [...intents, ...older]) {
     rows.push(await rowOf(store, intent, { seen, missing: missing.get(intent.id) }));
   }
-  for (const order of looked?.foreign ?? []) rows.push(foreignRow(order));
-  return { rows, ...error !== undefined && { error } };
+  for (const order of looked?.foreign.toReversed() ?? []) rows.push(foreignRow(order));
+  return { rows, warnings: looked === undefined ? [warning] : [], ...error !== undefined && { error } };
 }
 
-/** Hong Kong, and the markets of open intents. */
-async function usualMarkets({ store, account }: Pick<OpenBook, "store" | "account">): Promise<Market[]> {
-  const found = (await openIntents(store, account)).flatMap(({ operation, params }) => {
+/** Returns Hong Kong, and the markets of intents. */
+function marketsIn(intents: readonly Intent[]): Market[] {
+  const found = intents.flatMap(({ operation, params }) => {
     const known = findOperation(operation);
     const market = known && placeOf(known, params).market;
     return market !== undefined && Market.has(market) ? [market] : [];
@@ -121,17 +159,26 @@ const GROUP_MS = 300;
 async function watch(
   { client }: OpenDesk,
   list: () => Promise<Listed>,
-  { isJson, host }: { isJson: boolean; host: Host },
+  { isJson, host, limit }: { isJson: boolean; host: Host; limit: number },
 ): Promise<number> {
   const before = new Map<string, string>();
   let height = 0;
-  const show = ({ rows }: Listed) => {
+  let warnedBefore: readonly string[] = [];
+  /** What is wrong with the stream of pushes. */
+  let trouble: readonly string[] = [];
+  let last: Listed | undefined;
+  const show = (looked: Listed) => {
+    last = looked;
+    const { rows } = looked;
+    const warnings = [...looked.warnings, ...trouble.map(plain)];
     if (!isJson && host.isTerminal) {
-      const lines = [...linesOf(rows, host), paint(host, "dim", "Ctrl-C stops")];
+      const lines = screenOf({ rows, warnings }, { host, limit });
       host.draw(`${height > 1 ? `\x1b[${height - 1}A` : ""}\r\x1b[J`, lines.join("\n"));
       height = rowsTaken(lines.map(shownWidth), Math.max(1, host.size().columns));
       return;
     }
+    for (const warning of warnings) if (!warnedBefore.includes(warning)) host.note(`hsgate: ${warning}`);
+    warnedBefore = warnings;
     for (const row of rows.toReversed()) {
       const key = row.intent ?? `order ${row.orderIds[0]}`;
       const now = JSON.stringify([row.state, row.orderIds, row.filled, row.missing]);
@@ -145,13 +192,17 @@ async function watch(
   let failure: { error: unknown } | undefined;
   const ended = new AbortController();
   const signal = AbortSignal.any([host.signal, ended.signal]);
+  let isStale = false;
   const look = () => {
-    looking ??= list().then(show).catch((error) => {
+    if (looking !== undefined) return;
+    isStale = false;
+    looking = list().then(show).catch((error) => {
       failure = { error };
       ended.abort();
     }).finally(() => {
       looking = undefined;
-      if (!signal.aborted) plan(LOOK_MS);
+      // A push that arrived during the look may be about a change after it.
+      if (!signal.aborted) plan(isStale ? GROUP_MS : LOOK_MS);
     });
   };
   const plan = (ms: number) => {
@@ -162,7 +213,18 @@ async function watch(
   look();
   try {
     for await (const event of client.watch({ topics: [], securities: [], signal })) {
-      if (event.type === "order" || event.type === "gap") plan(GROUP_MS);
+      if (event.type === "connection") {
+        const line = lineOfEvent(event);
+        // While it reconnects, the line that says since when nothing has arrived stays.
+        trouble = line === undefined ? [] : [...event.state === "lost" ? [] : trouble.slice(0, 1), line];
+        if (last !== undefined) show(last);
+      }
+      // A change between the first look and the subscription has no push: look again once pushes arrive.
+      const isConnected = event.type === "connection" && event.state === "connected";
+      const isOfOrder = event.type === "order" || event.type === "unknown" && event.expected === "order";
+      if (!isConnected && !isOfOrder && event.type !== "gap") continue;
+      isStale = true;
+      plan(GROUP_MS);
     }
   } finally {
     ended.abort();
@@ -180,7 +242,8 @@ async function watch(
 /** Returns a row as one line. */
 function lineOf(row: OrderRow): string {
   const { intent, state, kind, side, quantity, symbol, price, orderIds, filled, missing } = row;
-  const what = [kind, side, quantity, symbol, price === undefined ? undefined : `at ${price}`]
+  const at = price === undefined || (isDecimal(price) && isZero(price)) ? undefined : `at ${price}`;
+  const what = [kind, side, quantity, symbol, at]
     .filter((each) => each !== undefined).join(" ");
   const orders = orderIds.length === 0 ? "" : `  order ${orderIds.join(", ")}`;
   return plain(
@@ -192,35 +255,43 @@ function lineOf(row: OrderRow): string {
 
 type FillRow = Fill & { intent: string | null };
 
-const fillColumns: readonly Column<FillRow>[] = [
+const fillColumns = (idLength: number): Column<FillRow>[] => [
   { title: "time", of: ({ fillTime }) => fillTime ?? "" },
   { title: "symbol", id: true, of: ({ symbol }) => symbol },
   { title: "side", of: ({ side }) => side },
   { title: "quantity", of: ({ filledQuantity }) => filledQuantity, align: "right" },
   { title: "price", of: ({ fillPrice }) => fillPrice, align: "right" },
   { title: "order", id: true, of: ({ orderId }) => orderId ?? "" },
-  { title: "intent", id: true, of: ({ intent }) => intent ?? "(elsewhere)" },
+  { title: "intent", id: true, of: ({ intent }) => intent?.slice(0, idLength) ?? "(elsewhere)" },
 ];
+
+/** `fills` reads the markets of intents that are not older. */
+const RECENT_MS = 2 * 24 * 60 * 60 * 1000;
 
 /** Lists today's fills. */
 export async function fills({ flags, host }: FillsInput): Promise<number> {
-  const markets = marketsOf(flags.markets ?? "hk");
+  let markets = marketsOf(flags.markets ?? "hk");
   const loaded = await settingsOf(flags, host);
   const owned = new Map<string, string>();
   if (await storeExists(flags, host)) {
     await using store = await openStore(flags, { host, mustExist: true });
     const account = await accountOf((await loadSettingsOf(flags, host)).settings);
     for (const [orderId, { intent }] of await ownedOrders(store, account, 0)) owned.set(orderId, intent);
+    if (flags.markets === undefined) {
+      const recent = await recentIntents(store, account, { since: host.now() - RECENT_MS, limit: 1000 });
+      // The account may not be allowed to trade in the market of an order that was refused.
+      markets = marketsIn(recent.filter(({ state }) => state !== "abandoned" && state !== "rejected"));
+    }
   }
   await using client = await clientOf(flags, host, { command: "fills", loaded });
   const rows: FillRow[] = [];
   for (const market of markets) {
-    for await (const fill of client.fills.today({ market }, { signal: host.signal })) {
+    for (const fill of await client.fills.today({ market }, { signal: host.signal }).toArray()) {
       rows.push({ ...fill, intent: owned.get(fill.orderId ?? "") ?? null });
     }
   }
   if (flags.json) host.out(JSON.stringify(rows));
-  else if (rows.length === 0) host.out("there are no fills today");
-  else for (const line of tableLines(host, fillColumns, rows, { more: "--json prints all" })) host.out(line);
+  else if (rows.length === 0) host.out(`there are no fills today in ${markets.join(", ")}`);
+  else for (const line of intentLines(rows, fillColumns, { host, more: "--json prints all" })) host.out(line);
   return 0;
 }

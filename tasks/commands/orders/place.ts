@@ -4,6 +4,8 @@
  * @module
  */
 import { securityOf } from "../../../lib/client/security.ts";
+import { isDecimal, normalize } from "../../../lib/decimal.ts";
+import type { IntentKind } from "../../../lib/desk/intent.ts";
 import type { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
@@ -50,9 +52,14 @@ function paramsOf(
   const { type: kind } = securityOf(symbol);
   if (/future|option/.test(kind)) {
     throw new UsageError(
-      `Cannot ${side} "${symbol}": it is a ${kind}; place its orders with: hsgate call ${
+      `Cannot ${side} "${symbol}": it is of the type "${kind}"; place its orders with: hsgate call ${
         kind.includes("future") ? "futures.place" : "orders.place"
       }`,
+    );
+  }
+  if (/^\d{1,4}\.HK$/.test(symbol)) {
+    throw new UsageError(
+      `Cannot ${side} "${symbol}": Hong Kong codes have five digits: ${symbol.padStart(8, "0")}`,
     );
   }
   const market = byEnding.find(([ending]) => ending.test(symbol))?.[1] ?? "us";
@@ -76,14 +83,19 @@ function paramsOf(
   }
   const orderType = isMarket ? "market" : type ?? "limit";
   const isConditional = conditionalTypes.some((each) => each === orderType);
+  if (isConditional && (trigger === undefined || days === undefined)) {
+    throw new UsageError(
+      `Cannot ${side} with --type ${orderType}: give --trigger VALUE and --valid-days DAYS`,
+    );
+  }
   const price = limit ?? (isConditional ? undefined : "0"); // an order at any price sends zero
   return {
     market,
     symbol,
     side,
-    quantity,
+    quantity: digitsOf(quantity),
     orderType,
-    ...price !== undefined && { price },
+    ...price !== undefined && { price: digitsOf(price) },
     ...flags.hours !== undefined && { tradingHours: flags.hours },
     ...trigger !== undefined && { triggerValue: trigger },
     ...days !== undefined && { validDays: daysOf(days) },
@@ -91,6 +103,9 @@ function paramsOf(
     ...flags.display !== undefined && { displayQuantity: flags.display },
   };
 }
+
+/** Returns a number as it is sent, so that the words show `100` for `1e2`. The operation checks everything else. */
+const digitsOf = (given: string): string => /e/i.test(given) && isDecimal(given) ? normalize(given) : given;
 
 function daysOf(given: string): number {
   if (/^([1-9]\d?|100)$/.test(given)) return Number(given);
@@ -117,8 +132,20 @@ export async function isAllowed(
   }
   for (const line of await orderWords(operation, params, { ...open, host })) host.note(line);
   await open.checkFirst(operation, params);
-  return await isWanted(`Send ${operation.name}?`, host);
+  return await isWanted(questions[operation.order ?? "place"], host);
 }
+
+const questions = {
+  place: "Send this order?",
+  amend: "Send this amendment?",
+  cancel: "Send this cancellation?",
+} as const satisfies Readonly<Record<IntentKind, string>>;
+
+const nouns: Readonly<Record<IntentKind, string>> = {
+  place: "order",
+  amend: "amendment of order",
+  cancel: "cancellation of order",
+};
 
 /** Prints the intents that a command sent. */
 export function tellSent(open: OpenDesk, asJson: boolean | undefined, host: Host): void {
@@ -127,8 +154,8 @@ export function tellSent(open: OpenDesk, asJson: boolean | undefined, host: Host
     const shown = intents.map(({ id, state, orderIds }) => ({ intent: id, state, orderIds }));
     return host.out(JSON.stringify(shown.length === 1 ? shown[0] : shown));
   }
-  for (const { id, state, orderIds } of intents) {
-    const orders = orderIds.length === 0 ? "" : `order ${orderIds.join(", ")}: `;
+  for (const { id, kind, state, orderIds } of intents) {
+    const orders = orderIds.length === 0 ? "" : `${nouns[kind]} ${orderIds.join(", ")}: `;
     host.out(`${orders}${state} (intent ${id})`);
   }
 }

@@ -4,13 +4,15 @@
  * @module
  */
 import { showInstant } from "../../../lib/calendars/mod.ts";
+import { isDecimal, isZero } from "../../../lib/decimal.ts";
 import type { SeenOrder } from "../../../lib/desk/broker_lists.ts";
 import type { Intent, IntentChange, Why } from "../../../lib/desk/intent.ts";
-import { termsOf } from "../../../lib/desk/prove.ts";
+import { termsOf } from "../../../lib/desk/terms.ts";
 import { changesOf } from "../../../lib/desk/queries.ts";
 import { unresolvedStates } from "../../../lib/desk/states.ts";
 import type { Store } from "../../../lib/store/store.ts";
-import type { Color, Column } from "../../terminal/print.ts";
+import type { Host } from "../../terminal/host.ts";
+import { type Color, type Column, paint, plain, table, tableLines } from "../../terminal/print.ts";
 
 /** An intent with its orders at the broker, or an order that was made elsewhere. */
 export interface OrderRow {
@@ -21,7 +23,7 @@ export interface OrderRow {
   why: Why;
   /** What proves the state: the last change of the intent, or the lists that show the order. */
   evidence: { by: string; at?: string } & Readonly<Record<string, unknown>>;
-  /** What is missing for a proof, if the outcome is unknown. */
+  /** What is missing for a proof, if the outcome is unknown, or which order the lists do not show. */
   missing?: string;
   kind: string;
   operation?: string;
@@ -100,21 +102,78 @@ export function colorOf(state: string): Color | undefined {
     : undefined;
 }
 
-/** Columns of the table of `orders`. */
-export const orderColumns: readonly Column<OrderRow>[] = [
-  { title: "intent", id: true, of: ({ intent }) => intent ?? "(elsewhere)" },
+/** Returns the columns of the table of `orders`. @param idLength How many characters of an intent's id are shown. */
+const orderColumns = (idLength: number): Column<OrderRow>[] => [
+  { title: "intent", id: true, of: ({ intent }) => intent?.slice(0, idLength) ?? "(elsewhere)" },
   { title: "state", keep: true, of: ({ state }) => state, color: ({ state }) => colorOf(state) },
-  { title: "order", id: true, of: ({ orderIds }) => orderIds.join(" ") },
-  { title: "kind", of: ({ kind }) => kind === "elsewhere" ? "" : kind },
-  { title: "side", of: ({ side }) => side ?? "" },
-  { title: "quantity", of: ({ quantity }) => quantity ?? "", align: "right" },
+  { title: "order", id: true, of: ({ orderIds }) => severalOf(orderIds) },
+  {
+    title: "what",
+    keep: true,
+    of: ({ kind, side }) => kind === "amend" || kind === "cancel" ? kind : side ?? kind,
+  },
+  { title: "qty", of: ({ quantity }) => quantity ?? "", align: "right" },
   { title: "symbol", id: true, of: ({ symbol }) => symbol ?? "" },
-  { title: "price", of: ({ price }) => price ?? "", align: "right" },
+  { title: "price", of: ({ price }) => priceOf(price), align: "right" },
   { title: "filled", of: ({ filled }) => filled, align: "right" },
   {
     title: "at the broker",
     of: ({ orders }) => [...new Set(orders.map(({ state }) => state ?? "state unknown"))].join(", "),
   },
   { title: "by", of: ({ why }) => why.by ?? why.recipe ?? "" },
-  { title: "missing for a proof", of: ({ missing }) => missing ?? "" },
 ];
+
+/** An order at any price is sent with zero. */
+const priceOf = (price: string | undefined) =>
+  price === undefined ? "" : isDecimal(price) && isZero(price) ? "any" : price;
+
+/** Returns the numbers of orders; of more than two, the first and the count of the others. */
+const severalOf = (ids: readonly string[]) =>
+  ids.length <= 2 ? ids.join(" ") : `${ids[0]} and ${ids.length - 1} more`;
+
+/** The first characters of an intent's id that a narrow table shows at least: the millisecond of its creation. */
+const LEAST_ID = 10;
+
+/** Returns how many characters distinguish the intents. `orders show` accepts them in place of the id. */
+function idLengthOf(rows: readonly { intent: string | null }[]): number {
+  const ids = [...new Set(rows.flatMap(({ intent }) => intent ?? []))].sort();
+  return ids.reduce((most, id, index) => {
+    const next = ids[index + 1] ?? "";
+    let same = 0;
+    while (same < id.length && id[same] === next[same]) same++;
+    return Math.max(most, same + 1);
+  }, LEAST_ID);
+}
+
+/** Returns a table that shows whole ids of intents if everything fits, and otherwise only what distinguishes them. */
+export function intentLines<Row extends { intent: string | null }>(
+  rows: readonly Row[],
+  columnsOf: (idLength: number) => readonly Column<Row>[],
+  { host, more }: { host: Host; more: string },
+): string[] {
+  const whole = columnsOf(Infinity);
+  const isWide = table(host, whole, rows).left.length === 0;
+  return tableLines(host, isWide ? whole : columnsOf(idLengthOf(rows)), rows, { more });
+}
+
+/** Returns whether a person may have to look: the outcome is unknown, or an order is missing in the lists. */
+const isLeftOpen = ({ state, missing }: OrderRow): boolean =>
+  missing !== undefined || unresolvedStates.some((each) => each === state);
+
+/** Returns the table of intents and orders, and a line for each of which something is unknown. */
+export function orderLines(rows: readonly OrderRow[], host: Host): string[] {
+  return [
+    ...intentLines(rows, orderColumns, { host, more: '"orders show" and --json show all' }),
+    ...rows.filter(isLeftOpen).map(({ intent, state, missing }) =>
+      paint(
+        host,
+        "red",
+        plain(
+          `${state}: ${
+            missing === undefined ? "" : `missing for a proof: ${missing}; `
+          }see: hsgate orders show ${intent}`,
+        ),
+      )
+    ),
+  ];
+}

@@ -4,17 +4,18 @@
  * @module
  */
 import { showInstant } from "../../../lib/calendars/mod.ts";
-import { decideIntent, type Decision } from "../../../lib/desk/desk.ts";
+import { decideIntent, type Decision } from "../../../lib/desk/decide.ts";
+import type { SeenOrder } from "../../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
-import { targetsOf } from "../../../lib/desk/prove.ts";
-import { changesOf, findIntent } from "../../../lib/desk/queries.ts";
+import { isConditional, targetsOf } from "../../../lib/desk/terms.ts";
+import { changesOf, findIntent, ownedOrders } from "../../../lib/desk/queries.ts";
 import { isFinal, unresolvedStates } from "../../../lib/desk/states.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { commandsOf, provingLists } from "../../../lib/operations/proof.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
-import { list, paint, plain } from "../../terminal/print.ts";
+import { list, paint, plain, wrapped } from "../../terminal/print.ts";
 import type { OrdersResolveInput, OrdersShowInput } from "../orders.ts";
 import { actorOf } from "../shared/decide.ts";
 import { connectDesk, intentOf, type OpenBook, openBook } from "../shared/desk.ts";
@@ -35,20 +36,27 @@ interface Looked {
 export async function show({ args: [given = ""], flags, host }: OrdersShowInput): Promise<number> {
   await using book = await openBook(flags, { host, command: "orders show", writes: false });
   const { store } = book;
-  const { intent, missing, seen, trouble } = await lookAt(await intentOf(store, given, "show"), book, {
-    flags,
-    host,
-  });
+  // A person may have only the number of the order.
+  const owner = (await ownedOrders(store, book.account, 0)).get(given)?.intent;
+  const { intent, missing, seen, trouble } = await lookAt(
+    await intentOf(store, owner ?? given, "show"),
+    book,
+    {
+      flags,
+      host,
+    },
+  );
   const row = await rowOf(store, intent, { seen, missing });
   const history = (await changesOf(store, intent.id)).map(({ from, to, ...change }) => ({
     from: from ?? null,
     to,
     ...evidenceOf({ from, to, ...change }),
   }));
-  const advice = adviceFor(intent);
+  const advice = adviceFor(intent, missing);
   if (flags.json) {
     host.out(JSON.stringify({
       ...row,
+      childIds: intent.childIds,
       params: intent.params,
       sentAt: intent.sentAt === undefined ? null : showInstant(intent.sentAt),
       absent: intent.absent ?? null,
@@ -65,6 +73,7 @@ export async function show({ args: [given = ""], flags, host }: OrdersShowInput)
     ["intent", intent.id],
     ["state", intent.state],
     ["orders", intent.orderIds.join(", ") || "none known"],
+    ...intent.childIds.length === 0 ? [] : [["has placed", intent.childIds.join(", ")]],
     ["filled", intent.filled],
     ["wanted by", [intent.why.by, intent.why.recipe, intent.why.runKey].filter(Boolean).join(", ")],
     ["recorded", showInstant(intent.createdAt)],
@@ -76,11 +85,21 @@ export async function show({ args: [given = ""], flags, host }: OrdersShowInput)
   host.out(paint(host, "bold", "history"));
   for (const { from, to, by, at, ...data } of history) {
     const change = from === null ? to : `${from} -> ${to}`;
-    const more = Object.keys(data).length === 0 ? "" : `  ${plain(JSON.stringify(data))}`;
-    host.out(`  ${paint(host, "dim", at ?? "")}  ${paint(host, colorOf(to), change)}  by ${by}${more}`);
+    host.out(`  ${paint(host, "dim", at ?? "")}  ${paint(host, colorOf(to), change)}  by ${by}`);
+    for (const [name, value] of Object.entries(data)) {
+      const text = [value].flat().map(shownData).join(", ");
+      for (const line of wrapped(host, plain(`${name}: ${text}`), 4)) host.out(line);
+    }
   }
   for (const line of advice) host.out(paint(host, "yellow", plain(line)));
   return 0;
+}
+
+/** Returns a value of a change in words. */
+function shownData(value: unknown): string {
+  if (typeof value === "string") return value;
+  const { orderId, state, filled } = Object(value) as Partial<SeenOrder>; // an order in the lists, or something else
+  return filled === undefined ? JSON.stringify(value) : `${orderId} ${state ?? "?"}, ${filled} filled`;
 }
 
 /** Compares an open intent with the broker's lists. If the lists cannot be read, returns what the store knows. */
@@ -102,8 +121,17 @@ async function lookAt(
   }
 }
 
-/** Returns lines that say what a person can do about an intent whose outcome is unknown. */
-function adviceFor({ id, state, operation, params }: Intent): string[] {
+/** Returns lines that say what a person can do about an intent whose outcome, or an order of its own, is unknown. */
+function adviceFor(intent: Intent, missing: string | undefined): string[] {
+  const { id, state, operation, params } = intent;
+  if (missing !== undefined && state !== "acknowledged" && !unresolvedStates.includes(state)) {
+    const resolve = `hsgate orders resolve ${shellHint(id)}`;
+    return [
+      "check the broker's app",
+      ...isConditional(intent) ? [`if it has triggered: ${resolve} placed --order ORDER`] : [],
+      `if its order has ended: ${resolve} ended --because "what you checked"`,
+    ];
+  }
   if (state === "acknowledged") {
     return [
       `if its order has ended and the lists never show it: hsgate orders resolve ${
@@ -116,7 +144,7 @@ function adviceFor({ id, state, operation, params }: Intent): string[] {
   const known = findOperation(operation);
   const lists = known === undefined ? [] : commandsOf(provingLists(known, params));
   return [
-    `look at the broker's app${lists.length === 0 ? "" : `, or run: ${lists.join("; ")}`}`,
+    `check the broker's app${lists.length === 0 ? "" : `, or run: ${lists.join("; ")}`}`,
     `if the broker has it: hsgate orders resolve ${shellHint(id)} sent --order ORDER`,
     `if not: hsgate orders resolve ${shellHint(id)} not-sent --because "what you checked"`,
   ];
@@ -125,48 +153,56 @@ function adviceFor({ id, state, operation, params }: Intent): string[] {
 /** Records what a person found about an intent whose outcome is unknown. */
 export async function resolve(input: OrdersResolveInput): Promise<number> {
   const { args: [given = "", word = ""], flags, host } = input;
-  if (word !== "sent" && word !== "not-sent" && word !== "ended") {
-    throw new UsageError(`Cannot resolve as "${word}": write sent or not-sent, or ended`);
+  if (!isWord(word)) {
+    throw new UsageError(`Cannot resolve as "${word}": write sent, not-sent, placed or ended`);
   }
   const { because } = flags;
-  if (word !== "sent" && (because === undefined || because.trim() === "")) {
+  const hasOrders = word === "sent" || word === "placed";
+  if (!hasOrders && (because === undefined || because.trim() === "")) {
     throw new UsageError('Cannot resolve without a reason: write --because "what you checked"');
   }
-  if (word !== "sent" && flags.order !== undefined) {
+  if (!hasOrders && flags.order !== undefined) {
     throw new UsageError(`Cannot use --order with ${word}: an order at the broker means "sent"`);
   }
   await using store = await openStore(flags, { host, mustExist: true });
   const intent = await intentOf(store, given, "resolve");
   const by = actorOf(flags, host);
-  const decision: Decision = word === "sent"
-    ? { wasSent: true, orderIds: ordersFor(intent, flags.order) }
-    : word === "ended"
-    ? { hasEnded: true }
-    : { wasSent: false };
-  const { id, state, orderIds } = await decideIntent(store, intent.id, {
-    ...decision,
+  const decisions: Record<Word, () => Decision> = {
+    sent: () => ({
+      wasSent: true,
+      orderIds: ordersFor(flags.order ?? (intent.kind === "place" ? [] : targetsOf(intent)), word),
+    }),
+    "not-sent": () => ({ wasSent: false }),
+    placed: () => ({ hasPlaced: ordersFor(flags.order ?? [], word) }),
+    ended: () => ({ hasEnded: true }),
+  };
+  const { id, state, orderIds, childIds } = await decideIntent(store, intent.id, {
+    ...decisions[word](),
     ...because !== undefined && { because },
     by,
     at: storeTime(store, host),
   });
   if (flags.json) host.out(JSON.stringify({ intent: id, state, orderIds, by, because: because ?? null }));
   else {
-    host.out(
-      word === "sent"
-        ? `intent ${id} is resolved as sent: order ${orderIds.join(", ")}`
-        : word === "ended"
-        ? `intent ${id} has ended; hsgate looks for it no more`
-        : `intent ${id} is resolved as not sent; the same order can be sent again`,
-    );
+    const told: Record<Word, string> = {
+      sent: `is resolved as sent: order ${orderIds.join(", ")}`,
+      "not-sent": "is resolved as not sent; the same order can be sent again",
+      placed: `has placed order ${childIds.join(", ")}; hsgate follows it from now on`,
+      ended: "has ended; hsgate no longer searches for it",
+    };
+    host.out(`intent ${id} ${told[word]}`);
   }
   return 0;
 }
 
+/** Outcomes that a person may record for an intent. */
+type Word = "sent" | "not-sent" | "placed" | "ended";
+const isWord = (word: string): word is Word => ["sent", "not-sent", "placed", "ended"].includes(word);
+
 /** Returns the orders that belong to an intent. */
-function ordersFor(intent: Intent, given: readonly string[] | undefined): readonly string[] {
-  const orderIds = given ?? (intent.kind === "place" ? [] : targetsOf(intent));
+function ordersFor(orderIds: readonly string[], word: Word): readonly string[] {
   const wrong = orderIds.find((each) => !/^\d{1,32}$/.test(each));
   if (wrong !== undefined) throw new UsageError(`Cannot use --order "${wrong}": order numbers are digits`);
   if (orderIds.length > 0) return orderIds;
-  throw new UsageError("Cannot resolve as sent without its orders: write --order ORDER for each of them");
+  throw new UsageError(`Cannot resolve as ${word} without its orders: write --order ORDER for each of them`);
 }

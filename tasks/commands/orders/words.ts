@@ -18,26 +18,20 @@ import {
   subtract,
 } from "../../../lib/decimal.ts";
 import { look, placeOf, type SeenOrder, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
+import { estimateFees } from "../../../lib/desk/guards/fees.ts";
+import { currencyOf, multiplierOf, ownPriceOf } from "../../../lib/desk/guards/order.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { ProtocolError, RejectedError, UnmappedError } from "../../../lib/errors.ts";
-import { type FeeMarket, feesOf } from "../../../lib/facts/fees.ts";
 import { listing } from "../../../lib/facts/listings.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import type { Host } from "../../terminal/host.ts";
-import { list, plain } from "../../terminal/print.ts";
+import { list, plain, wrapped } from "../../terminal/print.ts";
 import { priceText } from "../quote/line.ts";
 
 /** Parameters of any order write, with our names. They were checked against the operation. */
 export type OrderParams = Readonly<Record<string, unknown>>;
-
-const currencies: Readonly<Record<Market, string>> = {
-  hk: "HKD",
-  us: "USD",
-  shanghai: "CNY",
-  shenzhen: "CNY",
-};
 
 const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined;
 const marketIn = (params: OrderParams): Market | undefined => {
@@ -49,19 +43,19 @@ const priceIn = ({ price }: OrderParams): Decimal | undefined =>
 
 /** Returns one line that names an order write: `buy 100 of 00700.HK at a limit of 600.00 HKD`. */
 export function headline(operation: Pick<AnyOperation, "name" | "order">, params: OrderParams): string {
-  const { side, symbol, quantity, orderId, orderIds, orderType } = params;
+  const { side, symbol, quantity, orderId, orderIds } = params;
   const market = marketIn(params);
-  const currency = market === undefined ? "" : ` ${listing(String(symbol))?.currency ?? currencies[market]}`;
+  const currency = market === undefined ? "" : ` ${currencyOf(market, String(symbol))}`;
   const price = priceIn(params);
   const at = price === undefined ? "" : ` at ${price}${currency}`;
   if (operation.order === "place") {
     const name = listing(String(symbol))?.name;
     const what = `${symbol ?? "?"}${name === undefined ? "" : ` (${name})`}`;
-    const trigger = textOf(params.triggerValue);
-    return `${side ?? "place"} ${quantity ?? "?"} of ${what}` +
-      (price === undefined ? " at any price" : ` at a limit of ${price}${currency}`) +
-      (orderType === undefined ? "" : `, order type ${orderType}`) +
-      (trigger === undefined ? "" : `, triggered at ${trigger}`);
+    return [
+      `${side ?? "place"} ${quantity ?? "?"} of ${what}` +
+      (price === undefined ? " at any price" : ` at a limit of ${price}${currency}`),
+      ...detailsOf(params),
+    ].join(", ");
   }
   const ids = Array.isArray(orderIds) ? orderIds.join(", ") : textOf(orderId);
   if (operation.order === "amend") {
@@ -70,6 +64,22 @@ export function headline(operation: Pick<AnyOperation, "name" | "order">, params
   }
   if (ids === undefined || ids === "") return `cancel every order in market "${market ?? "?"}"`;
   return `cancel order ${ids}${symbol === undefined ? "" : ` of ${symbol}`}`;
+}
+
+/** Returns the other terms of a new order, each in words: `order type limit`, `valid for 5 days`. */
+function detailsOf(params: OrderParams): string[] {
+  const { orderType, triggerValue, trailBy, validDays, tradingHours, displayQuantity, strategy } = params;
+  const trigger = trailBy === undefined
+    ? `triggered at ${triggerValue}`
+    : `trailing by ${trailBy === "percentage" ? `${triggerValue}%` : `a ${trailBy} of ${triggerValue}`}`;
+  return [
+    ...orderType === undefined ? [] : [`order type ${orderType}`],
+    ...strategy === undefined ? [] : [`strategy ${strategy}`],
+    ...triggerValue === undefined ? [] : [trigger],
+    ...validDays === undefined ? [] : [`valid for ${validDays} ${Number(validDays) === 1 ? "day" : "days"}`],
+    ...tradingHours === undefined ? [] : [`trading hours ${tradingHours}`],
+    ...displayQuantity === undefined ? [] : [`${displayQuantity} shown to the market`],
+  ];
 }
 
 /** Where to read the market and the account, and to which terminal the words go. */
@@ -92,10 +102,18 @@ export async function orderWords(
 ): Promise<string[]> {
   const head = headline(operation, params);
   const first = `${head[0]!.toUpperCase()}${head.slice(1)}`;
-  const rows = operation.order === "place" && operation.name.startsWith("orders.")
+  const rows = operation.order === "place"
     ? await placeRows(params, { client, host })
     : await changeRows(operation, params, { client, host });
-  return [plain(first), ...list(host, [...rows, ["account", account]]).map((line) => `  ${line}`)];
+  if (operation.order === "amend" && params.symbol !== undefined) {
+    // The cash after it is not known: some of it is frozen for the order as it is.
+    const terms = await placeRows(params, { client, host });
+    rows.push(...terms.filter(([name]) => name === "quote" || name === "value"));
+  }
+  return [
+    ...wrapped(host, plain(first), 0),
+    ...list(host, [...rows, ["account", account]]).map((line) => `  ${line}`),
+  ];
 }
 
 type Row = readonly [name: string, value: string];
@@ -126,14 +144,16 @@ async function placeRows(params: OrderParams, { client, host }: Reading): Promis
       trouble === undefined ? "" : ` (${trouble})`
     }`,
   ]);
-  const each = price ?? near;
+  const own = ownPriceOf(params);
+  const each = own ?? near;
   const quantity = textOf(params.quantity);
   if (market === undefined || each === undefined || quantity === undefined) return rows;
-  const currency = listing(symbol)?.currency ?? currencies[market];
-  const value = multiply(each, quantity);
-  const about = price === undefined ? "about " : "";
+  const currency = currencyOf(market, symbol);
+  const value = multiply(multiply(each, quantity), multiplierOf(market, symbol) ?? "1");
+  const about = own === undefined ? "about " : "";
   rows.push(["value", `${about}${money(value)} ${currency}`]);
-  const fees = estimate(market, symbol, { isBuy, price: each, quantity, now: host.now() });
+  const date = dateAt(host.now(), zoneOfMarket(market));
+  const fees = estimateFees({ market, symbol, isBuy, price: each, quantity, date });
   rows.push([
     "fees",
     fees === undefined
@@ -179,7 +199,7 @@ async function changeRows(
   return [["orders", isAll ? "none is open" : "the lists of today do not show it"]];
 }
 
-/** Returns whether the broker may still do something with an order. */
+/** Returns whether the broker may still fill or cancel an order, or does not show its state. */
 export function isOpen({ state }: SeenOrder): boolean {
   return state === undefined || ["acknowledged", "working", "part-filled"].includes(state);
 }
@@ -232,27 +252,6 @@ function away(price: Decimal | undefined, last: Decimal | undefined): string {
 }
 
 const money = (value: Decimal) => round(value, 2, "half-up");
-
-function estimate(
-  market: FeeMarket & Market,
-  symbol: string,
-  { isBuy, price, quantity, now }: { isBuy: boolean; price: Decimal; quantity: Decimal; now: number },
-): Decimal | undefined {
-  try {
-    const { order } = feesOf({
-      market,
-      symbol,
-      date: dateAt(now, zoneOfMarket(market)),
-      side: isBuy ? "buy" : "sell",
-      instrument: listing(symbol)?.instrument ?? "stock",
-      fills: [{ price, quantity }],
-    });
-    return order.total;
-  } catch (error) {
-    if (error instanceof RangeError) return undefined; // no rate for that day
-    throw error;
-  }
-}
 
 /** Resolves to the answer, or to the reason if the broker does not give it. Any other error would stop the order too. */
 async function said<T>(reading: Promise<T>): Promise<{ is?: T; not?: string }> {

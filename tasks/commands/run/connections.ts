@@ -8,7 +8,7 @@ import { directAccount, gatewayAccount, gatewayPlace } from "../../../lib/client
 import { type Client, createClient } from "../../../lib/client/client.ts";
 import { directOptionsOf } from "../../../lib/client/connect_options.ts";
 import { type Limits, limitsOf } from "../../../lib/client/limits.ts";
-import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
+import { type LoadedSettings, SIMULATOR } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
 import { markPassword } from "../../../lib/runner/claims/password_mark.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
@@ -128,6 +128,7 @@ export class Connections implements AsyncDisposable {
     if (this.#flags.gateway !== undefined && gatewayPlace(this.#flags.gateway) !== gatewayPlace(url)) {
       this.#refuse(recipe, ["gateway"]);
     }
+    this.#refuseLive(recipe, url);
     return { to: "gateway", url };
   }
 
@@ -153,6 +154,9 @@ export class Connections implements AsyncDisposable {
     this.#marks.set(salt + text, mark);
     return mark;
   };
+
+  /** Returns whether a login of a recipe ends every other login of its account. */
+  readonly isSoleLogin = (recipe: CompiledRecipe): boolean => this.check(recipe).to === "direct";
 
   /** Returns the clock for the steps of a recipe if its simulator has its own clock. */
   readonly timeOf = (recipe: CompiledRecipe): (() => number) | undefined => {
@@ -283,6 +287,17 @@ export class Connections implements AsyncDisposable {
     this.#told.add(text);
   }
 
+  /** Rejects a recipe that would trade at another gateway only because the settings are those of a simulator. */
+  #refuseLive({ name, file, live, class: kind }: CompiledRecipe, url: string): void {
+    const { origins, settings } = this.#loaded;
+    if (kind !== "write" || live !== true || origins.liveTrading !== SIMULATOR) return;
+    if (gatewayPlace(settings.gatewayUrl) === gatewayPlace(url)) return;
+    throw new UsageError(
+      `Cannot connect recipe "${name}": the settings are those of a simulator, and the recipe names another gateway, ` +
+        `"${shownAddress(url)}"; remove "connect" from ${file}, or set liveTrading yourself`,
+    );
+  }
+
   #refuse(
     { name, file, connect }: CompiledRecipe,
     flags: readonly ("gateway" | "push" | "auth-url" | "transport")[],
@@ -302,7 +317,8 @@ export class Connections implements AsyncDisposable {
 }
 
 function keyOf(connection: Connection): string {
-  if (connection.to === "gateway") return gatewayAccount(connection.url);
+  // Not the account: a connection to one address must not be used in place of a connection to another.
+  if (connection.to === "gateway") return gatewayPlace(connection.url);
   return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
 }
 

@@ -47,6 +47,7 @@ type CommandDeps = Required<
     | "timeOf"
     | "accountOf"
     | "passwordMarkOf"
+    | "isSoleLogin"
     | "secret"
     | "holder"
     | "stop"
@@ -63,8 +64,15 @@ export function commandDeps(
   { connections, host, recipes, redactor, out = "", now = host.now, haltedByFile = () => undefined }:
     CommandDepsOptions,
 ): CommandDeps {
-  const { of: client, timeOf, accountOf, passwordMarkOf, settings: { logLevel, timeoutMs }, limits } =
-    connections;
+  const {
+    of: client,
+    timeOf,
+    accountOf,
+    passwordMarkOf,
+    isSoleLogin,
+    settings: { logLevel, timeoutMs },
+    limits,
+  } = connections;
   return {
     machine: runnerMachine({ now }),
     calendars: () => calendarsOf(host),
@@ -77,6 +85,7 @@ export function commandDeps(
     timeOf,
     accountOf,
     passwordMarkOf,
+    isSoleLogin,
     secret: secretReader(recipes, host, redactor),
     holder: `${Deno.pid} ${crypto.randomUUID()}`, // unique among processes
     stop: host.signal,

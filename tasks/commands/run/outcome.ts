@@ -135,7 +135,7 @@ async function refusedAdvice(
 
 const forPerson = {
   recovery:
-    "the outcome of an earlier run's write is unknown; no recipe may write on the account until a person resolves it",
+    "the outcome of an earlier run's write is unknown; no recipe may write on the account until it is known",
   unsafe: "hsgate may not write now",
   displaced: "another device took over the trade login",
   password:

@@ -10,7 +10,7 @@ import { TrustFile } from "../../../lib/runner/trust/trust_file.ts";
 import { fileUrl } from "../../../lib/recipes/files/recipe_files.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/schedule/scheduler.ts";
 import type { Host } from "../../terminal/host.ts";
-import { calendarsPlace, takeUpCalendars } from "../shared/local_calendars.ts";
+import { applyCalendars, calendarsPlace } from "../shared/local_calendars.ts";
 import { plain } from "../../terminal/print.ts";
 import type { ScheduleInput } from "../schedule.ts";
 import { watchFiles } from "./file_watch.ts";
@@ -86,6 +86,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
       fileOf: ({ file }) => wholePath(file),
     },
     client: renewed.client,
+    onLoginLost: renewed.onLoginLost,
     secret: (name) => secret(name),
     retention: retentionOf(settings),
     tracer: observers.tracer,
@@ -116,7 +117,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
       ...current.flatMap(({ steps }) => steps.flatMap(({ files = [] }) => files)),
     ],
     onChange: async () => {
-      await takeUpCalendars(flags, host);
+      await applyCalendars(flags, host);
       const loading = { host, now: host.now, signal };
       const loaded = await loadRecipes(args, loading);
       const { served: recipes, waiting, refused } = await servedRecipes(loaded, { ...loading, current });

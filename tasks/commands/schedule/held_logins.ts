@@ -13,7 +13,7 @@ import type { Connections } from "../run/connections.ts";
 /** Returns clients that can be replaced after a lost login. */
 export function renewedClients(store: Store, connections: Connections, now: () => number): {
   client(recipe: CompiledRecipe): Promise<Client>;
-  /** Call this for every run that found its login taken over or rejected. */
+  /** Call this for every run that found its login taken over or rejected, and for a rejected login outside of a run. */
   onLoginLost(recipe: CompiledRecipe): void;
 } {
   const stale = new Set<string>();

@@ -18,7 +18,12 @@ export function needAnswer(flag: "yes" | "yes-all", isGiven: boolean | undefined
 
 /** Asks on the terminal. Returns whether the answer is yes; otherwise notes that nothing was sent. */
 export async function isWanted(question: string, host: Host): Promise<boolean> {
-  if (/^y(es)?$/i.test(await host.ask(`${question} [y/N] `))) return true;
+  try {
+    if (/^y(es)?$/i.test(await host.ask(`${question} [y/N] `))) return true;
+  } catch (error) {
+    host.note("\nhsgate: nothing was sent"); // Ctrl-C and Ctrl-D leave the cursor behind the question
+    throw error;
+  }
   host.note("hsgate: nothing was sent");
   return false;
 }

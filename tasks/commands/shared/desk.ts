@@ -12,7 +12,7 @@ import { look, placeOf } from "../../../lib/desk/broker_lists.ts";
 import { Desk } from "../../../lib/desk/desk.ts";
 import { guardsOf } from "../../../lib/desk/guards/rules.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
-import { findHalt, findIntent, intentsLike } from "../../../lib/desk/queries.ts";
+import { findHalt, findIntent, intentsLike, unresolvedIntents } from "../../../lib/desk/queries.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
@@ -20,6 +20,7 @@ import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
+import { plain } from "../../terminal/print.ts";
 import type { Host } from "../../terminal/host.ts";
 import { runnerMachine } from "../run/deps.ts";
 import { actorOf } from "./decide.ts";
@@ -91,8 +92,8 @@ export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<
     if (store.risk !== undefined) {
       throw new UsageError(`Cannot send orders: the store "${store.name}" may be lost: ${store.risk}`);
     }
-    const halt = await findHalt(store, account);
-    refuseHalted(halt && `${halt.why} (by ${halt.by})`);
+    refuseHalted(await whyHalted({ store, account }, flags, host));
+    await warnOfOthers({ store, account }, host);
   }
   const kept = opened.move();
   return { store, account, loaded, [Symbol.asyncDispose]: () => kept.disposeAsync() };
@@ -105,7 +106,7 @@ export async function connectDesk(
   { host, command, writes, onChange }: DeskOptions,
 ): Promise<OpenDesk> {
   // The guard rails go by trading days. A command that only reads needs none.
-  if (writes) await (await import("./local_calendars.ts")).takeUpCalendars(flags, host);
+  if (writes) await (await import("./local_calendars.ts")).applyCalendars(flags, host);
   const client = await clientOf(flags, host, { command, loaded });
   const sent = new Map<string, Intent>();
   const machine = runnerMachine(host);
@@ -120,8 +121,15 @@ export async function connectDesk(
     guard,
     timeoutMs: loaded.settings.timeoutMs,
     haltedByFile: await fileHaltOf(flags, host),
+    ...host.errorText !== undefined && { redact: host.errorText },
     onChange(intent) {
-      if (intent.state === "sent" || sent.has(intent.id)) sent.set(intent.id, intent);
+      const before = sent.get(intent.id)?.state;
+      if (intent.state === "sent" || before !== undefined) sent.set(intent.id, intent);
+      if (before === "sent" && intent.state === "unknown" && !host.signal.aborted) {
+        host.note("hsgate: the answer was lost: looking in the broker's lists for up to 15 s");
+      } else if (before === "unknown" && intent.state !== "unknown") {
+        host.note(`hsgate: the broker's lists show what happened: ${intent.state}`);
+      }
       onChange?.(intent);
     },
   });
@@ -155,6 +163,38 @@ export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<
   opened.use(desk);
   const kept = opened.move();
   return { ...desk, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/**
+ * Warns of unknown outcomes under another name of an account. hsgate cannot see that a gateway and the direct transport
+ * lead to the same account, so they do not block the same order.
+ */
+async function warnOfOthers(
+  { store, account }: Pick<OpenBook, "store" | "account">,
+  host: Host,
+): Promise<void> {
+  const [first, ...more] = (await unresolvedIntents(store)).filter((each) => each.account !== account);
+  if (first === undefined) return;
+  host.note(
+    plain(
+      `hsgate: warning: the outcome of intent ${first.id}${
+        more.length === 0 ? "" : ` and of ${more.length} more`
+      } of "${first.account}" is unknown; if "${account}" is the same account, do not send the same order again: see ` +
+        `hsgate orders show ${first.id}`,
+    ),
+  );
+}
+
+/** Returns why trading is halted, by the halt file or by the row of the store. */
+export async function whyHalted(
+  { store, account }: Pick<OpenBook, "store" | "account">,
+  flags: StoreFlags,
+  host: Host,
+): Promise<string | undefined> {
+  const byFile = (await fileHaltOf(flags, host))();
+  if (byFile !== undefined) return byFile;
+  const halt = await findHalt(store, account);
+  return halt && `${halt.why} (by ${halt.by})`;
 }
 
 function refuseHalted(why: string | undefined): void {

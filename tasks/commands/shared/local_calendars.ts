@@ -74,7 +74,7 @@ export interface CalendarFile {
  * @throws {TypeError} If others could have written it.
  * @throws {TrustError} If it is a link to a file outside the folder.
  */
-export async function lookAtCalendars(
+export async function findCalendars(
   { path, isFound }: CalendarsPlace,
   host: Pick<Host, "env">,
 ): Promise<CalendarFile | undefined> {
@@ -113,13 +113,13 @@ export async function lookAtCalendars(
 
 /**
  * Returns the content of the file; `undefined` if there is no file. @throws {TrustError} If the file may not be used.
- * Also throws like `lookAtCalendars`.
+ * Also throws like `findCalendars`.
  */
 export async function readCalendars(
   place: CalendarsPlace,
   host: Pick<Host, "env">,
 ): Promise<LocalFile | undefined> {
-  const found = await lookAtCalendars(place, host);
+  const found = await findCalendars(place, host);
   if (found?.refused !== undefined) throw found.refused;
   return found?.file;
 }
@@ -129,8 +129,8 @@ export async function readCalendars(
  *
  * @throws Like `readCalendars`.
  */
-export async function takeUpCalendars(flags: Shared, host: Host): Promise<void> {
-  await takeUp(await readCalendars(await calendarsPlace(flags, host), host), host);
+export async function applyCalendars(flags: Shared, host: Host): Promise<void> {
+  await apply(await readCalendars(await calendarsPlace(flags, host), host), host);
 }
 
 /** Why a file was not used. */
@@ -141,8 +141,8 @@ export interface RefusedCalendars extends Partial<Pick<CalendarFile, "standing" 
   isWrong: boolean;
 }
 
-/** Like `takeUpCalendars`, but keeps the built-in calendars if the file may not be used, and returns why. */
-export async function takeUpTrustedCalendars(
+/** Like `applyCalendars`, but keeps the built-in calendars if the file may not be used, and returns why. */
+export async function applyTrustedCalendars(
   flags: Shared,
   host: Host,
 ): Promise<RefusedCalendars | undefined> {
@@ -151,18 +151,18 @@ export async function takeUpTrustedCalendars(
   const { TrustError } = await import("../../../lib/runner/trust/trust_file.ts");
   let found: CalendarFile | undefined;
   try {
-    found = await lookAtCalendars(place, host);
+    found = await findCalendars(place, host);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    await takeUp(undefined, host);
+    await apply(undefined, host);
     return { path, error, isWrong: !(error instanceof TrustError) };
   }
-  await takeUp(found?.refused === undefined ? found?.file : undefined, host);
+  await apply(found?.refused === undefined ? found?.file : undefined, host);
   if (found?.refused === undefined) return undefined;
   return { path, standing: found.standing, file: found.file, error: found.refused, isWrong: false };
 }
 
-async function takeUp(file: LocalFile | undefined, host: Pick<Host, "calendars">): Promise<void> {
+async function apply(file: LocalFile | undefined, host: Pick<Host, "calendars">): Promise<void> {
   // Without a file, commands that need no trading days do not load them.
   host.calendars = file && new (await import("../../../lib/calendars/mod.ts")).Calendars(file);
 }
@@ -183,7 +183,7 @@ export async function writeCalendars(
     ]);
     await trustCalendars(TrustFile.of(host.env), { path, text, at: host.now() });
   }
-  await takeUp(file, host);
+  await apply(file, host);
 }
 
 /** Prints the content of a calendar file, one line for each market or day. */

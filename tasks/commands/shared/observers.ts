@@ -1,5 +1,5 @@
 /**
- * Creates the observers of runs (log, dead-man service, OpenTelemetry) for every command that runs recipes with a store.
+ * Creates the observers of runs (log, monitoring service, OpenTelemetry) for every command that runs recipes with a store.
  *
  * @module
  */

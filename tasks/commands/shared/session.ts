@@ -106,17 +106,20 @@ export interface FoundSettings {
 /**
  * Returns the content of `hsgate.yaml` in the working folder and whether it is trusted, without using it.
  *
+ * @param folder Another folder.
  * @returns `undefined` if a person named another file, or if there is none.
  */
 export async function foundSettings(
   { config }: Pick<Shared, "config">,
   host: Pick<Host, "env" | "readFile">,
+  folder?: string,
 ): Promise<FoundSettings | undefined> {
   if ((config ?? host.env("HSGATE_CONFIG")) !== undefined) return undefined;
-  const [{ FOUND_SETTINGS: path, judgeSettings, isLinkOut }, { TrustError, TrustFile }] = await Promise.all([
+  const [{ FOUND_SETTINGS, judgeSettings, isLinkOut }, { TrustError, TrustFile }] = await Promise.all([
     import("../../../lib/runner/trust/trusted_files.ts"),
     import("../../../lib/runner/trust/trust_file.ts"),
   ]);
+  const path = folder === undefined ? FOUND_SETTINGS : `${folder}/${FOUND_SETTINGS}`;
   const refused = (
     why: string,
     advice: string,

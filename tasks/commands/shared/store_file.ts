@@ -6,6 +6,8 @@
 import { recipesWithRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { scheduledRecipes } from "../../../lib/runner/queries/schedules.ts";
 import { fileHalt } from "../../../lib/desk/halt.ts";
+import { linkedOutside, realPlace } from "../../../lib/confined_paths.ts";
+import { isLink } from "../../../lib/private_files.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { openSqlite, type SqliteOptions } from "../../../lib/store/sqlite.ts";
 import type { Store } from "../../../lib/store/store.ts";
@@ -155,9 +157,28 @@ async function openDatabase(
 }
 
 /** Returns whether a person named the store, or the settings file that names it. */
-async function isNamed(flags: StoreFlags, host: Host): Promise<boolean> {
+export async function isNamed(flags: StoreFlags, host: Host): Promise<boolean> {
   if (flags.store !== undefined || (flags.config ?? host.env("HSGATE_CONFIG")) !== undefined) return true;
   return (await loadSettingsOf(flags, host)).origins.store === "HSGATE_STORE";
+}
+
+/**
+ * Checks the place of a halt file, which is beside the store itself: a link in somebody else's folder must not decide
+ * which store is halted or resumed.
+ *
+ * @throws {UsageError} If nobody named the store, and it is a link out of its folder or to a missing file.
+ */
+export async function refuseLinkedOut(path: string, flags: StoreFlags, host: Host): Promise<void> {
+  // Without readable settings, only a flag or a variable has named the store.
+  const named = isNamed(flags, host).catch(() => host.env("HSGATE_STORE") !== undefined);
+  if (isPostgresUrl(path) || !isLink(path) || await named) return;
+  const place = realPlace(path);
+  if (place !== undefined && linkedOutside(path) === undefined) return;
+  throw new UsageError(
+    `Cannot use the store "${path}": it is a link to ${
+      place === undefined ? "a missing file" : "a file outside the folder"
+    }; if that store is yours, name it with --store`,
+  );
 }
 
 /** Checks a store before it is opened. @throws {TrustError} If another user may have created it. */

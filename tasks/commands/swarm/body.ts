@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { intentStates } from "../../../lib/desk/states.ts";
 import { faultNames, swarm, type SwarmFailure, type SwarmResult } from "../../../lib/swarm/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { SwarmInput } from "../swarm.ts";
@@ -45,10 +46,16 @@ function numberOf(name: string, text: string): number {
   throw new UsageError(`Cannot use --${name} ${text}: write a whole number from 1 to 999999999`);
 }
 
-function linesOf({ seeds, days, events, failures, coverage }: SwarmResult, seconds: number): string[] {
+/** Returns what `hsgate swarm` prints without `--json`. */
+export function linesOf({ seeds, days, events, failures, coverage }: SwarmResult, seconds: number): string[] {
   const kinds = [...new Set(Object.values(coverage).flatMap((row) => Object.keys(row)))].sort();
   const states = Object.keys(coverage).sort();
   const never = faultNames.filter((kind) => !kinds.includes(kind));
+  const unseen = Object.keys(intentStates).filter((state) => coverage[state] === undefined);
+  const gaps = states.flatMap((state) => {
+    const missing = kinds.filter((kind) => coverage[state]?.[kind] === undefined);
+    return missing.length === 0 ? [] : [`  ${state}: ${missing.join(", ")}`];
+  });
   return [
     ...failures.flatMap(failureLines),
     ...kinds.length === 0 ? [] : ["Faults that struck while an intent was in a state:"],
@@ -58,8 +65,14 @@ function linesOf({ seeds, days, events, failures, coverage }: SwarmResult, secon
       );
       return `  ${kind}: ${counts.join(", ")}`;
     }),
+    ...gaps.length === 0 ? [] : ["Faults that struck, but never while an intent was in the state:", ...gaps],
+    ...kinds.length === 0 || unseen.length === 0
+      ? []
+      : [`States in which no intent was when a fault struck: ${unseen.join(", ")}`],
     ...never.length === 0 ? [] : [`Faults that never struck: ${never.join(", ")}`],
-    `${seeds} seeds, ${days} trading days, ${events} events in ${seconds.toFixed(1)} s ` +
+    `${seeds} ${seeds === 1 ? "seed" : "seeds"}, ${days} trading ${
+      days === 1 ? "day" : "days"
+    }, ${events} events in ${seconds.toFixed(1)} s ` +
     `(${(days / seconds).toFixed(1)} days a second): ` +
     (failures.length === 0 ? "every invariant held" : `${failures.length} failed`),
   ];

@@ -21,12 +21,7 @@ import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import type { TrustInput } from "../trust.ts";
 import { fileOfRecipe, recipeFiles } from "../shared/recipe_files.ts";
-import {
-  type CalendarFile,
-  calendarLines,
-  lookAtCalendars,
-  showCalendars,
-} from "../shared/local_calendars.ts";
+import { type CalendarFile, calendarLines, findCalendars, showCalendars } from "../shared/local_calendars.ts";
 import { readStore, showStore, storeData, type StoreOffer } from "./store.ts";
 
 /** Items that the user is asked to trust. */
@@ -132,7 +127,7 @@ const isRecipeFile = (path: string) =>
 
 /** Checks that the calendar file exists. @throws {UsageError} If not. */
 async function readDays(path: string, host: Pick<Host, "env">): Promise<CalendarFile> {
-  const found = await lookAtCalendars({ path, isFound: true }, host);
+  const found = await findCalendars({ path, isFound: true }, host);
   if (found === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
   return found;
 }
@@ -266,7 +261,7 @@ async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "h
 /** Returns whether a recorded calendar file is unchanged; `false` if it cannot be read. */
 async function isSameFile(path: string, host: Pick<Host, "env">): Promise<boolean> {
   try {
-    return (await lookAtCalendars({ path, isFound: true }, host))?.standing === "trusted";
+    return (await findCalendars({ path, isFound: true }, host))?.standing === "trusted";
   } catch {
     return false; // a command that uses the file gives the reason
   }

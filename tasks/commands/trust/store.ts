@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { openAccounts, openIntents } from "../../../lib/desk/queries.ts";
 import { queuedNotices } from "../../../lib/runner/queries/events.ts";
 import { unfinishedRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
@@ -27,6 +28,8 @@ export interface StoreOffer {
   runs: { run: string; state: string; steps: number }[];
   /** Queued notices, which a scheduler would send. */
   notices: { notice: string; channel: string }[];
+  /** Order writes that have not ended: they block the same order, and count in the limits of their account. */
+  intents: { intent: string; account: string; operation: string; state: string }[];
 }
 
 /** Maximum size of a store to show. A store with the usual retention is much smaller. */
@@ -67,6 +70,8 @@ export async function readStore(path: string): Promise<StoreOffer> {
       recipes: await servedFiles(store),
       runs: await unfinishedRuns(store),
       notices: await queuedNotices(store),
+      intents: (await Promise.all((await openAccounts(store)).map((account) => openIntents(store, account))))
+        .flat().map(({ id, account, operation, state }) => ({ intent: id, account, operation, state })),
     };
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -74,7 +79,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
 }
 
 /** Prints the unfinished runs and queued notices of a store. */
-export function showStore({ path, recipes, runs, notices }: StoreOffer, host: Host): void {
+export function showStore({ path, recipes, runs, notices, intents }: StoreOffer, host: Host): void {
   host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
   const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));
   const list = <T>(all: readonly T[], lineOf: (each: T) => string) => {
@@ -89,15 +94,22 @@ export function showStore({ path, recipes, runs, notices }: StoreOffer, host: Ho
   );
   warn(`has ${counted(notices.length, "queued notice")} (a scheduler sends them)`);
   list(notices, ({ notice, channel }) => `${notice}  by ${channel}`);
+  if (intents.length === 0) return;
+  warn(`has ${counted(intents.length, "open order write")} (they block the same order, and count in limits)`);
+  list(
+    intents,
+    ({ intent, account, operation, state }) => `${intent}  ${operation}, ${state}, of ${account}`,
+  );
 }
 
 /** Returns the content of a store for `--json`. */
-export const storeData = ({ path, recipes, runs, notices }: StoreOffer) => ({
+export const storeData = ({ path, recipes, runs, notices, intents }: StoreOffer) => ({
   path,
   unfinished: runs.length,
   recipes,
   runs,
   notices,
+  intents,
   trusted: true,
 });
 

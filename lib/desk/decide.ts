@@ -1,0 +1,161 @@
+/**
+ * Records what a person found about an intent that the broker's lists leave open.
+ *
+ * @module
+ */
+import type { Store } from "../store/store.ts";
+import { isOfEarlierDay } from "./follow.ts";
+import type { Intent, IntentChange } from "./intent.ts";
+import { changesOf, findIntent, moveIntent, ownedOrders, type Owner, removeOrders } from "./queries.ts";
+import { LONGEST_ORDER_MS, noteAmended } from "./records.ts";
+import { isFinal, mayChange, unresolvedStates } from "./states.ts";
+import { isConditional, targetsOf } from "./terms.ts";
+
+/** What a person found about an unresolved intent, and why the person is sure. */
+export type Decision =
+  & (
+    | { wasSent: true; orderIds: readonly string[] }
+    | { wasSent: false }
+    /** The broker has accepted it, the lists do not show the end of its orders, and they have ended. */
+    | { hasEnded: true }
+    /** Its conditional order has triggered and placed these orders, which the lists do not show as its own. */
+    | { hasPlaced: readonly string[] }
+  )
+  & { because?: string };
+
+/**
+ * Records a person's decision about an unresolved intent, without a connection. An earlier decision of a person may be
+ * corrected: then the intent first becomes unknown again, without orders and without the looks that did not show it.
+ *
+ * Two decisions are for an intent that the broker has accepted. "Ended" closes an acknowledged intent whose orders the
+ * lists never showed, an open order of an earlier day that they show no longer, or a triggered conditional order if
+ * nothing shows which order it placed. "Placed" names that order.
+ *
+ * @throws {TypeError} If the intent is not in a state that the decision is for, or if an order belongs to another intent.
+ */
+export async function decideIntent(
+  store: Store,
+  id: string,
+  { by, at, because, ...decision }: Decision & { by: string; at: number },
+): Promise<Intent> {
+  // A late answer or a look may come at the same time, so the check is in the transaction too.
+  return await store.transaction(async () => {
+    const intent = await findIntent(store, id);
+    if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
+    const data = { by, ...because !== undefined && { because } };
+    const changes = await changesOf(store, id);
+    const owned = await ownedOrders(store, intent.account, at - LONGEST_ORDER_MS);
+    if ("hasEnded" in decision) {
+      const mayEnd = mayChange(intent.state, "expired", "person") &&
+        (intent.state === "acknowledged" || lacksPlaced(intent, changes) || isOfEarlierDay(intent, at));
+      if (mayEnd) return await moveIntent(store, id, { to: "expired", by: "person", at, data });
+      throw new TypeError(
+        `Cannot end "${id}": it is "${intent.state}", and not "acknowledged" or an open order of an earlier day`,
+      );
+    }
+    const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
+    if ("hasPlaced" in decision) {
+      if (!lacksPlaced(intent, changes)) {
+        throw new TypeError(
+          `Cannot name the order that "${id}" placed: it is not a conditional order, or its order is known already`,
+        );
+      }
+      const placed = decision.hasPlaced;
+      refuseOwned(id, placed.filter((each) => !intent.childIds.includes(each)), {
+        owned,
+        placedBy: undefined,
+      });
+      await moveIntent(store, id, { to: "unknown", by: "person", at, ...bare, data: { by } });
+      const named = { ...bare, childIds: placed, data: { ...data, [PLACED]: placed } };
+      return await moveIntent(store, id, { to: "acknowledged", by: "person", at, ...named });
+    }
+    const isOpen = unresolvedStates.includes(intent.state) && intent.state !== "sent";
+    const isEndedByPerson = intent.state === "expired" && changes.at(-1)?.by === "person";
+    const isOther = decision.wasSent
+      ? intent.state === "abandoned" || isEndedByPerson || decision.orderIds.join() !== intent.orderIds.join()
+      : intent.state !== "abandoned" && !isEndedByPerson;
+    const isCorrection = !isOpen && isOther && mayChange(intent.state, "unknown", "person") &&
+      (isEndedByPerson ||
+        changes.some(({ by: evidence, from }) =>
+          evidence === "person" && (from === "unknown" || from === "ambiguous")
+        ));
+    if (!isOpen && !isCorrection) {
+      throw new TypeError(
+        `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
+      );
+    }
+    const orderIds = decision.wasSent ? decision.orderIds : [];
+    // The orders of an amendment belong to the intent that placed the amended order.
+    const placedBy = intent.kind === "amend" ? owned.get(targetsOf(intent)[0] ?? "")?.intent : id;
+    if (intent.kind !== "cancel") refuseOwned(id, orderIds, { owned, placedBy });
+    if (isCorrection) {
+      const corrects = `the decision that it is "${intent.state}"${
+        intent.orderIds.length === 0 ? "" : ` with order ${intent.orderIds.join(", ")}`
+      }`;
+      await moveIntent(store, id, {
+        to: "unknown",
+        by: "person",
+        at,
+        orderIds: [],
+        ...bare,
+        data: { by, corrects },
+      });
+      if (intent.kind === "amend" && placedBy !== undefined) {
+        const wrong = intent.orderIds.filter((each) => !targetsOf(intent).includes(each));
+        await removeOrders(store, placedBy, wrong);
+      }
+    }
+    const moved = await moveIntent(store, id, {
+      to: decision.wasSent ? "acknowledged" : "abandoned",
+      by: "person",
+      at,
+      ...bare,
+      orderIds,
+      data,
+    });
+    if (moved.kind === "amend") {
+      await noteAmended(store, moved, owned);
+      if (placedBy !== undefined) await followAgain(store, placedBy, { moved, by, at });
+    }
+    return moved;
+  });
+}
+
+/** Name of the data of a change by which a person named the orders that a conditional order has placed. */
+const PLACED = "placed";
+
+/** Returns whether a conditional order is in the market or has ended, and only a person has named its own order, if anybody. */
+function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean {
+  if (!isConditional(intent) || unresolvedStates.includes(intent.state)) return false;
+  if (changes.some(({ data }) => data[PLACED] !== undefined)) {
+    return mayChange(intent.state, "unknown", "person");
+  }
+  return intent.state === "working" && intent.childIds.length === 0;
+}
+
+/** Opens an intent again that has ended, if a person has named the order by which an amendment replaced its order. */
+async function followAgain(
+  store: Store,
+  id: string,
+  { moved, by, at }: { moved: Intent; by: string; at: number },
+): Promise<void> {
+  const placed = await findIntent(store, id);
+  const isReplaced = moved.orderIds.some((each) => !targetsOf(moved).includes(each));
+  if (placed === undefined || !isReplaced || !isFinal(placed.state)) return;
+  const data = { by, amendment: moved.id };
+  await moveIntent(store, id, { to: "unknown", by: "person", at, data });
+  await moveIntent(store, id, { to: "acknowledged", by: "person", at, data });
+}
+
+/** Throws if an order belongs to another intent. */
+function refuseOwned(
+  id: string,
+  orderIds: readonly string[],
+  { owned, placedBy }: { owned: ReadonlyMap<string, Owner>; placedBy: string | undefined },
+): void {
+  for (const orderId of orderIds) {
+    const owner = owned.get(orderId)?.intent;
+    if (owner === undefined || owner === placedBy) continue;
+    throw new TypeError(`Cannot resolve "${id}": order ${orderId} belongs to intent ${owner}`);
+  }
+}

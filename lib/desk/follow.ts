@@ -1,0 +1,265 @@
+/**
+ * Follows the orders of an intent that the broker accepted to their ends: its own orders, the parts of an order that the
+ * broker split, and the orders that its conditional or algorithmic order placed.
+ *
+ * @module
+ */
+import { addDays, dateAt } from "../calendars/mod.ts";
+import type { Client } from "../client/client.ts";
+import { add, compare } from "../decimal.ts";
+import {
+  childrenOfAlgo,
+  dayOfLists,
+  endedStates,
+  type Look,
+  type SeenOrder,
+  zoneOfMarket,
+} from "./broker_lists.ts";
+import { type Intent, sinceOf } from "./intent.ts";
+import { childrenIn, judge, type Others } from "./prove.ts";
+import { addOrders, noteIntent, openIntents, unresolvedIntents } from "./queries.ts";
+import type { Owners, Records } from "./records.ts";
+import type { IntentState } from "./states.ts";
+import { placesOthers, targetsOf, termsOf } from "./terms.ts";
+
+/** Records and client with which orders are followed. */
+export interface FollowDeps {
+  records: Records;
+  /** The client that reads the lists. */
+  client: Client;
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** The parts of an order that the broker splits may appear in the lists this much later. */
+const PARTS_MS = 2 * 60_000;
+/** An order for one day has expired this many days after its day, by the broker's dates, if the lists still do not show its end. */
+const EXPIRED_DAYS = 2;
+/** Lists whose orders may last for many days. */
+const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "futures.ordersToday"];
+
+/** Returns the owners of the orders of the account, and the intents whose orders may not all be known. */
+export async function othersOf(
+  records: Records,
+  looked: Look,
+): Promise<Pick<Others, "rivals"> & { owners: Owners }> {
+  const { store, account } = records;
+  const open = await openIntents(store, account);
+  const rivals = open.filter((intent) =>
+    intent.kind === "place" && intent.state !== "planned" && intent.state !== "approved" &&
+    mayHaveMore(intent, looked)
+  );
+  return { owners: await records.owned(), rivals };
+}
+
+/** Returns whether an intent may have orders that are not known to be its own. */
+function mayHaveMore(intent: Intent, looked: Look): boolean {
+  if (["sent", "unknown", "ambiguous"].includes(intent.state)) return true;
+  if (intent.operation === "algo.place") return intent.childIds.length === 0;
+  if (placesOthers(intent)) {
+    const rows = intent.orderIds.map((id) => looked.orders.get(id));
+    const isPending = rows.every((row) => row !== undefined && row.state !== "triggered");
+    return intent.childIds.length === 0 && !isPending;
+  }
+  return mayFindParts(intent, looked);
+}
+
+/** Returns whether a look may show unknown parts of a split order. The first look may come long after the answer. */
+function mayFindParts(intent: Intent, looked: Look): boolean {
+  return lacksParts(intent, looked) || intent.state === "acknowledged" && isSmaller(intent, looked);
+}
+
+/**
+ * Returns whether parts of a split order may still appear in the lists. An order that somebody has amended to a smaller
+ * quantity looks the same, so the result is true for {@linkcode PARTS_MS} only.
+ */
+function lacksParts(intent: Intent, looked: Look): boolean {
+  const now = looked.beganAt + (looked.aheadMs ?? 0);
+  return isSmaller(intent, looked) && now - sinceOf(intent) < PARTS_MS;
+}
+
+/** Returns whether the known orders of an intent have less than its quantity. */
+function isSmaller(intent: Intent, looked: Look): boolean {
+  const { quantity } = termsOf(intent);
+  if (quantity === undefined || intent.kind === "cancel") return false;
+  const sizes = intent.orderIds.map((id) => looked.orders.get(id)?.quantity);
+  if (sizes.some((size) => size === undefined)) return false;
+  return compare(add("0", ...sizes.map((size) => size ?? "0")), quantity) < 0;
+}
+
+/**
+ * Follows the orders of an acknowledged intent. Returns what is missing if the lists do not show an order of an earlier
+ * day, or which order a triggered conditional order has placed.
+ */
+export async function follow(deps: FollowDeps, intent: Intent, looked: Look): Promise<string | undefined> {
+  const { records } = deps;
+  const orderIds = await withParts(records, intent, looked);
+  const own = orderIds.map((id) => looked.orders.get(id));
+  const seen = own.filter((row) => row !== undefined);
+  if (seen.length === 0 || seen.length < own.length) { // a list may lag behind: conclude nothing
+    const lost = orderIds.filter((id) => !looked.orders.has(id));
+    return lost.length > 0 && isOfEarlierDay(intent, looked.beganAt)
+      ? `order ${lost.join(", ")} in the broker's lists`
+      : undefined;
+  }
+  const childIds = await childIdsOf(deps, { ...intent, orderIds }, looked);
+  // Both steps above have recorded the orders that they found.
+  const known = { ...intent, orderIds, childIds: placesOthers(intent) ? childIds : intent.childIds };
+  await moveByRows(records, known, { seen, childIds, looked });
+  const isUnclear = intent.kind === "place" && childIds.length === 0 &&
+    seen.some(({ state }) => state === "triggered");
+  return isUnclear ? "the order that it placed when it triggered" : undefined;
+}
+
+/** Returns whether an intent is so old that the lists of its day no longer change. */
+export const isOfEarlierDay = (intent: Intent, now: number): boolean => now - sinceOf(intent) >= DAY_MS;
+
+/** Moves an intent to the state that the rows of its orders show, if they show one. */
+async function moveByRows(
+  records: Records,
+  intent: Intent,
+  { seen, childIds, looked }: { seen: readonly SeenOrder[]; childIds: readonly string[]; looked: Look },
+): Promise<void> {
+  const counted = rowsThatCount(seen, childIds, looked);
+  if (counted === undefined) return;
+  const hasCancelled = counted.some(({ state }) => state === "cancelled");
+  const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records) : [];
+  // The broker may execute an amendment by a cancellation and a new order, which is not known yet.
+  const isReplaced = ({ orderId, state }: SeenOrder) => state === "cancelled" && amended.includes(orderId);
+  const rows = counted.map((row): SeenOrder => isReplaced(row) ? { ...row, state: "working" } : row);
+  const filled = add("0", ...rows.map((row) => row.filled));
+  if (compare(filled, intent.filled) < 0) return; // an older state of the list than the one seen before
+  const listed = stateOf(rows);
+  if (listed === undefined) return;
+  const isPast = !counted.some(isReplaced) && isOver(rows, looked, termsOf(intent).market);
+  const to = isPast ? "expired" : listed;
+  const isEnd = endedStates.some((state) => state === to);
+  if (isEnd && lacksParts(intent, looked)) return; // the rest of it may still be open
+  if (to === intent.state) {
+    if (compare(filled, intent.filled) !== 0) await noteIntent(records.store, intent.id, { filled });
+    return;
+  }
+  const remark = seen.map((row) => row.remark).find((each) => each !== undefined && each !== "");
+  await records.moveFrom(intent, {
+    to,
+    by: "list",
+    filled,
+    data: {
+      lists: looked.lists,
+      orders: counted.map(({ orderId, state, filled }) => ({ orderId, state, filled })),
+      ...seen.some(({ state }) => state === "triggered") && { triggered: true },
+      ...remark !== undefined && { remark },
+    },
+  });
+}
+
+/** Returns the orders whose amendment has an unknown outcome. */
+async function amendedOrders({ store, account }: Records): Promise<string[]> {
+  const unresolved = await unresolvedIntents(store, account);
+  return unresolved.filter(({ kind }) => kind === "amend").flatMap(targetsOf);
+}
+
+/**
+ * Returns the rows that show the results of orders; `undefined` if a row is missing. For a triggered conditional order,
+ * these are the rows of the orders that it has placed. Until these are known, the conditional order counts as working,
+ * because a trigger is not a fill.
+ */
+function rowsThatCount(
+  seen: readonly SeenOrder[],
+  childIds: readonly string[],
+  looked: Look,
+): SeenOrder[] | undefined {
+  if (!seen.some(({ state }) => state === "triggered")) return [...seen];
+  const children = childIds.map((id) => looked.orders.get(id));
+  if (children.includes(undefined)) return undefined;
+  const placed = children.length > 0 ? children : seen.filter(({ state }) => state === "triggered")
+    .map((row): SeenOrder => ({ ...row, state: "working", filled: "0" }));
+  return [...seen.filter(({ state }) => state !== "triggered"), ...placed].filter((row) => row !== undefined);
+}
+
+/** Returns the orders that the orders of an intent have placed, as far as they are known. Records new ones. */
+async function childIdsOf(
+  { records, client }: FollowDeps,
+  intent: Intent,
+  looked: Look,
+): Promise<readonly string[]> {
+  const { store } = records;
+  if (intent.kind !== "place") {
+    const owners = await records.owned();
+    const placed = intent.orderIds.flatMap((id) => owners.get(id)?.intent ?? []);
+    return [...owners].filter(([, owner]) => owner.isChild && placed.includes(owner.intent)).map(([id]) =>
+      id
+    );
+  }
+  if (!placesOthers(intent)) return [];
+  const found = intent.operation === "algo.place"
+    ? await algoChildren(client, intent, looked)
+    : intent.childIds.length === 0 && looked.orders.get(intent.orderIds[0] ?? "")?.state === "triggered"
+    ? childrenIn(intent, looked, await othersOf(records, looked)) ?? []
+    : [];
+  const childIds = [...new Set([...intent.childIds, ...found])];
+  if (childIds.length > intent.childIds.length) await addOrders(store, intent.id, { childIds });
+  return childIds;
+}
+
+/** Returns the orders that an algorithmic order has placed on its day and, after midnight, on the next one. */
+async function algoChildren(client: Client, intent: Intent, looked: Look): Promise<string[]> {
+  const { market = "" } = termsOf(intent);
+  const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, looked.beganAt)]);
+  const children: string[] = [];
+  for (const orderId of intent.orderIds) {
+    for (const date of days) children.push(...await childrenOfAlgo(client, { orderId, market, date }) ?? []);
+  }
+  return children;
+}
+
+/** Returns whether orders for one day have expired by the broker's dates, although the lists do not show it. */
+function isOver(rows: readonly SeenOrder[], looked: Look, market: string | undefined): boolean {
+  if (looked.aheadMs === undefined) return false;
+  const today = dateAt(looked.beganAt + looked.aheadMs, zoneOfMarket(market));
+  return rows.every(({ state, day, lists }) => {
+    if (state !== undefined && endedStates.includes(state)) return true;
+    if (day === undefined || lists.some((list) => lastingLists.includes(list))) return false;
+    return addDays(day, EXPIRED_DAYS) <= today;
+  }) && rows.some(({ state }) => state === undefined || !endedStates.includes(state));
+}
+
+/** Returns all orders of an intent. If the broker split its order, the answer names only the first part. */
+async function withParts(records: Records, intent: Intent, looked: Look): Promise<readonly string[]> {
+  if (!mayFindParts(intent, looked)) return intent.orderIds;
+  const own = intent.orderIds.map((id) => looked.orders.get(id)).filter((row) => row !== undefined);
+  const { side, orderType } = { ...own[0], ...termsOf(intent) };
+  const others = await othersOf(records, looked);
+  // The parts of an amended order belong to the intent that placed it.
+  const owner = intent.kind === "amend" ? others.owners.get(targetsOf(intent)[0] ?? "")?.intent : intent.id;
+  const whole = { ...intent, id: owner ?? intent.id, kind: "place" as const, operation: "orders.place" };
+  const all = judge(
+    {
+      ...whole,
+      operation: intent.operation === "algo.place" ? intent.operation : whole.operation,
+      params: { ...intent.params, side, orderType },
+    },
+    looked,
+    { ...others, rivals: others.rivals.filter(({ id }) => id !== whole.id) },
+  );
+  if (all.is !== "sent" || !intent.orderIds.every((id) => all.orderIds.includes(id))) {
+    return intent.orderIds;
+  }
+  await addOrders(records.store, intent.id, { orderIds: all.orderIds });
+  if (intent.kind === "amend") await records.noteAmended({ ...intent, orderIds: all.orderIds });
+  return all.orderIds;
+}
+
+/** Returns the state that the rows of an intent's orders show together; `undefined` if one of them is unknown. */
+function stateOf(rows: readonly SeenOrder[]): IntentState | undefined {
+  // `rowsThatCount` has replaced triggered orders by the orders that they placed.
+  const states = rows.flatMap(({ state }) => state === undefined || state === "triggered" ? [] : [state]);
+  if (states.length < rows.length) return undefined;
+  const has = (state: IntentState) => states.some((each) => each === state);
+  if (states.every((state) => endedStates.includes(state))) {
+    if (states.every((state) => state === states[0])) return states[0];
+    // Parts that ended differently: what is not filled is cancelled, rejected or expired.
+    return has("expired") ? "expired" : has("cancelled") ? "cancelled" : "rejected";
+  }
+  const hasFill = rows.some(({ filled }) => compare(filled, "0") > 0);
+  return hasFill ? "part-filled" : has("working") ? "working" : "acknowledged";
+}

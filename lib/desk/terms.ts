@@ -1,0 +1,83 @@
+/**
+ * Returns the terms of an order write, and the fingerprint that is equal for two writes that ask for the same.
+ *
+ * @module
+ */
+import { isDecimal, isZero, normalize } from "../decimal.ts";
+import { conditionalTypes } from "../dictionaries/order_type.ts";
+import { bareCode } from "./broker_lists.ts";
+import type { Intent } from "./intent.ts";
+
+/** The parameters of an order write that its rows in the lists repeat. */
+interface Terms {
+  market?: string;
+  symbol?: string;
+  side?: string;
+  orderType?: string;
+  price?: string;
+  triggerValue?: string;
+  trailBy?: string;
+  quantity?: string;
+  orderId?: string;
+  childOrderId?: string;
+  orderIds?: readonly string[];
+}
+
+/** Returns the terms of an intent. The parameters were checked against the operation when it was planned. */
+export function termsOf({ params }: Pick<Intent, "params">): Terms {
+  return params as Terms;
+}
+
+/** Returns the orders that an amendment or a cancellation is for; empty if it is for all of a market. */
+export function targetsOf({ params }: Pick<Intent, "params">): readonly string[] {
+  const { orderId, childOrderId, orderIds } = termsOf({ params });
+  return orderIds ?? [childOrderId ?? orderId].filter((id) => id !== undefined);
+}
+
+/** Returns whether an intent places a conditional order. */
+export function isConditional({ operation, params }: Pick<Intent, "operation" | "params">): boolean {
+  return operation === "orders.place" &&
+    conditionalTypes.some((type) => type === termsOf({ params }).orderType);
+}
+
+/** Returns whether the order of an intent places other orders: it is conditional or algorithmic. */
+export function placesOthers(intent: Pick<Intent, "operation" | "params">): boolean {
+  return intent.operation === "algo.place" || isConditional(intent);
+}
+
+/**
+ * Returns a text that is equal for two writes that ask for the same. Numbers are compared by value: `"600"` equals
+ * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The client type and the sequence of a list of orders make no difference.
+ */
+export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify([operation, ...partsOf(params)]);
+}
+
+function partsOf(params: object): unknown[] {
+  return Object.entries(params).filter(([name, value]) => value !== undefined && name !== "clientType")
+    .filter(([name, value]) => name !== "price" || !isDecimal(String(value)) || !isZero(String(value)))
+    .sort(([one], [other]) => one < other ? -1 : 1)
+    .map(([name, value]) => [name, sameValue(name, value)]);
+}
+
+/** Names of parameters that are numbers; other texts of digits, such as order ids, are not. */
+const numbers = [
+  "price",
+  "quantity",
+  "displayQuantity",
+  "triggerValue",
+  "validDays",
+  "maxChildQuantity",
+  "minChildAmount",
+  "percent",
+  "intervalSec",
+];
+
+/** Returns a value that is equal for two values of a parameter that mean the same. */
+function sameValue(name: string, value: unknown): unknown {
+  if (Array.isArray(value)) return [...new Set(value)].sort();
+  if (typeof value === "object" && value !== null) return partsOf(value);
+  const text = String(value);
+  if (name === "symbol") return bareCode(text);
+  return numbers.includes(name) && isDecimal(text) ? normalize(text) : value;
+}

@@ -1,0 +1,106 @@
+/**
+ * Checks the messages of a PostgreSQL server before the `pg` package reads them. The package reads messages of any size
+ * into memory. It throws an error about an unreadable message outside of every call, and that would end the program.
+ *
+ * @module
+ */
+import { messageOf } from "../errors.ts";
+
+/** The part of the package's connection that passes the bytes of the server to the package. */
+export interface MessageSource {
+  attachListeners(stream: ByteStream): void;
+  emit(event: "error", error: Error): void;
+}
+
+/** A socket, as the package reads it. */
+interface ByteStream {
+  on(event: string, listener: (bytes: Uint8Array) => void): unknown;
+  destroy(): void;
+}
+
+/** Maximum size of a message in bytes. */
+const MOST_BYTES = 1024 * 1024;
+/** The same for a row after the login: half of what PostgreSQL allows for a value. */
+const MOST_ROW_BYTES = 512 * 1024 * 1024;
+/** A type and a length, which counts itself. */
+const HEAD_BYTES = 5;
+const LENGTH_BYTES = 4;
+const [ROW, READY, ERROR, NOTICE] = [..."DZEN"].map((each) => each.charCodeAt(0));
+
+/** Ends a connection at the first message that is unreadable or too large, with an error of the connection. */
+export function checkMessages(connection: MessageSource): void {
+  const attach = connection.attachListeners;
+  connection.attachListeners = (stream) =>
+    attach.call(connection, {
+      on: (event, listener) => stream.on(event, event === "data" ? checked(listener) : listener),
+      destroy: () => stream.destroy(),
+    });
+
+  const checked = (read: (bytes: Uint8Array) => void) => {
+    const whyRefused = createCheck();
+    let hasFailed = false;
+    const fail = (why: string, cause?: unknown) => {
+      hasFailed = true;
+      connection.emit("error", new Error(`the server sent ${why}`, { cause }));
+    };
+    return (bytes: Uint8Array) => {
+      if (hasFailed) return;
+      const why = whyRefused(bytes);
+      if (why !== undefined) return fail(why);
+      try {
+        read(bytes);
+      } catch (error) {
+        fail(`a message that hsgate cannot read (${messageOf(error)})`, error);
+      }
+    };
+  };
+}
+
+/** Returns a function that reads the bytes of a server in order, and returns why a message is refused. */
+function createCheck(): (bytes: Uint8Array) => string | undefined {
+  const head = new Uint8Array(HEAD_BYTES);
+  let headBytes = 0;
+  let left = 0;
+  let isReady = false;
+  /** The text of an error or a notice. */
+  let text: Uint8Array | undefined;
+  return (bytes) => {
+    for (let at = 0; at < bytes.length;) {
+      if (left > 0) {
+        const part = bytes.subarray(at, at + left);
+        text?.set(part, text.length - left);
+        left -= part.length;
+        at += part.length;
+        if (left === 0 && text !== undefined && !hasEnd(text)) return "an error or a notice without an end";
+        continue;
+      }
+      head[headBytes++] = bytes[at++]!; // below the length
+      if (headBytes < HEAD_BYTES) continue;
+      headBytes = 0;
+      const [type] = head;
+      const length = new DataView(head.buffer).getUint32(1);
+      if (length < LENGTH_BYTES) return `a message with the length ${length}, which is no length`;
+      const most = isReady && type === ROW ? MOST_ROW_BYTES : MOST_BYTES;
+      if (length > most) return `a message of ${length} bytes; at most ${most} are allowed`;
+      left = length - LENGTH_BYTES;
+      text = type === ERROR || type === NOTICE ? new Uint8Array(left) : undefined;
+      if (left === 0 && text !== undefined) return "an empty error or notice";
+      isReady ||= type === READY;
+    }
+    return undefined;
+  };
+}
+
+/**
+ * Returns whether the list of fields of an error or a notice has an end: each field has a type and a text, which ends
+ * with a zero byte. A zero byte follows the last field. The package reads a list without an end forever.
+ */
+function hasEnd(list: Uint8Array): boolean {
+  for (let at = 0; at < list.length;) {
+    if (list[at] === 0) return true;
+    const end = list.indexOf(0, at + 1);
+    if (end < 0) return false;
+    at = end + 1;
+  }
+  return false;
+}

@@ -1,0 +1,92 @@
+/** Tests of when each market accepts an order: the first and the last second of each period. */
+import { assertEquals } from "@std/assert";
+import { BrokerError } from "../../lib/errors.ts";
+import { assertRefuses, check, ORDER as HK, quoteTime } from "./guards_market.ts";
+
+const US = { market: "us", symbol: "AAPL", quantity: "1", price: "200", side: "buy", orderType: "limit" };
+const SH = { ...HK, market: "shanghai", symbol: "600519.SH", price: "10" };
+const FUTURE = {
+  symbol: "HSI2508.HK",
+  price: "25000",
+  quantity: "1",
+  side: "buy",
+  orderType: "limit",
+  validity: "day",
+};
+const limits = { quoteMaxAge: "off", priceCollar: "off" };
+const FRIDAY = "2025-08-15";
+const HALF_DAY = "2025-12-24";
+
+/** Returns whether the rule lets an order pass at a local time of its market. */
+async function accepts(order: object, at: string): Promise<boolean> {
+  const { market, validity } = order as { market?: string; validity?: string };
+  const zone = market === "us" ? "America/New_York" : "Asia/Hong_Kong";
+  const now = Temporal.PlainDateTime.from(at).toZonedDateTime(zone).epochMilliseconds;
+  try {
+    await check(order, { now, limits, ...validity !== undefined && { operation: "futures.place" } });
+    return true;
+  } catch (error) {
+    if (error instanceof BrokerError && error.message.includes("guard rail session ")) return false;
+    throw error;
+  }
+}
+
+const afterHours = { ...FUTURE, session: "after-hours" };
+const extended = { ...US, tradingHours: "extended" };
+const auction = { ...HK, orderType: "auction-limit" };
+/** The first second of a period, and the first one after it. */
+const periods: [what: string, order: object, from: string, until: string][] = [
+  ["Hong Kong, morning", HK, `${FRIDAY}T09:30:00`, `${FRIDAY}T12:00:00`],
+  ["Hong Kong, afternoon", HK, `${FRIDAY}T13:00:00`, `${FRIDAY}T16:00:00`],
+  ["Hong Kong, half day", HK, `${HALF_DAY}T09:30:00`, `${HALF_DAY}T12:00:00`],
+  ["Hong Kong, opening auction", auction, `${FRIDAY}T09:00:00`, `${FRIDAY}T09:22:00`],
+  ["Hong Kong, closing auction", auction, `${FRIDAY}T16:01:00`, `${FRIDAY}T16:10:00`],
+  ["United States", US, `${FRIDAY}T09:30:00`, `${FRIDAY}T16:00:00`],
+  ["United States, extended hours", extended, `${FRIDAY}T04:00:00`, `${FRIDAY}T20:00:00`],
+  // A market order does not trade in extended hours.
+  [
+    "United States, market order",
+    { ...extended, orderType: "market" },
+    `${FRIDAY}T09:30:00`,
+    `${FRIDAY}T16:00:00`,
+  ],
+  ["the mainland, morning", SH, `${FRIDAY}T09:15:00`, `${FRIDAY}T11:30:00`],
+  ["the mainland, afternoon", SH, `${FRIDAY}T12:55:00`, `${FRIDAY}T15:00:00`],
+  ["futures, morning", FUTURE, `${FRIDAY}T08:45:00`, `${FRIDAY}T12:00:00`],
+  ["futures, afternoon", FUTURE, `${FRIDAY}T12:30:00`, `${FRIDAY}T16:30:00`],
+  ["futures, night", afterHours, `${FRIDAY}T17:15:00`, "2025-08-16T03:00:00"],
+];
+
+for (const [what, order, from, until] of periods) {
+  Deno.test(`session: ${what}`, async () => {
+    const before = (at: string) => Temporal.PlainDateTime.from(at).subtract({ seconds: 1 }).toString();
+    const times = [before(from), from, before(until), until];
+    assertEquals(await Promise.all(times.map((at) => accepts(order, at))), [false, true, true, false]);
+  });
+}
+
+Deno.test("session: futures orders of the night must be asked for, and a half day has no night", async () => {
+  assertEquals(await accepts(FUTURE, `${FRIDAY}T20:00:00`), false);
+  assertEquals(await accepts(afterHours, `${FRIDAY}T10:00:00`), true);
+  assertEquals(await accepts(afterHours, `${HALF_DAY}T20:00:00`), false);
+});
+
+Deno.test("session: a dark-pool order is for the broker alone, at any time", async () => {
+  assertEquals(await accepts({ ...HK, orderType: "dark-pool" }, `${FRIDAY}T18:00:00`), true);
+});
+
+Deno.test("quoteMaxAge: in extended hours, the quote of the session that trades counts", async () => {
+  const now =
+    Temporal.PlainDateTime.from(`${FRIDAY}T08:00:00`).toZonedDateTime("America/New_York").epochMilliseconds;
+  const old = { quote: { lastPrice: "200", marketTime: quoteTime(now - 61_000, "us") } };
+  await assertRefuses("quoteMaxAge", extended, { now, market: old }, "61 s old");
+  const asked: unknown[] = [];
+  const market = {
+    quote: { lastPrice: "200", lotSize: 1 },
+    onQuote: (session: unknown) => asked.push(session),
+  };
+  await check(extended, { now, market });
+  await check(extended, { now: now + 2 * 3_600_000, market });
+  await check(extended, { now: now + 9 * 3_600_000, market });
+  assertEquals(asked, ["pre-market", undefined, "after-hours"]);
+});
