@@ -38,6 +38,7 @@ import {
 } from "./orders.ts";
 import { pause, resume } from "./pause.ts";
 import { quote } from "./quote.ts";
+import { rebalance } from "./rebalance.ts";
 import { rerun } from "./rerun.ts";
 import { run } from "./run.ts";
 import { runs, runsShow } from "./runs.ts";
@@ -93,6 +94,7 @@ export const commands: readonly Command[] = [
   withBody(orders, async () => (await import("./orders/list.ts")).run),
   withBody(fills, async () => (await import("./orders/list.ts")).fills),
   withBody(halt, async () => (await import("./orders/halt.ts")).halt),
+  withBody(rebalance, async () => (await import("./rebalance/body.ts")).run),
   withBody(login, async () => (await import("./login/body.ts")).run),
   withBody(sim, async () => (await import("./sim/body.ts")).run),
   withBody(demo, async () => (await import("./demo/body.ts")).run),

@@ -1,5 +1,5 @@
 /**
- * Runs `hsgate demo`: the end-of-day recipe against its own simulator.
+ * Runs `hsgate demo`: the end-of-day recipe and a plan of rebalancing, against its own simulator.
  *
  * @module
  */
@@ -14,7 +14,11 @@ import type { DayBookMarket, DayBookResult, MarketResult } from "../../../lib/da
 import { add, type Decimal } from "../../../lib/decimal.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Column, tableLines } from "../../terminal/print.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
+import { makePlan, readBrokerAccount, readRebalanceFile } from "../../../lib/rebalance/mod.ts";
+import { planLines } from "../rebalance/lines.ts";
 import { countOf, inOrder } from "../../terminal/day_table.ts";
+import { refuseLinkedOut } from "../shared/linked_out.ts";
 
 /** A Saturday at noon: the last five trading days of every market are over and cleared. */
 const CLOCK = Date.parse("2025-08-16T12:00:00+08:00");
@@ -32,13 +36,15 @@ interface World extends AsyncDisposable {
 
 /** Exports, prints what was exported, and returns 7 if the checks of a day found differences. */
 export async function run({ flags, host }: DemoInput): Promise<number> {
+  const out = flags.out ?? "out/demo";
+  refuseLinkedOut(out); // the folder may contain a link of that name
   const open = worldOf(flags.transport ?? "gateway");
   const begun = performance.now();
   const recipe = await demoRecipe();
   await using world = await open();
   const { client, now } = world;
   if (!flags.json) host.out(`Simulated ${world.place}; nothing reaches a broker.`);
-  const result = await runRecipe(recipe, { client, now, signal: host.signal, out: flags.out ?? "out/demo" });
+  const result = await runRecipe(recipe, { client, now, signal: host.signal, out });
   // The recipe has only this step.
   const output = result.steps[0]!.output as DayBookResult;
   if (flags.json) {
@@ -47,6 +53,8 @@ export async function run({ flags, host }: DemoInput): Promise<number> {
   }
   host.out("");
   for (const line of await demoTable(output, host)) host.out(line);
+  host.out("");
+  for (const line of await demoPlan(world, host)) host.out(line);
   host.out("");
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
   host.out(`${output.rows} rows over ${world.calls()} calls in ${seconds} s; the simulator has stopped.`);
@@ -121,6 +129,23 @@ function worldWith(client: Client, simulator: Simulated, place: string): World {
       await simulator[Symbol.asyncDispose]();
     },
   };
+}
+
+/** A portfolio of the simulated account. */
+const PORTFOLIO = `market: us
+targets: { AAPL: 0.30, MSFT: 0.30, GOOGL: 0.20 }
+cashBuffer: { USD: 20000 }
+`;
+
+/** Returns the lines of a plan that brings a portfolio of the account back to its targets. */
+async function demoPlan({ client, now }: World, host: Host): Promise<string[]> {
+  const file = await readRebalanceFile(PORTFOLIO, { name: "portfolio.yaml" });
+  const account = await readBrokerAccount(client, file, {
+    now,
+    calendars: calendarsOf(host),
+    signal: host.signal,
+  });
+  return planLines(host, await makePlan(file, account));
 }
 
 interface Row {

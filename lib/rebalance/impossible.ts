@@ -1,0 +1,42 @@
+/**
+ * The error of a plan that cannot keep its limits.
+ *
+ * @module
+ */
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import { normalize, round } from "../decimal.ts";
+import type { RebalanceFile } from "./plan_file.ts";
+import type { Prepared } from "./prepare.ts";
+import { useOf } from "./problem.ts";
+
+/** Returns the error. It names each cash buffer that no sale can restore, or else the limit of the turnover. */
+export function impossible(prepared: Prepared, file: RebalanceFile): InvalidParamsError {
+  const { problem: { budgets, items }, currencies, scales } = prepared;
+  const issues: Issue[] = currencies.flatMap((currency, pool) => {
+    const mostRaised = items.filter((item) => item.pool === pool).reduce((sum, item) => {
+      const sales = [item.closing?.lots, item.sells && -item.sells.most].filter((lots) => lots !== undefined);
+      const raised = sales.map((lots) => -useOf(item, lots)).filter((each) => each > 0n);
+      return sum + raised.reduce((most, each) => each > most ? each : most, 0n);
+    }, 0n);
+    const after = budgets[pool]! + mostRaised;
+    if (after >= 0n) return [];
+    const buffer = file.cashBuffer[currency] ?? "0";
+    const missing = round(`${-after}e-${scales.amount}`, 2, "up");
+    return [{
+      path: ["cashBuffer", currency],
+      value: buffer,
+      expected:
+        `a buffer that cash and sales can reach; ${missing} ${currency} are missing even if the plan sells ` +
+        "all it may: lower the buffer, pay in cash, or allow more sales",
+    }];
+  });
+  if (issues.length === 0) {
+    issues.push({
+      path: [file.maxTurnover === undefined ? "cashBuffer" : "maxTurnover"],
+      value: file.maxTurnover === undefined ? file.cashBuffer : normalize(file.maxTurnover),
+      expected:
+        "limits that allow the sales which the cash buffer needs: raise maxTurnover, or lower the buffer",
+    });
+  }
+  return new InvalidParamsError("plan", issues);
+}

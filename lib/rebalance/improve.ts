@@ -1,0 +1,254 @@
+/**
+ * Finds a good plan quickly: starts from the best trades at given prices, repairs what exceeds the limits, and improves
+ * single trades and pairs of trades. Floating-point numbers choose the trades to try; exact integers decide.
+ *
+ * @module
+ */
+import { driftOf, next, type Problem, turnoverOf, useOf } from "./problem.ts";
+import { driftHint, type Hint, respond, turnoverHint, useHint } from "./relax.ts";
+
+/** Rounds of improvement. More than a few are rarely needed. */
+const MOST_ROUNDS = 40;
+const MOST_REPAIRS = 2_000;
+/** Part of the drift that is not worth another round. */
+const LITTLE = 1e-6;
+/** Improvements below this are noise of floating-point numbers. */
+const NOISE = 1e-18;
+
+/** A change of one trade. */
+interface Move {
+  index: number;
+  lots: number;
+  drift: number;
+  use: number;
+  turnover: number;
+}
+
+/** The trades while they change, with what remains of the limits. */
+export class Trades {
+  readonly lots: number[];
+  readonly #problem: Problem;
+  readonly #hints: readonly Hint[];
+  /** Cash that is left, by pool. */
+  readonly #cash: bigint[];
+  #turnover: bigint | undefined;
+  /** Approximate cash and turnover that are left, to choose moves fast; absent if they must be computed again. */
+  #left: { cash: number[]; turnover: number } | undefined;
+
+  constructor(problem: Problem, hints: readonly Hint[], lots: readonly number[]) {
+    this.#problem = problem;
+    this.#hints = hints;
+    this.lots = [...lots];
+    this.#cash = [...problem.budgets];
+    this.#turnover = problem.turnover;
+    problem.items.forEach((item, index) => {
+      this.#cash[item.pool]! -= useOf(item, lots[index]!);
+      if (this.#turnover !== undefined) this.#turnover -= turnoverOf(item, lots[index]!);
+    });
+  }
+
+  /** Whether the trades keep every limit. */
+  get isWithin(): boolean {
+    return this.#cash.every((cash) => cash >= 0n) && (this.#turnover ?? 0n) >= 0n;
+  }
+
+  /**
+   * Changes trades step by step until they keep the limits, or until no change helps.
+   *
+   * @param held Index of a trade that stays as it is.
+   */
+  repair(held?: number): void {
+    for (let turn = 0; turn < MOST_REPAIRS && !this.isWithin; turn++) {
+      const overTurnover = this.#turnover !== undefined && this.#turnover < 0n;
+      let best: Move | undefined;
+      let least = Infinity;
+      for (const move of this.#moves()) {
+        if (move.index === held) continue;
+        const overCash = this.#cash[this.#hints[move.index]!.pool]! < 0n;
+        const freed = overCash ? -move.use : overTurnover ? -move.turnover : 0;
+        if (freed <= 0 || (!overCash && !this.#fits([move], true))) continue;
+        const price = move.drift / freed;
+        if (price < least) [best, least] = [move, price];
+      }
+      if (best === undefined) return;
+      this.#take([this.#far(best)]);
+    }
+  }
+
+  /** Returns a repair that goes further in the same direction: to free an eighth of what is missing. */
+  #far(move: Move): Move {
+    const { item: { buys, sells }, pool } = this.#hints[move.index]!;
+    const now = this.lots[move.index]!;
+    const { rates, value } = this.#problem;
+    const missing = -Number(this.#cash[pool]! * rates[pool]!) / Number(value);
+    const overTurnover = -Number(this.#turnover ?? 0n) / Number(value);
+    const [most, freed] = missing > 0 ? [missing, -move.use] : [overTurnover, -move.turnover];
+    const steps = Math.floor(most / freed / 8);
+    const range = move.lots > 0 ? buys : sells;
+    if (steps <= 1 || range === undefined || Math.abs(move.lots - now) !== 1) return move;
+    const lots = move.lots + Math.sign(move.lots - now) * steps;
+    if (Math.sign(lots) !== Math.sign(move.lots)) return move;
+    return this.#isPossible(move.index, lots) ? this.#move(move.index, lots) : move;
+  }
+
+  /** Improves the trades within the limits, until a round gains almost nothing. */
+  improve(): void {
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const singles = this.#improveSingles();
+      const gained = this.#improvePairs();
+      if (!singles && gained <= this.#driftHint() * LITTLE) return;
+    }
+  }
+
+  /** Returns the approximate sum of squared drifts. */
+  #driftHint(): number {
+    return this.#hints.reduce((sum, hint, index) => sum + driftHint(hint, this.lots[index]!), 0);
+  }
+
+  #improveSingles(): boolean {
+    let changed = false;
+    this.#hints.forEach((hint, index) => {
+      const now = this.lots[index]!;
+      const ideal = respond(hint, 0, 0);
+      if (ideal === now) return;
+      const direct = this.#move(index, ideal);
+      if (direct.drift < -NOISE && this.#fits([direct])) {
+        this.#take([direct]);
+        changed = true;
+        return;
+      }
+      // Goes as far towards the ideal as the limits allow.
+      let [near, far] = [now, ideal];
+      while (Math.abs(far - near) > 1) {
+        const middle = Math.trunc((near + far) / 2);
+        const move = this.#isPossible(index, middle) ? this.#move(index, middle) : undefined;
+        if (move !== undefined && this.#fits([move])) near = middle;
+        else far = middle;
+      }
+      if (near === now) return;
+      const move = this.#move(index, near);
+      if (move.drift < -NOISE) {
+        this.#take([move]);
+        changed = true;
+      }
+    });
+    return changed;
+  }
+
+  /** Combines a change that improves but does not fit with another one that makes it fit. Returns the improvement. */
+  #improvePairs(): number {
+    const sharesTurnover = this.#turnover !== undefined;
+    const moves = this.#hints.map((_, index) => this.#movesOf(index));
+    let gained = 0;
+    for (const [index, hint] of this.#hints.entries()) {
+      for (const move of moves[index]!) {
+        if (move.drift >= -NOISE) continue;
+        let best: Move | undefined;
+        let least = -NOISE;
+        for (const others of moves) {
+          for (const other of others) {
+            const drift = move.drift + other.drift;
+            if (drift >= least || other.index === index) continue;
+            if (!sharesTurnover && this.#hints[other.index]!.pool !== hint.pool) continue;
+            if (!this.#mayFit(move, other, false) || !this.#fits([move, other])) continue;
+            [best, least] = [other, drift];
+          }
+        }
+        if (best === undefined) continue;
+        this.#take([move, best]);
+        gained -= least;
+        for (const each of [index, best.index]) moves[each] = this.#movesOf(each);
+        break; // the other move of this item has changed
+      }
+    }
+    return gained;
+  }
+
+  #isPossible(index: number, lots: number): boolean {
+    const { buys, sells, closing } = this.#hints[index]!.item;
+    if (lots === 0 || lots === closing?.lots) return true;
+    const range = lots > 0 ? buys : sells;
+    return range !== undefined && Math.abs(lots) >= range.least && Math.abs(lots) <= range.most;
+  }
+
+  #moves(): Move[] {
+    return this.#hints.flatMap((_, index) => this.#movesOf(index));
+  }
+
+  #movesOf(index: number): Move[] {
+    const { item } = this.#hints[index]!;
+    return ([1, -1] as const).flatMap((direction) => {
+      const lots = next(item, this.lots[index]!, direction);
+      return lots === undefined ? [] : [this.#move(index, lots)];
+    });
+  }
+
+  #move(index: number, lots: number): Move {
+    const hint = this.#hints[index]!;
+    const now = this.lots[index]!;
+    return {
+      index,
+      lots,
+      drift: driftHint(hint, lots) - driftHint(hint, now),
+      use: useHint(hint, lots) - useHint(hint, now),
+      turnover: turnoverHint(hint, lots) - turnoverHint(hint, now),
+    };
+  }
+
+  /** Returns whether the limits allow the moves: roughly by the hints, and then exactly. */
+  #fits(moves: readonly Move[], cashOnly = false): boolean {
+    if (!this.#mayFit(moves[0]!, moves[1], cashOnly)) return false;
+    const after = this.#after(moves);
+    return after.cash.every((cash, pool) => cash >= 0n || cash >= this.#cash[pool]!) &&
+      (cashOnly || (after.turnover ?? 0n) >= 0n);
+  }
+
+  /** Returns whether the limits probably allow one move or two. Uses approximate numbers. */
+  #mayFit(move: Move, other: Move | undefined, cashOnly: boolean): boolean {
+    const left = this.#left ??= this.#leftHints();
+    if (!cashOnly && move.turnover + (other?.turnover ?? 0) > left.turnover) return false;
+    const pool = this.#hints[move.index]!.pool;
+    if (other === undefined) return move.use <= left.cash[pool]!;
+    const otherPool = this.#hints[other.index]!.pool;
+    if (pool === otherPool) return move.use + other.use <= left.cash[pool]!;
+    return move.use <= left.cash[pool]! && other.use <= left.cash[otherPool]!;
+  }
+
+  /** Returns what is left of the limits as parts of the account's value, with room for the errors of the hints. */
+  #leftHints(): { cash: number[]; turnover: number } {
+    const { rates, value } = this.#problem;
+    const room = 1e-9;
+    return {
+      cash: this.#cash.map((cash, pool) => Number(cash * rates[pool]!) / Number(value) + room),
+      turnover: this.#turnover === undefined ? Infinity : Number(this.#turnover) / Number(value) + room,
+    };
+  }
+
+  #after(moves: readonly Move[]): { cash: bigint[]; turnover: bigint | undefined } {
+    const cash = [...this.#cash];
+    let turnover = this.#turnover;
+    for (const { index, lots } of moves) {
+      const { item } = this.#hints[index]!;
+      cash[item.pool]! -= useOf(item, lots) - useOf(item, this.lots[index]!);
+      if (turnover !== undefined) turnover -= turnoverOf(item, lots) - turnoverOf(item, this.lots[index]!);
+    }
+    return { cash, turnover };
+  }
+
+  #take(moves: readonly Move[]): void {
+    this.#left = undefined;
+    const { cash, turnover } = this.#after(moves);
+    cash.forEach((each, pool) => this.#cash[pool] = each);
+    this.#turnover = turnover;
+    for (const { index, lots } of moves) this.lots[index] = lots;
+  }
+
+  /** Returns the exact sum of squared drifts and the exact turnover. */
+  result(): { drift: bigint; turnover: bigint } {
+    const { items } = this.#problem;
+    return {
+      drift: items.reduce((sum, item, index) => sum + driftOf(item, this.lots[index]!), 0n),
+      turnover: items.reduce((sum, item, index) => sum + turnoverOf(item, this.lots[index]!), 0n),
+    };
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * Plans of rebalancing: what to trade so that the weights of a portfolio come near their targets.
+ *
+ * | File | What it is |
+ * |---|---|
+ * | `plan_file.ts` | the file with targets, buffers, bands and limits |
+ * | `account.ts` | the account of a plan: cash, holdings, prices, lots, rates |
+ * | `broker.ts` | reads the account from the broker |
+ * | `prepare.ts` | checks the file and the account, and converts them to exact integers |
+ * | `problem.ts`, `relax.ts`, `improve.ts`, `solve.ts` | the problem, its lower bound, a good plan, the best plan |
+ * | `left_out.ts`, `impossible.ts` | why a symbol is not traded, why there is no plan |
+ * | `plan.ts` | the plan as data |
+ * | `words.ts`, `page.ts` | the plan's numbers as text, and the plan as a page |
+ *
+ * @module
+ */
+export { readAccount } from "./account.ts";
+export type { Account, AccountHolding, AccountQuote, Instrument } from "./account.ts";
+export { type BrokerAccountOptions, readBrokerAccount } from "./broker.ts";
+export { planPage } from "./page.ts";
+export { makePlan } from "./plan.ts";
+export type { Plan, PlannedPosition, PlannedTrade } from "./plan.ts";
+export { readRebalanceFile } from "./plan_file.ts";
+export type { Band, Group, PriceKind, RebalanceFile } from "./plan_file.ts";

@@ -1,0 +1,365 @@
+/**
+ * Reads the file that says how a portfolio is rebalanced: targets, cash buffers, bands and limits.
+ *
+ * A file is YAML or JSON. Numbers keep their digits: `0.40` and `"0.40"` are the same decimal.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { add, compare, type Decimal, divide, isDecimal, multiply, normalize } from "../decimal.ts";
+import { Market } from "../dictionaries/market.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import { parse as parseCsv } from "../std/csv.ts";
+import { parse as parseYaml } from "../std/yaml.ts";
+
+/** A price of a quote that a plan can use. */
+export type PriceKind = "last" | "bid" | "ask" | "mid";
+
+/** Drift up to which a symbol or a group is not traded. */
+export interface Band {
+  /** Largest distance from the target, as a part of the account's value. */
+  absolute?: Decimal;
+  /** Largest distance from the target, as a part of the target. */
+  relative?: Decimal;
+}
+
+/** Symbols with a common target weight. */
+export interface Group {
+  weight: Decimal;
+  symbols: readonly string[];
+  /** Replaces the band of each symbol: nothing of the group is traded while the group is inside its band. */
+  drift?: Band;
+}
+
+/** How a portfolio is rebalanced. */
+export interface RebalanceFile {
+  /** Markets of the portfolio; absent for the whole account. */
+  markets?: readonly Market[];
+  /** Currency of the account's value. */
+  base: string;
+  /** Target weight of each symbol, as a part of the account's value. */
+  targets: Readonly<Record<string, Decimal>>;
+  groups: Readonly<Record<string, Group>>;
+  /** Cash that remains, by currency. */
+  cashBuffer: Readonly<Record<string, Decimal>>;
+  drift: Band;
+  /** If a symbol is outside its band: whether only such symbols may be traded, or all symbols. */
+  trade: "drifted" | "all";
+  /** Smallest value of a trade, in the base currency. */
+  minTrade: Decimal;
+  /** Largest value of all trades together: up to 2 a part of the account's value, above 2 money in the base currency. */
+  maxTurnover?: Decimal;
+  prices: PriceKind;
+  sellOnly: boolean;
+  cashFlowOnly: boolean;
+  exclude: readonly string[];
+  /** Whether a position that ends may sell the shares that are less than a lot. */
+  oddLots: "keep" | "sell";
+  /** Whether the proceeds of a market's sales pay for purchases of the same plan. */
+  proceeds: Readonly<Partial<Record<Market, "usable" | "later">>>;
+  /** Largest age of a quote while its market trades, in seconds. */
+  maxQuoteAge: number;
+}
+
+/** Digits before and after the point, so that a hostile number cannot make the arithmetic slow. */
+const MOST_DIGITS = 20;
+
+/** Returns whether a decimal has more digits than a plan computes with. */
+function isLong(text: string): boolean {
+  const [whole = "", fraction = ""] = normalize(text).replace("-", "").split(".");
+  return whole.length > MOST_DIGITS || fraction.length > MOST_DIGITS;
+}
+
+/** Returns a schema of decimal texts from `least` to `most`. */
+export const decimalText = (least: Decimal | undefined, most: Decimal | undefined, expected: string) =>
+  z.string({ error: `expected ${expected}` }).refine(
+    (text) =>
+      isDecimal(text) && !isLong(text) && (least === undefined || compare(text, least) >= 0) &&
+      (most === undefined || compare(text, most) <= 0),
+    {
+      error: ({ input }) => {
+        const text = String(input);
+        const digits = `, with at most ${MOST_DIGITS} digits on each side of the point`;
+        return `expected ${expected}${isDecimal(text) && isLong(text) ? digits : ""}`;
+      },
+    },
+  );
+const weight = decimalText("0", "1", 'a weight from 0 to 1, such as "0.40"');
+const money = decimalText("0", undefined, 'an amount of money that is not negative, such as "10000"');
+const symbol = z.string({ error: "expected a listing code" }).regex(/^[A-Za-z0-9][A-Za-z0-9.^-]{0,31}$/, {
+  error: 'expected a listing code, such as "00700.HK" or "AAPL"',
+});
+const market = z.enum(Market.names, { error: `expected one of ${Market.names.join(", ")}` });
+export const currency = z.string({ error: "expected a currency" }).regex(/^[A-Z]{3}$/, {
+  error: 'expected a currency of three capital letters, such as "HKD"',
+});
+const oneOf = <const Names extends readonly [string, ...string[]]>(...names: Names) =>
+  z.enum(names, { error: `expected one of ${names.join(", ")}` });
+/** A boolean of a JSON file, or the text of a boolean of a YAML file. */
+const yesOrNo = z.union([z.boolean(), z.enum(["true", "false"])], { error: "expected true or false" })
+  .transform((value) => value === true || value === "true");
+const band = z.strictObject({
+  absolute: weight.optional(),
+  relative: decimalText("0", undefined, 'a part of the target, such as "0.25" for a quarter').optional(),
+}, { error: "expected a map of absolute, relative" });
+const symbolList = z.array(symbol, { error: "expected a list of listing codes" });
+
+const fileSchema = z.strictObject({
+  market: market.optional(),
+  markets: z.array(market, { error: "expected a list of markets" }).min(1, {
+    error: "expected at least one market",
+  }).optional(),
+  base: currency.optional(),
+  targets: z.record(symbol, weight, { error: 'expected a map of listing codes to weights, such as "0.40"' })
+    .optional(),
+  targetsFile: z.string({ error: "expected the path of a CSV or JSON file" }).optional(),
+  equalWeight: z.strictObject({
+    symbols: symbolList.min(1, { error: "expected at least one listing code" }),
+    total: weight.default("1"),
+  }, { error: "expected a map of symbols, total" }).optional(),
+  groups: z.record(
+    z.string(),
+    z.strictObject({
+      weight,
+      symbols: z.union([symbolList.min(1), z.record(symbol, weight)], {
+        error: "expected a list of listing codes, or a map of listing codes to their parts of the group",
+      }),
+      drift: band.optional(),
+    }, { error: "expected a map of weight, symbols, drift" }),
+    { error: "expected a map of groups" },
+  ).optional(),
+  cashBuffer: z.record(currency, money, { error: "expected a map of currencies to amounts" }).default({}),
+  drift: band.default({}),
+  trade: oneOf("drifted", "all").default("drifted"),
+  minTrade: money.default("0"),
+  maxTurnover: decimalText(
+    "0",
+    undefined,
+    'a part of the account\'s value up to 2, such as "0.20", or an amount of money above 2',
+  ).optional(),
+  prices: oneOf("last", "bid", "ask", "mid").default("last"),
+  sellOnly: yesOrNo.default(false),
+  cashFlowOnly: yesOrNo.default(false),
+  exclude: symbolList.default([]),
+  oddLots: oneOf("keep", "sell").default("keep"),
+  proceeds: z.partialRecord(market, oneOf("usable", "later"), {
+    error: 'expected a map of markets to "usable" or "later"',
+  }).default({}),
+  maxQuoteAge: decimalText("1", "86400", "seconds from 1 to 86400").default("900").transform(Number),
+}, { error: "expected a map of members" });
+
+/** Currency of a market's account. */
+export const currencyOfMarket: Readonly<Record<Market, string>> = {
+  hk: "HKD",
+  us: "USD",
+  shanghai: "CNY",
+  shenzhen: "CNY",
+};
+
+/** Number of decimals of weights that hsgate computes, such as equal weights. */
+export const WEIGHT_PLACES = 12;
+
+/** Returns the value of a YAML or JSON text. Every number is the text of its digits. */
+export function readValues(text: string, what: string): unknown {
+  // The source text of a number has all its digits.
+  const digits = (_: string, value: unknown, context?: { source?: string }) =>
+    typeof value === "number" ? context?.source ?? String(value) : value ?? undefined; // null means absent
+  try {
+    return JSON.parse(text, digits);
+  } catch {
+    // It is not JSON, so it must be YAML.
+  }
+  let value: unknown;
+  try {
+    value = parseYaml(text, { schema: "failsafe" });
+  } catch (error) {
+    // A text with too many levels is a RangeError.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
+    throw new TypeError(`Cannot read ${what}: it is neither YAML nor JSON: ${error.message}`);
+  }
+  if (valuesIn(value, MOST_VALUES) > MOST_VALUES) {
+    throw new TypeError(
+      `Cannot read ${what}: it has more than ${MOST_VALUES} values, counted again for each alias; use fewer aliases`,
+    );
+  }
+  return value;
+}
+
+/** Maximum number of values in a YAML file. A file of 1 MiB has fewer without aliases. */
+const MOST_VALUES = 500_000;
+
+/** Counts values, those of an alias each time; ends soon after `most`. */
+function valuesIn(value: unknown, most: number): number {
+  if (typeof value !== "object" || value === null) return 1;
+  let count = 1;
+  for (const each of Object.values(value)) {
+    if (count > most) break;
+    count += valuesIn(each, most - count);
+  }
+  return count;
+}
+
+/** Returns the value that a schema makes of it. @throws {InvalidParamsError} If it does not fit. */
+export function checked<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  action: string,
+): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new InvalidParamsError(action, result.error.issues.flatMap((issue) => issuesOf(issue, value)));
+}
+
+function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {
+  const path = issue.path.map((step) => typeof step === "symbol" ? String(step) : step);
+  const at = (steps: Issue["path"]) =>
+    // Only maps and lists have members; otherwise the result is undefined.
+    steps.reduce<unknown>(
+      (each, step) => (each as Record<string, unknown> | null | undefined)?.[step],
+      value,
+    );
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      value: at([...path, key]),
+      expected: "no member of this name: correct the name or remove it",
+    }));
+  }
+  if (issue.code === "invalid_key") {
+    return [{ path, value: path.at(-1), expected: issue.issues.map(({ message }) => message).join("; ") }];
+  }
+  return [{ path, value: at(path), expected: issue.message.replace(/^expected /, "") }];
+}
+
+/** Options of {@linkcode readRebalanceFile}. */
+export interface ReadOptions {
+  /** Name of the file, for messages. */
+  name: string;
+  /** Reads the file that `targetsFile` names. */
+  readOther?: (path: string) => Promise<string>;
+}
+
+/**
+ * Reads the text of a file, and resolves to what it asks for.
+ *
+ * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
+ * @throws {TypeError} If the text is neither YAML nor JSON.
+ */
+export async function readRebalanceFile(
+  text: string,
+  { name, readOther }: ReadOptions,
+): Promise<RebalanceFile> {
+  const action = `plan with "${name}"`;
+  const file = checked(fileSchema, readValues(text, `"${name}"`), action);
+  const issues: Issue[] = [];
+  const targets: Record<string, Decimal> = {};
+  const place = (path: Issue["path"], symbol: string, weight: Decimal) => {
+    if (Object.hasOwn(targets, symbol)) {
+      issues.push({ path, value: symbol, expected: "each symbol once: remove all but one of its targets" });
+    }
+    targets[symbol] = weight;
+  };
+  for (const [symbol, weight] of Object.entries(file.targets ?? {})) place(["targets"], symbol, weight);
+  if (file.targetsFile !== undefined) {
+    if (readOther === undefined) throw new TypeError(`Cannot ${action}: targetsFile needs files`);
+    const listed = targetsOf(await readOther(file.targetsFile), file.targetsFile);
+    for (const [symbol, weight] of listed) place(["targetsFile"], symbol, weight);
+  }
+  if (file.equalWeight !== undefined) {
+    const { symbols, total } = file.equalWeight;
+    const weight = divide(total, String(symbols.length), WEIGHT_PLACES, "down");
+    for (const symbol of symbols) place(["equalWeight", "symbols"], symbol, weight);
+  }
+  const groups: Record<string, Group> = {};
+  for (const [name, { weight, symbols, drift }] of Object.entries(file.groups ?? {})) {
+    const parts: [string, Decimal][] = Array.isArray(symbols)
+      ? symbols.map((symbol) => [symbol, divide(weight, String(symbols.length), WEIGHT_PLACES, "down")])
+      : Object.entries(symbols).map(([symbol, part]) => [symbol, multiply(weight, part)]);
+    if (!Array.isArray(symbols) && compare(add("0", ...Object.values(symbols)), "1") > 0) {
+      issues.push({
+        path: ["groups", name, "symbols"],
+        value: add(...Object.values(symbols)),
+        expected: "parts that are together at most 1: lower some of them",
+      });
+    }
+    for (const [symbol, part] of parts) place(["groups", name, "symbols"], symbol, part);
+    groups[name] = { weight, symbols: parts.map(([symbol]) => symbol), ...drift !== undefined && { drift } };
+  }
+  const total = add("0", ...Object.values(targets));
+  if (compare(total, "1") > 0) {
+    issues.push({
+      path: ["targets"],
+      value: total,
+      expected: "weights that are together at most 1: lower some of them",
+    });
+  }
+  if (Object.keys(targets).length === 0) {
+    issues.push({
+      path: ["targets"],
+      value: file.targets,
+      expected: "at least one target: name symbols in targets, targetsFile, equalWeight or groups",
+    });
+  }
+  if (file.market !== undefined && file.markets !== undefined) {
+    issues.push({
+      path: ["markets"],
+      value: file.markets,
+      expected: "nothing, because market is given: use only one of the two",
+    });
+  }
+  if (file.sellOnly && file.cashFlowOnly) {
+    issues.push({
+      path: ["cashFlowOnly"],
+      value: true,
+      expected: "false, because sellOnly is true: use only one of the two",
+    });
+  }
+  const markets = file.markets === undefined
+    ? file.market === undefined ? undefined : [file.market]
+    : [...new Set(file.markets)];
+  const currencies = new Set((markets ?? []).map((market) => currencyOfMarket[market]));
+  const base = file.base ?? (currencies.size === 1 ? [...currencies][0] : undefined);
+  if (base === undefined) {
+    issues.push({
+      path: ["base"],
+      value: undefined,
+      expected: 'a currency such as "HKD", because the plan covers more than one currency',
+    });
+  }
+  if (issues.length > 0) throw new InvalidParamsError(action, issues);
+  const { cashBuffer, drift, trade, minTrade, maxTurnover, prices, sellOnly, cashFlowOnly } = file;
+  const { exclude, oddLots, proceeds, maxQuoteAge } = file;
+  return {
+    ...markets !== undefined && { markets },
+    base: base!, // an absent base is an issue
+    targets,
+    groups,
+    cashBuffer,
+    drift,
+    trade,
+    minTrade,
+    ...maxTurnover !== undefined && { maxTurnover },
+    prices,
+    sellOnly,
+    cashFlowOnly,
+    exclude,
+    oddLots,
+    proceeds,
+    maxQuoteAge,
+  };
+}
+
+/**
+ * Reads a file of targets: CSV with the columns `symbol` and `weight`, or JSON with a map of symbols to weights.
+ *
+ * @throws {InvalidParamsError} If a weight is wrong or a symbol is named twice.
+ */
+function targetsOf(text: string, name: string): [string, Decimal][] {
+  const action = `read the targets of "${name}"`;
+  if (text.trimStart().startsWith("{")) {
+    return Object.entries(checked(z.record(symbol, weight), readValues(text, `"${name}"`), action));
+  }
+  const rows = parseCsv(text.replace(/^\uFEFF/, ""), { skipFirstRow: true });
+  const row = z.object({ symbol, weight }, { error: "expected the columns symbol and weight" });
+  return checked(z.array(row), rows, action).map(({ symbol, weight }) => [symbol, weight]);
+}

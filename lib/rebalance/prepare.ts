@@ -1,0 +1,311 @@
+/**
+ * Turns a rebalance file and an account into whole numbers.
+ *
+ * @module
+ */
+import { compare, type Decimal, multiply, normalize, round } from "../decimal.ts";
+import { isSameSymbol } from "../desk/broker_lists.ts";
+import { typeOf } from "../desk/guards/order.ts";
+import type { Market } from "../dictionaries/market.ts";
+import { InvalidParamsError } from "../errors.ts";
+import { type FeeMeter, feeMeter } from "../facts/fees.ts";
+import { listing } from "../facts/listings.ts";
+import type { Account, Instrument } from "./account.ts";
+import type { Band, RebalanceFile } from "./plan_file.ts";
+import type { Item, Problem, Range } from "./problem.ts";
+import { checkedRows, isExcluded, type Row } from "./rows.ts";
+
+/** A symbol that is held or named. */
+export interface Position {
+  market: Market;
+  symbol: string;
+  currency: string;
+  quantity: Decimal;
+  price: Decimal;
+  lot: Decimal;
+  sellable: Decimal;
+  target: Decimal;
+  /** Weight minus target before the plan, in parts of the problem's unit. */
+  start: bigint;
+  /** The target in parts of the problem's unit. */
+  targetParts: bigint;
+  /** Why it is not traded at all. */
+  fixed?: string;
+  /** Why nothing of it is bought or sold. */
+  noBuys?: string;
+  noSells?: string;
+  item?: Item;
+}
+
+/** A problem with what is needed to describe its solution. */
+export interface Prepared {
+  problem: Problem;
+  /** Every symbol held or named, by market and symbol. */
+  positions: Position[];
+  /** The positions of the problem's items. */
+  traded: Position[];
+  /** Currencies of the plan; their indexes are the pools. */
+  currencies: string[];
+  scales: { amount: number; base: number };
+  /** Smallest value of a trade in the base currency. */
+  minTrade: Decimal;
+  /** Returns the quantities and fees of the orders of a trade. */
+  ordersOf(position: Position, lots: number): { quantity: Decimal; fees: Decimal }[];
+  /** Returns how a trade changes the weight, in parts of the problem's unit. */
+  weightOf(position: Position, lots: number): bigint;
+}
+
+/** Returns how many decimals a value needs. */
+const placesOf = (value: Decimal) => normalize(value).split(".")[1]?.length ?? 0;
+
+/** Returns a decimal as an integer of units of `10 ** -places`. */
+export const integerOf = (value: Decimal, places: number): bigint =>
+  BigInt(round(normalize(value), places, "exact").replace(".", ""));
+
+/** A turnover up to this is a part of the account's value; all of it sold and bought again is 2. */
+const LARGEST_PART = "2";
+
+/** Returns the largest integer of units of `10 ** -places` that is not above an amount. */
+const moneyFloor = (amount: Decimal, places: number): bigint =>
+  BigInt(round(normalize(amount), places, "down").replace(".", ""));
+
+const ten = (places: number) => 10n ** BigInt(places);
+const floor = (a: bigint, b: bigint) => a / b; // both are above zero
+const ceiling = (a: bigint, b: bigint) => (a + b - 1n) / b;
+
+/**
+ * Prepares a plan.
+ *
+ * @throws {InvalidParamsError} If something is wrong or missing. It lists every mistake.
+ */
+export function prepare(file: RebalanceFile, account: Account): Prepared {
+  const { rows, currencies, rates } = checkedRows(file, account);
+  const most = (values: readonly Decimal[]) => values.reduce((all, each) => Math.max(all, placesOf(each)), 0);
+  const priced = rows.map(({ quote }) => quote.price!); // each has one
+  const lotOf = ({ quote }: Row) => quote.lot ?? "1";
+  const quantityPlaces = most(rows.flatMap((row) => [row.quantity, row.sellable, lotOf(row)]));
+  const pricePlaces = most(priced);
+  const amountPlaces = Math.max(
+    2,
+    quantityPlaces + pricePlaces,
+    most(currencies.flatMap((currency) => [
+      account.cash[currency] ?? "0",
+      account.reserved[currency] ?? "0",
+      file.cashBuffer[currency] ?? "0",
+    ])),
+  );
+  const ratePlaces = Math.max(most([...rates.values()]), placesOf(file.minTrade) - amountPlaces, 0);
+  const basePlaces = amountPlaces + ratePlaces;
+  const targetPlaces = most(rows.map(({ target }) => target));
+  const rateParts = currencies.map((currency) => integerOf(rates.get(currency)!, ratePlaces));
+  const amountOf = (price: Decimal, quantity: Decimal) => integerOf(multiply(price, quantity), amountPlaces);
+
+  let value = currencies.reduce(
+    (sum, currency, pool) => sum + integerOf(account.cash[currency] ?? "0", amountPlaces) * rateParts[pool]!,
+    0n,
+  );
+  const held = rows.map((row, index) => {
+    const pool = currencies.indexOf(row.currency);
+    return amountOf(priced[index]!, row.quantity) * rateParts[pool]!;
+  });
+  for (const each of held) value += each;
+  if (value <= 0n) {
+    throw new InvalidParamsError("plan", [{
+      path: ["account"],
+      value: `${round(`${value}e-${basePlaces}`, 2, "half-even")} ${file.base}`,
+      expected: "cash and holdings with a value above zero: check the markets of the plan",
+    }]);
+  }
+  const unit = value * ten(targetPlaces);
+  const budgets = currencies.map((currency) =>
+    integerOf(account.cash[currency] ?? "0", amountPlaces) -
+    integerOf(account.reserved[currency] ?? "0", amountPlaces) -
+    integerOf(file.cashBuffer[currency] ?? "0", amountPlaces)
+  );
+
+  const meters = new Map<Position, Record<"buy" | "sell", FeeMeter>>();
+  const positions = rows.map((row, index): Position => {
+    const { quote: { market, symbol, instrument } } = row;
+    const targetParts = integerOf(row.target, targetPlaces) * value;
+    const position: Position = {
+      market,
+      symbol,
+      currency: row.currency,
+      quantity: normalize(row.quantity),
+      price: priced[index]!,
+      lot: lotOf(row),
+      sellable: row.sellable,
+      target: normalize(row.target),
+      start: held[index]! * ten(targetPlaces) - targetParts,
+      targetParts,
+    };
+    const meter = (side: "buy" | "sell") =>
+      feeMeter({
+        market,
+        date: account.dates?.[market] ?? account.date,
+        side,
+        instrument: instrument ?? instrumentOf(symbol),
+        price: position.price,
+      });
+    meters.set(position, { buy: meter("buy"), sell: meter("sell") });
+    return position;
+  });
+
+  fix(positions, rows, file, unit);
+  const ordersOf = (position: Position, lots: number) => {
+    const lot = integerOf(position.lot, quantityPlaces);
+    const whole = integerOf(position.quantity, quantityPlaces);
+    const isClosing = position.item?.closing?.lots === lots;
+    const parts = isClosing ? [floor(whole, lot) * lot, whole % lot] : [BigInt(Math.abs(lots)) * lot];
+    const meter = meters.get(position)![lots > 0 ? "buy" : "sell"];
+    return parts.filter((part) => part > 0n).map((part) => ({
+      quantity: normalize(`${part}e-${quantityPlaces}`),
+      fees: round(`${meter.cents(part, quantityPlaces)}e-2`, 2, "exact"),
+      cents: meter.cents(part, quantityPlaces),
+    }));
+  };
+
+  const minTrade = integerOf(file.minTrade, basePlaces);
+  for (const position of positions) {
+    if (position.fixed !== undefined) continue;
+    const pool = currencies.indexOf(position.currency);
+    const rate = rateParts[pool]!;
+    const lot = integerOf(position.lot, quantityPlaces);
+    const cash = amountOf(position.price, position.lot);
+    const base = cash * rate;
+    const step = base * ten(targetPlaces);
+    if (file.cashFlowOnly) {
+      if (budgets[pool]! < 0n) position.noBuys = "cash-flow only: the cash is below its buffer";
+      else position.noSells = "cash-flow only: nothing is sold while the cash covers its buffer";
+    }
+    const least = Number(ceiling(minTrade > base ? minTrade : base, base));
+    const item: Item = {
+      pool,
+      start: position.start,
+      step,
+      cash,
+      base,
+      salesPay: file.proceeds[position.market] !== "later",
+      fee: () => 0n,
+      feeHint: () => 0,
+    };
+    const meter = meters.get(position)!;
+    const lotHint = Number(position.lot);
+    const partsOfCash = 10 ** amountPlaces;
+    item.fee = remembered((lots) =>
+      ordersOf(position, lots).reduce((sum, { cents }) => sum + cents, 0n) * ten(amountPlaces - 2)
+    );
+    item.feeHint = (lots) =>
+      (lots > 0 ? meter.buy.estimate(lots * lotHint) : meter.sell.estimate(-lots * lotHint)) * partsOfCash;
+    position.item = item;
+    // Beyond its target, a purchase uses more cash for more drift.
+    if (position.noBuys === undefined && position.start < 0n) {
+      item.buys = { least, most: Math.max(least, Number(ceiling(-position.start, step))) };
+    }
+    const sellable = integerOf(position.sellable, quantityPlaces);
+    const quantity = integerOf(position.quantity, quantityPlaces);
+    const most = Number(floor(sellable < quantity ? sellable : quantity, lot));
+    if (position.noSells === undefined) {
+      if (least <= most) item.sells = payingSales(item, { least, most });
+      const odd = quantity % lot;
+      const closingCash = amountOf(position.price, position.quantity);
+      if (
+        file.oddLots === "sell" && odd > 0n && sellable >= quantity && closingCash * rate >= minTrade
+      ) {
+        item.closing = {
+          lots: -(most + 1),
+          step: closingCash * rate * ten(targetPlaces),
+          cash: closingCash,
+          base: closingCash * rate,
+        };
+        if (!item.salesPay && item.fee(item.closing.lots) > closingCash) delete item.closing;
+      }
+    }
+  }
+  const traded = positions.filter(({ item }) =>
+    item !== undefined && (item.buys ?? item.sells ?? item.closing) !== undefined
+  );
+  const problem: Problem = {
+    items: traded.map(({ item }) => item!),
+    budgets,
+    rates: rateParts,
+    value,
+    unit,
+    ...file.maxTurnover !== undefined && {
+      turnover: compare(file.maxTurnover, LARGEST_PART) > 0
+        ? moneyFloor(file.maxTurnover, basePlaces)
+        : integerOf(file.maxTurnover, placesOf(file.maxTurnover)) * value / ten(placesOf(file.maxTurnover)),
+    },
+  };
+  return {
+    problem,
+    positions,
+    traded,
+    currencies,
+    scales: { amount: amountPlaces, base: basePlaces },
+    minTrade: file.minTrade,
+    ordersOf: (position, lots) => ordersOf(position, lots).map(({ quantity, fees }) => ({ quantity, fees })),
+    weightOf: ({ item }, lots) => {
+      if (item === undefined || lots === 0) return 0n;
+      return item.closing?.lots === lots ? -item.closing.step : BigInt(lots) * item.step;
+    },
+  };
+}
+
+/** Returns the sales whose proceeds cover their own fees, if the proceeds cannot pay for anything else. */
+function payingSales(item: Item, { least, most }: Range): Range | undefined {
+  if (item.salesPay) return { least, most };
+  let first = least;
+  while (first <= most && item.fee(-first) > BigInt(first) * item.cash) first++;
+  return first <= most ? { least: first, most } : undefined;
+}
+
+function remembered(of: (lots: number) => bigint): (lots: number) => bigint {
+  const known = new Map<number, bigint>();
+  return (lots) => known.getOrInsertComputed(lots, of);
+}
+
+function instrumentOf(symbol: string): Instrument {
+  return listing(symbol)?.instrument ?? (typeOf(symbol)?.endsWith("-etf") ? "etf" : "stock");
+}
+
+/** Marks the positions that are not traded, and the sides that are not. */
+function fix(positions: readonly Position[], rows: readonly Row[], file: RebalanceFile, unit: bigint): void {
+  const size = (value: bigint) => value < 0n ? -value : value;
+  const isInside = (start: bigint, target: bigint, { absolute, relative }: Band) => {
+    if (absolute === undefined && relative === undefined) return false;
+    const within = (limit: Decimal | undefined, of: bigint) =>
+      limit === undefined ||
+      size(start) * ten(placesOf(limit)) <= integerOf(limit, placesOf(limit)) * of;
+    return within(absolute, unit) && within(relative, target);
+  };
+  const groups = Object.entries(file.groups).filter(([, { drift }]) => drift !== undefined).map(
+    ([name, { symbols, drift }]) => {
+      const members = positions.filter(({ symbol }) => symbols.some((each) => isSameSymbol(each, symbol)));
+      const sum = (of: (position: Position) => bigint) => members.reduce((all, each) => all + of(each), 0n);
+      return {
+        name,
+        members,
+        inside: isInside(sum(({ start }) => start), sum((each) => each.targetParts), drift!),
+      };
+    },
+  );
+  const inside = positions.map((position) => {
+    const group = groups.find(({ members }) => members.includes(position));
+    if (group !== undefined) return group.inside ? `group ${group.name} is inside its band` : undefined;
+    return isInside(position.start, position.targetParts, file.drift) ? "inside the band" : undefined;
+  });
+  const anyOutside = inside.some((each, index) =>
+    each === undefined && !isExcluded(file, positions[index]!.symbol)
+  );
+  positions.forEach((position, index) => {
+    if (isExcluded(file, position.symbol)) position.fixed = "excluded";
+    else if (rows[index]!.quote.suspended) position.fixed = "trading is suspended";
+    else if (rows[index]!.quote.hasOpenOrder) position.fixed = "an order of it is open";
+    else if (compare(position.quantity, "0") < 0) position.fixed = "a short position is not traded";
+    else if (inside[index] !== undefined && !(file.trade === "all" && anyOutside)) {
+      position.fixed = inside[index];
+    }
+    if (file.sellOnly) position.noBuys = "sell only";
+  });
+}

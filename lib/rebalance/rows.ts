@@ -1,0 +1,249 @@
+/**
+ * Finds the listings of a plan, and every mistake in the file and the account, before anything is planned.
+ *
+ * @module
+ */
+import { compare, type Decimal, isZero, normalize } from "../decimal.ts";
+import { bareCode, isSameSymbol } from "../desk/broker_lists.ts";
+import { currencyOf, typeOf } from "../desk/guards/order.ts";
+import { Market } from "../dictionaries/market.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import type { Account, AccountHolding, AccountQuote } from "./account.ts";
+import { currencyOfMarket, type RebalanceFile } from "./plan_file.ts";
+
+/** A listing that is held or named. */
+export interface Row {
+  path: (string | number)[];
+  quote: AccountQuote;
+  currency: string;
+  quantity: Decimal;
+  sellable: Decimal;
+  target: Decimal;
+}
+
+/** What a plan is made of. */
+export interface CheckedRows {
+  /** By market and symbol. Each has a price. */
+  rows: Row[];
+  currencies: string[];
+  /** Value of one unit of each currency in the base currency. */
+  rates: ReadonlyMap<string, Decimal>;
+}
+
+/**
+ * Returns the listings of a plan with their currencies and rates.
+ *
+ * @throws {InvalidParamsError} If something is wrong or missing. It lists every mistake.
+ */
+export function checkedRows(file: RebalanceFile, account: Account): CheckedRows {
+  const issues: Issue[] = [];
+  const rows = rowsOf(file, account, issues);
+  const currencies = [
+    ...new Set([
+      ...(file.markets ?? []).map((market) => currencyOfMarket[market]),
+      ...file.markets === undefined
+        ? Object.keys(account.cash).filter((currency) => !isZero(account.cash[currency]!))
+        : [],
+      ...rows.map(({ currency }) => currency),
+    ]),
+  ].sort();
+  const rates = new Map(
+    currencies.map((currency) => [currency, rateOf(currency, file.base, account, issues)]),
+  );
+  for (const currency of Object.keys(file.cashBuffer)) {
+    if (currencies.includes(currency) || isZero(file.cashBuffer[currency]!)) continue;
+    issues.push({
+      path: ["cashBuffer", currency],
+      value: file.cashBuffer[currency],
+      expected: `a currency of the plan (${currencies.join(", ")}): remove it, or add its market`,
+    });
+  }
+  for (const row of rows) checkRow(row, file, account, issues);
+  if (issues.length > 0) throw new InvalidParamsError("plan", issues);
+  return { rows, currencies, rates };
+}
+
+/** Returns the rows of every symbol held or named. */
+function rowsOf(file: RebalanceFile, account: Account, issues: Issue[]): Row[] {
+  const inScope = ({ market }: AccountQuote) => file.markets === undefined || file.markets.includes(market);
+  const rows: Row[] = [];
+  const byCode = new Map<string, Row[]>();
+  const codeOf = ({ market, symbol }: AccountQuote) => `${market} ${bareCode(symbol)}`;
+  const addRow = (given: Omit<Row, "currency">): Row => {
+    const { quote } = given;
+    const row = { ...given, currency: quote.currency ?? currencyOf(quote.market, quote.symbol) };
+    rows.push(row);
+    byCode.getOrInsertComputed(bareCode(quote.symbol), () => []).push(row);
+    return row;
+  };
+  const quotes = new Map<string, { quote: AccountQuote; index: number }>();
+  account.quotes.forEach((quote, index) => {
+    if (!inScope(quote)) return;
+    if (quotes.has(codeOf(quote))) {
+      issues.push({
+        path: ["quotes", index, "symbol"],
+        value: quote.symbol,
+        expected: "each listing once: remove all but one of its quotes",
+      });
+    }
+    quotes.set(codeOf(quote), { quote, index });
+  });
+  const seen = new Set<string>();
+  account.holdings.forEach((holding, index) => {
+    if (!inScope(holding) || isDerivative(holding)) return;
+    if (seen.has(codeOf(holding))) {
+      issues.push({
+        path: ["holdings", index, "symbol"],
+        value: holding.symbol,
+        expected: "each listing once: add the quantities of both rows",
+      });
+      return;
+    }
+    seen.add(codeOf(holding));
+    if (isZero(holding.quantity)) {
+      if (!quotes.has(codeOf(holding))) quotes.set(codeOf(holding), { quote: holding, index });
+      return;
+    }
+    const { quantity, sellable = quantity } = holding;
+    const quoted = quotes.get(codeOf(holding))?.quote;
+    // The date belongs to the price that counts.
+    const { date } = holding.price === undefined && quoted !== undefined ? quoted : holding;
+    const quote: AccountHolding = { ...quoted, ...withoutAbsent(holding), date };
+    addRow({ path: ["holdings", index], quote, quantity, sellable, target: "0" });
+  });
+  const unquoted = new Map<string, { quote: AccountQuote; index: number }[]>();
+  for (const each of quotes.values()) {
+    unquoted.getOrInsertComputed(bareCode(each.quote.symbol), () => []).push(each);
+  }
+  const where = file.markets === undefined ? "the account" : `the markets ${file.markets.join(", ")}`;
+  const exactFirst = <Each>(
+    all: readonly Each[],
+    symbol: string,
+    of: (each: Each) => AccountQuote,
+  ): Each[] => {
+    const exact = all.filter((each) => of(each).symbol === symbol);
+    const suffix = /\.(HK|US|SH|SZ)$/.exec(symbol)?.[1];
+    const marketOfSuffix = { HK: "hk", US: "us", SH: "shanghai", SZ: "shenzhen" }[suffix ?? ""];
+    return exact.length > 0
+      ? exact
+      : all.filter((each) =>
+        isSameSymbol(of(each).symbol, symbol) && (marketOfSuffix ?? of(each).market) === of(each).market
+      );
+  };
+  const named = new Set<Row>();
+  for (const [symbol, target] of Object.entries(file.targets)) {
+    const found = exactFirst(byCode.get(bareCode(symbol)) ?? [], symbol, ({ quote }) => quote);
+    const listed = exactFirst(unquoted.get(bareCode(symbol)) ?? [], symbol, ({ quote }) => quote)
+      .filter(({ quote }) => !found.some((row) => codeOf(row.quote) === codeOf(quote)));
+    if (found.length + listed.length > 1) {
+      issues.push({
+        path: ["targets", symbol],
+        value: symbol,
+        expected: "a code of one listing: write it with the suffix of its market, such as .HK",
+      });
+      continue;
+    }
+    const [row] = found;
+    if (row !== undefined) {
+      if (named.has(row)) {
+        issues.push({
+          path: ["targets", symbol],
+          value: symbol,
+          expected: `each listing once: another target names "${row.quote.symbol}" too`,
+        });
+      }
+      row.target = target;
+      named.add(row);
+      continue;
+    }
+    const [quoted] = listed;
+    if (quoted !== undefined) {
+      const { quote, index } = quoted;
+      named.add(addRow({ path: ["quotes", index], quote, quantity: "0", sellable: "0", target }));
+      continue;
+    }
+    issues.push({
+      path: ["targets", symbol],
+      value: symbol,
+      expected: `a symbol with a quote in ${where}: correct the code, or remove the target`,
+    });
+  }
+  file.exclude.forEach((symbol, index) => {
+    if (exactFirst(byCode.get(bareCode(symbol)) ?? [], symbol, ({ quote }) => quote).length > 0) return;
+    issues.push({
+      path: ["exclude", index],
+      value: symbol,
+      expected: "a symbol that is held or has a target: correct the code, or remove it",
+    });
+  });
+  return rows.sort((a, b) => {
+    const [one, other] = [a, b].map(({ quote }) => `${Market.names.indexOf(quote.market)} ${quote.symbol}`);
+    return one! < other! ? -1 : 1;
+  });
+}
+
+/** Returns whether it is an option or a future. Plans do not count them. */
+export const isDerivative = ({ symbol }: Pick<AccountQuote, "symbol">): boolean =>
+  /-(option|future)$/.test(typeOf(symbol) ?? "");
+
+const withoutAbsent = <Value extends object>(value: Value): Value =>
+  // Only members without a value are removed.
+  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Value;
+
+function rateOf(currency: string, base: string, account: Account, issues: Issue[]): Decimal {
+  const given = account.rates[currency];
+  if (currency === base) {
+    if (typeof given === "string" && compare(given, "1") !== 0) {
+      issues.push({
+        path: ["rates", currency],
+        value: given,
+        expected: `1 or nothing: each rate is the value of one unit in the base currency, ${base}`,
+      });
+    }
+    return "1";
+  }
+  const rate = typeof given === "object" ? given[base] : given;
+  if (rate !== undefined && !isZero(rate)) return normalize(rate);
+  issues.push({
+    path: ["rates", currency],
+    value: rate,
+    expected:
+      `the value of one ${currency} in ${base}: add the rate, or leave out the markets in ${currency}`,
+  });
+  return "1";
+}
+
+/** Reports a missing or old price and a missing lot. */
+function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue[]): void {
+  const { path, quote } = row;
+  const { symbol, market, price, lot, date, stale } = quote;
+  const report = (member: string, value: unknown, expected: string) =>
+    issues.push({ path: [...path, member], value, expected });
+  if (price === undefined || compare(price, "0") <= 0) {
+    report("price", price, `a price of "${symbol}" above zero: wait for a quote, or take it out of the plan`);
+    row.quote = { ...quote, price: "1" };
+  }
+  if (stale !== undefined) report("price", stale, `a quote of "${symbol}" that is current: try again later`);
+  const today = account.dates?.[market] ?? account.date;
+  if (date !== undefined && date !== today) {
+    report("date", date, `a price of "${symbol}" of ${today}: get a new quote`);
+  }
+  if (lot === undefined ? market !== "us" && !isExcluded(file, symbol) : compare(lot, "0") <= 0) {
+    report(
+      "lot",
+      lot,
+      `a board lot of "${symbol}" that the broker confirms: exclude the symbol until its quote has a lot`,
+    );
+  }
+  if (compare(row.quantity, "0") > 0 && compare(row.sellable, row.quantity) > 0) {
+    report(
+      "sellable",
+      row.sellable,
+      `at most the quantity ${row.quantity} of "${symbol}": correct one of both`,
+    );
+  }
+}
+
+/** Returns whether a symbol is not traded. */
+export const isExcluded = ({ exclude }: RebalanceFile, symbol: string) =>
+  exclude.some((each) => isSameSymbol(each, symbol));

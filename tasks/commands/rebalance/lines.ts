@@ -1,0 +1,89 @@
+/**
+ * Prints a plan of a rebalancing as tables.
+ *
+ * @module
+ */
+import type { Plan, PlannedPosition, PlannedTrade } from "../../../lib/rebalance/mod.ts";
+import {
+  boundText,
+  driftText,
+  moneyText,
+  percentText,
+  sumText,
+  tradesWithCurrency,
+  tradeText,
+} from "../../../lib/rebalance/words.ts";
+import type { Host } from "../../terminal/host.ts";
+import { type Column, list, paint, tableLines } from "../../terminal/print.ts";
+
+const MORE = "--json prints all";
+
+const positionColumns: readonly Column<PlannedPosition>[] = [
+  { title: "symbol", id: true, of: ({ symbol }) => symbol },
+  { title: "held", of: ({ quantity }) => quantity, align: "right" },
+  { title: "price", of: ({ price, currency }) => `${price} ${currency}`, align: "right" },
+  { title: "weight", of: ({ weight }) => percentText(weight), align: "right" },
+  { title: "target", of: ({ target }) => percentText(target), align: "right" },
+  { title: "drift", of: ({ drift }) => driftText(drift), align: "right" },
+  { title: "trade", of: ({ trade }) => tradeText(trade), align: "right", keep: true },
+  { title: "after", of: ({ weightAfter }) => percentText(weightAfter), align: "right" },
+  { title: "drift after", of: ({ driftAfter }) => driftText(driftAfter), align: "right" },
+];
+
+const tradeColumns: readonly Column<PlannedTrade & { currency: string }>[] = [
+  { title: "side", of: ({ side }) => side, color: ({ side }) => side === "buy" ? "green" : "red" },
+  { title: "quantity", of: ({ quantity }) => quantity, align: "right" },
+  { title: "symbol", id: true, of: ({ symbol }) => symbol },
+  { title: "price", of: ({ price, currency }) => `${price} ${currency}`, align: "right" },
+  { title: "value", of: ({ value }) => moneyText(value), align: "right" },
+  { title: "fees", of: ({ fees }) => moneyText(fees), align: "right" },
+];
+
+/** Returns the lines of a plan. */
+export function planLines(host: Host, plan: Plan): string[] {
+  const title = (text: string) => ["", paint(host, "bold", text)];
+  const cash = Object.entries(plan.cashAfter).map(([currency, after]) => ({
+    currency,
+    before: plan.cash[currency]!,
+    after,
+    buffer: plan.cashBuffer[currency]!,
+    fees: plan.fees[currency]!,
+  }));
+  return [
+    paint(host, "bold", `Plan of ${plan.date}, which sends nothing`),
+    ...list(host, [
+      ["account value", `${moneyText(plan.value)} ${plan.base}`],
+      [
+        "sum of squared drifts",
+        `${sumText(plan.sumSquaredDriftBefore)} before, ${sumText(plan.sumSquaredDrift)} after`,
+      ],
+      ["lower bound", boundText(plan)],
+      ["turnover", percentText(plan.turnover)],
+    ]),
+    ...title("Portfolio"),
+    ...tableLines(host, positionColumns, plan.positions, { more: MORE }),
+    ...title("Trades"),
+    ...plan.trades.length === 0
+      ? ["no trades"]
+      : tableLines(host, tradeColumns, tradesWithCurrency(plan), { more: MORE }),
+    ...title("Cash"),
+    ...tableLines(
+      host,
+      [
+        { title: "currency", id: true, of: ({ currency }) => currency },
+        { title: "before", of: ({ before }) => moneyText(before), align: "right" },
+        { title: "fees", of: ({ fees }) => moneyText(fees), align: "right" },
+        { title: "after", of: ({ after }) => moneyText(after), align: "right" },
+        { title: "buffer", of: ({ buffer }) => moneyText(buffer), align: "right" },
+      ],
+      cash,
+      { more: MORE },
+    ),
+    ...plan.leftOut.length === 0 ? [] : [
+      ...title("Left out"),
+      ...list(host, plan.leftOut.map(({ symbol, reason }) => [symbol, reason] as const)),
+    ],
+    "",
+    ...list(host, [["hash", plan.hash]]),
+  ];
+}

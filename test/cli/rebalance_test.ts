@@ -1,0 +1,150 @@
+/** Tests of `hsgate rebalance`. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, envOf, folder, simulate } from "./runner_support.ts";
+import { spawned } from "./support.ts";
+
+const files = {
+  "p.yaml": `market: hk
+targets: { 00700.HK: 0.30, 00005.HK: 0.30 }
+cashBuffer: { HKD: 10000 }
+`,
+  "a.json": JSON.stringify({
+    date: "2025-08-15",
+    cash: { HKD: "50000" },
+    rates: {},
+    holdings: [{
+      market: "hk",
+      symbol: "00700.HK",
+      quantity: "100",
+      sellable: "100",
+      price: "300",
+      lot: "100",
+    }],
+    quotes: [{ market: "hk", symbol: "00005.HK", price: "100", lot: "100" }],
+  }),
+};
+
+Deno.test("hsgate rebalance --plan --json prints the plan of an account file", async () => {
+  const { code, out, err } = await cli(["rebalance", "p.yaml", "--plan", "--account", "a.json", "--json"], {
+    files,
+  });
+  assertEquals([code, err], [0, ""]);
+  const plan = JSON.parse(out);
+  assertEquals(Object.keys(plan).slice(0, 7), [
+    "base",
+    "trades",
+    "cashAfter",
+    "weightsAfter",
+    "sumSquaredDrift",
+    "lowerBound",
+    "leftOut",
+  ]);
+  assertEquals(plan.trades, [{
+    market: "hk",
+    symbol: "00005.HK",
+    side: "buy",
+    quantity: "200",
+    price: "100",
+    value: "20000",
+    fees: "43.54",
+  }]);
+  assertEquals(plan.cashAfter, { HKD: "29956.46" });
+});
+
+Deno.test("hsgate rebalance --plan shows holdings, trades, cash and what was left out", async () => {
+  const { code, out } = await cli(["rebalance", "p.yaml", "--plan", "--account", "a.json"], { files });
+  assertEquals(code, 0);
+  for (
+    const text of [
+      "which sends nothing",
+      "sum of squared drifts",
+      "this is the best possible plan",
+      "+200",
+      "20,000.00",
+      "29,956.46",
+      "one lot of 100 is 37.5 % of the account, and the drift is only 7.5 %",
+    ]
+  ) assertStringIncludes(out, text);
+});
+
+Deno.test("hsgate rebalance sends nothing, and says so without --plan", async () => {
+  const { code, out, err } = await cli(["rebalance", "p.yaml", "--account", "a.json"], { files });
+  assertEquals([code, out], [2, ""]);
+  assertStringIncludes(err, "Cannot rebalance without --plan");
+});
+
+Deno.test("hsgate rebalance names every mistake and ends with code 2", async () => {
+  const wrong = { ...files, "p.yaml": "market: hk\ntargets: { 00700.HK: 0.9, 09999.HK: 0.2 }\n" };
+  const { code, err } = await cli(["rebalance", "p.yaml", "--plan", "--account", "a.json"], { files: wrong });
+  assertEquals(code, 2);
+  assertStringIncludes(err, "together at most 1");
+  const missing = await cli(["rebalance", "no.yaml", "--plan", "--account", "a.json"], { files });
+  assertEquals(missing.code, 2);
+  assertStringIncludes(missing.err, "there is no such file");
+});
+
+Deno.test("hsgate rebalance plans with the broker's account, and writes a page", async () => {
+  const gateway = await simulate();
+  try {
+    await using place = await folder({});
+    const page = `${place.path}/plan.html`;
+    const { code, out, err } = await cli(["rebalance", "p.yaml", "--plan", "--json", "--html", page], {
+      files,
+      env: envOf(gateway),
+    });
+    assertEquals([code, err], [0, ""]);
+    const { trades, value, hash } = JSON.parse(out);
+    assertEquals(trades.length > 0 && Number(value) > 0, true);
+    assertStringIncludes(await Deno.readTextFile(page), hash);
+  } finally {
+    await gateway.close();
+  }
+});
+
+Deno.test("hsgate rebalance writes a page without secrets of the settings", async () => {
+  const gateway = await simulate();
+  try {
+    await using place = await folder({});
+    const page = `${place.path}/plan.html`;
+    // A broker that repeats a secret as a listing code.
+    const env = { ...envOf(gateway), HSGATE_MOBILE: "00005.HK" };
+    const { code, err } = await cli(["rebalance", "p.yaml", "--plan", "--html", page], { files, env });
+    assertEquals([code, err], [0, ""]);
+    const html = await Deno.readTextFile(page);
+    assertEquals([html.includes("00005.HK"), html.includes("00700.HK")], [false, true]);
+    assertStringIncludes(html, "<td>[secret]</td>");
+    assertEquals(html.split("\n")[0], "<!doctype html>");
+  } finally {
+    await gateway.close();
+  }
+});
+
+Deno.test({
+  name: "hsgate rebalance shows no file outside the folder of its file, and writes no page through a link",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await using at = await folder({});
+    const dir = await Deno.realPath(at.path);
+    for (const name of ["own", "found"]) await Deno.mkdir(`${dir}/${name}`);
+    const secret = `${dir}/own/keys.json`;
+    await Deno.writeTextFile(secret, '{ "PRECIOUS": "x" }');
+    await Deno.symlink(secret, `${dir}/found/link.json`);
+    await Deno.symlink(`${dir}/own`, `${dir}/found/out`);
+    await Deno.writeTextFile(`${dir}/found/a.json`, files["a.json"]);
+    const plan = (
+      name: string,
+    ) => ["rebalance", `${dir}/found/${name}`, "--plan", "--account", `${dir}/found/a.json`];
+    for (const other of [secret, "../own/keys.json", "link.json", "out/keys.json"]) {
+      await Deno.writeTextFile(`${dir}/found/p.yaml`, `market: hk\ntargetsFile: ${other}\n`);
+      const { code, out, err } = await cli(plan("p.yaml"), { fromDisk: true });
+      assertEquals([code, (out + err).includes("PRECIOUS")], [2, false], err);
+      assertStringIncludes(err, "outside the folder of");
+    }
+    await Deno.writeTextFile(`${dir}/found/p.yaml`, files["p.yaml"]);
+    const words = ["rebalance", "p.yaml", "--plan", "--account", "a.json", "--html", "out/plan.html"];
+    const { code, err } = await spawned(words, { cwd: `${dir}/found` });
+    assertEquals(code, 2, err);
+    assertStringIncludes(err, "a link leads to");
+    assertEquals([...Deno.readDirSync(`${dir}/own`)].map(({ name }) => name), ["keys.json"]);
+  },
+});
