@@ -126,7 +126,7 @@ function resolve(from: string, specifier: string, map: Readonly<Record<string, s
 }
 
 /** Folders and files that may contain SQL statements. */
-const sqlRooms = ["lib/store/", "lib/desk/queries.ts", "lib/runner/queries/"];
+const sqlRooms = ["lib/store/", "lib/desk/queries.ts", "lib/rebalance/queries.ts", "lib/runner/queries/"];
 
 /** Returns the first words of an SQL statement in a file outside the rooms for SQL; `undefined` if there is none. */
 export function straySql(path: string, source: string): string | undefined {

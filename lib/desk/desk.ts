@@ -10,6 +10,8 @@ import { intercepted, type WantedWrite } from "../client/intercept.ts";
 import type { WatchOptions } from "../client/watch.ts";
 import { BrokerError, type Issue } from "../errors.ts";
 import { operationOfPath } from "../operations/mod.ts";
+import type { Store } from "../store/store.ts";
+import type { Machine } from "../time.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import { decideIntent, type Decision } from "./decide.ts";
 import type { Intent, Why } from "./intent.ts";
@@ -49,6 +51,21 @@ export class Desk {
       ...haltedByFile && { haltedByFile },
       ...resolveMs !== undefined && { resolveMs },
     };
+  }
+
+  /** The store that records the writes. */
+  get store(): Store {
+    return this.#records.store;
+  }
+
+  /** Clocks, timers and random numbers of the desk. */
+  get machine(): Machine {
+    return this.#records.machine;
+  }
+
+  /** Name of the account in the store. */
+  get account(): string {
+    return this.#records.account;
   }
 
   /**

@@ -16,6 +16,9 @@ export interface Why {
   step?: string;
   /** Name of the person or program. */
   by?: string;
+  /** Hash of the plan of rebalancing that the order is part of, and the place of its trade in the plan, from 0. */
+  plan?: string;
+  trade?: number;
 }
 
 /** The looks at the broker's lists that did not show an order. */

@@ -66,8 +66,8 @@ export async function insertIntent(
 ): Promise<void> {
   await store.transaction(async () => {
     await store.run(
-      `insert into intent (id, account, kind, operation, params, fingerprint, why, run_key, state, created_at,
-        timeout_ms) values (?, ?, ?, ?, ?, ?, ?, ?, 'planned', ?, ?)`,
+      `insert into intent (id, account, kind, operation, params, fingerprint, why, run_key, plan, state, created_at,
+        timeout_ms) values (?, ?, ?, ?, ?, ?, ?, ?, ?, 'planned', ?, ?)`,
       intent.id,
       intent.account,
       intent.kind,
@@ -76,6 +76,7 @@ export async function insertIntent(
       intent.fingerprint,
       JSON.stringify(intent.why),
       intent.why.runKey,
+      intent.why.plan,
       intent.createdAt,
       intent.timeoutMs,
     );
@@ -290,6 +291,33 @@ export async function intentsOfRun(store: Store, runKey: string): Promise<Intent
   return rows.map(intentOf);
 }
 
+/** Returns the intents of a plan of rebalancing, oldest first. */
+export async function intentsOfPlan(store: Store, account: string, hash: string): Promise<Intent[]> {
+  const rows = await store.all<IntentRow>(
+    "select * from intent where account = ? and plan = ? order by created_at, id",
+    account,
+    hash,
+  );
+  return rows.map(intentOf);
+}
+
+/** What a plan of rebalancing allows. */
+export interface PlanCaps {
+  state: string;
+  /** The orders of the plan; together they are the most that may be bought and sold. */
+  trades: readonly { market: string; symbol: string; side: string; quantity: string }[];
+}
+
+/** Returns what a plan of rebalancing allows; `undefined` if the store has no such plan of the account. */
+export async function capsOfPlan(store: Store, account: string, hash: string): Promise<PlanCaps | undefined> {
+  const row = await store.get<{ state: string; plan: string }>(
+    "select state, plan from rebalance where account = ? and hash = ?",
+    account,
+    hash,
+  );
+  return row && { state: row.state, trades: JSON.parse(row.plan).trades };
+}
+
 /** Returns the unresolved intents of an account or, without one, of all accounts, oldest first. */
 export async function unresolvedIntents(store: Store, account?: string): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(
@@ -394,9 +422,14 @@ export async function clearHalt(store: Store, account: string): Promise<boolean>
   return await store.run("delete from halt where account in (?, ?)", account, ALL_ACCOUNTS) > 0;
 }
 
-/** Intents that ended before an instant, except those of a run that is still in the store or that the mark names. */
+/**
+ * Intents that ended before an instant, except those of a run that is still in the store, of a plan that may still send
+ * orders, or that the mark names.
+ */
 const oldIntents = `ended_at < ? and not exists (select 1 from run where run.run_key = intent.run_key)
-  and id not in (select run_key from account_write)`;
+  and id not in (select run_key from account_write)
+  and not exists (select 1 from rebalance where rebalance.account = intent.account and rebalance.hash = intent.plan
+    and rebalance.state <> 'done')`;
 
 /** Returns how many intents {@linkcode pruneIntents} would remove. */
 export async function countOldIntents(store: Store, before: number): Promise<number> {

@@ -11,6 +11,7 @@ import { provingLists } from "../operations/proof.ts";
 import { countWrite } from "../store/store.ts";
 import { endedStates, type Look, look, placeOf, type SeenOrder, withChildLists } from "./broker_lists.ts";
 import type { Intent, IntentKind, Why } from "./intent.ts";
+import { refuseBeyondPlan } from "./plan_caps.ts";
 import { amendableTerms, idsIn } from "./prove.ts";
 import { findHalt, insertIntent, unresolvedIntents } from "./queries.ts";
 import type { Records } from "./records.ts";
@@ -76,20 +77,13 @@ export async function sendWrite(
   const fingerprint = fingerprintOf(name, params);
   const id = machine.id();
   const createdAt = machine.now();
-  await records.first(name, async () => {
-    await refuseLike(records, fingerprint, name);
-    await insertIntent(store, {
-      id,
-      account,
-      kind,
-      operation: name,
-      params,
-      fingerprint,
-      why,
-      createdAt,
-      timeoutMs,
-    });
-  });
+  const intent = { id, account, kind, operation: name, params, fingerprint, why, createdAt, timeoutMs };
+  await records.first(name, () =>
+    store.transaction(async () => {
+      await refuseLike(records, fingerprint, name);
+      await refuseBeyondPlan(store, account, { ...intent, own: id });
+      await insertIntent(store, intent);
+    }));
   underWay.add(id);
   try {
     const write = { id, wanted, params, why, fingerprint };
@@ -207,8 +201,10 @@ async function begin(
   await store.transaction(async () => {
     const halt = await findHalt(store, account);
     if (halt !== undefined) throw halted(`${halt.why} (by ${halt.by})`, operation.name);
-    // Another process may have sent the same since this intent was planned.
+    // Another process may have sent the same since this intent was planned, or ended the plan of the order.
     await refuseLike(records, fingerprint, operation.name);
+    const kind = operation.order ?? "place";
+    await refuseBeyondPlan(store, account, { kind, operation: operation.name, params, why, own: id });
     const at = machine.now();
     const sentNumber = await countWrite(store, {
       account,

@@ -8,7 +8,8 @@ import * as z from "zod";
 import { isDate } from "../calendars/check_data.ts";
 import type { Decimal } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
-import { checked, currency, decimalText, readValues } from "./plan_file.ts";
+import { currency } from "./plan_file.ts";
+import { checked, decimalText, readValues } from "./values.ts";
 
 /** Kind of listing, for its fees. */
 export type Instrument = "stock" | "etf" | "reit" | "structured";

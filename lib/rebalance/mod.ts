@@ -10,6 +10,10 @@
  * | `problem.ts`, `relax.ts`, `improve.ts`, `solve.ts` | the problem, its lower bound, a good plan, the best plan |
  * | `left_out.ts`, `impossible.ts` | why a symbol is not traded, why there is no plan |
  * | `plan.ts` | the plan as data |
+ * | `terms.ts` | the terms of execution: prices, repricing, deadline |
+ * | `queries.ts` | the plans in the store |
+ * | `report.ts` | what an execution did |
+ * | `values.ts` | values of YAML and JSON files |
  * | `words.ts`, `page.ts` | the plan's numbers as text, and the plan as a page |
  *
  * @module
@@ -21,4 +25,20 @@ export { planPage } from "./page.ts";
 export { makePlan } from "./plan.ts";
 export type { Plan, PlannedPosition, PlannedTrade } from "./plan.ts";
 export { readRebalanceFile } from "./plan_file.ts";
+export { deadlineOf, readExecutionTerms } from "./terms.ts";
+export type { ExecutionAlgorithm, ExecutionHours, ExecutionTerms, Peg } from "./terms.ts";
+export {
+  approvePlan,
+  beginPlan,
+  endPlan,
+  findPlan,
+  notePlan,
+  plansLike,
+  plansOf,
+  recordPlan,
+  renewPlan,
+  shortHash,
+} from "./queries.ts";
+export type { ArrivalPrice, PlanApproval, PlanRecord, PlanState, TradeNote } from "./queries.ts";
+export type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 export type { Band, Group, PriceKind, RebalanceFile } from "./plan_file.ts";

@@ -23,6 +23,7 @@ const tables: readonly (readonly [table: string, ...key: string[]])[] = [
   ["intent", "id"],
   ["intent_change", "intent", "seq"],
   ["halt", "account"],
+  ["rebalance", "account", "hash"],
 ];
 
 /** How many rows are read and written at a time. */

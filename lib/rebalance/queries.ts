@@ -1,0 +1,387 @@
+/**
+ * Reads and writes the plans of rebalancing in the store: one row for each plan of an account, from its record to its
+ * result.
+ *
+ * What a plan has sent is not in its row. It follows from the intents whose `why` has the plan's hash, so it is right
+ * after any crash.
+ *
+ * @module
+ */
+import type { Decimal } from "../decimal.ts";
+import { BrokerError } from "../errors.ts";
+import type { Store } from "../store/store.ts";
+import type { Plan } from "./plan.ts";
+import type { RebalanceReport } from "./report.ts";
+import type { ExecutionTerms } from "./terms.ts";
+
+/** State of a plan in the store. */
+export type PlanState =
+  /** Recorded. Nobody has approved it, so nothing is sent. */
+  | "planned"
+  /** A person or a program allowed to execute it until an instant. */
+  | "approved"
+  /** It is being executed, or its process ended before the execution did. */
+  | "running"
+  /** Nothing of it remains. */
+  | "done"
+  /** Its execution ended, and something remains. */
+  | "stopped";
+
+/** Who approved a plan. */
+export interface PlanApproval {
+  by: string;
+  at: number;
+  /** Its execution must begin before this instant, Unix milliseconds. */
+  until: number;
+}
+
+/** Price of the market when the execution of a plan began. */
+export interface ArrivalPrice {
+  price: Decimal;
+  at: number;
+}
+
+/** Why a trade of a plan waits, is smaller, or has ended. */
+export interface TradeNote {
+  at: number;
+  text: string;
+}
+
+/** A plan in the store. */
+export interface PlanRecord {
+  account: string;
+  hash: string;
+  plan: Plan;
+  terms: ExecutionTerms;
+  state: PlanState;
+  /** The run that planned it; absent for a person or a script. */
+  runKey: string | undefined;
+  plannedAt: number;
+  approval: PlanApproval | undefined;
+  /** The process that executes it, and until when nobody else may. */
+  holder: string | undefined;
+  heldUntil: number | undefined;
+  /** When its last execution began, and when it ends at the latest, Unix milliseconds. */
+  startedAt: number | undefined;
+  deadlineAt: number | undefined;
+  /** Arrival prices by the place of the trade in the plan. */
+  arrival: Readonly<Record<string, ArrivalPrice>>;
+  /** The last note of each trade, by its place in the plan. */
+  notes: Readonly<Record<string, TradeNote>>;
+  /** Why the execution stopped. */
+  reason: string | undefined;
+  endedAt: number | undefined;
+  /** Absent until the execution ended. */
+  report: RebalanceReport | undefined;
+}
+
+interface PlanRow {
+  account: string;
+  hash: string;
+  plan: string;
+  terms: string;
+  state: PlanState;
+  run_key: string | null;
+  planned_at: number;
+  approved_by: string | null;
+  approved_at: number | null;
+  approved_until: number | null;
+  holder: string | null;
+  held_until: number | null;
+  started_at: number | null;
+  deadline_at: number | null;
+  arrival: string;
+  notes: string;
+  reason: string | null;
+  ended_at: number | null;
+  report: string | null;
+}
+
+function recordOf(row: PlanRow): PlanRecord {
+  const { approved_by: by, approved_at: at, approved_until: until } = row;
+  return {
+    account: row.account,
+    hash: row.hash,
+    plan: JSON.parse(row.plan),
+    terms: JSON.parse(row.terms),
+    state: row.state,
+    runKey: row.run_key ?? undefined,
+    plannedAt: row.planned_at,
+    approval: by === null || at === null || until === null ? undefined : { by, at, until },
+    holder: row.holder ?? undefined,
+    heldUntil: row.held_until ?? undefined,
+    startedAt: row.started_at ?? undefined,
+    deadlineAt: row.deadline_at ?? undefined,
+    arrival: JSON.parse(row.arrival),
+    notes: JSON.parse(row.notes),
+    reason: row.reason ?? undefined,
+    endedAt: row.ended_at ?? undefined,
+    report: row.report === null ? undefined : JSON.parse(row.report),
+  };
+}
+
+/** Returns an error about a plan; nothing was sent. */
+const refused = (code: string, text: string): BrokerError =>
+  new BrokerError(text, { code, operation: "rebalance" });
+
+/** The first characters of a hash, enough to name a plan. */
+export const shortHash = (hash: string): string => hash.slice(0, 12);
+
+/** Finds a plan. */
+export async function findPlan(store: Store, account: string, hash: string): Promise<PlanRecord | undefined> {
+  const row = await store.get<PlanRow>(
+    "select * from rebalance where account = ? and hash = ?",
+    account,
+    hash,
+  );
+  return row && recordOf(row);
+}
+
+/** Returns the plans whose hashes begin with a text, newest first; at most two, which shows that the text is ambiguous. */
+export async function plansLike(store: Store, start: string): Promise<PlanRecord[]> {
+  const rows = await store.all<PlanRow>(
+    "select * from rebalance where substr(hash, 1, ?) = ? order by planned_at desc, hash limit 2",
+    start.length,
+    start,
+  );
+  return rows.map(recordOf);
+}
+
+/** Returns the newest plans, newest first. */
+export async function plansOf(
+  store: Store,
+  { account, limit = 20 }: { account?: string; limit?: number } = {},
+): Promise<PlanRecord[]> {
+  const rows = await store.all<PlanRow>(
+    `select * from rebalance ${
+      account === undefined ? "" : "where account = ? "
+    }order by planned_at desc, hash limit ?`,
+    ...account === undefined ? [] : [account],
+    limit,
+  );
+  return rows.map(recordOf);
+}
+
+/**
+ * Records a plan in the state `planned`. The same plan with the same terms is recorded once. Other terms replace the
+ * recorded ones and end an approval, because a person has approved the plan with its terms.
+ *
+ * @throws {BrokerError} `plan-state` if the plan has other terms and its execution has begun.
+ */
+export async function recordPlan(
+  store: Store,
+  { account, plan, terms, at, runKey }: {
+    account: string;
+    plan: Plan;
+    terms: ExecutionTerms;
+    at: number;
+    runKey?: string;
+  },
+): Promise<PlanRecord> {
+  const { hash } = plan;
+  return await store.transaction(async () => {
+    const found = await findPlan(store, account, hash);
+    const text = JSON.stringify(terms);
+    if (found === undefined) {
+      await store.run(
+        `insert into rebalance (account, hash, plan, terms, state, run_key, planned_at)
+          values (?, ?, ?, ?, 'planned', ?, ?)`,
+        account,
+        hash,
+        JSON.stringify(plan),
+        text,
+        runKey,
+        at,
+      );
+    } else if (JSON.stringify(found.terms) !== text) {
+      if (found.state !== "planned" && found.state !== "approved") {
+        throw refused(
+          "plan-state",
+          `Cannot record the plan ${
+            shortHash(hash)
+          } with other terms: its execution has begun; make a new plan`,
+        );
+      }
+      await store.run(
+        `update rebalance set terms = ?, state = 'planned', run_key = ?, planned_at = ?, approved_by = null,
+          approved_at = null, approved_until = null where account = ? and hash = ?`,
+        text,
+        runKey,
+        at,
+        account,
+        hash,
+      );
+    }
+    return (await findPlan(store, account, hash))!; // it was just written
+  });
+}
+
+/**
+ * Approves a plan that was recorded, or whose execution has stopped and may go on.
+ *
+ * @throws {BrokerError} `plan-unknown` if the store does not have the plan, `plan-state` if it is running or done.
+ */
+export async function approvePlan(
+  store: Store,
+  { account, hash }: { account: string; hash: string },
+  { by, at, until }: PlanApproval,
+): Promise<PlanRecord> {
+  return await store.transaction(async () => {
+    const { state } = await needPlan(store, account, hash);
+    if (state === "running" || state === "done") {
+      throw refused("plan-state", `Cannot approve the plan ${shortHash(hash)}: it is ${state}`);
+    }
+    await store.run(
+      `update rebalance set state = case when state = 'planned' then 'approved' else state end, approved_by = ?,
+        approved_at = ?, approved_until = ? where account = ? and hash = ?`,
+      by,
+      at,
+      until,
+      account,
+      hash,
+    );
+    return (await findPlan(store, account, hash))!; // it was just written
+  });
+}
+
+async function needPlan(store: Store, account: string, hash: string): Promise<PlanRecord> {
+  const found = await findPlan(store, account, hash);
+  if (found === undefined) {
+    throw refused("plan-unknown", `Cannot find the plan ${shortHash(hash)} of this account in the store`);
+  }
+  return found;
+}
+
+/** What begins or continues an execution. */
+export interface Beginning {
+  /** Name of the process, different for each execution. */
+  holder: string;
+  at: number;
+  /** How long nobody else may execute the plan, unless {@linkcode renewPlan} is called. */
+  leaseMs: number;
+  /** When an execution that begins now ends at the latest. */
+  deadlineAt: number;
+}
+
+/**
+ * Begins the execution of an approved plan, or continues one whose process has ended. A continued execution keeps its
+ * start and its deadline.
+ *
+ * @throws {BrokerError} `plan-unknown`; `plan-not-approved` if nobody approved the plan or the approval has expired;
+ * `plan-held` if another process executes it; `plan-state` if it is done; `plan-other` if another plan of the account is
+ * running.
+ */
+export async function beginPlan(
+  store: Store,
+  { account, hash }: { account: string; hash: string },
+  { holder, at, leaseMs, deadlineAt }: Beginning,
+): Promise<PlanRecord> {
+  return await store.transaction(async () => {
+    const { state, approval, holder: other, heldUntil = 0 } = await needPlan(store, account, hash);
+    const plan = `the plan ${shortHash(hash)}`;
+    const cannot = (code: string, why: string) => refused(code, `Cannot execute ${plan}: ${why}`);
+    if (state === "done") throw cannot("plan-state", "it is done already; make a new plan");
+    if (state === "running") {
+      if (other !== undefined && other !== holder && heldUntil > at) {
+        throw cannot("plan-held", "another process executes it");
+      }
+    } else if (approval === undefined) {
+      throw cannot("plan-not-approved", `nobody has approved it; run: hsgate approve ${shortHash(hash)}`);
+    } else if (approval.until <= at) {
+      throw cannot(
+        "plan-not-approved",
+        `its approval has expired at ${new Date(approval.until).toISOString()}; run: hsgate approve ${
+          shortHash(hash)
+        }`,
+      );
+    }
+    const running = await store.get<{ hash: string }>(
+      "select hash from rebalance where account = ? and state = 'running' and hash <> ? limit 1",
+      account,
+      hash,
+    );
+    if (running !== undefined) {
+      throw cannot(
+        "plan-other",
+        `the plan ${shortHash(running.hash)} of this account is not finished; finish or stop it first`,
+      );
+    }
+    const continues = state === "running";
+    await store.run(
+      `update rebalance set state = 'running', holder = ?, held_until = ?,
+        started_at = case when ? = 1 then started_at else ? end,
+        deadline_at = case when ? = 1 then deadline_at else ? end,
+        reason = null, ended_at = null, report = null where account = ? and hash = ?`,
+      holder,
+      at + leaseMs,
+      Number(continues),
+      at,
+      Number(continues),
+      deadlineAt,
+      account,
+      hash,
+    );
+    return (await findPlan(store, account, hash))!; // it was just written
+  });
+}
+
+/** Extends the time in which nobody else may execute a plan. Returns whether the process still executes it. */
+export async function renewPlan(
+  store: Store,
+  { account, hash }: { account: string; hash: string },
+  { holder, until }: { holder: string; until: number },
+): Promise<boolean> {
+  return await store.run(
+    `update rebalance set held_until = ? where account = ? and hash = ? and holder = ? and state = 'running'`,
+    until,
+    account,
+    hash,
+    holder,
+  ) === 1;
+}
+
+/** Records arrival prices that are not recorded yet, and notes, by the places of the trades in the plan. */
+export async function notePlan(
+  store: Store,
+  { account, hash }: { account: string; hash: string },
+  { arrival = {}, notes = {} }: {
+    arrival?: Readonly<Record<string, ArrivalPrice>>;
+    notes?: Readonly<Record<string, TradeNote>>;
+  },
+): Promise<void> {
+  await store.transaction(async () => {
+    const found = await needPlan(store, account, hash);
+    await store.run(
+      "update rebalance set arrival = ?, notes = ? where account = ? and hash = ?",
+      JSON.stringify({ ...arrival, ...found.arrival }),
+      JSON.stringify({ ...found.notes, ...notes }),
+      account,
+      hash,
+    );
+  });
+}
+
+/** Ends the execution of a plan, if the process still executes it. Returns whether it did. */
+export async function endPlan(
+  store: Store,
+  { account, hash }: { account: string; hash: string },
+  { holder, state, reason, at, report }: {
+    holder: string;
+    state: "done" | "stopped";
+    reason?: string | undefined;
+    at: number;
+    report: RebalanceReport;
+  },
+): Promise<boolean> {
+  return await store.run(
+    `update rebalance set state = ?, reason = ?, ended_at = ?, report = ?, holder = null, held_until = null
+      where account = ? and hash = ? and holder = ? and state = 'running'`,
+    state,
+    reason,
+    at,
+    JSON.stringify(report),
+    account,
+    hash,
+    holder,
+  ) === 1;
+}

@@ -1,0 +1,64 @@
+/**
+ * What the execution of a plan did: for each trade the quantities, prices and fees, and the drift that it reached.
+ *
+ * @module
+ */
+import type { Decimal } from "../decimal.ts";
+import type { Market } from "../dictionaries/market.ts";
+
+/** What became of one trade of a plan. Quantities are shares; money is in the currency of the listing. */
+export interface TradeReport {
+  market: Market;
+  symbol: string;
+  currency: string;
+  side: "buy" | "sell";
+  planned: Decimal;
+  filled: Decimal;
+  /** Quantity of orders that may still fill, because the broker's lists show them as open. */
+  open: Decimal;
+  /** Quantity of orders whose outcome is unknown. */
+  unknown: Decimal;
+  /** Planned quantity that is neither filled nor open nor unknown. */
+  remaining: Decimal;
+  /** Why something remains. */
+  reason?: string;
+  /** The broker's orders. */
+  orderIds: string[];
+  /** Average price of the fills; absent without fills, or if the broker's lists do not show all of them. */
+  averagePrice?: Decimal;
+  /** Price of the market when the execution began. */
+  arrivalPrice?: Decimal;
+  /** What the fills cost compared with the arrival price: above zero is a loss. */
+  slippage?: Slippage;
+  fees: {
+    /** The plan's estimate for the whole trade. */
+    estimated: Decimal;
+    /** What the broker charged; absent until it has booked the fees of every fill. */
+    booked?: Decimal;
+  };
+}
+
+/** The difference from the arrival price. */
+export interface Slippage {
+  /** In the currency of the listing. */
+  money: Decimal;
+  /** As a part of the filled value at the arrival price. */
+  part: Decimal;
+}
+
+/** What the execution of a plan did. */
+export interface RebalanceReport {
+  hash: string;
+  state: "running" | "done" | "stopped";
+  /** Why the execution stopped before everything was filled. */
+  reason?: string;
+  startedAt: number;
+  endedAt?: number;
+  trades: TradeReport[];
+  /** Sum of the slippage of the trades for which it is known, by currency. */
+  slippage: Record<string, Decimal>;
+  /** Fees by currency; `booked` is absent while the fees of one trade are unknown. */
+  fees: { estimated: Record<string, Decimal>; booked?: Record<string, Decimal> };
+  /** Sum of the squared drifts at the plan's prices: before, as planned, and with what was filled. */
+  drift: { before: Decimal; planned: Decimal; reached: Decimal };
+}

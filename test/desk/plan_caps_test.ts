@@ -1,0 +1,102 @@
+/** Tests that the orders of a rebalancing plan never go beyond the plan, whatever happened to the earlier ones. */
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { endPlan, findPlan } from "../../lib/rebalance/mod.ts";
+import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
+import { ORDER } from "../conformance/house.ts";
+import { begun, planOf } from "../rebalance/support.ts";
+import { ACCOUNT, type DeskHouse, deskTest } from "./support.ts";
+
+const plan = planOf([
+  { symbol: "00700.HK", side: "buy", quantity: "300", price: "550" },
+  { symbol: "00005.HK", side: "sell", quantity: "400", price: "100" },
+]);
+const why = { plan: plan.hash, trade: 0 };
+
+const refused = (call: () => Promise<unknown>) => assertRejects(call, BrokerError);
+
+async function clientOf(house: DeskHouse) {
+  await begun(house.store, plan, { account: ACCOUNT, at: house.clock.now() });
+  return house.desk.client(why);
+}
+
+deskTest("an order of a plan is refused beyond the plan: open quantity counts in full", async (house) => {
+  const trader = await clientOf(house);
+  const sent = house.count("orders.place");
+  const { orderId } = await trader.orders.place({ ...ORDER, quantity: "200" });
+  const { code, message } = await refused(() =>
+    trader.orders.place({ ...ORDER, quantity: "200", price: "551.00" })
+  );
+  assertEquals([code, sent()], ["plan-cap", 1]);
+  assertStringIncludes(message, 'to buy 200 of "00700.HK" is more than the 100 that are left of the plan');
+  await trader.orders.place({ ...ORDER, quantity: "100", price: "551.00" });
+  // The cancelled order gives its quantity back; the code may be written in another form.
+  await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+  await house.pass(1_000);
+  assertEquals((await refused(() => trader.orders.place({ ...ORDER, quantity: "300" }))).code, "plan-cap");
+  await trader.orders.place({ ...ORDER, quantity: "200", price: "552.00" });
+  assertEquals(sent(), 3);
+});
+
+deskTest(
+  "an order of a plan whose answer was lost counts in full until its outcome is known",
+  async (house) => {
+    await begun(house.store, plan, { account: ACCOUNT, at: house.clock.now() });
+    const trader = house.open({ resolveMs: 0 }).client(why);
+    house.simulator.faults.arm({ kind: "lost-request", operation: "orders.place" });
+    await assertRejects(() => trader.orders.place({ ...ORDER, quantity: "300" }), OutcomeUnknownError);
+    const other = house.open({ resolveMs: 0 }).client(why);
+    assertEquals(
+      (await refused(() => other.orders.place({ ...ORDER, quantity: "100", price: "551.00" }))).code,
+      "plan-cap",
+    );
+    // An order that is not part of the plan is not limited by it.
+    await house.trader.orders.place({ ...ORDER, price: "551.00" });
+  },
+);
+
+deskTest(
+  "a filled order of a plan counts, and a listing or side that is not in the plan is refused",
+  async (house) => {
+    const trader = await clientOf(house);
+    const { lastPrice = "0" } = (await house.client.quotes.latest({
+      securities: [{ type: "hk-stock", symbol: "00700.HK" }],
+    }))[0]!;
+    const price = String(Math.floor(Number(lastPrice) * 1.02));
+    await trader.orders.place({ ...ORDER, quantity: "300", price, orderType: "enhanced-limit" });
+    await house.pass(60_000);
+    assertEquals((await house.last()).state, "filled");
+    for (const other of [{}, { side: "sell" as const }, { symbol: "00001.HK" }]) {
+      assertEquals((await refused(() => trader.orders.place({ ...ORDER, ...other }))).code, "plan-cap");
+    }
+  },
+);
+
+deskTest(
+  "an order of a plan is refused while the plan is not running, and so is an amendment",
+  async (house) => {
+    const { store, clock, desk } = house;
+    assertEquals((await refused(() => desk.client(why).orders.place(ORDER))).code, "plan-not-running");
+    const trader = await clientOf(house);
+    const { orderId } = await trader.orders.place(ORDER);
+    const amended = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "550.00" } as const;
+    assertEquals((await refused(() => trader.orders.amend(amended))).code, "plan-cap");
+    const { hash } = plan;
+    const report = {
+      hash,
+      state: "stopped" as const,
+      startedAt: clock.now(),
+      trades: [],
+      slippage: {},
+      fees: { estimated: {} },
+      drift: { before: "0", planned: "0", reached: "0" },
+    };
+    const ended = { holder: "test", state: "stopped" as const, at: clock.now(), report };
+    assertEquals(await endPlan(store, { account: ACCOUNT, hash }, ended), true);
+    assertEquals((await findPlan(store, ACCOUNT, hash))?.state, "stopped");
+    assertEquals(
+      (await refused(() => trader.orders.place({ ...ORDER, price: "551.00" }))).code,
+      "plan-not-running",
+    );
+    await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+  },
+);

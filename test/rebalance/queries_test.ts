@@ -1,0 +1,133 @@
+/** Tests of the plans in the store: who may execute one, until when, and what a second process gets. */
+import { assertEquals, assertRejects } from "@std/assert";
+import { BrokerError } from "../../lib/errors.ts";
+import {
+  approvePlan,
+  beginPlan,
+  endPlan,
+  findPlan,
+  notePlan,
+  plansLike,
+  plansOf,
+  recordPlan,
+  renewPlan,
+} from "../../lib/rebalance/mod.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { kinds } from "../support/stores.ts";
+import { planOf, termsOf } from "./support.ts";
+
+const plan = planOf([{ symbol: "00700.HK", side: "buy", quantity: "300", price: "550" }]);
+const key = { account: "main", hash: plan.hash };
+const recorded = { account: "main", plan, terms: termsOf(), at: 1_000 };
+const beginning = { holder: "one", at: 2_000, leaseMs: 100, deadlineAt: 9_000 };
+const approval = { by: "Ada", at: 1_500, until: 2_500 };
+const report = {
+  hash: plan.hash,
+  state: "stopped" as const,
+  startedAt: 2_000,
+  trades: [],
+  slippage: {},
+  fees: { estimated: {} },
+  drift: { before: "0", planned: "0", reached: "0" },
+};
+const codeOf = async (call: () => Promise<unknown>) => (await assertRejects(call, BrokerError)).code;
+
+function storeTest(name: string, run: (store: Store) => Promise<void>) {
+  for (const kind of kinds) {
+    Deno.test({
+      name: `${name}, with ${kind.name}`,
+      ignore: kind.isMissing,
+      async fn() {
+        await using place = await kind.place();
+        await using store = await place.open();
+        await run(store);
+      },
+    });
+  }
+}
+
+storeTest(
+  "a plan is recorded once; other terms end its approval, and are refused after it began",
+  async (store) => {
+    const first = await recordPlan(store, recorded);
+    assertEquals([first.state, first.plan, first.terms], ["planned", plan, termsOf()]);
+    assertEquals(await recordPlan(store, { ...recorded, at: 1_100 }), first);
+    const approved = await approvePlan(store, key, approval);
+    assertEquals([approved.state, approved.approval], ["approved", approval]);
+    const changed = { ...recorded, terms: termsOf({ collar: "0.01" }) };
+    const again = await recordPlan(store, changed);
+    assertEquals([again.state, again.approval, again.terms.collar], ["planned", undefined, "0.01"]);
+    await approvePlan(store, key, approval);
+    await beginPlan(store, key, beginning);
+    assertEquals(await codeOf(() => recordPlan(store, recorded)), "plan-state");
+    assertEquals((await plansLike(store, plan.hash.slice(0, 6))).map(({ hash }) => hash), [plan.hash]);
+    assertEquals((await plansOf(store, { account: "main" })).length, 1);
+    assertEquals(await plansOf(store, { account: "other" }), []);
+  },
+);
+
+storeTest("only an approved plan begins, before its approval expires", async (store) => {
+  assertEquals(await codeOf(() => beginPlan(store, key, beginning)), "plan-unknown");
+  await recordPlan(store, recorded);
+  assertEquals(await codeOf(() => beginPlan(store, key, beginning)), "plan-not-approved");
+  await approvePlan(store, key, approval);
+  assertEquals(await codeOf(() => beginPlan(store, key, { ...beginning, at: 2_500 })), "plan-not-approved");
+  const begun = await beginPlan(store, key, beginning);
+  assertEquals([begun.state, begun.startedAt, begun.deadlineAt, begun.heldUntil], [
+    "running",
+    2_000,
+    9_000,
+    2_100,
+  ]);
+  assertEquals(await codeOf(() => approvePlan(store, key, approval)), "plan-state");
+});
+
+storeTest(
+  "one process executes a plan; another takes over when the first has ended, with the same deadline",
+  async (store) => {
+    await recordPlan(store, recorded);
+    await approvePlan(store, key, approval);
+    await beginPlan(store, key, beginning);
+    const other = { ...beginning, holder: "two", at: 2_099, deadlineAt: 20_000 };
+    assertEquals(await codeOf(() => beginPlan(store, key, other)), "plan-held");
+    assertEquals(await renewPlan(store, key, { holder: "one", until: 2_200 }), true);
+    assertEquals(await codeOf(() => beginPlan(store, key, { ...other, at: 2_199 })), "plan-held");
+    const taken = await beginPlan(store, key, { ...other, at: 2_200 });
+    assertEquals([taken.holder, taken.startedAt, taken.deadlineAt], ["two", 2_000, 9_000]);
+    assertEquals(await renewPlan(store, key, { holder: "one", until: 3_000 }), false);
+    const ended = { state: "stopped" as const, reason: "deadline", at: 3_000, report };
+    assertEquals(await endPlan(store, key, { ...ended, holder: "one" }), false);
+    assertEquals(await endPlan(store, key, { ...ended, holder: "two" }), true);
+    // A stopped plan begins again only with a valid approval, and then gets a new deadline.
+    assertEquals(await codeOf(() => beginPlan(store, key, { ...other, at: 4_000 })), "plan-not-approved");
+    await approvePlan(store, key, { ...approval, until: 5_000 });
+    const again = await beginPlan(store, key, { ...other, at: 4_000 });
+    assertEquals([again.startedAt, again.deadlineAt, again.report], [4_000, 20_000, undefined]);
+    await endPlan(store, key, { ...ended, holder: "two", state: "done" });
+    assertEquals(await codeOf(() => beginPlan(store, key, { ...other, at: 4_100 })), "plan-state");
+  },
+);
+
+storeTest("an account executes one plan at a time", async (store) => {
+  const second = { ...plan, hash: "b".repeat(64) };
+  for (const each of [plan, second]) {
+    await recordPlan(store, { ...recorded, plan: each });
+    await approvePlan(store, { ...key, hash: each.hash }, approval);
+  }
+  await beginPlan(store, key, beginning);
+  assertEquals(await codeOf(() => beginPlan(store, { ...key, hash: second.hash }, beginning)), "plan-other");
+});
+
+storeTest("the first arrival price stays, and the last note", async (store) => {
+  await recordPlan(store, recorded);
+  await notePlan(store, key, {
+    arrival: { 0: { price: "550", at: 1 } },
+    notes: { 0: { at: 1, text: "waits" } },
+  });
+  await notePlan(store, key, {
+    arrival: { 0: { price: "560", at: 2 } },
+    notes: { 0: { at: 2, text: "closed" } },
+  });
+  const { arrival, notes } = (await findPlan(store, "main", plan.hash))!;
+  assertEquals([arrival, notes], [{ 0: { price: "550", at: 1 } }, { 0: { at: 2, text: "closed" } }]);
+});
