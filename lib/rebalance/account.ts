@@ -108,5 +108,8 @@ const accountSchema = z.object({
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
  */
 export function readAccount(text: string, name: string): Account {
-  return checked(accountSchema, readValues(text, `"${name}"`), `read the account "${name}"`);
+  return checked(accountSchema, readValues(text, `"${name}"`), `read the account "${name}"`, {
+    // A program may write `null` for what it does not know of a holding or a quote.
+    mayBeNull: ([list, , member]) => member !== undefined && (list === "holdings" || list === "quotes"),
+  });
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { compare, type Decimal, isZero, normalize } from "../decimal.ts";
+import { compare, type Decimal, isZero, normalize, round } from "../decimal.ts";
 import { bareCode, isSameSymbol } from "../desk/broker_lists.ts";
 import { currencyOf, typeOf } from "../desk/guards/order.ts";
 import { Market } from "../dictionaries/market.ts";
@@ -105,7 +105,16 @@ function rowsOf(file: RebalanceFile, account: Account, issues: Issue[]): Row[] {
       return;
     }
     const { quantity, sellable = quantity } = holding;
-    const quoted = quotes.get(codeOf(holding))?.quote;
+    const { quote: quoted, index: place } = quotes.get(codeOf(holding)) ?? {};
+    for (const member of ["price", "lot"] as const) {
+      const [own, other] = [holding[member], quoted?.[member]];
+      if (own === undefined || other === undefined || compare(own, other) === 0) continue;
+      issues.push({
+        path: ["quotes", place!, member],
+        value: other,
+        expected: `the ${member} ${own} of the holding "${holding.symbol}": correct one of both`,
+      });
+    }
     // The date belongs to the price that counts.
     const { date } = holding.price === undefined && quoted !== undefined ? quoted : holding;
     const quote: AccountHolding = { ...quoted, ...withoutAbsent(holding), date };
@@ -227,6 +236,9 @@ function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue
   const today = account.dates?.[market] ?? account.date;
   if (date !== undefined && date !== today) {
     report("date", date, `a price of "${symbol}" of ${today}: get a new quote`);
+  }
+  if (lot !== undefined && compare(lot, "0") > 0 && compare(lot, round(lot, 0, "down")) !== 0) {
+    report("lot", lot, `a board lot of "${symbol}" in whole shares: correct it`);
   }
   if (lot === undefined ? market !== "us" && !isExcluded(file, symbol) : compare(lot, "0") <= 0) {
     report(

@@ -32,16 +32,29 @@ export const decimalText = (least: Decimal | undefined, most: Decimal | undefine
     },
   );
 
-/** Returns the value of a YAML or JSON text. Every number is the text of its digits. */
+/**
+ * Returns the value of a YAML or JSON text. Every number is the text of its digits; `null` stays `null`.
+ *
+ * @throws {TypeError} If the text is neither YAML nor JSON, or names a member twice.
+ */
 export function readValues(text: string, what: string): unknown {
   // The source text of a number has all its digits.
   const digits = (_: string, value: unknown, context?: { source?: string }) =>
-    typeof value === "number" ? context?.source ?? String(value) : value ?? undefined; // null means absent
+    typeof value === "number" ? context?.source ?? String(value) : value;
+  let value: unknown;
   try {
-    return JSON.parse(text, digits);
+    value = JSON.parse(text, digits);
   } catch {
-    // It is not JSON, so it must be YAML.
+    return readYaml(text, what);
   }
+  const twice = repeatedMember(text);
+  if (twice !== undefined) {
+    throw new TypeError(`Cannot read ${what}: it has the member "${twice}" twice; remove one of them`);
+  }
+  return value;
+}
+
+function readYaml(text: string, what: string): unknown {
   let value: unknown;
   try {
     value = parseYaml(text, { schema: "failsafe" });
@@ -58,6 +71,22 @@ export function readValues(text: string, what: string): unknown {
   return value;
 }
 
+/** Returns the name of a member that a map of a JSON text has twice; `undefined` if there is none. */
+function repeatedMember(text: string): string | undefined {
+  const open: (Set<string> | undefined)[] = [];
+  // Only the name of a member is a text before a colon.
+  for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (token === "{" || token === "[") open.push(token === "{" ? new Set() : undefined);
+    else if (token === "}" || token === "]") open.pop();
+    else if (name !== undefined) {
+      const member: string = JSON.parse(name); // a JSON text
+      if (open.at(-1)?.has(member)) return member;
+      open.at(-1)?.add(member);
+    }
+  }
+  return undefined;
+}
+
 /** Maximum number of values in a YAML file. A file of 1 MiB has fewer without aliases. */
 const MOST_VALUES = 500_000;
 
@@ -72,15 +101,53 @@ function valuesIn(value: unknown, most: number): number {
   return count;
 }
 
+/** Options of {@linkcode checked}. */
+interface CheckOptions {
+  /** Returns whether `null` means that the member is absent. Elsewhere it is a mistake. @default never */
+  mayBeNull?: (path: Issue["path"]) => boolean;
+}
+
 /** Returns the value that a schema makes of it. @throws {InvalidParamsError} If it does not fit. */
 export function checked<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
   action: string,
+  { mayBeNull = () => false }: CheckOptions = {},
 ): z.output<Schema> {
-  const result = schema.safeParse(value);
+  const issues: Issue[] = [];
+  const given = clean(value, [], { mayBeNull, issues });
+  if (issues.length > 0) throw new InvalidParamsError(action, issues);
+  const result = schema.safeParse(given);
   if (result.success) return result.data;
-  throw new InvalidParamsError(action, result.error.issues.flatMap((issue) => issuesOf(issue, value)));
+  throw new InvalidParamsError(action, result.error.issues.flatMap((issue) => issuesOf(issue, given)));
+}
+
+/** Returns a value without its absent members. Reports members that a schema would silently leave out. */
+function clean(
+  value: unknown,
+  path: Issue["path"],
+  to: Required<CheckOptions> & { issues: Issue[] },
+): unknown {
+  if (Array.isArray(value)) return value.map((each, index) => clean(each, [...path, index], to));
+  // YAML without types has null as a text.
+  if (value === null || value === "null" || value === "~") {
+    if (!to.mayBeNull(path)) {
+      to.issues.push({ path, value: null, expected: "a value: give one, or remove the member" });
+    }
+    return undefined;
+  }
+  if (typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, each]) => {
+      const at = [...path, name];
+      if (name === "__proto__") {
+        to.issues.push({ path: at, value: each, expected: "another name: correct the name or remove it" });
+        return [];
+      }
+      const kept = clean(each, at, to);
+      return kept === undefined ? [] : [[name, kept]];
+    }),
+  );
 }
 
 function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {

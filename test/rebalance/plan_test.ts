@@ -260,6 +260,52 @@ Deno.test(
   },
 );
 
+Deno.test(
+  "a file with null, a member twice or a hidden name is a mistake in YAML and in JSON",
+  pure,
+  async () => {
+    const read = (text: string) => readRebalanceFile(text, { name: "p" });
+    const refused = async (text: string, ...texts: string[]) => {
+      const error = await assertRejects(() => read(text), Error);
+      assert(error instanceof InvalidParamsError || error instanceof TypeError);
+      for (const each of texts) assertStringIncludes(error.message, each);
+    };
+    for (const nothing of ["null", "~", ""]) {
+      await refused(
+        `market: hk\ntargets: { A: 0.1 }\nmaxTurnover: ${nothing}\n`,
+        "maxTurnover",
+        "a value: give one",
+      );
+      await refused(`market: hk\ntargets:\n  A: 0.1\n  B: ${nothing}\n`, "targets.B", "a value: give one");
+    }
+    // Without its target, the plan would sell the symbol.
+    await refused('{"market":"hk","targets":{"A":"0.1","B":null}}', "targets.B", "a value: give one");
+    await refused('{"market":"hk","targets":{"A":"0.1","B":"0.2","A":"0.3"}}', 'the member "A" twice');
+    await refused(
+      '{"market":"hk","targets":{"A":"0.1"},"\\u0074argets":{"B":"0.1"}}',
+      'the member "targets" twice',
+    );
+    await refused("market: hk\ntargets: { A: 0.1, A: 0.2 }\n", "duplicated key");
+    for (
+      const text of [
+        '{"market":"hk","targets":{"A":0.1,"__proto__":0.2}}',
+        "market: hk\ntargets: { __proto__: 0.2 }",
+      ]
+    ) {
+      await refused(text, "targets.__proto__", "another name");
+    }
+    const same = await read(
+      '{"market":"hk","targets":{"A":"0.1"},"groups":{"A":{"weight":0.1,"symbols":["B"]}},"exclude":["A","A"]}',
+    );
+    assertEquals(same.targets, { A: "0.1", B: "0.100000000000" });
+    const { quotes } = readAccount(
+      '{"date":"2025-08-15","cash":{},"quotes":[{"market":"hk","symbol":"A","price":null}]}',
+      "a",
+    );
+    assertEquals(quotes, [{ market: "hk", symbol: "A" }]);
+  },
+);
+
 Deno.test("a plan with mistakes names each field, its value and what is allowed", pure, async () => {
   const targets = { "00700.HK": "0.3" };
   await fails(
@@ -299,6 +345,15 @@ Deno.test("a plan with mistakes names each field, its value and what is allowed"
     "that the broker confirms",
   );
   await fails(wants, quoted(row("00388.HK", "50", { date: "2025-08-14" })), "quotes.0.date", "2025-08-15");
+  await fails(wants, quoted(row("00388.HK", "50", { lot: "0.5" })), "quotes.0.lot", '"0.5"', "whole shares");
+  await fails(
+    { targets },
+    quoted(row("00700.HK", "299.9")),
+    "quotes.0.price",
+    '"299.9"',
+    'the price 300 of the holding "00700.HK"',
+  );
+  await fails({ targets }, quoted(row("00700.HK", "300.0", { lot: "50" })), "quotes.0.lot", "the lot 100");
   await fails(
     { targets: { "00700.HK": "0.1", "700.HK": "0.9" } },
     account,
