@@ -7,6 +7,10 @@
 import type { Calendars, Mic, SessionTime } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { LimitTexts } from "../client/limits.ts";
+import type { Desk } from "../desk/desk.ts";
+import type { Why } from "../desk/intent.ts";
+import type { Store } from "../store/store.ts";
+import type { Machine } from "../time.ts";
 import type { NamedFile, Place } from "./files/named_files.ts";
 import type { ParamType, Type } from "./expressions/value_types.ts";
 
@@ -245,6 +249,8 @@ export interface CompiledStep {
   timeoutMs?: number;
   /** Only for reads and local steps. */
   retry?: { attempts: number; waitMs: number };
+  /** Whether a step that writes may begin again after it was interrupted. */
+  resumes?: true;
   /** Whether the step runs again when a run is resumed, instead of reusing its stored output. */
   fresh: boolean;
   /** The present data that the step reads, as far as known before it runs. */
@@ -292,6 +298,15 @@ export interface StepScope {
   outcome?: NoticeOutcome;
 }
 
+/** The order desk of an account, for a step that follows the orders that it places. */
+export interface StepDesk extends Pick<Desk, "reconcile"> {
+  store: Store;
+  account: string;
+  machine: Machine;
+  /** Returns a client whose order writes go through the desk; the run and the step are added to `why`. */
+  client(why?: Why): Client;
+}
+
 /** Context of a step. */
 export interface StepContext extends StepScope {
   /** Text that replaces the text of a notice, for a test of its channel. */
@@ -309,6 +324,11 @@ export interface StepContext extends StepScope {
   sleep?(ms: number): Promise<void>;
   /** The client, connected on first use. Only a step with the effect "write" can write with it. */
   client(): Promise<Client>;
+  /**
+   * The order desk of the run's account, connected on first use; absent in a run without a store. Its clients write like
+   * that of {@linkcode StepContext.client}.
+   */
+  desk?(): Promise<StepDesk>;
   /**
    * Reports what the broker's lists show about a write with an unknown outcome. Without this report the run ends as
    * `unknown`, even if the step catches the error.

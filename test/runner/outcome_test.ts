@@ -54,6 +54,26 @@ Deno.test(
   },
 );
 
+Deno.test("outcomeOf() lets the next process continue a stopped step that resumes", pure, () => {
+  const given = {
+    halt: new Halt("stopped", "so it is"),
+    whenStopped: "due",
+    isTakenOver: false,
+    withheld: undefined,
+  } as const;
+  const states = new Map([["b", "unknown"], ["c", "unknown"]] as const);
+  const [b, c] = ["b", "c"].map((id) => ({ id, effect: "write" as const, resumes: true as const }));
+  assertEquals(outcomeOf([b!, c!], { ...given, states }), { state: "waiting_recovery", reason: "stopped" });
+  assertEquals(outcomeOf([b!, { id: "c", effect: "write" }], { ...given, states }), {
+    state: "unknown",
+    reason: "write",
+  });
+  assertEquals(outcomeOf([b!, c!], { ...given, states, halt: undefined }), {
+    state: "unknown",
+    reason: "write",
+  });
+});
+
 Deno.test("outcomeOf() reports the login first, then the failed step, then the withheld write", pure, () => {
   const withheld = "window" as const;
   assertEquals(ended({ a: "failed" }, { isTakenOver: true, withheld }), "failed (displaced)");

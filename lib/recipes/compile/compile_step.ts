@@ -165,6 +165,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     written: given,
     secretNames: new Set(template.secrets.map(({ name }) => name)),
     ...maker.keepAlive && { keepAlive: true },
+    ...maker.resumes && { resumes: true },
     ...maker.files !== undefined && { files: maker.files },
     ...maker.code !== undefined && { code: maker.code },
     ...reaches.length > 0 && { reaches },

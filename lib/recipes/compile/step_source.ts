@@ -43,6 +43,8 @@ interface StepMaker {
   name: string;
   effect: StepEffect;
   keepAlive?: true;
+  /** Whether the step may begin again after it was interrupted. */
+  resumes?: true;
   /** Files whose code the step runs. */
   files?: readonly string[];
   /** The code of a custom step. */
@@ -106,12 +108,13 @@ export async function findMaker(uses: string, around: FileSurroundings): Promise
 }
 
 function kindMaker(kind: AnyStepKind): StepMaker {
-  const { name, effect, keepAlive, secretParams = [] } = kind;
+  const { name, effect, keepAlive, resumes, secretParams = [] } = kind;
   return {
     name,
     effect,
     secretParams,
     ...keepAlive && { keepAlive },
+    ...resumes && { resumes },
     ...kind.reaches !== undefined && { reaches: (given) => kind.reaches!(given) },
     ...kind.mostEveryMs !== undefined && { mostEveryMs: (given) => kind.mostEveryMs!(given) },
     needsAccount: (given) => kind.needsAccount(given),

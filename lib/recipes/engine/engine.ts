@@ -229,8 +229,8 @@ export class StepEngine {
       this.states.set(id, "ok");
       return this.#emit({ type: "step-reused", step: id });
     }
-    if (effect === "write" && earlier !== undefined) {
-      // An attempt was interrupted or failed: a write step never begins a second time.
+    if (effect === "write" && earlier !== undefined && !(step.resumes && earlier.state === "skipped")) {
+      // An attempt was interrupted or failed: a write step never begins a second time, unless the desk limits what it sends.
       this.states.set(id, earlier.state === "begun" ? "unknown" : earlier.state);
       return;
     }
@@ -404,8 +404,9 @@ export class StepEngine {
   ): Promise<unknown> {
     const { halt, deps: { machine } } = this.#options;
     const { step } = attempt;
-    // A write step may wait between its orders. Its timeout or a lost run ends that wait; stop and cancel do not.
-    const stop = step.effect === "write" ? this.#lost : halt;
+    // A write step may wait between its orders. Its timeout or a lost run ends that wait; stop and cancel do not. A step
+    // that resumes loses nothing by a stop.
+    const stop = step.effect === "write" && !step.resumes ? this.#lost : halt;
     return await withinTimeLimit(machine, step, {
       stop,
       work: (signal) => work(this.#context(attempt, guard, signal)),

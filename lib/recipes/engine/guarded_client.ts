@@ -8,6 +8,7 @@ import type { Client } from "../../client/client.ts";
 import type { WantedWrite } from "../../client/intercept.ts";
 import { BrokerError, OutcomeUnknownError, ProtocolError } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
+import type { StepDesk } from "../compiled.ts";
 import { provingLists, whereToLook } from "../../operations/proof.ts";
 import { lazily } from "../../lazy.ts";
 
@@ -108,16 +109,40 @@ export class WriteGuard {
 
   /** Returns a client whose writes are checked and recorded. Reads, logins and pushes pass through. */
   async guard(client: Client): Promise<Client> {
+    return (await this.#wrapper())(client);
+  }
+
+  /**
+   * Returns a desk whose clients are guarded. When a look has resolved every intent of the step, the outcomes of its
+   * writes are known.
+   */
+  async guardDesk(desk: StepDesk): Promise<StepDesk> {
+    const wrap = await this.#wrapper();
+    return {
+      ...desk,
+      client: (why) => wrap(desk.client(why)),
+      reconcile: async (options) => {
+        const open = this.open.filter(({ outcome }) => outcome === "unknown");
+        const found = await desk.reconcile(options);
+        // The desk has an intent for each of these writes.
+        if (found.unresolved.length === 0) { for (const write of open) write.outcome = "ok"; }
+        return found;
+      },
+    };
+  }
+
+  async #wrapper(): Promise<(client: Client) => Client> {
     // Both need the whole catalogue, which steps without a client do not load.
     const [{ intercepted }, { operationOfPath }] = await Promise.all([
       loadIntercept(),
       loadCatalogue(),
     ]);
-    return intercepted(client, {
-      write: (wanted) => this.#write(wanted),
-      raw: (path, _params, send) => this.#raw(path, operationOfPath(path), send),
-      ...this.#options.onError && { onError: this.#options.onError },
-    });
+    return (client) =>
+      intercepted(client, {
+        write: (wanted) => this.#write(wanted),
+        raw: (path, _params, send) => this.#raw(path, operationOfPath(path), send),
+        ...this.#options.onError && { onError: this.#options.onError },
+      });
   }
 
   async #check(operation: GuardedWrite): Promise<void> {

@@ -24,6 +24,7 @@ import type {
   CompiledStep,
   RunDay,
   StepContext,
+  StepDesk,
   StepScope,
 } from "../compiled.ts";
 import { PastSlotError } from "./call_operation.ts";
@@ -53,6 +54,8 @@ export interface StepDeps {
   sleep?(ms: number): Promise<void>;
   /** The client for a step, connected on first use. */
   client(step: string): Promise<Client>;
+  /** The order desk for a step. @default none */
+  desk?(step: string): Promise<StepDesk>;
   /** The value of a secret by its reference. */
   secret(name: string): Promise<string>;
 }
@@ -78,7 +81,7 @@ interface ContextParts extends Pick<StepContext, "signal" | "log"> {
 /** Returns the context of one attempt at a step. */
 export function stepContext(step: string, parts: ContextParts): StepContext {
   const { scope, deps, attempt = 1, signal, guard, testText, keepWithin } = parts;
-  const { machine, calendars, out, redactor, client, secret } = deps;
+  const { machine, calendars, out, redactor, client, desk, secret } = deps;
   return {
     ...scope,
     ...testText !== undefined && { testText },
@@ -91,6 +94,8 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
     now: deps.now ?? (() => machine.now()),
     sleep: deps.sleep ?? ((ms) => wait(machine, ms, signal)),
     client: async () => guard === undefined ? await client(step) : await guard.guard(await client(step)),
+    ...desk !== undefined && guard !== undefined &&
+      { desk: async () => await guard.guardDesk(await desk(step)) },
     ...guard !== undefined && { proven: (error, outcome) => guard.prove(error, outcome) },
     log: parts.log,
     progress: parts.progress ?? (() => {}),

@@ -23,6 +23,11 @@ export interface StepKind<P = unknown, O = unknown> {
    * slot whose day is over.
    */
   readonly asOfNow?: (params: P) => AsOfNow | undefined;
+  /**
+   * Set if a step that writes may begin again after it was interrupted: it reads from the store what it has sent, and the
+   * order desk refuses more. It ends early when its run must stop.
+   */
+  readonly resumes?: true;
   /** Set if the step only keeps a login alive. */
   readonly keepAlive?: true;
   /** Hosts and paths that the parameters name, as written; they were not checked. */

@@ -214,7 +214,8 @@ export async function runsToRecover(store: Store): Promise<Pick<RunRow, "run_key
 /** A step whose outcome was proven after its process ended or its answer was lost. */
 export interface ResolvedStep {
   id: string;
-  state: "ok" | "failed";
+  /** `again` if the step may begin again: the order desk limits what it sends. */
+  state: "ok" | "failed" | "again";
   output?: unknown;
   /** What proves it, in words. */
   because: string;
@@ -244,9 +245,9 @@ export async function continueRun(
       await store.run(
         `update step_run set state = ?, output = ?, error = ?, finished_at = coalesce(finished_at, ?)
           where run_key = ? and step_id = ? and effect = 'write' and state in ('begun', 'unknown')`,
-        state,
+        state === "again" ? "skipped" : state,
         output === undefined ? undefined : JSON.stringify(output),
-        state === "failed" ? because : undefined,
+        state === "ok" ? undefined : because,
         now,
         runKey,
         id,

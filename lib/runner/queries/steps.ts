@@ -49,7 +49,7 @@ interface Attempt {
 
 /**
  * Records that an attempt begins. For a write step the row is the intent to write; a second intent for the same step
- * fails. Also counts the write on its account: call {@linkcode Store.mark} before the write is sent.
+ * fails, unless {@linkcode continueRun} let the step begin again. Also counts the write on its account: call {@linkcode Store.mark} before the write is sent.
  */
 export async function beginAttempt(
   store: Store,
@@ -58,17 +58,28 @@ export async function beginAttempt(
   now: number,
 ): Promise<void> {
   await claimedTransaction(store, claim, now, async () => {
-    await store.run(
-      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
-        values (?, ?, ?, ?, ?, ?, 'begun', ?)`,
-      claim.runKey,
-      step.id,
-      round,
-      attempt,
-      step.effect,
-      stepKeyOf(claim.runKey, step.id),
-      now,
-    );
+    const isAgain = step.effect === "write" && attempt > 1 && await store.run(
+          `update step_run set attempt = ?, state = 'begun', output = null, error = null, started_at = ?, finished_at = null
+            where run_key = ? and step_id = ? and round = ? and effect = 'write' and state = 'skipped'`,
+          attempt,
+          now,
+          claim.runKey,
+          step.id,
+          round,
+        ) === 1;
+    if (!isAgain) {
+      await store.run(
+        `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
+          values (?, ?, ?, ?, ?, ?, 'begun', ?)`,
+        claim.runKey,
+        step.id,
+        round,
+        attempt,
+        step.effect,
+        stepKeyOf(claim.runKey, step.id),
+        now,
+      );
+    }
     if (step.effect !== "write") return;
     const account = (await findRun(store, claim.runKey))?.account ?? "default";
     await countWrite(store, { account, runKey: claim.runKey, step: step.id, at: now });
@@ -119,6 +130,17 @@ export async function skipStep(
       reason,
       now,
       now,
+    );
+    if (attempt === 1) return;
+    // A step that could have begun again.
+    await store.run(
+      `update step_run set error = ?, finished_at = ? where run_key = ? and step_id = ? and round = ?
+        and effect = 'write' and state = 'skipped'`,
+      reason,
+      now,
+      claim.runKey,
+      step.id,
+      round,
     );
   });
 }

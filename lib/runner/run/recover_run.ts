@@ -20,7 +20,8 @@ import { deskOf } from "./run.ts";
 /** Outcome of an unresolved step, and its proof. */
 export interface ProvenStep {
   id: string;
-  state: "ok" | "failed";
+  /** `again` if the step may begin again. */
+  state: "ok" | "failed" | "again";
   /** Output of a step that was done, as its answer would have given it. */
   output?: unknown;
   because: string;
@@ -78,7 +79,7 @@ interface SentWrite {
 
 /** Returns the outcome of one step, or `undefined` if its intents do not show everything that it may have written. */
 function outcomeOfStep(
-  { id, uses }: CompiledStep,
+  { id, uses, resumes }: CompiledStep,
   intents: readonly Intent[],
   { writes, changes, isSame }: {
     writes: readonly SentWrite[];
@@ -88,6 +89,12 @@ function outcomeOfStep(
   },
 ): ProvenStep | undefined {
   const operation = findOperation(uses);
+  const told = intents.map(({ id: intent, state, orderIds }) =>
+    `intent ${intent} is ${state}${orderIds.length === 0 ? "" : ` (order ${orderIds.join(", ")})`}`
+  ).join(", ");
+  if (resumes && isSame) {
+    return { id, state: "again", because: `it was interrupted, and begins again${told && `: ${told}`}` };
+  }
   const isOfDesk = isSame && (operation?.order !== undefined || orderSteps.includes(uses));
   // Custom code may write in other ways, and a write without an intent went past the desk.
   if (!isOfDesk && intents.length === 0) return undefined;
@@ -96,9 +103,6 @@ function outcomeOfStep(
   if (intents.length === 0) {
     return { id, state: "failed", because: "it had sent nothing: it has no intent" };
   }
-  const told = intents.map(({ id: intent, state, orderIds }) =>
-    `intent ${intent} is ${state}${orderIds.length === 0 ? "" : ` (order ${orderIds.join(", ")})`}`
-  ).join(", ");
   // A step that is a single operation is done once its only write was executed. Other steps may have had more to do.
   const [only] = intents;
   const isExecuted = operation?.order !== undefined && only !== undefined && intents.length === 1 &&

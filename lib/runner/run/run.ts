@@ -9,7 +9,7 @@ import { Desk } from "../../desk/desk.ts";
 import { guardsOf } from "../../desk/guards/rules.ts";
 import type { Client } from "../../client/client.ts";
 import { BrokerError, DisplacedError, LoginRefusedError, messageOf } from "../../errors.ts";
-import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
+import type { CompiledRecipe, CompiledStep, StepDesk } from "../../recipes/compiled.ts";
 import { type Halt, scopeOf } from "../../recipes/engine/step_context.ts";
 import {
   modes,
@@ -153,6 +153,7 @@ class Execution {
         redactor,
         secret,
         client: async (step) => this.#throughDesk(await client(recipe), step),
+        desk: async (step) => this.#deskOf(await client(recipe), step),
         ...now !== undefined && { now },
       },
       mode: trading.plan === undefined ? modes.stored : modes.plan,
@@ -267,13 +268,26 @@ class Execution {
 
   /** Returns a client whose order writes go through the order desk of the run's account. */
   #throughDesk(client: Client, step: string): Client {
-    const { name: recipe, class: kind } = this.#recipe;
-    if (kind !== "write") return client; // the guards of its steps reject every write
+    if (this.#recipe.class !== "write") return client; // the guards of its steps reject every write
+    return this.#deskOf(client, step).client();
+  }
+
+  /** Returns the order desk of the run's account, which records the run and the step with each write. */
+  #deskOf(client: Client, step: string): StepDesk {
+    const { store, machine } = this.#deps;
+    const account = this.#row.account ?? "default";
     if (this.#desk?.client !== client) {
-      const account = this.#row.account ?? "default";
       this.#desk = { client, desk: deskOf(this.#deps, account, client, this.#recipe) };
     }
-    return this.#desk.desk.client({ recipe, runKey: this.#row.run_key, step });
+    const { desk } = this.#desk;
+    const own = { recipe: this.#recipe.name, runKey: this.#row.run_key, step };
+    return {
+      store,
+      account,
+      machine,
+      client: (why = {}) => desk.client({ ...why, ...own }),
+      reconcile: (options) => desk.reconcile(options),
+    };
   }
 
   #tellStep(event: StepEvent): void {
@@ -446,10 +460,15 @@ export interface Ending {
 
 /** Decides how a run ended. An unknown write takes precedence over everything else. */
 export function outcomeOf(
-  steps: readonly Pick<CompiledStep, "id" | "effect">[],
+  steps: readonly Pick<CompiledStep, "id" | "effect" | "resumes">[],
   { states, halt, whenStopped, isTakenOver, isLoginRefused = false, withheld, isPlan = false }: Ending,
 ): RunOutcome {
   const all = [...states.values()];
+  const unknown = steps.filter(({ id }) => states.get(id) === "unknown");
+  // A stopped step that resumes continues in the next process, which first finds the outcomes of its orders.
+  if (halt?.kind === "stopped" && unknown.length > 0 && unknown.every(({ resumes }) => resumes)) {
+    return { state: "waiting_recovery", reason: "stopped" };
+  }
   if (all.includes("unknown")) return { state: "unknown", reason: "write" };
   const isWhole = steps.every(({ id }) => ["ok", "skipped"].includes(states.get(id) ?? ""));
   switch (halt?.kind) {
