@@ -18,7 +18,7 @@ import { whereToLook } from "../operations/proof.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import { Redactor } from "../redact.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
-import { unanswered } from "../transports/outcome.ts";
+import { refuseReadOnly, unanswered } from "../transports/outcome.ts";
 import type { BrokerTime, CallOptions, LateAnswer, LoginKeeper, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
@@ -138,6 +138,7 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
     call: (operation, params, callOptions = {}) => calls.call(operation, params, callOptions),
     raw: async (group, name, params = {}, callOptions = {}) => {
       const given = copyOf(params) as Record<string, unknown>;
+      refuseReadOnly(transport, `${group}/${name}`);
       if (options.noOrders !== undefined) await refuseRawOrder(`${group}/${name}`, options.noOrders);
       return await calls.underWay(
         { name: `${group}/${name}` },
@@ -295,7 +296,7 @@ class Calls {
     if (tradePassword !== undefined) this.#hidden.add(tradePassword);
     this.#login = new Login(
       { name: transport.name, call: this.#send },
-      tradePassword,
+      transport.readOnly === "yes" ? undefined : tradePassword,
       this.#machine.monotonic,
     );
     this.#keeper = transport.logins ?? this.#login;
@@ -347,11 +348,14 @@ class Calls {
     });
   }
 
-  logIn(password: string | undefined, options: CallOptions): Promise<Result<typeof account.login>> {
+  async logIn(password: string | undefined, options: CallOptions): Promise<Result<typeof account.login>> {
     if (password !== undefined) this.#hidden.add(password);
-    return this.#login.logIn(password, options).catch((error) => {
+    try {
+      refuseReadOnly(this.#transport, (await loadFamily("account")).login);
+      return await this.#login.logIn(password, options);
+    } catch (error) {
       throw this.#withoutPassword(error);
-    });
+    }
   }
 
   async close(): Promise<void> {
@@ -364,6 +368,8 @@ class Calls {
    * write again.
    */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    // Before `beforeWrite`, which records that bytes may leave.
+    refuseReadOnly(this.#transport, operation);
     if (operation.order !== undefined && this.#noOrders !== undefined) {
       throw noOrders(operation.name, this.#noOrders);
     }

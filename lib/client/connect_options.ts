@@ -24,7 +24,7 @@ interface Caller {
  */
 export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOptions | DirectConnectOptions {
   const { transport, gatewayUrl, pushAddress, plainHttp, tradePassword, tradePasswordKey } = settings;
-  const { timeoutMs, pushIdleMs } = settings;
+  const { timeoutMs, pushIdleMs, readOnly } = settings;
   const pushes = settings.fundAccounts === undefined
     ? {}
     : { fundAccounts: accountsOf(settings.fundAccounts) };
@@ -42,6 +42,7 @@ export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOpt
       timeoutMs,
       pushIdleMs,
       plainHttp: plainHttp === "allow",
+      ...readOnly !== "no" && { readOnly },
       ...pushAddress !== undefined && { push: pushAddress },
     },
     // The password cannot be sent without its key. Calls then use the login that the gateway already has.
@@ -92,6 +93,7 @@ export function directOptionsOf(settings: Settings): DirectOptions {
     privateKey: developerPrivateKey!,
     platformKey: platformPublicKey!,
     timeoutMs,
+    ...settings.readOnly !== "no" && { readOnly: settings.readOnly },
     ...tradeServer !== undefined && { tradeServer },
     ...hqServer !== undefined && { quoteServer: hqServer },
     ...tradePassword !== undefined && { tradePassword },

@@ -15,6 +15,7 @@ import {
   settingNames,
   type Settings,
   settingTable,
+  tradeSecrets,
 } from "./settings.ts";
 import { lazily } from "../lazy.ts";
 
@@ -104,6 +105,8 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   const values: Partial<Record<SettingName, string>> = {};
   const origins: LoadedSettings["origins"] = {};
   for (const name of settingNames) {
+    // `readOnly` comes before the secrets in the table. Not even their files are read.
+    if (values.readOnly === "yes" && tradeSecrets.includes(name)) continue;
     const given = loader.fromFlag(name) ?? await loader.fromEnvironment(name) ??
       await loader.fromFile(name, file);
     const { accepts, expected, secret, fallback } = settingTable[name];

@@ -24,7 +24,12 @@ export interface Settings extends LimitTexts {
   plainHttp: "allow" | "refuse";
   /** Longest silence of the push endpoint before its connection is replaced, milliseconds; 0 for no limit. */
   pushIdleMs: number;
-  /** Trade password, plain. */
+  /**
+   * Whether programs only read. `yes`: no write is sent, and the trade password is not even loaded. `login`: no write
+   * is sent, and the trade password is used for reads that need the trade login.
+   */
+  readOnly: "no" | "yes" | "login";
+  /** Trade password, plain; never set with `readOnly` "yes". */
   tradePassword?: string;
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes. */
   tradePasswordKey?: string;
@@ -157,6 +162,13 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     expected: `milliseconds from 1 to ${MAX_PUSH_IDLE_MS}, or 0 for no limit`,
     accepts: (text) => /^\d{1,8}$/.test(text) && Number(text) <= MAX_PUSH_IDLE_MS,
     fallback: String(DEFAULT_PUSH_IDLE_MS),
+  },
+  readOnly: {
+    env: "HSGATE_READ_ONLY",
+    expected: '"yes", "login" or "no"',
+    accepts: (text) => text === "yes" || text === "login" || text === "no",
+    fallback: "no",
+    power: 'every value but "yes" lets hsgate use your trade password, and "no" lets it write',
   },
   tradePassword: { env: "HSGATE_TRADE_PASSWORD", ...secretText, power: "logs in with this trade password" },
   tradePasswordKey: {
@@ -320,6 +332,9 @@ function isWholeNumber(text: string, least: number, most: number): boolean {
 /** Names of all settings, in display order. */
 // The table has exactly these keys.
 export const settingNames = Object.keys(settingTable) as SettingName[];
+
+/** Settings that a read-only program without a trade login does not load. */
+export const tradeSecrets: readonly SettingName[] = ["tradePassword", "tradePasswordKey"];
 
 /** Returns the accounts in the setting `fundAccounts`. */
 export function accountsOf(text: string): string[] {

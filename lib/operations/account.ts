@@ -215,6 +215,7 @@ export const account = family("account", {
     wire: "TradeLogin",
     group: "trade",
     effect: "session",
+    tradeLogin: "makes",
     needs: "nothing",
     source: "API document 4.2, 4.8, 5",
     request: params({
@@ -230,6 +231,7 @@ export const account = family("account", {
     wire: "TradeLogout",
     group: "trade",
     effect: "session",
+    tradeLogin: "ends",
     needs: "trade-login",
     source: "API document 4.2, 4.8",
     request: params({}),

@@ -107,6 +107,8 @@ interface OperationInit<Params, Result, P extends Paging | undefined = Paging | 
   /** Returns the ids with an unknown outcome: the answer does not mention them, or contradicts itself. */
   // deno-lint-ignore no-explicit-any -- the parameters and the answer of its own operation, as in `AnyOperation`
   unmentioned?: (params: any, answer: any) => readonly string[];
+  /** What it does to the trade login. @default nothing */
+  tradeLogin?: "makes" | "ends";
   /** The login that the operation requires. */
   needs: Need;
   /** Where it is documented. */

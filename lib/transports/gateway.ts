@@ -8,10 +8,10 @@ import { isLoopback, isOpenToOthers, PLAIN_HTTP_HINT } from "../loopback.ts";
 import { type Address, addressOf } from "./net/address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { NotConnectedError, type PostAnswer, postRouted, postTo, TooLargeError } from "./net/post_once.ts";
-import { type CallContext, lost, unreadable } from "./outcome.ts";
+import { type CallContext, lost, refuseReadOnly, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
-import { type CallOptions, tellBrokerTime, type Transport } from "./transport.ts";
+import { type CallOptions, type ReadOnly, tellBrokerTime, type Transport } from "./transport.ts";
 import { lazily } from "../lazy.ts";
 
 const loadPushStream = lazily(() => import("./push/stream.ts"));
@@ -61,6 +61,8 @@ export interface GatewayOptions {
    * @default 33554432
    */
   maxAnswerBytes?: number;
+  /** Refuses every write, and with `yes` also the trade login. @default refuses nothing */
+  readOnly?: ReadOnly;
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -93,6 +95,7 @@ const open = (what: string, address: string) =>
 class GatewayTransport implements Transport {
   readonly name = "gateway";
   readonly push: Address;
+  readonly readOnly?: ReadOnly;
   readonly #base: string;
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
@@ -106,6 +109,7 @@ class GatewayTransport implements Transport {
       if (isOpenToOthers(new URL(this.#base))) throw open("gateway", this.#base);
       if (!isLoopback(this.push.hostname)) throw open("gateway's push port", options.push!);
     }
+    if (options.readOnly !== undefined) this.readOnly = options.readOnly;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#maxAnswerBytes = options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
     this.#passwordKey = options.tradePasswordKey;
@@ -113,6 +117,7 @@ class GatewayTransport implements Transport {
   }
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    refuseReadOnly(this, operation);
     const context = { operation, transport: this.name, params };
     const { path, params: encoded } = await writeCall(context, params, {
       tradePasswordKey: this.#passwordKey,
@@ -128,6 +133,7 @@ class GatewayTransport implements Transport {
     options: CallOptions,
   ): Promise<unknown> {
     const path = rawPath(group, name);
+    refuseReadOnly(this, path);
     const context = await rawContext(path, this.name);
     // The answer to an unknown operation may have any length.
     const most = this.#maxAnswerBytes;

@@ -21,6 +21,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists, whereToLook } from "../operations/proof.ts";
 import { codeOfMismatch, Mismatch } from "../operations/types.ts";
 import { describeMismatch } from "./net/json.ts";
+import type { Transport } from "./transport.ts";
 
 /** Details of a call for its errors. */
 export interface CallContext {
@@ -245,4 +246,25 @@ export function lost(context: CallContext, call: LostCall): unknown {
     return unanswered(context, `no answer within ${timeoutMs} ms`, "timeout", cause);
   }
   return unanswered(context, `the connection to ${peer} broke (${reason})`, "connection-lost", cause);
+}
+
+/**
+ * Throws if a read-only connection must not make a call. A raw call may be a write, so it is always refused.
+ *
+ * @param called The operation; the path of a raw call as text.
+ * @throws {BrokerError} With code `read-only`. Nothing was sent.
+ */
+export function refuseReadOnly(
+  { name, readOnly }: Pick<Transport, "name" | "readOnly">,
+  called: Pick<AnyOperation, "name" | "effect" | "tradeLogin"> | string,
+): void {
+  if (readOnly === undefined) return;
+  const isAllowed = typeof called !== "string" && called.effect !== "write" &&
+    (readOnly === "login" ? called.tradeLogin !== "ends" : called.tradeLogin === undefined);
+  if (isAllowed) return;
+  const operation = typeof called === "string" ? called : called.name;
+  throw new BrokerError(
+    `Cannot call ${operation}: this connection is read-only (setting readOnly); nothing was sent`,
+    { code: "read-only", operation, transport: name },
+  );
 }

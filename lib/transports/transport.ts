@@ -79,6 +79,12 @@ export interface LoginKeeper {
   renew(generation: number, error: LoginExpiredError): Promise<void>;
 }
 
+/**
+ * What a read-only connection refuses. `yes`: every write, and the trade login. `login`: every write; it logs in for
+ * trading if a read needs that.
+ */
+export type ReadOnly = "yes" | "login";
+
 /** Sends operations to the broker. A transport is passed to a client, never set globally. */
 export interface Transport extends AsyncDisposable {
   /** Name for messages: `gateway`, `direct`, `memory`. */
@@ -109,6 +115,8 @@ export interface Transport extends AsyncDisposable {
   openPushes?(hooks: PushHooks): Promise<PushStream>;
   /** The logins, if the transport keeps them. */
   readonly logins?: LoginKeeper;
+  /** What this connection refuses. @default nothing */
+  readonly readOnly?: ReadOnly;
 }
 
 /**
@@ -121,6 +129,7 @@ export function readOnly(inner: Transport): Transport {
   const { openPushes, push, logins, account } = inner;
   return {
     name: inner.name,
+    ...inner.readOnly !== undefined && { readOnly: inner.readOnly },
     call: (operation: AnyOperation, params, options) =>
       operation.effect === "write" ? refuse(operation.name) : inner.call(operation, params, options),
     // The effect of a raw call is unknown, so it counts as a write.

@@ -176,6 +176,9 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   ) {
     return 'Set HSGATE_LIVE_TRADING=allow, or write "liveTrading: allow" into the settings file';
   }
+  if (error instanceof BrokerError && error.code === "read-only") {
+    return 'To write, set HSGATE_READ_ONLY=no, or "readOnly: no" in the settings file ("login" allows the trade login)';
+  }
   if (error instanceof BrokerError && isDirect(error) && isAboutKeys(error)) return runDoctor;
   if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {
     return 'Another program answers at this address; run "hsgate doctor"';

@@ -50,6 +50,7 @@ Deno.test("loadSettings() has a default for the gateway's address", async () => 
     keepLogLines: 1_000_000,
     logLevel: "debug",
     plainHttp: "refuse",
+    readOnly: "no",
     timeoutMs: 10_000,
     transport: "gateway",
   });
@@ -63,6 +64,7 @@ Deno.test("loadSettings() has a default for the gateway's address", async () => 
     keepLogLines: "default",
     logLevel: "default",
     plainHttp: "default",
+    readOnly: "default",
     timeoutMs: "default",
     transport: "default",
   });
@@ -89,6 +91,7 @@ Deno.test("loadSettings() prefers flags to the environment and the environment t
     keepLogLines: "default",
     logLevel: "default",
     plainHttp: "default",
+    readOnly: "default",
     timeoutMs: "hsgate.yaml",
     transport: "default",
   });
@@ -134,6 +137,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     keepLogLines: 1_000_000,
     logLevel: "debug",
     plainHttp: "refuse",
+    readOnly: "no",
     tradePassword: "sim-1",
     tradePasswordKey: KEY,
     authUrl: "http://127.0.0.1:4003",
@@ -298,7 +302,7 @@ Deno.test("loadSettings() warns about an unknown key without a similar setting",
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is not a setting; the settings are transport, gatewayUrl, pushAddress, ' +
-    "plainHttp, pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
+    "plainHttp, pushIdleMs, readOnly, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
     "platformPublicKey, parameterStyle, caCerts, leaseFolder, storePassword, store, volatileStore, keepRunsDays, keepRecipeRuns, keepLogDays, keepLogLines, logLevel, calendars, pingUrl, liveTrading, maxOrderValue, maxSymbolValue, maxDayValue, maxOrdersPerMinute, allowedSymbols, allowShort, priceCollar, quoteMaxAge, maxVolumeShare, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, fundAccountsFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, storePasswordFile, pingUrlFile",

@@ -28,9 +28,9 @@ import {
 import { checkSigningKey } from "../../wire/sealing.ts";
 import { rawContext } from "../envelope.ts";
 import { addressOf } from "../net/address.ts";
-import { type CallContext, undelivered } from "../outcome.ts";
+import { type CallContext, refuseReadOnly, undelivered } from "../outcome.ts";
 import { type PushHooks, type PushStream, pushStreamOf } from "../push/stream.ts";
-import type { CallOptions, Transport } from "../transport.ts";
+import type { CallOptions, ReadOnly, Transport } from "../transport.ts";
 import { Channel, type ChannelOptions, directSource } from "./channel.ts";
 import {
   type ChannelName,
@@ -89,11 +89,14 @@ class Direct implements DirectTransport {
   #closed: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
+  readonly readOnly?: ReadOnly;
+
   /** A digest of the developer's public key: each account has its own key, and the digest does not reveal it. */
   readonly account = (): Promise<string> => leaseName(this.#leaseAccount);
 
   constructor(options: DirectOptions, envelopes: Envelopes) {
     this.#options = options;
+    if (options.readOnly !== undefined) this.readOnly = options.readOnly;
     this.#envelopes = envelopes;
     this.#machine = machineWith(options.machine);
     const { url, parameters, caCerts, country, mobile, password, trade = true } = options;
@@ -127,7 +130,7 @@ class Direct implements DirectTransport {
       machine: this.#machine,
     });
     this.#tradeLogin = new TradeLogin({
-      password: options.tradePassword,
+      password: options.readOnly === "yes" ? undefined : options.tradePassword,
       keepMs: options.keepLoginMs ?? KEEP_LOGIN_MS,
       machine: this.#machine,
       token: () => this.#session.token(),
@@ -187,6 +190,7 @@ class Direct implements DirectTransport {
   }
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    refuseReadOnly(this, operation);
     if (operation.platformPath !== undefined) return await this.#overHttp(operation, params, options);
     if (operation.kept !== undefined) {
       throw new UnmappedError(
@@ -222,6 +226,7 @@ class Direct implements DirectTransport {
     params: Record<string, unknown>,
     options: CallOptions,
   ): Promise<unknown> {
+    refuseReadOnly(this, `${group}/${name}`);
     const context = await rawContext(`/${group}/${name}`, this.name);
     if (group === "hs") {
       const token = await this.#session.token();

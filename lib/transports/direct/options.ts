@@ -8,6 +8,7 @@ import { isLoopback } from "../../loopback.ts";
 import type { Padding } from "../../wire/padding.ts";
 import type { ReconnectOptions } from "../push/reconnect.ts";
 import type { Machine } from "../../time.ts";
+import type { ReadOnly } from "../transport.ts";
 
 /** When to check, before a write, that the other end answers. */
 export interface ProbeOptions {
@@ -39,6 +40,8 @@ export interface DirectOptions {
   platformKey: string;
   /** Trade password, plain. If set, each connection makes the trade login and keeps it. A secret. */
   tradePassword?: string;
+  /** Refuses every write, and with `yes` also the trade login. @default refuses nothing */
+  readOnly?: ReadOnly;
   /**
    * Where requests to the platform contain their parameters: in the body or in the address. Proxies may log
    * addresses, which then contain passwords. @default {"form"}

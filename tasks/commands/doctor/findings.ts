@@ -338,6 +338,13 @@ export async function tradeLoginFindings(
         6,
       )];
     }
+    if (error instanceof LoginExpiredError && settings.readOnly === "yes") {
+      return [warning(
+        check,
+        'not logged in for trading, and the setting readOnly is "yes", so hsgate does not log in',
+        'Market data needs no login; for reads of the account set readOnly to "login"',
+      )];
+    }
     if (error instanceof LoginExpiredError) {
       return [failed(
         check,

@@ -84,6 +84,12 @@ export async function openBook(flags: DeskFlags, options: DeskOptions): Promise<
   const loaded = options.loaded ?? await settingsOf(flags, host);
   // Checked before the store is opened: the halt file stops order writes even if the store does not answer.
   if (writes) refuseHalted((await fileHaltOf(flags, host))());
+  if (writes && loaded.settings.readOnly !== "no") {
+    throw new UsageError(
+      `Cannot send orders: the setting readOnly is "${loaded.settings.readOnly}" (${loaded.origins.readOnly}); ` +
+        'to send them, set it to "no"',
+    );
+  }
   const account = await accountOf(loaded.settings);
   await using opened = new AsyncDisposableStack();
   const store = opened.use(await openStore(flags, { host, mustExist: false }));
