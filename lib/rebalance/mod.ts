@@ -12,6 +12,7 @@
  * | `plan.ts` | the plan as data |
  * | `terms.ts` | the terms of execution: prices, repricing, deadline |
  * | `queries.ts` | the plans in the store |
+ * | `approve.ts` | the rules of approval |
  * | `report.ts` | what an execution did |
  * | `values.ts` | values of YAML and JSON files |
  * | `words.ts`, `page.ts` | the plan's numbers as text, and the plan as a page |
@@ -20,6 +21,14 @@
  */
 export { readAccount } from "./account.ts";
 export type { Account, AccountHolding, AccountQuote, Instrument } from "./account.ts";
+export {
+  APPROVAL_MS,
+  type ApprovalWish,
+  approveExactly,
+  checkAccount,
+  fileOf,
+  hasChanged,
+} from "./approve.ts";
 export { type BrokerAccountOptions, readBrokerAccount } from "./broker.ts";
 export { planPage } from "./page.ts";
 export { makePlan } from "./plan.ts";
@@ -36,9 +45,10 @@ export {
   plansLike,
   plansOf,
   recordPlan,
+  refusePlan,
   renewPlan,
   shortHash,
 } from "./queries.ts";
-export type { ArrivalPrice, PlanApproval, PlanRecord, PlanState, TradeNote } from "./queries.ts";
+export type { ArrivalPrice, PlanApproval, PlanRecord, PlanSource, PlanState, TradeNote } from "./queries.ts";
 export type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 export type { Band, Group, PriceKind, RebalanceFile } from "./plan_file.ts";

@@ -209,7 +209,7 @@ function positionOf(prepared: Prepared, position: Position, lots: number): Plann
 }
 
 /** Returns JSON whose members are in the order of their names, so that equal values have equal texts. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   const members = Object.entries(value).filter(([, each]) => each !== undefined).sort(([a], [b]) =>

@@ -11,6 +11,7 @@ import type { Decimal } from "../decimal.ts";
 import { BrokerError } from "../errors.ts";
 import type { Store } from "../store/store.ts";
 import type { Plan } from "./plan.ts";
+import type { RebalanceFile } from "./plan_file.ts";
 import type { RebalanceReport } from "./report.ts";
 import type { ExecutionTerms } from "./terms.ts";
 
@@ -47,12 +48,21 @@ export interface TradeNote {
   text: string;
 }
 
+/** What a plan was made from. */
+export interface PlanSource {
+  settings: RebalanceFile;
+  /** The file with the settings, an absolute path; absent if they are part of a recipe. */
+  file?: string;
+}
+
 /** A plan in the store. */
 export interface PlanRecord {
   account: string;
   hash: string;
   plan: Plan;
   terms: ExecutionTerms;
+  /** What it was made from; absent if a program made it. */
+  source: PlanSource | undefined;
   state: PlanState;
   /** The run that planned it; absent for a person or a script. */
   runKey: string | undefined;
@@ -80,6 +90,7 @@ interface PlanRow {
   hash: string;
   plan: string;
   terms: string;
+  source: string | null;
   state: PlanState;
   run_key: string | null;
   planned_at: number;
@@ -104,6 +115,7 @@ function recordOf(row: PlanRow): PlanRecord {
     hash: row.hash,
     plan: JSON.parse(row.plan),
     terms: JSON.parse(row.terms),
+    source: row.source === null ? undefined : JSON.parse(row.source),
     state: row.state,
     runKey: row.run_key ?? undefined,
     plannedAt: row.planned_at,
@@ -170,10 +182,11 @@ export async function plansOf(
  */
 export async function recordPlan(
   store: Store,
-  { account, plan, terms, at, runKey }: {
+  { account, plan, terms, source, at, runKey }: {
     account: string;
     plan: Plan;
     terms: ExecutionTerms;
+    source?: PlanSource;
     at: number;
     runKey?: string;
   },
@@ -184,12 +197,13 @@ export async function recordPlan(
     const text = JSON.stringify(terms);
     if (found === undefined) {
       await store.run(
-        `insert into rebalance (account, hash, plan, terms, state, run_key, planned_at)
-          values (?, ?, ?, ?, 'planned', ?, ?)`,
+        `insert into rebalance (account, hash, plan, terms, source, state, run_key, planned_at)
+          values (?, ?, ?, ?, ?, 'planned', ?, ?)`,
         account,
         hash,
         JSON.stringify(plan),
         text,
+        source && JSON.stringify(source),
         runKey,
         at,
       );
@@ -237,6 +251,35 @@ export async function approvePlan(
       by,
       at,
       until,
+      account,
+      hash,
+    );
+    return (await findPlan(store, account, hash))!; // it was just written
+  });
+}
+
+/**
+ * Stops a plan that nobody executes: a person refuses it, or ends it although something remains.
+ *
+ * @throws {BrokerError} `plan-state` if it is done or stopped, `plan-held` if a process executes it.
+ */
+export async function refusePlan(
+  store: Store,
+  { account, hash }: { account: string; hash: string },
+  { at, reason }: { at: number; reason: string },
+): Promise<PlanRecord> {
+  return await store.transaction(async () => {
+    const { state, holder, heldUntil = 0 } = await needPlan(store, account, hash);
+    const cannot = `Cannot refuse the plan ${shortHash(hash)}`;
+    if (state === "done" || state === "stopped") throw refused("plan-state", `${cannot}: it is ${state}`);
+    if (state === "running" && holder !== undefined && heldUntil > at) {
+      throw refused("plan-held", `${cannot}: a process executes it; stop that process, or run: hsgate halt`);
+    }
+    await store.run(
+      `update rebalance set state = 'stopped', reason = ?, ended_at = ?, approved_by = null, approved_at = null,
+        approved_until = null, holder = null, held_until = null where account = ? and hash = ?`,
+      reason,
+      at,
       account,
       hash,
     );

@@ -111,9 +111,9 @@ export const migrations: readonly (readonly string[])[] = [
     // Plans of rebalancing. `plan` of an intent is the hash of the plan that the intent is part of.
     `alter table intent add column plan text`,
     `create index intent_of_plan on intent (account, plan) where plan is not null`,
-    // `holder` is the process that executes the plan, until `held_until`. `plan`, `terms`, `arrival`, `notes` and
-    // `report` are JSON.
-    `create table rebalance (account text not null, hash text not null, plan text not null, terms text not null,
+    // `holder` is the process that executes the plan, until `held_until`. `source` is what the plan was made from. `plan`,
+    // `terms`, `source`, `arrival`, `notes` and `report` are JSON.
+    `create table rebalance (account text not null, hash text not null, plan text not null, terms text not null, source text,
       state text not null check (state in ('planned','approved','running','done','stopped')), run_key text,
       planned_at integer not null, approved_by text, approved_at integer, approved_until integer,
       holder text, held_until integer, started_at integer, deadline_at integer, arrival text not null default '{}',

@@ -1,0 +1,105 @@
+/**
+ * The rules of approval: who may allow which plan, for how long, and whether the file and the account still fit it.
+ *
+ * @module
+ */
+import { calendarZone, dateAt } from "../calendars/mod.ts";
+import { compare, isZero } from "../decimal.ts";
+import { mics } from "../desk/guards/order.ts";
+import { Market } from "../dictionaries/market.ts";
+import { BrokerError, InvalidParamsError, type Issue } from "../errors.ts";
+import type { Store } from "../store/store.ts";
+import type { Account } from "./account.ts";
+import type { Plan } from "./plan.ts";
+import type { RebalanceFile } from "./plan_file.ts";
+import { canonical } from "./plan.ts";
+import { approvePlan, type PlanRecord, shortHash } from "./queries.ts";
+import { checkedRows } from "./rows.ts";
+
+/** How long an approval counts if nobody says otherwise, milliseconds. */
+export const APPROVAL_MS = 3_600_000;
+
+/** A decision to execute a plan. */
+export interface ApprovalWish {
+  /** Name of the person, or of the recipe. */
+  by: string;
+  /** Unix milliseconds. */
+  at: number;
+  /** How long the approval counts, milliseconds. @default {@linkcode APPROVAL_MS} */
+  forMs?: number;
+}
+
+/**
+ * Approves exactly one plan: its execution must begin within the time of the approval.
+ *
+ * @param settings What the file of the plan says now; absent if it cannot be read here.
+ * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file says something else now,
+ * `plan-empty` if it has no trades, and the errors of `approvePlan`.
+ */
+export async function approveExactly(
+  store: Store,
+  record: PlanRecord,
+  { by, at, forMs = APPROVAL_MS }: ApprovalWish,
+  settings?: RebalanceFile,
+): Promise<PlanRecord> {
+  const { plan, hash } = record;
+  const cannot = (code: string, why: string) =>
+    new BrokerError(`Cannot approve the plan ${shortHash(hash)}: ${why}`, { code, operation: "rebalance" });
+  if (plan.trades.length === 0) throw cannot("plan-empty", "it has no trades");
+  const [made, today] = [record.plannedAt, at].map((instant) => dateAt(instant, zoneOf(record)));
+  if (made !== today) {
+    throw cannot("plan-old", `it was made on ${made}, and today is ${today}; make a new plan`);
+  }
+  if (settings !== undefined && hasChanged(record, settings)) {
+    throw cannot("plan-changed", `${fileOf(record)} has changed since the plan was made; make a new plan`);
+  }
+  return await approvePlan(store, record, { by, at, until: at + forMs });
+}
+
+/** Returns whether the settings of a plan differ from those that it was made from. */
+export const hasChanged = ({ source }: Pick<PlanRecord, "source">, settings: RebalanceFile): boolean =>
+  source !== undefined && canonical(source.settings) !== canonical(settings);
+
+/** Returns the name of a plan's file, for messages. */
+export const fileOf = ({ source }: Pick<PlanRecord, "source">): string =>
+  source?.file === undefined ? "the file" : `"${source.file}"`;
+
+function zoneOf({ source }: PlanRecord): string {
+  // The date of a plan is that of its first market.
+  return calendarZone[mics[source?.settings.markets?.[0] ?? Market.names[0]!]];
+}
+
+/**
+ * Checks that an account still fits a plan whose execution has not begun: the same holdings, at least the same cash,
+ * current quotes and confirmed lots. Sends nothing.
+ *
+ * @param account The account as it is now.
+ * @throws {InvalidParamsError} If something differs. It lists every difference.
+ */
+export function checkAccount(plan: Plan, settings: RebalanceFile, account: Account): void {
+  const action = `execute the plan ${shortHash(plan.hash)}`;
+  const { rows } = checkedRows(settings, account);
+  const issues: Issue[] = [];
+  const keyOf = ({ market, symbol }: { market: string; symbol: string }) => `${market} ${symbol}`;
+  const now = new Map(rows.map((row) => [keyOf(row.quote), row.quantity]));
+  const planned = new Map(plan.positions.map((position) => [keyOf(position), position.quantity]));
+  for (const key of new Set([...planned.keys(), ...now.keys()])) {
+    const [before = "0", after = "0"] = [planned.get(key), now.get(key)];
+    if (compare(before, after) === 0) continue;
+    issues.push({
+      path: ["holdings", key.replace(/^\S+ /, "")],
+      value: after,
+      expected: `${before}, as when the plan was made: make a new plan`,
+    });
+  }
+  for (const [currency, before] of Object.entries(plan.cash)) {
+    const after = account.cash[currency] ?? "0";
+    if (compare(after, before) >= 0 || (isZero(before) && isZero(after))) continue;
+    issues.push({
+      path: ["cash", currency],
+      value: after,
+      expected: `at least ${before}, as when the plan was made: make a new plan`,
+    });
+  }
+  if (issues.length > 0) throw new InvalidParamsError(action, issues);
+}
