@@ -195,7 +195,7 @@ async function readCash(
 }
 
 /** Returns the security of a code; `undefined` for one that no plan contains. */
-function securityFor(market: Market, symbol: string): Security | undefined {
+export function securityFor(market: Market, symbol: string): Security | undefined {
   const code = market === "us" ? symbol.replace(/\.US$/, "") : symbol;
   const type = typeOf(code);
   return type === undefined || /-(option|future)$/.test(type) ? undefined : securityOf(code);
@@ -218,7 +218,7 @@ async function priceFor(
 }
 
 /** Returns why a quote is too old; `undefined` if it is current. While a market does not trade, its last quote is current. */
-function staleness(
+export function staleness(
   quote: Quote,
   mic: Mic,
   { at, calendars, mostMs }: { at: number; calendars: Calendars; mostMs: number },

@@ -13,7 +13,9 @@
  * | `terms.ts` | the terms of execution: prices, repricing, deadline |
  * | `queries.ts` | the plans in the store |
  * | `approve.ts` | the rules of approval |
- * | `report.ts` | what an execution did |
+ * | `execute.ts` | executes a plan |
+ * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices, and what is left |
+ * | `report.ts`, `results.ts` | what an execution did |
  * | `values.ts` | values of YAML and JSON files |
  * | `words.ts`, `page.ts` | the plan's numbers as text, and the plan as a page |
  *
@@ -50,5 +52,9 @@ export {
   shortHash,
 } from "./queries.ts";
 export type { ArrivalPrice, PlanApproval, PlanRecord, PlanSource, PlanState, TradeNote } from "./queries.ts";
+export { rebalance } from "./execute.ts";
+export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execute.ts";
+export { reportOf } from "./results.ts";
+export type { ReportOptions } from "./results.ts";
 export type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 export type { Band, Group, PriceKind, RebalanceFile } from "./plan_file.ts";

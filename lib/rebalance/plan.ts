@@ -94,6 +94,8 @@ export interface Plan {
   /** Fees of all trades, by currency. */
   fees: Record<string, Decimal>;
   positions: PlannedPosition[];
+  /** Markets whose sales do not pay for purchases of the same plan; absent if there is none. */
+  proceeds?: RebalanceFile["proceeds"];
   /** SHA-256 of the plan, of what it was made from and of its settings. */
   hash: string;
 }
@@ -164,6 +166,7 @@ export async function makePlan(file: RebalanceFile, account: Account, effort: Ef
     cashBuffer: byCurrency((currency) => file.cashBuffer[currency] ?? "0"),
     fees: byCurrency(sums(({ fees }) => fees)),
     positions: rows,
+    ...Object.values(file.proceeds).includes("later") && { proceeds: file.proceeds },
   };
   return { ...plan, hash: await sha256(canonical({ settings: file, plan })) };
 }

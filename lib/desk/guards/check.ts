@@ -40,6 +40,23 @@ export interface Rule {
   check(check: Check): void | Promise<void>;
 }
 
+/** A guard rail refused an order. Nothing was sent. */
+export class GuardRefusal extends BrokerError {
+  /** Name of the rule. */
+  readonly rule: string;
+
+  constructor(
+    rule: string,
+    { operation, what, nearest }: { operation: string; what: string; nearest: string },
+  ) {
+    super(`Cannot send ${operation}: the guard rail ${rule} refuses it: ${what}; ${nearest}`, {
+      code: "guard",
+      operation,
+    });
+    this.rule = rule;
+  }
+}
+
 const MINUTE_MS = 60_000;
 /** An intent is sent at most this long after it was planned. */
 const PLANNED_MS = 60 * MINUTE_MS;
@@ -189,12 +206,8 @@ export class Check {
   }
 
   /** Returns the error of a rule that refuses the write. It names the value and the nearest valid ones. */
-  refuse(rule: string, what: string, nearest: string): BrokerError {
-    const { name } = this.planned.operation;
-    return new BrokerError(`Cannot send ${name}: the guard rail ${rule} refuses it: ${what}; ${nearest}`, {
-      code: "guard",
-      operation: name,
-    });
+  refuse(rule: string, what: string, nearest: string): GuardRefusal {
+    return new GuardRefusal(rule, { operation: this.planned.operation.name, what, nearest });
   }
 
   /** Returns an error for a limit that could not be compared with anything. */

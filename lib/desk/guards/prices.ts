@@ -7,7 +7,7 @@ import { add, compare, type Decimal, isZero, multiply, normalize, subtract, toSt
 import { listing } from "../../facts/listings.ts";
 import { tickTable } from "../../facts/price_rules.ts";
 import type { Quote } from "../../operations/quotes.ts";
-import type { Check, Rule } from "./check.ts";
+import type { Rule } from "./check.ts";
 import { isBuy, lastOf, least, most, type Order, percentText, typeOf } from "./order.ts";
 
 /** The price is a multiple of the tick size. */
@@ -17,7 +17,7 @@ export const tick: Rule = {
   async check(check) {
     const { symbol, price, isConditional, market } = check.order;
     if (price === undefined || isConditional && market === "futures") return;
-    const valid = validPrices(check, check.order, price, await check.quoteOf(check.order));
+    const valid = validPrices(check.today(check.order), check.order, price, await check.quoteOf(check.order));
     if (valid === undefined || compare(valid.below, price) === 0) return;
     throw check.refuse(
       "tick",
@@ -27,10 +27,10 @@ export const tick: Rule = {
   },
 };
 
-/** Returns the nearest valid prices; `undefined` if no source has the tick sizes. The broker checks them too. */
-function validPrices(
-  check: Check,
-  { market, symbol }: Order,
+/** Returns the valid prices nearest to a price on a day; `undefined` if no source has the tick sizes. */
+export function validPrices(
+  date: string,
+  { market, symbol }: Pick<Order, "market" | "symbol">,
   price: Decimal,
   quote: Quote | undefined,
 ): { below: Decimal; above: Decimal; step: Decimal } | undefined {
@@ -44,7 +44,7 @@ function validPrices(
         : "stock");
   let bands;
   try {
-    bands = tickTable(market === "futures" ? "hk" : market, check.today({ market }), instrument);
+    bands = tickTable(market === "futures" ? "hk" : market, date, instrument);
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
@@ -87,8 +87,8 @@ export const priceCollar: Rule = {
       low = most(low, multiply(bid, subtract("1", priceCollar)));
     }
     if (compare(low, price) <= 0 && compare(price, high) <= 0) return;
-    const { above = low } = validPrices(check, order, low, quote) ?? {};
-    const { below = high } = validPrices(check, order, high, quote) ?? {};
+    const { above = low } = validPrices(check.today(order), order, low, quote) ?? {};
+    const { below = high } = validPrices(check.today(order), order, high, quote) ?? {};
     throw check.refuse(
       "priceCollar",
       `the price ${price} is more than ${percentText(priceCollar)} from ${what}${

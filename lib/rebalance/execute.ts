@@ -1,0 +1,799 @@
+/**
+ * Executes a plan of rebalancing: sales first, then the purchases that the broker's cash covers, as limit orders that are
+ * repriced, or as algorithmic orders of the broker.
+ *
+ * The execution has no state of its own. What is left of a trade follows from the intents of the plan, so a process that
+ * starts after a crash continues within the same quantities.
+ *
+ * @module
+ */
+import { builtInCalendars, type Calendars, calendarZone, dateAt } from "../calendars/mod.ts";
+import type { Client } from "../client/client.ts";
+import {
+  add,
+  compare,
+  type Decimal,
+  divide,
+  isZero,
+  multiply,
+  normalize,
+  subtract,
+  toStep,
+} from "../decimal.ts";
+import { endedStates, isSameSymbol, type SeenOrder } from "../desk/broker_lists.ts";
+import { GuardRefusal } from "../desk/guards/check.ts";
+import { estimateFees } from "../desk/guards/fees.ts";
+import { currencyOf, least, mics, pendingStates } from "../desk/guards/order.ts";
+import type { Intent, Why } from "../desk/intent.ts";
+import { usedOf } from "../desk/plan_caps.ts";
+import { intentsOfPlan, moveIntent, openIntents } from "../desk/queries.ts";
+import type { Reconciled, ReconcileOptions } from "../desk/reconcile.ts";
+import { termsOf } from "../desk/terms.ts";
+import { Market } from "../dictionaries/market.ts";
+import {
+  BrokerError,
+  InvalidParamsError,
+  type Issue,
+  LoginExpiredError,
+  MarketClosedError,
+  messageOf,
+  OutcomeUnknownError,
+  RejectedError,
+  UnmappedError,
+} from "../errors.ts";
+import type { Store } from "../store/store.ts";
+import { type Machine, readDuration, wait, waitUnlessAborted } from "../time.ts";
+import { marketHours, marketTime } from "./hours.ts";
+import type { Plan, PlannedTrade } from "./plan.ts";
+import { currencyOfMarket } from "./plan_file.ts";
+import { arrivalOf, type MarketView, orderPrice, readView } from "./pricing.ts";
+import { type Progress, progressOf } from "./progress.ts";
+import {
+  approvePlan,
+  beginPlan,
+  endPlan,
+  findPlan,
+  notePlan,
+  type PlanRecord,
+  recordPlan,
+  renewPlan,
+  shortHash,
+} from "./queries.ts";
+import type { RebalanceReport } from "./report.ts";
+import { reportOf } from "./results.ts";
+import { deadlineOf, type ExecutionTerms, readExecutionTerms } from "./terms.ts";
+
+/** What an execution needs of an order desk; `Desk` has it. */
+export interface PlanDesk {
+  /** Returns a client whose order writes are recorded, with the plan and the trade that they are part of. */
+  client(why: Why): Client;
+  reconcile(options?: ReconcileOptions): Promise<Reconciled>;
+  readonly store: Store;
+  readonly account: string;
+  readonly machine: Machine;
+}
+
+/** What an execution does, for a person who watches it. */
+export interface ExecutionEvent {
+  at: number;
+  kind: "begun" | "placed" | "cancelling" | "note" | "ended";
+  /** Place of the trade in the plan; absent if the event is about the whole plan. */
+  trade?: number;
+  text: string;
+}
+
+/** Options of {@linkcode rebalance}. */
+export interface RebalanceOptions {
+  /** Name of the person or program, for the records. @default "a script" */
+  by?: string;
+  /** Trading days and hours. @default the built-in calendars */
+  calendars?: Calendars;
+  /** Ends the execution: cancels its open orders and reports what remains. */
+  signal?: AbortSignal;
+  /** Called with each step of the execution. */
+  onEvent?(event: ExecutionEvent): void;
+  /** Time between two looks at the broker's lists, in milliseconds. @default 3 s */
+  pollMs?: number;
+}
+
+/** Nobody else executes the plan this long after the last sign of life of the process that does. */
+const LEASE_MS = 60_000;
+/** How long a stopping execution waits for the end of its cancelled orders. */
+const CANCEL_MS = 60_000;
+/** An order whose cancellation had no effect is cancelled again after this time, this often. */
+const CANCEL_AGAIN_MS = 20_000;
+const MOST_CANCELS = 3;
+/** The broker's cash and holdings may show a fill or a cancellation this much later. */
+const SHORT_MS = 15_000;
+/** The broker's cash may show a purchase this much later. */
+const CASH_LAG_MS = 30_000;
+/** A plan that a script records is approved for this time. */
+const SCRIPT_APPROVAL_MS = 10 * 60_000;
+
+/** Guard rails whose refusal may pass by itself. */
+const passingRules: readonly string[] = ["maxOrdersPerMinute", "session", "quoteMaxAge", "buyingPower"];
+/** Codes of errors after which no order of the plan can be sent. */
+const stopCodes: readonly (string | undefined)[] = ["halted", "plan-not-running"];
+
+/**
+ * Executes a plan, and resolves to what it did. A plan that the store does not have is recorded and approved in the name
+ * of `by`; a recorded plan needs an approval. Continues a plan whose process has ended. Resolves at once to the report of a
+ * plan that is done.
+ *
+ * Order writes are never repeated: an order whose answer was lost counts as ordered until the broker's lists show what
+ * became of it. The orders of other programs are never touched.
+ *
+ * @throws {InvalidParamsError} If a quote is missing or too old, or the broker does not confirm a lot. Nothing was sent.
+ * @throws {BrokerError} If the plan may not be executed (codes `plan-not-approved`, `plan-held`, `plan-other`,
+ * `plan-state`), or another process has taken over the execution (`plan-held`).
+ * @throws {StoreError} If the store cannot be used. The execution can be continued later.
+ */
+export async function rebalance(
+  desk: PlanDesk,
+  plan: Plan,
+  terms: ExecutionTerms = readExecutionTerms(),
+  options: RebalanceOptions = {},
+): Promise<RebalanceReport> {
+  const { store, account, machine } = desk;
+  const { by = "a script", signal } = options;
+  const key = { account, hash: plan.hash };
+  const found = await findPlan(store, account, plan.hash);
+  if (found?.state === "done" && found.report !== undefined) return found.report;
+  const at = machine.now();
+  await recordPlan(store, { account, plan, terms, at });
+  if (found === undefined) await approvePlan(store, key, { by, at, until: at + SCRIPT_APPROVAL_MS });
+  const holder = machine.id();
+  const execution = new Execution(desk, plan, { ...options, terms, by, holder });
+  const views = found?.state === "running" ? undefined : await execution.check();
+  const record = await beginOnce(desk, plan, { holder, terms, signal });
+  return await execution.run(record, views);
+}
+
+/** Begins the execution. If its last process may still live, waits until its lease has expired. */
+async function beginOnce(
+  { store, account, machine }: PlanDesk,
+  { hash }: Plan,
+  { holder, terms, signal }: { holder: string; terms: ExecutionTerms; signal: AbortSignal | undefined },
+): Promise<PlanRecord> {
+  let heldUntil: number | undefined;
+  for (;;) {
+    const at = machine.now();
+    try {
+      return await beginPlan(store, { account, hash }, {
+        holder,
+        at,
+        leaseMs: LEASE_MS,
+        deadlineAt: deadlineOf(terms, at),
+      });
+    } catch (error) {
+      if (!(error instanceof BrokerError) || error.code !== "plan-held") throw error;
+      const until = (await findPlan(store, account, hash))?.heldUntil ?? at;
+      // The process has renewed its lease, so it lives.
+      if (heldUntil !== undefined && until > heldUntil) throw error;
+      heldUntil = until;
+      await wait(machine, Math.max(until - at, 1), signal);
+    }
+  }
+}
+
+/** One trade during an execution. */
+interface Run {
+  index: number;
+  trade: PlannedTrade;
+  currency: string;
+  /** Why nothing more is ordered in this execution. */
+  ended?: string;
+  /** When the price of its open order was last compared with the market. */
+  checkedAt: number;
+  /** How long it could have traded so far, milliseconds. */
+  spentMs: number;
+  /** Since when cash or holdings do not cover what is left. */
+  shortSince?: number | undefined;
+  /** Cancellations sent, by order. */
+  cancels: Map<string, { at: number; count: number }>;
+}
+
+/** One execution of a plan by this process. */
+class Execution {
+  readonly #desk: PlanDesk;
+  readonly #plan: Plan;
+  readonly #options: RebalanceOptions & { terms: ExecutionTerms; by: string; holder: string };
+  readonly #calendars: Calendars;
+  readonly #reader: Client;
+  readonly #runs: Run[];
+  readonly #repriceMs: number;
+  /** The broker's rows of orders, as the last look showed them. */
+  #seen: ReadonlyMap<string, SeenOrder> = new Map();
+  /** Why the execution stops, and since when. */
+  #stop: { reason: string; at: number; isHalted?: boolean } | undefined;
+  #startedAt = 0;
+  #deadlineAt = 0;
+  #turnedAt: number | undefined;
+  readonly #notes: Record<string, string> = {};
+  /** An earlier figure of the broker's cash by currency. */
+  readonly #figures = new Map<string, { at: number; amount: Decimal }>();
+
+  constructor(
+    desk: PlanDesk,
+    plan: Plan,
+    options: RebalanceOptions & { terms: ExecutionTerms; by: string; holder: string },
+  ) {
+    this.#desk = desk;
+    this.#plan = plan;
+    this.#options = options;
+    this.#calendars = options.calendars ?? builtInCalendars;
+    this.#reader = desk.client({ by: options.by, plan: plan.hash });
+    this.#repriceMs = readDuration(options.terms.repriceEvery) ?? 60_000;
+    this.#runs = plan.trades.map((trade, index) => ({
+      index,
+      trade,
+      currency: currencyOf(trade.market, trade.symbol),
+      checkedAt: 0,
+      spentMs: 0,
+      cancels: new Map(),
+    }));
+  }
+
+  get #key() {
+    return { account: this.#desk.account, hash: this.#plan.hash };
+  }
+
+  #now(): number {
+    return this.#desk.machine.now();
+  }
+
+  #tell(kind: ExecutionEvent["kind"], text: string, run?: Run): void {
+    this.#options.onEvent?.({ at: this.#now(), kind, ...run && { trade: run.index }, text });
+  }
+
+  /** Records why a trade waits, is smaller or has ended, if that is new. */
+  async #note({ index }: Run, text: string): Promise<void> {
+    if (this.#notes[index] === text) return;
+    this.#notes[index] = text;
+    await notePlan(this.#desk.store, this.#key, { notes: { [index]: { at: this.#now(), text } } });
+    this.#tell("note", text, this.#runs[index]);
+  }
+
+  async #endTrade(run: Run, why: string): Promise<void> {
+    run.ended = why;
+    await this.#note(run, why);
+  }
+
+  async #progress(): Promise<Progress[]> {
+    const { store, account } = this.#desk;
+    return progressOf(this.#plan, await intentsOfPlan(store, account, this.#plan.hash));
+  }
+
+  #view(trade: PlannedTrade): Promise<MarketView> {
+    const { signal } = this.#options;
+    return readView(this.#reader, trade, { now: this.#now(), calendars: this.#calendars, signal });
+  }
+
+  /**
+   * Checks the quotes and lots of what is left, before anything is sent. Resolves to what the broker says about each trade.
+   */
+  async check(): Promise<ReadonlyMap<number, MarketView>> {
+    const views = new Map<number, MarketView>();
+    const issues: Issue[] = [];
+    const progress = await this.#progress();
+    for (const { index, trade } of this.#runs) {
+      if (isZero(progress[index]!.left)) continue;
+      const { market, symbol, quantity } = trade;
+      const view = await this.#view(trade);
+      const path = ["trades", index];
+      const wrong = (member: string, value: unknown, expected: string) =>
+        issues.push({ path: [...path, member], value, expected });
+      views.set(index, view);
+      if (view.quote === undefined || view.last === undefined) {
+        wrong("price", undefined, `a quote of "${symbol}" with a price: the broker gave none`);
+        continue;
+      }
+      if (view.stale !== undefined) {
+        wrong("price", view.last, `a quote of "${symbol}" that is current: this one is ${view.stale}`);
+      }
+      const lot = lotOf(trade, view);
+      const isOdd = lot !== undefined && trade.side === "sell" && compare(quantity, lot) < 0;
+      if (lot === undefined || (!isOdd && compare(toStep(quantity, lot, "down"), quantity) !== 0)) {
+        wrong(
+          "quantity",
+          quantity,
+          lot === undefined
+            ? `a board lot of "${symbol}" that the broker confirms: it gave none`
+            : `a multiple of the board lot ${lot} of "${symbol}" in ${market}: make a new plan`,
+        );
+      }
+    }
+    if (issues.length > 0) throw new InvalidParamsError("execute the plan", issues);
+    return views;
+  }
+
+  /** Executes the plan to its end. */
+  async run(record: PlanRecord, views?: ReadonlyMap<number, MarketView>): Promise<RebalanceReport> {
+    const { machine } = this.#desk;
+    const { signal, pollMs = 3_000 } = this.#options;
+    this.#startedAt = record.startedAt!; // a plan that has begun has both
+    this.#deadlineAt = record.deadlineAt!;
+    this.#tell(
+      "begun",
+      `the execution of the plan ${shortHash(this.#plan.hash)} ends at ${this.#deadlineText()}`,
+    );
+    await this.#noteArrival(record, views);
+    await this.#abandonUnsent();
+    while (!await this.#turn()) {
+      // A stopping execution still waits for the end of its orders.
+      if (signal === undefined || signal.aborted) await wait(machine, pollMs);
+      else await waitUnlessAborted(machine, pollMs, signal);
+    }
+    return await this.#end();
+  }
+
+  /**
+   * Abandons the intents that an earlier process planned and did not send. If that process still lives, it sends nothing
+   * after this.
+   */
+  async #abandonUnsent(): Promise<void> {
+    const { store, account } = this.#desk;
+    const data = { why: "the process that planned it ended before it sent anything" };
+    await store.transaction(async () => {
+      for (const { id, state } of await intentsOfPlan(store, account, this.#plan.hash)) {
+        if (state !== "planned" && state !== "approved") continue;
+        await moveIntent(store, id, { to: "abandoned", by: "desk", at: this.#now(), data });
+      }
+    });
+  }
+
+  #deadlineText(): string {
+    return marketTime(this.#plan.trades[0]?.market ?? "hk", this.#deadlineAt);
+  }
+
+  /** Records the prices of the market now, for trades without an arrival price. */
+  async #noteArrival(
+    { arrival }: PlanRecord,
+    views: ReadonlyMap<number, MarketView> | undefined,
+  ): Promise<void> {
+    const found: Record<string, { price: Decimal; at: number }> = {};
+    for (const { index, trade } of this.#runs) {
+      if (arrival[index] !== undefined) continue;
+      try {
+        const price = arrivalOf(views?.get(index) ?? await this.#view(trade));
+        if (price !== undefined) found[index] = { price, at: this.#now() };
+      } catch (error) {
+        if (!(error instanceof BrokerError)) throw error; // without an arrival price, the slippage is unknown
+      }
+    }
+    await notePlan(this.#desk.store, this.#key, { arrival: found });
+  }
+
+  /** Looks at every trade once. Resolves to whether the execution is over. */
+  async #turn(): Promise<boolean> {
+    await this.#renew();
+    const { signal } = this.#options;
+    let isSeen = true;
+    try {
+      // A stopping execution must still see the end of its orders.
+      const { seen } = await this.#desk.reconcile(signal === undefined || signal.aborted ? {} : { signal });
+      this.#seen = seen;
+    } catch (error) {
+      if (!(error instanceof BrokerError) && !signal?.aborted) throw error;
+      isSeen = false; // a look that fails proves nothing, and the next one tries again
+    }
+    const now = this.#now();
+    const passedMs = this.#turnedAt === undefined ? 0 : Math.max(0, now - this.#turnedAt);
+    this.#turnedAt = now;
+    if (signal?.aborted) this.#stop ??= { reason: `it was stopped by ${this.#options.by}`, at: now };
+    if (now >= this.#deadlineAt) {
+      this.#stop ??= { reason: `its deadline ${this.#deadlineText()} has passed`, at: now };
+    }
+    const progress = await this.#progress();
+    if (this.#stop !== undefined) return await this.#stopOrders(progress, isSeen);
+    if (!isSeen) return false;
+    const salesOf = (currency: string, states: readonly Progress[]) =>
+      this.#runs.filter((run) =>
+        run.trade.side === "sell" && run.currency === currency && !isOver(run, states[run.index]!)
+      );
+    for (const run of this.#runs) {
+      // Orders of this turn change what is left.
+      const states = await this.#progress();
+      const state = states[run.index]!;
+      if (isOver(run, state)) continue;
+      const waitsFor = run.trade.side === "buy" ? salesOf(run.currency, states) : [];
+      try {
+        await this.#step(run, state, { passedMs, waitsFor });
+      } catch (error) {
+        await this.#failed(run, error);
+      }
+      if (this.#stop !== undefined) return false;
+    }
+    const states = await this.#progress();
+    return this.#runs.every((run) => isOver(run, states[run.index]!));
+  }
+
+  /** @throws {BrokerError} `plan-held` if another process has taken over. */
+  async #renew(): Promise<void> {
+    const { holder } = this.#options;
+    const until = this.#now() + LEASE_MS;
+    if (await renewPlan(this.#desk.store, this.#key, { holder, until })) return;
+    throw new BrokerError(
+      `Cannot go on with the plan ${shortHash(this.#plan.hash)}: another process executes it`,
+      { code: "plan-held", operation: "rebalance" },
+    );
+  }
+
+  /** Cancels the open orders of the plan. Resolves to whether the execution is over. */
+  async #stopOrders(progress: readonly Progress[], isSeen: boolean): Promise<boolean> {
+    const { at, isHalted = false } = this.#stop!;
+    const open = this.#runs.filter(({ index }) =>
+      progress[index]!.live.length + progress[index]!.pending.length > 0
+    );
+    if (open.length === 0) return true;
+    if (isHalted || this.#now() - at > CANCEL_MS) {
+      for (const run of open) await this.#note(run, `${this.#stop!.reason}; an order may still be open`);
+      return true;
+    }
+    if (!isSeen) return false;
+    for (const run of open) await this.#cancel(run, progress[run.index]!, this.#stop!.reason);
+    return false;
+  }
+
+  /** Takes the next step of a trade: waits, cancels, or places an order. */
+  async #step(
+    run: Run,
+    state: Progress,
+    { passedMs, waitsFor }: { passedMs: number; waitsFor: readonly Run[] },
+  ): Promise<void> {
+    const { trade: { market }, currency } = run;
+    if (state.pending.length > 0) return await this.#note(run, "the outcome of an order is not known yet");
+    if (run.ended !== undefined) return await this.#cancel(run, state, run.ended);
+    const now = this.#now();
+    const hours = marketHours(this.#calendars, {
+      market,
+      hours: this.#options.terms.hours[market],
+      now,
+    });
+    if (hours.is === "unknown") {
+      return await this.#endTrade(run, `the calendar of ${mics[market]} has no later session`);
+    }
+    if (hours.is === "closed") {
+      const at = marketTime(market, hours.opensAt);
+      if (hours.opensAt >= this.#deadlineAt) {
+        return await this.#endTrade(
+          run,
+          `${market} is closed until ${at}, and the execution ends before that`,
+        );
+      }
+      if (!hours.isBreak) await this.#cancel(run, state, `${market} is closed`);
+      return await this.#note(run, `waits until ${market} opens at ${at}`);
+    }
+    if (waitsFor.length > 0) return await this.#note(run, `waits for the sales in ${currency}`);
+    run.spentMs += passedMs;
+    if (state.live.length > 0) return await this.#tend(run, state);
+    const sent = this.#sentOf(state);
+    const { maxReprices, algorithm } = this.#options.terms;
+    if (sent.some(({ state }) => state === "rejected")) {
+      return await this.#endTrade(run, this.#notes[run.index] ?? "the broker has rejected an order");
+    }
+    const most = algorithm === undefined ? maxReprices + 1 : 1;
+    if (sent.length >= most || run.spentMs >= this.#patienceMs) {
+      return await this.#endTrade(run, this.#exhausted(run, sent.length));
+    }
+    await this.#place(run, state);
+  }
+
+  /** The orders of a trade that this execution has sent. */
+  #sentOf({ intents }: Progress): readonly Intent[] {
+    return intents.filter(({ sentAt }) => sentAt !== undefined && sentAt >= this.#startedAt);
+  }
+
+  /** How long a trade may take while its market is open: each price stays for its time. */
+  get #patienceMs(): number {
+    const { maxReprices, algorithm } = this.#options.terms;
+    return algorithm === undefined ? (maxReprices + 1) * this.#repriceMs : Infinity;
+  }
+
+  #exhausted({ index, shortSince }: Run, sent: number): string {
+    const { algorithm } = this.#options.terms;
+    if (shortSince !== undefined && this.#notes[index] !== undefined) return this.#notes[index];
+    if (algorithm !== undefined) return "the broker ended its algorithmic order";
+    if (sent > 0) return `not filled at ${sent === 1 ? "its price" : `${sent} prices`} in time`;
+    return this.#notes[index] ?? "it could not be ordered in time";
+  }
+
+  /** Compares the price of an open order with the market, and cancels the order if it is to be replaced. */
+  async #tend(run: Run, state: Progress): Promise<void> {
+    const { terms } = this.#options;
+    if (terms.algorithm !== undefined) return;
+    const now = this.#now();
+    const { sentAt = 0, params } = state.live.at(-1)!; // the caller has checked that there is one
+    if (now - Math.max(sentAt, run.checkedAt) < this.#repriceMs) return;
+    const sent = this.#sentOf(state).length;
+    if (sent > terms.maxReprices || run.spentMs >= this.#patienceMs) {
+      await this.#endTrade(run, this.#exhausted(run, sent));
+      return await this.#cancel(run, state, run.ended!);
+    }
+    const view = await this.#view(run.trade);
+    const found = orderPrice(run.trade, terms, view, now);
+    if ("end" in found) {
+      await this.#endTrade(run, found.end);
+      return await this.#cancel(run, state, found.end);
+    }
+    if ("wait" in found || compare(found.price, termsOf({ params }).price ?? "0") === 0) {
+      run.checkedAt = now;
+      return;
+    }
+    await this.#cancel(run, state, `its price moves to ${found.price}`);
+  }
+
+  /** Cancels the open orders of a trade. Never cancels an order that is not its own. */
+  async #cancel(run: Run, { live }: Progress, why: string): Promise<void> {
+    const { trade: { market, symbol }, cancels } = run;
+    const now = this.#now();
+    for (const intent of live) {
+      for (const orderId of intent.orderIds) {
+        const row = this.#seen.get(orderId);
+        if (row?.isCancelPending || (row?.state !== undefined && endedStates.includes(row.state))) continue;
+        const { at, count } = cancels.get(orderId) ?? { at: -Infinity, count: 0 };
+        if (now - at < CANCEL_AGAIN_MS) continue;
+        if (count >= MOST_CANCELS) {
+          await this.#note(run, `order ${orderId} could not be cancelled`);
+          continue;
+        }
+        cancels.set(orderId, { at: now, count: count + 1 });
+        this.#figures.delete(run.currency); // the broker gives its cash back
+        this.#tell("cancelling", `order ${orderId}: ${why}`, run);
+        const client = this.#clientFor(run);
+        try {
+          if (intent.operation === "algo.place") await client.algo.cancel({ orderId, market });
+          else await client.orders.cancel({ market, symbol, orderId });
+        } catch (error) {
+          // The order may have ended meanwhile, or the answer was lost: the lists show what became of it.
+          if (!(error instanceof BrokerError)) throw error;
+        }
+      }
+    }
+  }
+
+  #clientFor({ index }: Run): Client {
+    return this.#desk.client({ by: this.#options.by, plan: this.#plan.hash, trade: index });
+  }
+
+  /** Places the next order of a trade, if the price, the cash and the holdings allow one. */
+  async #place(run: Run, state: Progress): Promise<void> {
+    const { trade } = run;
+    const { terms } = this.#options;
+    const { market, symbol, side } = trade;
+    const view = await this.#view(trade);
+    const found = orderPrice(trade, terms, view, this.#now());
+    if ("end" in found) return await this.#endTrade(run, found.end);
+    if ("wait" in found) return await this.#note(run, found.wait);
+    const { price, text } = found;
+    const lot = lotOf(trade, view);
+    if (lot === undefined) return await this.#note(run, `the broker confirms no board lot of "${symbol}"`);
+    const isOdd = side === "sell" && compare(trade.quantity, lot) < 0;
+    const wanted = isOdd ? state.left : toStep(state.left, lot, "down");
+    if (isZero(wanted)) return await this.#endTrade(run, `less than the lot ${lot} is left`);
+    const covered = side === "buy"
+      ? await this.#affordable(run, { price, wanted, lot })
+      : await this.#sellable(run, { wanted, lot: isOdd ? "1" : lot });
+    if (compare(covered.quantity, wanted) < 0) {
+      run.shortSince ??= this.#now();
+      await this.#note(run, covered.why);
+      if (this.#now() - run.shortSince < SHORT_MS) return;
+      if (isZero(covered.quantity)) {
+        return side === "sell" ? await this.#endTrade(run, covered.why) : undefined;
+      }
+    }
+    run.shortSince = undefined;
+    const quantity = normalize(covered.quantity);
+    await this.#renew();
+    const order = { market, symbol, side, quantity, price };
+    const { algorithm } = terms;
+    const client = this.#clientFor(run);
+    const { orderId } = algorithm === undefined
+      ? await client.orders.place({ ...order, orderType: isOdd && market === "hk" ? "odd-lot" : "limit" })
+      : await client.algo.place({
+        ...order,
+        orderType: "limit",
+        strategy: algorithm.strategy,
+        settings: this.#algorithmSettings(market),
+      });
+    run.checkedAt = this.#now();
+    this.#tell("placed", `order ${orderId}: ${side} ${quantity} of ${symbol} at ${text}`, run);
+  }
+
+  #algorithmSettings(market: Market) {
+    const { percent, sensitivity, maxChildQuantity, minChildAmount } = this.#options.terms.algorithm!;
+    // The broker takes times of the same day only, in Hong Kong time; without one, the order lasts until the close.
+    const zone = "Asia/Hong_Kong";
+    const hours = marketHours(this.#calendars, {
+      market,
+      hours: this.#options.terms.hours[market],
+      now: this.#now(),
+    });
+    const isToday = dateAt(this.#deadlineAt, zone) === dateAt(this.#now(), zone);
+    const endsFirst = hours.is === "open" && this.#deadlineAt < hours.until;
+    const time = Temporal.Instant.fromEpochMilliseconds(this.#deadlineAt).toZonedDateTimeISO(zone)
+      .toPlainTime().toString({ smallestUnit: "second" });
+    return {
+      ...isToday && endsFirst && { endTime: time },
+      ...percent !== undefined && { percent: Number(percent) },
+      ...sensitivity !== undefined && { sensitivity },
+      ...maxChildQuantity !== undefined && { maxChildQuantity },
+      ...minChildAmount !== undefined && { minChildAmount },
+    };
+  }
+
+  /** Returns how much of a purchase the broker's cash covers above the plan's buffer. */
+  async #affordable(
+    { trade, currency }: Run,
+    { price, wanted, lot }: { price: Decimal; wanted: Decimal; lot: Decimal },
+  ): Promise<{ quantity: Decimal; why: string }> {
+    const found = await this.#spendable(currency, trade.market);
+    if ("why" in found) return { quantity: "0", why: found.why };
+    const room = found.cash;
+    const costOf = (quantity: Decimal) => this.#costOf(trade, price, quantity);
+    let quantity = compare(room, "0") <= 0
+      ? "0"
+      : least(wanted, toStep(divide(room, price, 0, "down"), lot, "down"));
+    while (compare(quantity, "0") > 0 && compare(costOf(quantity), room) > 0) {
+      quantity = subtract(quantity, lot);
+    }
+    const buffer = this.#plan.cashBuffer[currency] ?? "0";
+    return {
+      quantity,
+      why: `the cash covers ${normalize(quantity)} of ${normalize(wanted)}: ${
+        compare(room, "0") < 0 ? "0" : normalize(room)
+      } ${currency} above the buffer of ${normalize(buffer)}`,
+    };
+  }
+
+  /** Returns what a purchase costs, with its estimated fees. */
+  #costOf(
+    { market, symbol }: Pick<PlannedTrade, "market" | "symbol">,
+    price: Decimal,
+    quantity: Decimal,
+  ): Decimal {
+    if (isZero(quantity)) return "0";
+    const date = dateAt(this.#now(), calendarZone[mics[market]]);
+    const fees = estimateFees({ market, symbol, isBuy: true, price, quantity, date }) ?? "0";
+    return add(multiply(price, quantity), fees);
+  }
+
+  /**
+   * Returns the cash of a currency above the plan's buffer that no purchase uses yet, or why it is not known. The broker's
+   * figure may not contain the newest purchases, so they are subtracted from an earlier figure too.
+   */
+  async #spendable(currency: string, market: Market): Promise<{ cash: Decimal } | { why: string }> {
+    const { store, account } = this.#desk;
+    const { cashBuffer, hash, proceeds } = this.#plan;
+    const source = [market, ...Market.names].find((each) => currencyOfMarket[each] === currency);
+    if (source === undefined) return { why: `the broker names no cash in ${currency}` };
+    const { signal } = this.#options;
+    const { available, withdrawable, frozen = "0", frozenByOrders = frozen } = await this.#reader.account
+      .funds({ market: source }, {
+        ...signal && { signal },
+      });
+    if (available === undefined) return { why: `the broker gave no cash in ${currency}` };
+    // Proceeds that are not settled are available before they can be withdrawn.
+    const figure = proceeds?.[market] === "later" && withdrawable !== undefined
+      ? least(available, withdrawable)
+      : available;
+    const inCurrency = (intent: Intent) => {
+      const { market, symbol } = termsOf(intent);
+      return intent.kind === "place" && symbol !== undefined &&
+        currencyOf(market as Market, symbol) === currency; // the operation's schema has checked the market
+    };
+    const isPurchase = (intent: Intent) => inCurrency(intent) && termsOf(intent).side === "buy";
+    const costs = (intents: readonly Intent[], of: (intent: Intent) => Decimal) =>
+      add(
+        "0",
+        ...intents.map((intent) => {
+          const { market, symbol = "", price = "0" } = termsOf(intent);
+          return this.#costOf({ market: market as Market, symbol }, price, of(intent));
+        }),
+      );
+    const pending = (await openIntents(store, account)).filter((intent) =>
+      isPurchase(intent) && pendingStates.includes(intent.state)
+    );
+    const now = this.#now();
+    const before = this.#figures.get(currency);
+    const own = await intentsOfPlan(store, account, hash);
+    let cash = subtract(figure, costs(pending, usedOf));
+    if (before !== undefined && Math.abs(now - before.at) < CASH_LAG_MS) {
+      const since = own.filter((intent) => isPurchase(intent) && (intent.sentAt ?? 0) >= before.at);
+      const others = pending.filter(({ id }) => !since.some((each) => each.id === id));
+      cash = least(cash, subtract(before.amount, costs([...since, ...others], usedOf)));
+    } else this.#figures.set(currency, { at: now, amount: figure });
+    // Fees are charged after the day; what the broker has frozen besides the orders may be for them.
+    const fees = subtract(this.#feesOf(own.filter(inCurrency)), subtract(frozen, frozenByOrders));
+    const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");
+    return { cash: subtract(cash, kept) };
+  }
+
+  /** Returns the estimated fees of what some intents of the plan have filled today. */
+  #feesOf(intents: readonly Intent[]): Decimal {
+    return add(
+      "0",
+      ...intents.map((intent) => {
+        const { market, symbol = "", side, price = "0" } = termsOf(intent);
+        const zone = calendarZone[mics[market as Market]];
+        const date = dateAt(this.#now(), zone);
+        if (isZero(intent.filled) || dateAt(intent.sentAt ?? 0, zone) !== date) return "0";
+        const order = { market: market as Market, symbol, isBuy: side === "buy", price, date };
+        return estimateFees({ ...order, quantity: intent.filled }) ?? "0";
+      }),
+    );
+  }
+
+  /** Returns how much of a sale the broker says can be sold. */
+  async #sellable(
+    { trade: { market, symbol } }: Run,
+    { wanted, lot }: { wanted: Decimal; lot: Decimal },
+  ): Promise<{ quantity: Decimal; why: string }> {
+    const { signal } = this.#options;
+    const rows = await this.#reader.account.holdings({ market }, { ...signal && { signal } });
+    const held = rows.find((row) => isSameSymbol(row.symbol, symbol))?.sellableQuantity ?? "0";
+    const pending = (await openIntents(this.#desk.store, this.#desk.account)).filter((intent) =>
+      pendingStates.includes(intent.state) && intent.kind === "place" &&
+      termsOf(intent).side === "sell" && isSameSymbol(termsOf(intent).symbol, symbol)
+    );
+    const free = subtract(held, add("0", ...pending.map(usedOf)));
+    const most = compare(free, "0") > 0 ? toStep(free, lot, "down") : "0";
+    return {
+      quantity: least(wanted, most),
+      why: `only ${normalize(most)} of ${normalize(wanted)} can be sold`,
+    };
+  }
+
+  /** Decides what an error of a trade's step means. Rethrows internal errors. */
+  async #failed(run: Run, error: unknown): Promise<void> {
+    if (this.#options.signal?.aborted && !(error instanceof BrokerError)) return; // the next turn stops
+    if (!(error instanceof BrokerError) || error.code === "plan-held") throw error;
+    const why = messageOf(error);
+    if (stopCodes.includes(error.code)) {
+      this.#stop = { reason: why, at: this.#now(), isHalted: true };
+      return;
+    }
+    const isEnd = error instanceof GuardRefusal
+      ? !passingRules.includes(error.rule)
+      : error instanceof UnmappedError || error instanceof InvalidParamsError ||
+        error instanceof RejectedError && !(error instanceof MarketClosedError) &&
+          !(error instanceof LoginExpiredError);
+    if (isEnd && !(error instanceof OutcomeUnknownError)) await this.#endTrade(run, why);
+    else await this.#note(run, why);
+  }
+
+  /** Records the end of the execution, and resolves to its report. */
+  async #end(): Promise<RebalanceReport> {
+    const { store, account } = this.#desk;
+    const { holder } = this.#options;
+    const progress = await this.#progress();
+    const isDone = progress.every(({ left, live, pending }) =>
+      isZero(left) && live.length === 0 && pending.length === 0
+    );
+    const state = isDone ? "done" : "stopped";
+    const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";
+    const at = this.#now();
+    const record = (await findPlan(store, account, this.#plan.hash))!; // this execution has begun it
+    const intents = await intentsOfPlan(store, account, this.#plan.hash);
+    const report = await reportOf(
+      this.#reader,
+      { ...record, state, reason, endedAt: at },
+      intents,
+      { now: at },
+    );
+    if (!await endPlan(store, this.#key, { holder, state, reason, at, report })) await this.#renew();
+    this.#tell("ended", isDone ? "everything is filled" : `stopped: ${reason}`);
+    return report;
+  }
+}
+
+/** Returns whether nothing more happens to a trade in this execution. */
+function isOver({ ended }: Run, { left, live, pending }: Progress): boolean {
+  return live.length === 0 && pending.length === 0 && (ended !== undefined || isZero(left));
+}
+
+/** Returns the board lot that the broker confirms; in the US, one share. */
+function lotOf({ market }: PlannedTrade, { quote }: MarketView): Decimal | undefined {
+  if (market === "us") return "1";
+  return quote?.lotSize !== undefined && quote.lotSize > 0 ? String(quote.lotSize) : undefined;
+}

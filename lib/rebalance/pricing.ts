@@ -1,0 +1,112 @@
+/**
+ * The prices of a plan's orders: the peg of the market, put on the tick of the listing, within the collar.
+ *
+ * @module
+ */
+import { type Calendars, calendarZone, dateAt } from "../calendars/mod.ts";
+import type { Client } from "../client/client.ts";
+import { absolute, add, compare, type Decimal, divide, multiply, normalize, subtract } from "../decimal.ts";
+import { lastOf, mics, percentText, priceOf } from "../desk/guards/order.ts";
+import { validPrices } from "../desk/guards/prices.ts";
+import type { Quote } from "../operations/quotes.ts";
+import { securityFor, staleness } from "./broker.ts";
+import type { PlannedTrade } from "./plan.ts";
+import type { ExecutionTerms, Peg } from "./terms.ts";
+
+/** Largest age of a quote while its market trades. */
+const MOST_QUOTE_MS = 15 * 60_000;
+/** Decimals of a price between bid and ask. */
+const MID_PLACES = 6;
+
+/** What the broker says about a listing now. */
+export interface MarketView {
+  quote: Quote | undefined;
+  /** Why the quote cannot be used: it is too old, or it has no time. */
+  stale: string | undefined;
+  bid: Decimal | undefined;
+  ask: Decimal | undefined;
+  last: Decimal | undefined;
+}
+
+/** Reads the quote and the book of a trade's listing. */
+export async function readView(
+  client: Client,
+  { market, symbol }: PlannedTrade,
+  { now, calendars, signal }: { now: number; calendars: Calendars; signal?: AbortSignal | undefined },
+): Promise<MarketView> {
+  const security = securityFor(market, symbol);
+  const options = signal === undefined ? {} : { signal };
+  if (security === undefined) {
+    return { quote: undefined, stale: undefined, bid: undefined, ask: undefined, last: undefined };
+  }
+  const [quote] = await client.quotes.latest({ securities: [security] }, options);
+  const { bids, asks } = await client.quotes.orderBook({ security }, options);
+  const [bid, ask] = [bids, asks].map((levels) => priceOf(levels?.[0] ?? {}));
+  const stale = quote && staleness(quote, mics[market], { at: now, calendars, mostMs: MOST_QUOTE_MS });
+  return { quote, stale, bid, ask, last: lastOf(quote) };
+}
+
+const middle = (bid: Decimal, ask: Decimal): Decimal =>
+  normalize(divide(add(bid, ask), "2", MID_PLACES, "half-even"));
+
+/** Returns a price of the market; `undefined` if the broker gave none. */
+export function pegOf(peg: Peg, { bid, ask, last }: MarketView): Decimal | undefined {
+  switch (peg) {
+    case "bid":
+      return bid;
+    case "ask":
+      return ask;
+    case "last":
+      return last;
+    case "mid":
+      return bid === undefined || ask === undefined ? undefined : middle(bid, ask);
+  }
+}
+
+/** Returns the price that measures slippage: between bid and ask, or the last price if one of them is missing. */
+export const arrivalOf = (view: MarketView): Decimal | undefined => pegOf("mid", view) ?? view.last;
+
+/** The price of an order, or why there is none now (`wait`), or why there is none in this execution (`end`). */
+export type OrderPrice = { price: Decimal; text: string } | { wait: string } | { end: string };
+
+/**
+ * Returns the price of a trade's order: the peg, rounded to the tick so that the order is not more aggressive. A price
+ * beyond the collar ends the trade: the market has moved away from the prices of the plan.
+ */
+export function orderPrice(
+  trade: PlannedTrade,
+  terms: ExecutionTerms,
+  view: MarketView,
+  now: number,
+): OrderPrice {
+  const { market, symbol, side } = trade;
+  const { quote, stale } = view;
+  if (quote === undefined) return { wait: `the broker gave no quote of "${symbol}"` };
+  if (quote.isSuspended) return { end: `"${symbol}" is suspended from trading` };
+  if (stale !== undefined) return { wait: `the quote of "${symbol}" is ${stale}` };
+  const isAlgorithmic = terms.algorithm !== undefined;
+  const peg = isAlgorithmic ? collarEdge(trade, terms) : pegOf(terms.peg, view);
+  if (peg === undefined) return { wait: `the market of "${symbol}" has no ${terms.peg} price` };
+  const valid = validPrices(dateAt(now, calendarZone[mics[market]]), { market, symbol }, peg, quote);
+  const price = normalize(valid === undefined ? peg : side === "buy" ? valid.below : valid.above);
+  if (isOutside(price, trade, terms)) {
+    return {
+      end: `the ${terms.peg} price ${price} of "${symbol}" is more than ${
+        percentText(terms.collar)
+      } from the plan's price ${normalize(trade.price)}`,
+    };
+  }
+  const from = isAlgorithmic ? "the collar" : terms.peg;
+  const text = compare(price, peg) === 0
+    ? `${price} (${from})`
+    : `${price} (${from} ${normalize(peg)}, on the tick ${normalize(valid!.step)})`;
+  return { price, text };
+}
+
+/** Returns whether a price is beyond the collar. */
+const isOutside = (price: Decimal, trade: PlannedTrade, { collar }: ExecutionTerms): boolean =>
+  compare(absolute(subtract(price, trade.price)), multiply(trade.price, collar)) > 0;
+
+/** Returns the worst price within the collar: the limit of an algorithmic order. */
+const collarEdge = ({ price, side }: PlannedTrade, { collar }: ExecutionTerms): Decimal =>
+  multiply(price, side === "buy" ? add("1", collar) : subtract("1", collar));

@@ -1,0 +1,49 @@
+/**
+ * What is left of each trade of a plan. It follows from the plan's intents, so it is right after any crash.
+ *
+ * @module
+ */
+import { add, compare, type Decimal, subtract } from "../decimal.ts";
+import type { Intent } from "../desk/intent.ts";
+import { pendingStates } from "../desk/guards/order.ts";
+import { usedOf } from "../desk/plan_caps.ts";
+import { isFinal } from "../desk/states.ts";
+import type { Plan } from "./plan.ts";
+
+/** What the orders of a trade did so far. */
+export interface Progress {
+  /** Every intent that placed an order of the trade, oldest first. */
+  intents: readonly Intent[];
+  filled: Decimal;
+  /** Quantity of open orders that is not filled. */
+  open: Decimal;
+  /** Quantity of orders that the broker may or may not have. */
+  unknown: Decimal;
+  /** Quantity that may still be ordered; an order with an unknown outcome counts as ordered. */
+  left: Decimal;
+  /** Intents whose orders are open at the broker. */
+  live: readonly Intent[];
+  /** Intents that the broker may or may not have. */
+  pending: readonly Intent[];
+}
+
+/** Returns the progress of each trade of a plan, in the order of the plan. */
+export function progressOf({ trades }: Pick<Plan, "trades">, intents: readonly Intent[]): Progress[] {
+  return trades.map(({ quantity }, index): Progress => {
+    const own = intents.filter(({ kind, why }) => kind === "place" && why.trade === index);
+    const pending = own.filter(({ state }) => pendingStates.includes(state));
+    const live = own.filter(({ state }) => !isFinal(state) && !pendingStates.includes(state));
+    const filled = add("0", ...own.map((intent) => intent.filled));
+    const used = (some: readonly Intent[]) => add("0", ...some.map(usedOf));
+    const left = subtract(quantity, used(own));
+    return {
+      intents: own,
+      filled,
+      open: subtract(used(live), add("0", ...live.map((intent) => intent.filled))),
+      unknown: used(pending),
+      left: compare(left, "0") > 0 ? left : "0",
+      live,
+      pending,
+    };
+  });
+}

@@ -1,0 +1,237 @@
+/**
+ * Reports what the execution of a plan did, from the intents of the plan and the broker's lists.
+ *
+ * @module
+ */
+import type { Client } from "../client/client.ts";
+import {
+  add,
+  compare,
+  type Decimal,
+  divide,
+  isZero,
+  multiply,
+  negate,
+  normalize,
+  subtract,
+} from "../decimal.ts";
+import { isSameSymbol, zoneOfMarket } from "../desk/broker_lists.ts";
+import { currencyOf } from "../desk/guards/order.ts";
+import type { Intent } from "../desk/intent.ts";
+import { dateAt } from "../calendars/mod.ts";
+import type { Market } from "../dictionaries/market.ts";
+import { BrokerError } from "../errors.ts";
+import type { Plan } from "./plan.ts";
+import { type Progress, progressOf } from "./progress.ts";
+import type { PlanRecord } from "./queries.ts";
+import type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
+
+/** Decimals of an average price and of a part. */
+const PRICE_PLACES = 6;
+const PART_PLACES = 8;
+const DRIFT_PLACES = 20;
+
+/** What the broker's lists show of an order. */
+interface Filled {
+  quantity: Decimal;
+  amount: Decimal;
+  /** Absent until the broker has booked them. */
+  fees?: Decimal;
+}
+
+/**
+ * Reads the fills of a plan's orders. A market whose lists cannot be read is left out: its prices and fees are then
+ * unknown.
+ */
+async function readFilled(
+  client: Client,
+  plan: Plan,
+  { now, signal }: { now: number; signal?: AbortSignal | undefined },
+): Promise<ReadonlyMap<string, Filled>> {
+  const filled = new Map<string, Filled>();
+  const options = signal === undefined ? {} : { signal };
+  for (const market of new Set(plan.trades.map((trade) => trade.market))) {
+    try {
+      await readMarket(client, market, { plan, now, options, filled });
+    } catch (error) {
+      if (!(error instanceof BrokerError)) throw error;
+    }
+  }
+  return filled;
+}
+
+async function readMarket(
+  client: Client,
+  market: Market,
+  { plan, now, options, filled }: {
+    plan: Plan;
+    now: number;
+    options: { signal?: AbortSignal };
+    filled: Map<string, Filled>;
+  },
+): Promise<void> {
+  const today = dateAt(now, zoneOfMarket(market));
+  const days = { from: plan.date < today ? plan.date : today, to: today };
+  const rows = [
+    ...await client.orders.history({ market, ...days }, options).toArray(),
+    ...await client.orders.today({ market }, options).toArray(),
+  ];
+  for (const { orderId, filledQuantity = "0", fillAmount, fillPrice } of rows) {
+    const amount = fillAmount ?? (fillPrice === undefined ? undefined : multiply(fillPrice, filledQuantity));
+    if (isZero(filledQuantity) || amount === undefined) continue;
+    filled.set(orderId, { quantity: filledQuantity, amount });
+  }
+  // Fees are booked after the day, so only the history has them.
+  const charged = new Map<string, { quantity: Decimal; fees: Decimal }>();
+  for await (const { orderId, filledQuantity, fees } of client.fills.history({ market, ...days }, options)) {
+    if (orderId === undefined || fees?.total === undefined) continue;
+    const before = charged.get(orderId) ?? { quantity: "0", fees: "0" };
+    charged.set(orderId, {
+      quantity: add(before.quantity, filledQuantity),
+      fees: add(before.fees, fees.total),
+    });
+  }
+  for (const [orderId, { quantity, fees }] of charged) {
+    const order = filled.get(orderId);
+    if (order !== undefined && compare(order.quantity, quantity) === 0) order.fees = fees;
+  }
+}
+
+/** Returns the orders that an intent's fills belong to: those of an algorithmic order are its children. */
+const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =>
+  childIds.length > 0 ? childIds : orderIds;
+
+/** Returns the sum of what the lists show of some orders, if that is the whole quantity; otherwise `undefined`. */
+function filledOf(orders: ReadonlyMap<string, Filled>, { intents, filled }: Progress): Filled | undefined {
+  const rows = intents.flatMap(filledIdsOf).flatMap((id) => orders.get(id) ?? []);
+  const quantity = add("0", ...rows.map((row) => row.quantity));
+  if (isZero(filled) || compare(quantity, filled) !== 0) return undefined;
+  const fees = rows.map((row) => row.fees).filter((each) => each !== undefined);
+  return {
+    quantity,
+    amount: add("0", ...rows.map((row) => row.amount)),
+    ...fees.length === rows.length && { fees: add("0", ...fees) },
+  };
+}
+
+function slippageOf(
+  side: "buy" | "sell",
+  { amount, quantity }: Filled,
+  arrival: Decimal,
+): Slippage {
+  const atArrival = multiply(arrival, quantity);
+  const more = subtract(amount, atArrival);
+  const money = normalize(side === "buy" ? more : negate(more));
+  return {
+    money,
+    part: isZero(atArrival) ? "0" : normalize(divide(money, atArrival, PART_PLACES, "half-even")),
+  };
+}
+
+/** Options of {@linkcode reportOf}. */
+export interface ReportOptions {
+  now: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Resolves to what the execution of a plan did so far. Reads the broker's lists for prices and fees; sends no write. Fees
+ * appear after the broker has booked them, so a later report may have more.
+ *
+ * @param intents The intents of the plan.
+ */
+export async function reportOf(
+  client: Client,
+  record: PlanRecord,
+  intents: readonly Intent[],
+  { now, signal }: ReportOptions,
+): Promise<RebalanceReport> {
+  const { plan, arrival, notes, state, reason, startedAt = record.plannedAt, endedAt } = record;
+  const progress = progressOf(plan, intents);
+  const orders = await readFilled(client, plan, { now, signal });
+  const trades = plan.trades.map((trade, index): TradeReport => {
+    const { filled, open, unknown, left, intents: own } = progress[index]!;
+    const known = filledOf(orders, progress[index]!);
+    const arrivalPrice = arrival[index]?.price;
+    const isLeft = compare(left, "0") > 0;
+    const why = notes[index]?.text;
+    return {
+      market: trade.market,
+      symbol: trade.symbol,
+      currency: currencyOf(trade.market, trade.symbol),
+      side: trade.side,
+      planned: normalize(trade.quantity),
+      filled: normalize(filled),
+      open: normalize(open),
+      unknown: normalize(unknown),
+      remaining: isLeft ? normalize(left) : "0",
+      ...isLeft && (why ?? reason) !== undefined && { reason: (why ?? reason)! },
+      orderIds: own.flatMap((intent) => [...intent.orderIds]),
+      ...known && {
+        averagePrice: normalize(divide(known.amount, known.quantity, PRICE_PLACES, "half-even")),
+      },
+      ...arrivalPrice !== undefined && { arrivalPrice },
+      ...known && arrivalPrice !== undefined && { slippage: slippageOf(trade.side, known, arrivalPrice) },
+      fees: {
+        estimated: trade.fees,
+        ...isZero(filled) && isZero(open) && isZero(unknown)
+          ? { booked: "0" }
+          : known?.fees !== undefined && { booked: known.fees },
+      },
+    };
+  });
+  const booked = trades.every(({ fees }) => fees.booked !== undefined);
+  return {
+    hash: plan.hash,
+    state: state === "done" || state === "stopped" ? state : "running",
+    ...reason !== undefined && { reason },
+    startedAt,
+    ...endedAt !== undefined && { endedAt },
+    trades,
+    slippage: sums(trades, ({ slippage }) => slippage?.money),
+    fees: {
+      estimated: sums(trades, ({ fees }) => fees.estimated),
+      ...booked && { booked: sums(trades, ({ fees }) => fees.booked) },
+    },
+    drift: {
+      before: plan.sumSquaredDriftBefore,
+      planned: plan.sumSquaredDrift,
+      reached: driftReached(plan, progress),
+    },
+  };
+}
+
+/** Returns sums by currency, without the trades that have no value. */
+function sums(
+  trades: readonly TradeReport[],
+  of: (trade: TradeReport) => Decimal | undefined,
+): Record<string, Decimal> {
+  const all: Record<string, Decimal> = {};
+  for (const trade of trades) {
+    const value = of(trade);
+    if (value !== undefined) all[trade.currency] = normalize(add(all[trade.currency] ?? "0", value));
+  }
+  return all;
+}
+
+/** Returns the sum of the squared drifts with what was filled, at the plan's prices. */
+function driftReached({ positions, trades, sumSquaredDrift }: Plan, progress: readonly Progress[]): Decimal {
+  let sum = sumSquaredDrift;
+  for (const { market, symbol, trade, drift, driftAfter } of positions) {
+    if (isZero(trade)) continue;
+    const filled = add(
+      "0",
+      ...trades.map((each, index) => {
+        if (each.market !== market || !isSameSymbol(each.symbol, symbol)) return "0";
+        const quantity = progress[index]!.filled;
+        return each.side === "buy" ? quantity : negate(quantity);
+      }),
+    );
+    // The drift changes in proportion to the quantity.
+    const missing = multiply(subtract(driftAfter, drift), subtract(trade, filled));
+    const reached = subtract(driftAfter, divide(missing, trade, DRIFT_PLACES, "half-even"));
+    sum = add(sum, multiply(reached, reached), negate(multiply(driftAfter, driftAfter)));
+  }
+  const rounded = normalize(divide(sum, "1", DRIFT_PLACES, "half-even"));
+  return compare(rounded, "0") < 0 ? "0" : rounded;
+}

@@ -1,0 +1,246 @@
+/** Tests of the execution of plans against a simulated broker, over every transport and with each store. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { Client } from "../../lib/client/client.ts";
+import { add, compare, subtract } from "../../lib/decimal.ts";
+import {
+  type ExecutionEvent,
+  findPlan,
+  type Plan,
+  rebalance,
+  type RebalanceOptions,
+  type RebalanceReport,
+} from "../../lib/rebalance/mod.ts";
+import type { Machine } from "../../lib/time.ts";
+import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
+import { type GivenTrade, planOf, termsOf } from "./support.ts";
+
+/** Returns a plan at the last prices. */
+async function planAt(
+  client: Client,
+  trades: readonly (Omit<GivenTrade, "price"> & { price?: string })[],
+  options: Parameters<typeof planOf>[1] = {},
+): Promise<Plan> {
+  const securities = trades.map(({ symbol }) => ({ type: "hk-stock" as const, symbol }));
+  const quotes = await client.quotes.latest({ securities });
+  const lastOf = (symbol: string) => quotes.find((quote) => quote.security?.symbol === symbol)!.lastPrice!;
+  return planOf(trades.map((trade) => ({ price: lastOf(trade.symbol), ...trade })), options);
+}
+
+/** What the broker has of a plan, read past the desk. */
+interface AtBroker {
+  /** Filled and open quantity, by side and symbol. */
+  used: Record<string, string>;
+  open: string[];
+  cash: string;
+}
+
+/** Executes plans on a machine whose waiting lets the simulated market go on, and looks at the broker meanwhile. */
+async function executor(
+  house: DeskHouse,
+  { onWait }: { onWait?: (at: AtBroker) => void | Promise<void> } = {},
+) {
+  const watcher = await house.connect("memory");
+  const events: ExecutionEvent[] = [];
+  const foreign = new Set<string>();
+  const look = async (): Promise<AtBroker> => {
+    const used: Record<string, string> = {};
+    const open: string[] = [];
+    for await (const order of watcher.orders.today({ market: "hk" })) {
+      const { orderId, side, symbol, filledQuantity = "0", unfilledQuantity = "0", canCancel, status } =
+        order;
+      if (foreign.has(orderId)) continue;
+      const isOpen = canCancel === true || status?.includes("pending") === true;
+      if (isOpen) open.push(orderId);
+      const key = `${side} ${symbol}`;
+      used[key] = add(used[key] ?? "0", filledQuantity, isOpen ? unfilledQuantity : "0");
+    }
+    return { used, open, cash: (await watcher.account.funds({ market: "hk" })).available! };
+  };
+  const checked = async (plan: Plan) => {
+    const at = await look();
+    for (const [key, used] of Object.entries(at.used)) {
+      const cap = add(
+        "0",
+        ...plan.trades.filter(({ side, symbol }) => `${side} ${symbol}` === key).map(({ quantity }) =>
+          quantity
+        ),
+      );
+      assert(compare(used, cap) <= 0, `${key}: ${used} is more than the plan's ${cap}`);
+    }
+    const buffer = plan.cashBuffer.HKD ?? "0";
+    assert(compare(at.cash, buffer) >= 0, `the cash ${at.cash} is below the buffer ${buffer}`);
+    return at;
+  };
+  let failure: { error: unknown } | undefined;
+  const machineFor = (plan: Plan): Machine => ({
+    ...house.machine,
+    setTimer: (ms, callback) =>
+      house.machine.setTimer(ms, async () => {
+        house.round();
+        try {
+          await onWait?.(await checked(plan));
+        } catch (error) {
+          failure ??= { error };
+        }
+        callback();
+      }),
+  });
+  return {
+    events,
+    foreign,
+    look,
+    deskFor: (plan: Plan) => house.open({ machine: machineFor(plan), resolveMs: 0 }),
+    async run(
+      plan: Plan,
+      terms: Record<string, unknown> = {},
+      options: RebalanceOptions = {},
+    ): Promise<RebalanceReport> {
+      const desk = house.open({ machine: machineFor(plan), resolveMs: 0 });
+      const report = await rebalance(desk, plan, termsOf(terms), {
+        onEvent: (event) => events.push(event),
+        ...options,
+      });
+      if (failure !== undefined) throw failure.error;
+      await checked(plan);
+      return report;
+    },
+    /** Returns the texts of some events. */
+    texts: (kind: ExecutionEvent["kind"]) =>
+      events.filter((each) => each.kind === kind).map(({ text }) => text),
+    [Symbol.asyncDispose]: () => watcher.close(),
+  };
+}
+
+/** Terms with which the trades of the tests fill within minutes. */
+const QUICK = { peg: "mid", repriceEvery: "20s", maxReprices: "30", deadline: "30m" };
+
+/** A market that leaves a purchase at its bid behind. */
+const RISING = [
+  { what: "price", symbol: "00700.HK", at: "2025-08-15 10:30", to: "606.00", over: "1m" },
+] as const;
+
+const SALES = [
+  { symbol: "00027.HK", side: "sell", quantity: "1000" },
+  { symbol: "09999.HK", side: "sell", quantity: "300" },
+] as const;
+const PURCHASE = { symbol: "00700.HK", side: "buy", quantity: "200" } as const;
+
+deskTest(
+  "a plan is executed: sales first, then purchases, and the report says what it cost",
+  async (house) => {
+    const plan = await planAt(house.client, [...SALES, PURCHASE]);
+    const sales = plan.trades.filter(({ side }) => side === "sell");
+    await using at = await executor(house, {
+      onWait({ used }) {
+        if (used["buy 00700.HK"] === undefined) return;
+        for (const { symbol, quantity } of sales) assertEquals(used[`sell ${symbol}`], quantity);
+      },
+    });
+    const report = await at.run(plan, QUICK);
+    assertEquals([report.state, report.reason], ["done", undefined]);
+    assertEquals((await at.look()).used, {
+      "sell 00027.HK": "1000",
+      "sell 09999.HK": "300",
+      "buy 00700.HK": "200",
+    });
+    for (const trade of report.trades) {
+      assertEquals([trade.filled, trade.open, trade.remaining], [trade.planned, "0", "0"]);
+      const { averagePrice = "0", arrivalPrice = "0", slippage, fees } = trade;
+      const each = trade.side === "buy"
+        ? subtract(averagePrice, arrivalPrice)
+        : subtract(arrivalPrice, averagePrice);
+      assertEquals(Math.round(Number(slippage!.money)), Math.round(Number(each) * Number(trade.filled)));
+      assertEquals(fees, { estimated: "10.00" }); // the broker books fees after the day
+    }
+    assertStringIncludes(at.texts("placed").join(), "on the tick");
+    const placed = at.events.filter(({ kind }) => kind === "placed");
+    assertEquals(placed.map(({ trade }) => trade).indexOf(2) >= 2, true);
+    const stored = await findPlan(house.store, ACCOUNT, plan.hash);
+    assertEquals([stored?.state, stored?.report, stored?.approval?.by], ["done", report, "a script"]);
+    // A plan that is done is not executed again.
+    const sent = house.count("orders.place");
+    assertEquals(await at.run(plan, QUICK), report);
+    assertEquals(sent(), 0);
+  },
+);
+
+deskTest(
+  "a purchase becomes smaller when the cash above the buffer is short, and the reason is stored",
+  async (house) => {
+    const { available = "0" } = await house.client.account.funds({ market: "hk" });
+    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "500" }], {
+      cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
+    });
+    await using at = await executor(house, { onWait() {} });
+    const report = await at.run(plan, { ...QUICK, maxReprices: "5" });
+    const [trade] = report.trades;
+    assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "200", "300"]);
+    assertStringIncludes(at.texts("note").join("\n"), "the cash covers 200 of 500");
+    assertStringIncludes(trade!.reason!, "HKD above the buffer");
+  },
+);
+
+deskTest(
+  "an order is repriced a limited number of times; each time the rest only, after the end of the last one",
+  async (house) => {
+    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "2000" }]);
+    let most = 0;
+    await using at = await executor(house, {
+      onWait: ({ open }) => void (most = Math.max(most, open.length)),
+    });
+    const sent = house.count("orders.place");
+    const report = await at.run(plan, { peg: "bid", collar: "0.1", repriceEvery: "15s", maxReprices: "3" });
+    assertEquals([sent(), most, at.texts("placed").length], [4, 1, 4]);
+    const [trade] = report.trades;
+    assertEquals([report.state, add(trade!.filled, trade!.remaining)], ["stopped", "2000"]);
+    assertEquals(trade!.reason, "not filled at 4 prices in time");
+    assertEquals((await at.look()).open, []);
+  },
+  { house: { script: RISING } },
+);
+
+deskTest(
+  "an execution ends at its deadline: its orders are cancelled, and it says what remains",
+  async (house) => {
+    const plan = await planAt(house.client, [PURCHASE]);
+    await using at = await executor(house, { onWait() {} });
+    const report = await at.run(plan, { peg: "bid", collar: "0.1", repriceEvery: "30m", deadline: "5m" });
+    assertEquals([report.state, report.reason], ["stopped", "its deadline 2025-08-15 10:35 has passed"]);
+    const [trade] = report.trades;
+    assertEquals([trade!.filled, trade!.open, trade!.remaining, trade!.reason], [
+      "0",
+      "0",
+      "200",
+      report.reason,
+    ]);
+    assertEquals(at.texts("cancelling"), [`order ${trade!.orderIds[0]}: ${report.reason}`]);
+    const { open, used } = await at.look();
+    assertEquals([open, used], [[], { "buy 00700.HK": "0" }]);
+  },
+  { house: { script: RISING } },
+);
+
+deskTest("a market that moves beyond the collar ends the trade and cancels its order", async (house) => {
+  const plan = await planAt(house.client, [{ symbol: "00027.HK", side: "sell", quantity: "1000" }]);
+  await using at = await executor(house, { onWait() {} });
+  const report = await at.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });
+  assertEquals(report.state, "stopped");
+  assertStringIncludes(report.trades[0]!.reason!, 'of "00027.HK" is more than 2 % from the plan\'s price');
+  assertEquals((await at.look()).open, []);
+  assert(at.texts("cancelling").length + at.texts("placed").length > 0);
+}, {
+  house: {
+    script: [{ what: "price", symbol: "00027.HK", at: "2025-08-15 10:31", to: "36.00" }],
+  },
+});
+
+deskTest("a suspended listing ends its trade; the others go on", async (house) => {
+  const plan = await planAt(house.client, [...SALES, PURCHASE]);
+  await using at = await executor(house, { onWait() {} });
+  const report = await at.run(plan, QUICK);
+  assertEquals(report.state, "stopped");
+  const [, netease, tencent] = report.trades;
+  assertEquals([tencent!.filled, tencent!.remaining], ["200", "0"]);
+  assertEquals(netease!.remaining === "0", false);
+  assertStringIncludes(netease!.reason!, "suspended");
+}, { house: { script: [{ what: "halt", symbol: "09999.HK", at: "2025-08-15 10:30" }] } });
