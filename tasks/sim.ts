@@ -26,7 +26,7 @@ class FlagError extends Error {}
 
 const out = (text: string) => console.log(shownText(text));
 /** Prints a line to stderr without passwords of addresses, because errors repeat mistyped flags. */
-const note = (text: string) => console.error(shownText(withoutCredentials(text)));
+const noteOnStderr = (text: string) => console.error(shownText(withoutCredentials(text)));
 
 interface Flags {
   httpPort: number;
@@ -125,7 +125,7 @@ function readScriptFile(fileName: string): { text: string; fileName: string } {
   }
 }
 
-async function run(flags: Flags): Promise<void> {
+async function run(flags: Flags, note: (text: string) => void): Promise<void> {
   const elsewhere = flags.info === undefined ? undefined : linkedOutside(flags.info);
   if (elsewhere !== undefined) {
     throw new FlagError(
@@ -174,13 +174,18 @@ async function run(flags: Flags): Promise<void> {
   note("Stopping");
 }
 
-/** Runs the task and resolves to its exit code: 0 after a stop, 1 if it cannot start, 2 for wrong flags. */
-export async function main(args: string[]): Promise<number> {
+/**
+ * Runs the task and resolves to its exit code: 0 after a stop, 1 if it cannot start, 2 for wrong flags.
+ *
+ * @param tell Gets each line for people. By default the line is printed to stderr.
+ */
+export async function main(args: string[], tell?: (line: string) => void): Promise<number> {
+  const note = tell === undefined ? noteOnStderr : (text: string) => tell(withoutCredentials(text));
   try {
     const flags = readFlags(args);
     if (flags === "help") out(helpOf(sim));
     else if (flags === "schema") out(JSON.stringify(scriptJsonSchema(), null, 2));
-    else await run(flags);
+    else await run(flags, note);
     return 0;
   } catch (error) {
     if (error instanceof FlagError) {

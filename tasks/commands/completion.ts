@@ -16,7 +16,7 @@ name for this installation, by its path. Each completion starts a process that m
 current folder; it reads file names and no recipe. Add the line of the example to the
 startup file of your shell.`,
   flags: {},
-  without: [...offline, "json"],
+  without: offline,
   exits: [],
   examples: [
     "completion bash > ~/.hsgate.bash   # ~/.bashrc: source ~/.hsgate.bash",

@@ -36,7 +36,7 @@ bytes that it cannot read, it prints a line with "error" and "reason", and conti
 the next frame. It hides the session token of a request and prints
 the payload in full. Without --aes-key it uses the session key of the first answer.`,
   flags,
-  without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
+  without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout"],
   exits: [[7, "a frame could not be read, or its signature is wrong"]],
   examples: [
     "inspect push.bin --platform-key platform.pem",

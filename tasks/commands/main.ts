@@ -4,7 +4,8 @@
  * @module
  */
 import { type Command, sharedFlags } from "../terminal/command.ts";
-import { exitCodeOf, UsageError } from "../terminal/exit_codes.ts";
+import type { ErrorData } from "../terminal/error_report.ts";
+import { type ExitCode, exitCodeOf, InterruptedError, UsageError } from "../terminal/exit_codes.ts";
 import { helpOf, overview } from "../terminal/help.ts";
 import type { Host } from "../terminal/host.ts";
 import { commands } from "./table.ts";
@@ -13,6 +14,13 @@ import { commands } from "./table.ts";
 export async function main(words: readonly string[], world: Host): Promise<number> {
   let host = world;
   let command: Command | undefined;
+  const told: string[] = [];
+  let isSilent = true;
+  /** Prints the error of a command that has told it only to people. */
+  const ended = (code: number, { out }: Host): number => {
+    if (code !== 0 && isSilent && wantsJson(words)) out(JSON.stringify({ error: toldData(told, code) }));
+    return code;
+  };
   try {
     const [first, ...others] = words = words[0] === "complete" ? words : flagsLast(words);
     if (
@@ -37,11 +45,17 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     command = found[0]!;
     // Text printed from here on may come from the broker.
     const { shownHost } = await import("../terminal/shown_host.ts");
-    host = shownHost(world, { figures: command.figures ?? true, words });
+    const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(world));
+    const watched = Object.assign(copy, {
+      out: (line: string) => (isSilent = false, world.out(line)),
+      note: (line: string) => (told.push(line), world.note(line)),
+    });
+    host = shownHost(watched, { figures: command.figures ?? true, words });
     const rest = asked.slice(command.name.split(" ").length);
-    if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
+    if (command.passOn) return ended(await (await command.body())({ args: rest, flags: {}, host }), host);
     const [{ parse }, body] = await Promise.all([import("../terminal/parse.ts"), command.body()]);
     const parsed = parse(command, rest);
+    if (parsed.flags.output === "json") parsed.flags.json = true;
     const { out, html } = parsed.flags as { out?: unknown; html?: unknown };
     for (const each of [out, html]) {
       if (typeof each === "string") (await import("./shared/linked_out.ts")).refuseLinkedOut(each);
@@ -51,13 +65,40 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
       const { applyCalendars } = await import("./shared/local_calendars.ts");
       await applyCalendars(parsed.flags, host);
     }
-    return await body({ ...parsed, host });
+    return ended(await body({ ...parsed, host }), host);
   } catch (error) {
-    const { report } = await import("../terminal/error_report.ts");
+    const { errorData, report } = await import("../terminal/error_report.ts");
     if (host === world) host = (await import("../terminal/shown_host.ts")).shownHost(world, { words });
     report(error, command, host);
+    const isEnded = error instanceof InterruptedError || error instanceof Deno.errors.BrokenPipe;
+    if (!isEnded && wantsJson(words)) host.out(JSON.stringify({ error: errorData(error, command, host) }));
     return exitCodeOf(error);
   }
+}
+
+/** Returns whether a command line asks for JSON, even if it has a mistake elsewhere. */
+function wantsJson(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  const flags = end < 0 ? words : words.slice(0, end);
+  const isJson = (value: string | undefined) => value === "json" || value === "jsonl";
+  return flags.some((word, index) =>
+    word === "--json" || (word === "--output" && isJson(flags[index + 1])) ||
+    (word.startsWith("--output=") && isJson(word.slice("--output=".length)))
+  );
+}
+
+/** Returns the error of a command that told it on stderr, for programs. */
+function toldData(told: readonly string[], exitCode: number): ErrorData {
+  const lines = told.map((line) => line.replace(/^hsgate: /, ""));
+  const advice = lines.filter((line) => line.startsWith("  -> ")).map((line) => line.slice(5));
+  const text = lines.filter((line) => !line.startsWith("  -> ")).join("\n");
+  return {
+    class: "CommandError",
+    code: null,
+    text,
+    advice: advice.length === 0 ? null : advice.join("\n"),
+    exitCode: exitCode as ExitCode,
+  };
 }
 
 /** Moves shared flags from before the command to after it. */

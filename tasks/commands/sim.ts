@@ -87,7 +87,7 @@ rejects requests from web pages of other origins.
 "of" of an outage is gateway, lists or pushes; its times are Hong Kong time. The page
 docs/simulator.md describes each entry.`,
   flags,
-  without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
+  without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout"],
   passOn: true,
   exits: [],
   examples: [

@@ -20,7 +20,7 @@ import { operations } from "../../lib/operations/mod.ts";
 import { commandsOf } from "../../lib/operations/proof.ts";
 import { damageOf } from "../../lib/store/store_error.ts";
 import type { Command } from "./command.ts";
-import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
+import { type ExitCode, exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
 import type { Host } from "./host.ts";
 import { plain } from "./print.ts";
 
@@ -28,17 +28,68 @@ import { plain } from "./print.ts";
 export function report(error: unknown, command: Command | undefined, host: Host): void {
   if (error instanceof Deno.errors.BrokenPipe) return; // the reader of the output closed the pipe and needs no message
   if (error instanceof InterruptedError) return host.note("hsgate: interrupted");
-  const known = error instanceof BrokerError || error instanceof UsageError || isMisuse(error) ||
-    isOfSystem(error) || error instanceof ExpressionError;
-  if (!known) {
+  if (!isKnown(error)) {
     host.note(`hsgate: internal error, please report it:\n${stackOf(error)}`);
     return;
   }
-  // The message may contain text of the broker, which must not control the screen or forge a line of hsgate.
-  const lines = hasOwnLines(error) ? textOf(error).split("\n") : [textOf(error)];
-  host.note(`hsgate: ${(host.errorText ?? String)(lines.map(plain).join("\n"))}`);
+  host.note(`hsgate: ${messageOf(error, host)}`);
   const advice = adviceFor(error, command);
   if (advice !== undefined) host.note(`  -> ${advice}`);
+}
+
+/** An error for `--json`. */
+export interface ErrorData {
+  /** Name of the class, such as `RejectedError`. */
+  class: string;
+  /** The broker's code, or hsgate's short code; `null` if there is none. */
+  code: string | null;
+  /** What failed, and why. */
+  text: string;
+  /** What to do next; `null` if there is no advice. */
+  advice: string | null;
+  exitCode: ExitCode;
+  /** hsgate's name of the operation, such as `orders.place`. */
+  operation?: string;
+  /** The transport that carried the call. */
+  transport?: string;
+}
+
+/** Returns an error for programs. */
+export function errorData(error: unknown, command: Command | undefined, host: Host): ErrorData {
+  const exitCode = exitCodeOf(error);
+  if (!isKnown(error)) {
+    const text = (host.errorText ?? String)(plain(error instanceof Error ? error.message : String(error)));
+    return {
+      class: error instanceof Error ? error.name : "Error",
+      code: "internal-error",
+      text,
+      advice: "This is an internal error: please report it",
+      exitCode,
+    };
+  }
+  const { code, operation, transport }: Partial<BrokerError> = error instanceof BrokerError ? error : {};
+  return {
+    class: error.name,
+    code: code ?? null,
+    text: messageOf(error, host),
+    advice: adviceFor(error, command) ?? null,
+    exitCode,
+    ...operation !== undefined && { operation },
+    ...transport !== undefined && { transport },
+  };
+}
+
+/** Returns whether the message of an error is for people. Any other error is an internal error. */
+function isKnown(error: unknown): error is Error {
+  return error instanceof BrokerError || error instanceof UsageError || isMisuse(error) ||
+    isOfSystem(error) || error instanceof ExpressionError;
+}
+
+/** Returns the message of an error without secrets. */
+function messageOf(error: Error, host: Host): string {
+  // The message may contain text of the broker, which must not control the screen or forge a line of hsgate.
+  const lines = hasOwnLines(error) ? textOf(error).split("\n") : [textOf(error)];
+  return (host.errorText ?? String)(lines.map(plain).join("\n"));
 }
 
 /** Returns whether every line break of a message comes from hsgate itself, as in a list of mistakes. */

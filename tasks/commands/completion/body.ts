@@ -12,12 +12,13 @@ import { denoFlags, programPath } from "../deploy/paths.ts";
 import type { CompletionInput } from "../completion.ts";
 
 /** Prints the completion script of a shell. */
-export function run({ args: [shell = ""], host }: CompletionInput): Promise<number> {
+export function run({ args: [shell = ""], flags, host }: CompletionInput): Promise<number> {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined; // one of these
   if (script === undefined) {
     throw new UsageError(`Cannot complete for "${shell}": there are ${Object.keys(scripts).join(", ")}`);
   }
-  host.out(script({ ask: askLine(), call: callLine() }));
+  const text = script({ ask: askLine(), call: callLine() });
+  host.out(flags.json ? JSON.stringify({ shell, script: text }) : text);
   return Promise.resolve(0);
 }
 

@@ -10,7 +10,7 @@ import { Market } from "../../../lib/dictionaries/market.ts";
 import { conditionalTypes } from "../../../lib/dictionaries/order_type.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
-import { report } from "../../terminal/error_report.ts";
+import { type ErrorData, errorData, report } from "../../terminal/error_report.ts";
 import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
@@ -105,6 +105,7 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
   }
   const live = found.filter(({ order }) => isOpen(order));
   let code = 0;
+  const errors: { orderId: string; error: ErrorData }[] = [];
   for (const { order } of found) {
     const hasEnded = !isOpen(order);
     if (hasEnded && order.state === "filled") code = 1;
@@ -122,10 +123,11 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
     } catch (error) {
       if (!(error instanceof BrokerError) || host.signal.aborted) throw error;
       report(error, undefined, host);
+      errors.push({ orderId: each.order.orderId, error: errorData(error, undefined, host) });
       code ||= exitCodeOf(error);
     }
   }
-  tellSent(open, flags.json, host);
+  tellSent(open, flags.json, host, errors);
   return code;
 }
 

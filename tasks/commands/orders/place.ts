@@ -147,11 +147,16 @@ const nouns: Readonly<Record<IntentKind, string>> = {
   cancel: "cancellation of order",
 };
 
-/** Prints the intents that a command sent. */
-export function tellSent(open: OpenDesk, asJson: boolean | undefined, host: Host): void {
+/** Prints the intents that a command sent. JSON also contains the errors of others, which people have seen already. */
+export function tellSent(
+  open: OpenDesk,
+  asJson: boolean | undefined,
+  host: Host,
+  errors: readonly unknown[] = [],
+): void {
   const intents = open.sent();
   if (asJson) {
-    const shown = intents.map(({ id, state, orderIds }) => ({ intent: id, state, orderIds }));
+    const shown = [...intents.map(({ id, state, orderIds }) => ({ intent: id, state, orderIds })), ...errors];
     return host.out(JSON.stringify(shown.length === 1 ? shown[0] : shown));
   }
   for (const { id, kind, state, orderIds } of intents) {

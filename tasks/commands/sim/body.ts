@@ -6,7 +6,7 @@
 import type { Input } from "../../terminal/command.ts";
 
 /** Runs the simulator task. Its output is always JSON, so --json is removed. */
-export async function run({ args }: Input): Promise<number> {
+export async function run({ args, host }: Input): Promise<number> {
   const { main } = await import("../../sim.ts");
-  return await main(args.filter((word) => word !== "--json"));
+  return await main(args.filter((word) => word !== "--json"), host.note);
 }
