@@ -14,6 +14,11 @@ export interface Security {
   symbol: string;
 }
 
+/** Returns the IANA time zone of the exchange of a code. China and Hong Kong have the same time. */
+export function zoneOf(symbol: string): string {
+  return /\.(HK|SH|SZ)$/.test(symbol) ? "Asia/Hong_Kong" : "America/New_York";
+}
+
 /** Patterns of codes. The first match decides. */
 const patterns: readonly (readonly [RegExp, SecurityType])[] = [
   [/^\d{1,5}\.HK$/, "hk-stock"],

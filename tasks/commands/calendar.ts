@@ -1,11 +1,11 @@
 /** Descriptions of `hsgate calendar`, `calendar set`, `calendar unset` and `calendar update`. @module */
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
-import { columns } from "../terminal/flags.ts";
+import { listing } from "../terminal/flags.ts";
 
 const listFlags = {
   from: { type: "string", value: "DATE", text: "first day (today at the exchange)" },
   to: { type: "string", value: "DATE", text: "last day (the day of --from)" },
-  columns,
+  ...listing,
 } as const satisfies Flags;
 /** Arguments and flags of `hsgate calendar`. */
 export type CalendarInput = Input<typeof listFlags>;

@@ -1,6 +1,6 @@
 /** Description of `hsgate call`. @module */
 import { command, type Flags, type Input } from "../terminal/command.ts";
-import { by, columns, newStore } from "../terminal/flags.ts";
+import { by, listing, newStore } from "../terminal/flags.ts";
 
 const flags = {
   all: { type: "boolean", text: "read all pages of a list" },
@@ -10,7 +10,7 @@ const flags = {
   },
   "dry-run": { type: "boolean", text: "check the parameters, print the request, send nothing" },
   yes: { type: "boolean", short: "y", text: "do not ask before a call that changes the account" },
-  columns,
+  ...listing,
   store: { ...newStore, text: `${newStore.text}; only for order writes` },
   by,
 } as const satisfies Flags;

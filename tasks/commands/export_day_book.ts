@@ -1,6 +1,6 @@
 /** Description of `hsgate export day-book`. @module */
 import { command, type Flags, type Input } from "../terminal/command.ts";
-import { columns, now } from "../terminal/flags.ts";
+import { listing, now } from "../terminal/flags.ts";
 
 const flags = {
   markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen (hk)" },
@@ -29,7 +29,7 @@ const flags = {
   },
   refresh: { type: "boolean", text: "read final days again too, and replace those that changed" },
   now,
-  columns,
+  ...listing,
 } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type ExportInput = Input<typeof flags>;

@@ -1,7 +1,8 @@
 /** Description of `hsgate lease`. @module */
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { listing } from "../terminal/flags.ts";
 
-const flags = {} as const satisfies Flags;
+const flags = { ...listing } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type LeaseInput = Input<typeof flags>;
 

@@ -1,13 +1,13 @@
 /** Description of `hsgate next`. @module */
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
-import { columns, now } from "../terminal/flags.ts";
+import { listing, now } from "../terminal/flags.ts";
 
 const flags = {
   count: { type: "string", value: "N", text: "number of slots of each schedule, 1 to 100 (3)" },
   "by-time": { type: "boolean", text: "list the slots of all recipes together, soonest first" },
   store: { type: "string", value: "FILE", text: "show which recipes are paused in this store" },
   now,
-  columns,
+  ...listing,
 } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type NextInput = Input<typeof flags>;

@@ -1,5 +1,5 @@
 /** Description of `hsgate notices`. @module */
-import { by, columns, keyText, servedRecipes, store } from "../terminal/flags.ts";
+import { by, keyText, listing, servedRecipes, store } from "../terminal/flags.ts";
 import { command, type Flags, type Input } from "../terminal/command.ts";
 
 const flags = {
@@ -9,7 +9,7 @@ const flags = {
   by,
   store,
   recipes: servedRecipes,
-  columns,
+  ...listing,
 } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type NoticesInput = Input<typeof flags>;

@@ -1,8 +1,8 @@
 /** Description of `hsgate operations`. @module */
 import { command, type Flags, type Input } from "../terminal/command.ts";
-import { columns } from "../terminal/flags.ts";
+import { listing } from "../terminal/flags.ts";
 
-const flags = { columns } as const satisfies Flags;
+const flags = { ...listing } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type OperationsInput = Input<typeof flags>;
 

@@ -1,6 +1,6 @@
 /** Descriptions of the commands that write and show orders. @module */
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
-import { by, newStore, store } from "../terminal/flags.ts";
+import { by, listing, newStore, store } from "../terminal/flags.ts";
 
 const yes = { type: "boolean", short: "y", text: "do not ask; needed without a terminal" } as const;
 const writeFlags = { yes, by, store: newStore } as const satisfies Flags;
@@ -165,6 +165,7 @@ const listFlags = {
   markets,
   limit: { type: "string", value: "N", text: "how many intents, newest first, 1 to 1000 (20)" },
   watch: { type: "boolean", text: "show changes until Ctrl-C" },
+  ...listing,
   store: newStore,
 } as const satisfies Flags;
 /** Arguments and flags of `hsgate orders`. */
@@ -260,6 +261,7 @@ const fillsFlags = {
     ...markets,
     text: "hk, us, shanghai, shenzhen (hk, and the markets of intents of the last two days)",
   },
+  ...listing,
   store,
 } as const satisfies Flags;
 /** Arguments and flags of `hsgate fills`. */

@@ -1,6 +1,6 @@
 /** Descriptions of `hsgate runs` and `hsgate runs show`. @module */
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
-import { columns, keyText, store } from "../terminal/flags.ts";
+import { keyText, listing, store } from "../terminal/flags.ts";
 
 /** States of runs, as `--state` accepts them. */
 export const runStates = [
@@ -23,7 +23,7 @@ const listFlags = {
     value: "LIST",
     text: `only runs in these states, separated by commas: ${runStates.join(", ")}`,
   },
-  columns,
+  ...listing,
 } as const satisfies Flags;
 /** Arguments and flags of `hsgate runs`. */
 export type RunsInput = Input<typeof listFlags>;

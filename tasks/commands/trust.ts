@@ -1,10 +1,12 @@
 /** Description of `hsgate trust`. @module */
 import { command, type Flags, type Input, offline } from "../terminal/command.ts";
+import { listing } from "../terminal/flags.ts";
 
 const flags = {
   yes: { type: "boolean", short: "y", text: "ask nothing; required without a terminal" },
   list: { type: "boolean", text: "list the trusted files, and which have changed since" },
   remove: { type: "boolean", text: "remove the trust" },
+  ...listing,
 } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type TrustInput = Input<typeof flags>;

@@ -4,7 +4,11 @@ import { columns, pushIdle, securityType } from "../terminal/flags.ts";
 
 const flags = {
   type: securityType,
-  topics: { type: "string", value: "LIST", text: "quote, tick, order-book, broker-queue (quote)" },
+  topics: {
+    type: "string",
+    value: "LIST",
+    text: "quote, tick, order-book, broker-queue (quote,order-book; with --json quote)",
+  },
   "push-idle": pushIdle,
   columns,
 } as const satisfies Flags;
@@ -17,7 +21,8 @@ export const watch = command({
   summary: "show live quotes and order changes in a table",
   usage: "SYMBOL…",
   args: [1, 200],
-  details: `The table shows the latest quote of each symbol. Below it are the changes of orders,
+  details: `The table shows the latest quote of each symbol, with the best bid and ask. Times are Hong
+Kong time (HKT). Below it are the changes of orders,
 which arrive without a subscription. Without a terminal each change is one line, with
 --json one line of JSON. Ctrl-C ends the command and its subscriptions.
 

@@ -7,7 +7,8 @@ import { operations } from "../../lib/operations/mod.ts";
 import { answerFields, type AnyOperation } from "../../lib/operations/operation.ts";
 import type { FieldsInfo } from "../../lib/operations/types.ts";
 import type { Host } from "./host.ts";
-import { cellOf, chooseColumns, type Column, list, tableLines } from "./print.ts";
+import { type ListView, printList } from "./list_output.ts";
+import { cellOf, chooseColumns, type Column, list } from "./print.ts";
 
 /** How an answer is printed. */
 interface AnswerOptions {
@@ -15,11 +16,10 @@ interface AnswerOptions {
   params: unknown;
   /** Whether the answer contains all rows. */
   isWhole: boolean;
-  asJson: boolean;
+  /** Form of the output. */
+  view: ListView;
   /** Whether members have the broker's names. @default false */
   inWireForm?: boolean;
-  /** Members that a person chose, separated by commas. */
-  columns?: string;
   /** Hint under a table that omits something. @default a hint at `--columns` and `--json` */
   more?: string;
   host: Host;
@@ -29,15 +29,27 @@ type Row = Record<string, unknown>;
 
 /** Prints an answer to stdout. If there may be another page, prints a note to stderr. */
 export function printAnswer(answer: unknown, options: AnswerOptions): void {
-  const { operation, params, isWhole, asJson, columns, host } = options;
+  const { operation, params, isWhole, view, host } = options;
   const value = answer ?? {};
   const rows = rowsOf(value);
   if (rows !== undefined && !isWhole && mayHaveMore(operation, params, value, rows)) {
     host.note("hsgate: this is one page and there may be more; --all reads all pages");
   }
-  if (asJson) return host.out(JSON.stringify(value));
-  if (!host.isTerminal && columns === undefined) return host.out(JSON.stringify(value, undefined, 2));
+  if (view.output === "json") return host.out(JSON.stringify(value));
+  if (!host.isTerminal && view.columns === undefined && !view.isChosen) {
+    return host.out(JSON.stringify(value, undefined, 2));
+  }
+  if (view.output === "jsonl") {
+    for (const row of rows ?? [value]) host.out(JSON.stringify(row));
+    return;
+  }
   if (rows !== undefined && rows.every(isRow)) return printRows(rows, options);
+  if (view.output !== "table") {
+    if (rows === undefined && isRow(value)) return printRows([value], options);
+    // Some lists consist of texts.
+    const columns = [{ title: "value", of: cellOf }];
+    return printList<unknown>(host, view, { columns, rows: rows ?? [value], empty: "no rows" });
+  }
   if (!isRow(value)) return host.out(JSON.stringify(value, undefined, 2));
   const entries = Object.entries(value);
   if (entries.length === 0) return host.out("done");
@@ -68,14 +80,19 @@ function mayHaveMore({ paging }: AnyOperation, params: unknown, value: unknown, 
 
 /** Prints rows as a table that fits the terminal. */
 function printRows(rows: readonly Row[], options: AnswerOptions): void {
-  const { columns: chosen, more, host } = options;
-  if (rows.length === 0) return host.out("no rows");
-  const columns = chosen === undefined ? columnsOf(rows, options) : chosenColumns(options);
-  for (const line of tableLines(host, columns, rows, { columns: chosen, more })) host.out(line);
+  const { view, more, host } = options;
+  const columns = view.columns !== undefined
+    ? chosenColumns(options)
+    : view.output === "csv"
+    ? chosenColumns(options).filter(({ title }, _, all) =>
+      !all.some((other) => other.title.startsWith(`${title}.`))
+    )
+    : columnsOf(rows, options);
+  printList(host, view, { columns, rows, empty: "no rows", ...more !== undefined && { more } });
 }
 
 function printRecord(value: Row, options: AnswerOptions): void {
-  const { columns: chosen, host } = options;
+  const { view: { columns: chosen }, host } = options;
   if (chosen !== undefined) {
     const columns = chooseColumns(chosenColumns(options), chosen);
     for (const line of list(host, columns.map(({ title, of }) => [title, of(value)] as const))) {
@@ -101,7 +118,9 @@ const isTable = (value: unknown): value is Row[] =>
  *
  * @throws {UsageError} If the answer has no such member. The message names the nearest one.
  */
-export function checkColumns(options: Pick<AnswerOptions, "operation" | "inWireForm" | "columns">): void {
+export function checkColumns(
+  options: Pick<AnswerOptions, "operation" | "inWireForm"> & { columns: string | undefined },
+): void {
   if (options.columns !== undefined) chooseColumns(chosenColumns(options), options.columns);
 }
 

@@ -11,9 +11,10 @@ import type {
   MarketResult,
 } from "../../lib/day_book/types.ts";
 import type { Host } from "./host.ts";
-import { chooseColumns, type Column, paint, tableLines, type TableOptions } from "./print.ts";
+import { type Column, paint, tableLines, type TableOptions } from "./print.ts";
 
-interface Row {
+/** A market of a day. */
+export interface DayRow {
   day: string;
   market: DayBookMarket;
   result: MarketResult;
@@ -23,7 +24,8 @@ interface Row {
 /** Maximum number of differences to print. The files contain all differences. */
 const SHOWN = 10;
 
-const columns: readonly Column<Row>[] = [
+/** Columns of the table of days. */
+export const dayColumns: readonly Column<DayRow>[] = [
   { title: "day", id: true, of: ({ day }) => day },
   { title: "market", id: true, of: ({ market }) => market },
   { title: "fills", of: countOf(["fills", "futures_fills"]), align: "right" },
@@ -38,11 +40,6 @@ const columns: readonly Column<Row>[] = [
   { title: "status", of: ({ result: { status } }) => status },
   { title: "files", of: ({ action }) => action },
 ];
-
-/** @throws {UsageError} If there is no such column. */
-export function checkDayColumns(chosen: string | undefined): void {
-  if (chosen !== undefined) chooseColumns(columns, chosen);
-}
 
 const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
 
@@ -65,14 +62,19 @@ export function countOf(lists: readonly DayBookList[]): (row: { result: MarketRe
   return ({ result: { rows } }) => String(lists.reduce((sum, list) => sum + (rows[list] ?? 0), 0));
 }
 
+/** Returns a row for each market of each day. */
+export function dayRows({ days }: DayBookResult): DayRow[] {
+  return days.flatMap(({ day, action, markets }) =>
+    inOrder(markets).map(([market, result]): DayRow => ({ day, market, result, action }))
+  );
+}
+
 /** Returns the table, the problems and the folder of the files, as lines. */
 export function dayTable(result: DayBookResult, host: Host, options: TableOptions = {}): string[] {
-  const rows = result.days.flatMap(({ day, action, markets }) =>
-    inOrder(markets).map(([market, each]): Row => ({ day, market, result: each, action }))
-  );
+  const rows = dayRows(result);
   const kept = result.days.filter(({ markets }) => Object.keys(markets).length === 0);
   return [
-    ...rows.length > 0 ? tableLines(host, columns, rows, options) : [],
+    ...rows.length > 0 ? tableLines(host, dayColumns, rows, options) : [],
     ...kept.map(({ day, action }) => `${day}  ${action}`),
     ...troubles(result, host),
     "",

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Flag } from "./command.ts";
+import type { Flag, Flags } from "./command.ts";
 
 /** Path of the store, which must exist. */
 export const store = {
@@ -79,6 +79,19 @@ export const columns = {
   value: "LIST",
   text: "show these columns, separated by commas, and cut nothing",
 } as const satisfies Flag;
+
+/** Forms of a list, as `--output` accepts them. */
+export const outputs = ["table", "csv", "jsonl", "json", "md"] as const;
+
+/** Flags of every command that prints a list. */
+export const listing = {
+  columns,
+  output: {
+    type: "string",
+    value: "FORMAT",
+    text: `form of the list: ${outputs.map((each) => `"${each}"`).join(", ")} (table)`,
+  },
+} as const satisfies Flags;
 
 /** Explains run keys, for the help of commands. */
 export const keyText = 'KEY is a run key from "runs", or its first letters if no other key begins with them.';

@@ -14,7 +14,9 @@ export interface Column<Row> {
   title: string;
   /** Returns the text of the cell. */
   of: (row: Row) => string;
-  /** The name for `--columns`. @default the title */
+  /** Returns the value for CSV, if the text of the cell is shortened or has a unit. @default the text of the cell */
+  exact?: (row: Row) => string | number | boolean | undefined;
+  /** The name for `--columns` and CSV. @default the title */
   name?: string;
   /** An identifier that a person may type next: never omitted, never cut. */
   id?: true;
@@ -194,20 +196,6 @@ export function table<Row>(
       nameOf(columns[index]!)
     ),
   };
-}
-
-/**
- * Returns the value of `--columns`.
- *
- * @throws {UsageError} If `--json` is given too, because JSON contains every member.
- */
-export function columnsAsked(
-  flags: { readonly columns?: string; readonly json?: boolean },
-): string | undefined {
-  if (flags.columns === undefined || !flags.json) return flags.columns;
-  throw new UsageError(
-    "Cannot use --columns with --json: JSON contains every member; use only one of the two flags",
-  );
 }
 
 /**

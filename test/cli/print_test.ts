@@ -3,6 +3,11 @@ import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Quote } from "../../lib/operations/quotes.ts";
 import { changePercent, priceText, shortCount } from "../../tasks/commands/quote/line.ts";
 import { commands } from "../../tasks/commands/table.ts";
+import { parse as parseCsv } from "@std/csv";
+import type { ListView, Output } from "../../tasks/terminal/list_output.ts";
+import { printList } from "../../tasks/terminal/list_output.ts";
+import { ManualClock } from "../../lib/time.ts";
+import { MORNING } from "./support.ts";
 import { cli, envOf, folder, simulate } from "./runner_support.ts";
 import { UsageError } from "../../tasks/terminal/exit_codes.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
@@ -182,13 +187,17 @@ Deno.test("shortCount() shortens large numbers", () => {
   ]);
 });
 
-/** The arguments of each command that prints a list, and two of its columns. */
+/** The arguments of each command that prints a list, two of its columns, and their header in a table. */
 const lists: Record<string, [words: string[], columns: string, header: RegExp]> = {
   "runs": [["runs"], "trace,key", /^trace +key$/],
   "notices": [["notices"], "state,channel", /^state +channel$/],
   "next": [["next", "recipes"], "schedule,utc", /^schedule +utc$/],
   "call": [["call", "account.holdings", '{"market":"hk"}'], "quantity,symbol", /^quantity +symbol$/],
-  "quote": [["quote", "00700.HK"], "time,symbol", /^time +symbol$/],
+  "quote": [["quote", "00700.HK"], "time,symbol", /^time \(HKT\) +symbol$/],
+  "orders": [["orders"], "filled,symbol", /^filled +symbol$/],
+  "fills": [["fills"], "price,time", /^ *price +time \(HKT\)$/],
+  "trust": [["trust", "--list"], "file,state", /^file +state$/],
+  "lease": [["lease"], "process,program", /^no process on this machine/],
   "operations": [["operations"], "operation,instead", /^operation +instead$/],
   "calendar": [["calendar", "XHKG"], "close-utc,date", /^close \(UTC\) +date$/],
   "export day-book": [
@@ -201,7 +210,8 @@ const lists: Record<string, [words: string[], columns: string, header: RegExp]> 
 Deno.test("every command that prints a list accepts --columns, and rejects unknown columns", async () => {
   const named = commands.filter(({ flags }) => "columns" in flags).map(({ name }) => name);
   assertEquals(named.toSorted(), [...Object.keys(lists), "watch"].toSorted());
-  await using gateway = await simulate({ fillsPerDay: 3 });
+  const clock = new ManualClock(MORNING);
+  await using gateway = await simulate({ fillsPerDay: 3, clock });
   await using dir = await folder({});
   const store = `${dir.path}/l.db`;
   {
@@ -215,7 +225,19 @@ Deno.test("every command that prints a list accepts --columns, and rejects unkno
         values ('a/m/1/0', 'mail', '{"notice":0,"place":0}', 0, 'a/m/1', 0)`,
     );
   }
-  const env = { ...envOf(gateway), HSGATE_STORE: store };
+  const env = {
+    ...envOf(gateway),
+    HSGATE_STORE: store,
+    HSGATE_LEASE_FOLDER: `${dir.path}/leases`,
+    HSGATE_VOLATILE_STORE: "allow",
+    HSGATE_LIVE_TRADING: "allow",
+  };
+  const order = ["buy", "100", "00700.HK", "--limit", "600", "--type", "enhanced-limit", "--yes"];
+  const bought = await cli(order, { env });
+  assertEquals(bought.code, 0, bought.err);
+  clock.advance(60_000);
+  gateway.round();
+  assertEquals((await cli(["trust", store, "--yes"], { env, fromDisk: true })).code, 0);
   for (const [name, [words, columns, header]] of Object.entries(lists)) {
     const more = name === "export day-book" ? ["--out", `${dir.path}/out`] : [];
     const run = (...flags: string[]) => cli([...words, ...more, ...flags], { env, columns: 30 });
@@ -227,13 +249,68 @@ Deno.test("every command that prints a list accepts --columns, and rejects unkno
     assertEquals([wrong.code, wrong.out], [2, ""], name);
     assertStringIncludes(wrong.err, 'Cannot show column "nonsense": expected one of ');
     const both = await run("--columns", columns, "--json");
-    assertEquals([both.code, both.out], [2, ""], name);
+    assertEquals([both.code, JSON.parse(both.out).error.exitCode], [2, 2], name);
     assertStringIncludes(both.err, "Cannot use --columns with --json");
+    const form = await run("--output", "xml");
+    assertEquals([form.code, form.out], [2, ""], name);
+    assertStringIncludes(form.err, 'Cannot use --output "xml": expected one of table, csv, jsonl, json, md');
+    const two = await run("--json", "--output", "csv");
+    assertEquals(two.code, 2, name);
+    assertStringIncludes(two.err, "Cannot use --json with --output csv");
     assertEquals(gateway.state().callsTaken, before, `${name} asked nobody`);
+  }
+  for (const [name, [words, columns, header]] of Object.entries(lists)) {
+    const more = name === "export day-book" ? ["--out", `${dir.path}/out`] : [];
+    const run = (...flags: string[]) => cli([...words, ...more, ...flags], { env });
+    const table = await run("--output", "table", "--columns", columns);
+    assert(header.test(table.out.split("\n")[0]!), `${name}: ${table.out}`);
+    const json = JSON.parse((await run("--output", "json")).out);
+    assertEquals(json, JSON.parse((await run("--json")).out), name);
+    const lines = (await run("--output", "jsonl")).out.split("\n").slice(0, -1);
+    const data = lines.map((line) => JSON.parse(line));
+    if (Array.isArray(json)) assertEquals(data, json, name);
+    const { out: csv, code } = await run("--output", "csv");
+    assertEquals(code, 0, name);
+    const records = parseCsv(csv);
+    assertEquals(records.length, data.length + 1, name);
+    assertEquals(new Set(records.map(({ length }) => length)).size, 1, name);
+    const chosen = parseCsv((await run("--output", "csv", "--columns", columns)).out);
+    assertEquals(chosen[0], columns.split(","), name);
+    const markdown = (await run("--output", "md")).out.trimEnd().split("\n");
+    assertEquals(markdown.length, data.length + 2, name);
+    for (const line of markdown) assert(/^\|.*\|$/.test(line), line);
+    assert(name === "lease" || data.length > 0, `${name} has rows`);
   }
   const live = await cli(["watch", "00700.HK", "--columns", "nonsense"], { env, columns: 80 });
   assertEquals(live.code, 2);
   assertStringIncludes(live.err, 'Cannot show column "nonsense": expected one of symbol, last, ');
   const piped = await cli(["watch", "00700.HK", "--columns", "last"], { env });
   assertEquals([piped.code, piped.out], [2, ""]);
+});
+
+Deno.test("a list as CSV keeps every digit, runs no formula, and is one line for each row", () => {
+  const printed = (output: Output, columns?: string): string[] => {
+    const lines: string[] = [];
+    const host = { ...terminal(20), out: (line: string) => void lines.push(line) };
+    const view: ListView = { output, isChosen: true, ...columns !== undefined && { columns } };
+    printList(host, view, {
+      columns: [
+        { title: "name", of: ({ name }) => name },
+        { title: "volume", of: () => "12.3M", exact: ({ volume }) => volume },
+        { title: "more (UTC)", name: "more", extra: true, of: () => "x|y" },
+      ],
+      rows: [{ name: "=1+1", volume: "12345678901234567890" }, { name: 'a "b",\nc', volume: "-5" }],
+      empty: "nothing",
+    });
+    return lines;
+  };
+  assertEquals(printed("csv"), [
+    "name,volume,more",
+    "'=1+1,12345678901234567890,x|y",
+    '"a ""b"",\\u000ac",-5,x|y',
+  ]);
+  assertEquals(printed("csv", "more,name"), ["more,name", "x|y,'=1+1", 'x|y,"a ""b"",\\u000ac"']);
+  assertEquals(printed("md")[0], "| name | volume |");
+  assertEquals(printed("md", "more")[2], "| x\\|y |");
+  assertEquals(printed("jsonl").map((line) => JSON.parse(line).volume), ["12345678901234567890", "-5"]);
 });

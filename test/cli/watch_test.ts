@@ -76,7 +76,7 @@ Deno.test("watch draws a table that fits the terminal, and restores the cursor",
   assert(out.startsWith("\x1b[?25l"));
   assert(out.endsWith("\x1b[?25h"));
   const last = out.slice(out.lastIndexOf("\x1b[J") + 3).split("\n");
-  assert(/^symbol +last +change +bid +ask +open/.test(last[0]!));
+  assert(/^symbol +last +change +bid +ask +time/.test(last[0]!));
   assert(row.test(last[1]!), last[1]);
   for (const line of last) assert(line.replace("\x1b[?25h", "").length <= 80, line);
 });

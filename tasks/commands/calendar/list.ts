@@ -7,14 +7,15 @@ import { calendarZone, type Mic, mics, type Session, showInstant } from "../../.
 import type { CalendarInput } from "../calendar.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
-import { columnsAsked, plain, tableLines } from "../../terminal/print.ts";
+import { type ListView, listView, printList } from "../../terminal/list_output.ts";
+import { plain } from "../../terminal/print.ts";
 import { micOf, notesOf, overrideLine } from "./lines.ts";
 import { calendarsOf, dayOf } from "../../terminal/arguments.ts";
 
 /** Lists the sessions of a calendar with their hours, or all calendars. */
 export function run({ args: [given], flags, host }: CalendarInput): Promise<number> {
-  const chosen = columnsAsked(flags);
-  if (given === undefined) return Promise.resolve(listCalendars(flags, host));
+  const view = listView(flags);
+  if (given === undefined) return Promise.resolve(listCalendars(flags, view, host));
   const mic = micOf(given);
   const zone = calendarZone[mic];
   const today = Temporal.Instant.fromEpochMilliseconds(host.now()).toZonedDateTimeISO(zone).toPlainDate()
@@ -25,22 +26,22 @@ export function run({ args: [given], flags, host }: CalendarInput): Promise<numb
     throw new UsageError(`Cannot list ${mic} from ${from} to ${to}: the first day is after the last`);
   }
   const sessions = calendarsOf(host).sessionsBetween(mic, from, to);
-  if (flags.json) {
-    host.out(JSON.stringify(sessions.map((session) => dataOf(mic, session, host))));
-    return Promise.resolve(0);
-  }
-  if (sessions.length === 0) host.out(`${mic} does not trade from ${from} to ${to}`);
-  else showTable(mic, sessions, { columns: chosen, host });
+  printSessions(mic, sessions, {
+    view,
+    host,
+    empty: `${mic} does not trade from ${from} to ${to}`,
+  });
+  if (view.output === "json") return Promise.resolve(0);
   for (const note of notesOf(calendarsOf(host), mic, { from, to, now: host.now() })) {
     host.note(`hsgate: ${plain(note)}`);
   }
   return Promise.resolve(0);
 }
 
-function showTable(
+function printSessions(
   mic: Mic,
   sessions: Session[],
-  { columns: chosen, host }: { columns: string | undefined; host: Host },
+  { view, host, empty }: { view: ListView; host: Host; empty: string },
 ): void {
   const noted = (date: string) =>
     [
@@ -61,9 +62,15 @@ function showTable(
     { title: "open (UTC)", name: "open-utc", of: ({ openAt }: Session) => showInstant(openAt) },
     { title: "close (UTC)", name: "close-utc", of: ({ closeAt }: Session) => showInstant(closeAt) },
   ];
-  const isNoted = chosen !== undefined || sessions.some(({ date }) => noted(date) !== "");
+  const isNoted = view.columns !== undefined || view.output === "csv" ||
+    sessions.some(({ date }) => noted(date) !== "");
   const shown = isNoted ? columns : columns.filter(({ title }) => title !== "note");
-  for (const line of tableLines(host, shown, sessions, { columns: chosen })) host.out(line);
+  printList(host, view, {
+    columns: shown,
+    rows: sessions,
+    data: (session) => dataOf(mic, session, host),
+    empty,
+  });
 }
 
 /** Returns a session for `--json`: hours in the exchange's time and in UTC. */
@@ -86,7 +93,7 @@ function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt 
   };
 }
 
-function listCalendars(flags: CalendarInput["flags"], host: Host): number {
+function listCalendars(flags: CalendarInput["flags"], view: ListView, host: Host): number {
   if (flags.from !== undefined || flags.to !== undefined) {
     throw new UsageError(`Cannot list days: name a calendar, one of ${mics.join(", ")}`);
   }
@@ -97,10 +104,6 @@ function listCalendars(flags: CalendarInput["flags"], host: Host): number {
     version: calendarsOf(host).version(mic),
     setByHand: calendarsOf(host).overridesOf(mic).filter((each) => each.mic === mic),
   }));
-  if (flags.json) {
-    host.out(JSON.stringify(rows));
-    return 0;
-  }
   type Row = typeof rows[number];
   const columns = [
     { title: "calendar", id: true as const, of: ({ mic }: Row) => mic },
@@ -110,7 +113,8 @@ function listCalendars(flags: CalendarInput["flags"], host: Host): number {
     { title: "projected from", name: "projected", of: ({ projectedFrom }: Row) => projectedFrom ?? "" },
     { title: "version", of: ({ version }: Row) => version },
   ];
-  for (const line of tableLines(host, columns, rows, { columns: columnsAsked(flags) })) host.out(line);
+  printList(host, view, { columns, rows, empty: "no calendars" });
+  if (view.output !== "table") return 0;
   const set = rows.flatMap(({ setByHand }) => setByHand);
   if (set.length > 0) host.out("");
   for (const override of set) host.out(plain(overrideLine(calendarsOf(host), override)));

@@ -27,7 +27,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { checkColumns, printAnswer } from "../../terminal/answer.ts";
 import { checkParams, namedOperation } from "../shared/named_operation.ts";
-import { columnsAsked } from "../../terminal/print.ts";
+import { listView } from "../../terminal/list_output.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { OpenDesk } from "../shared/desk.ts";
 import { isWanted } from "../shared/ask.ts";
@@ -44,8 +44,8 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   // A login without parameters uses the password of the settings, so there is nothing to check.
   const isOwnLogin = operation.name === account.login.name && json === undefined;
   if (!isOwnLogin) checkParams(operation, params);
-  const [columns, inWireForm] = [columnsAsked(flags), flags.wire === true];
-  checkColumns({ operation, inWireForm, columns });
+  const [view, inWireForm] = [listView(flags), flags.wire === true];
+  checkColumns({ operation, inWireForm, columns: view.columns });
   const loaded = await settingsOf(flags, host);
   const { transport } = loaded.settings;
   if (flags["dry-run"]) {
@@ -68,7 +68,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     : undefined;
   const client = open?.trader ?? own!; // one of the two is open
   // Tables show rounded JSON numbers; output for programs keeps every digit.
-  const keepWire = inWireForm && (flags.json === true || !host.isTerminal) ? "digits" : "members";
+  const keepWire = inWireForm && (view.output !== "table" || !host.isTerminal) ? "digits" : "members";
   const all = flags.all === true;
   const answer = await callOnce(client, operation, params, { all, isOwnLogin, host, keepWire });
   const sent = wireForm(operation, answer);
@@ -77,9 +77,8 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     operation,
     params,
     isWhole: flags.all === true,
-    asJson: flags.json === true,
+    view,
     inWireForm,
-    columns,
     host,
   });
   return 0;

@@ -8,10 +8,10 @@ import { Redactor } from "../../../lib/redact.ts";
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
-import { columnsAsked } from "../../terminal/print.ts";
+import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
 import { clientOf, loadSettingsOf } from "../shared/session.ts";
 import { showProgress } from "./progress.ts";
-import { checkDayColumns, dayTable } from "../../terminal/day_table.ts";
+import { dayColumns, dayRows, dayTable } from "../../terminal/day_table.ts";
 import { calendarsOf, clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
 import { refuseLinkedOut } from "../shared/linked_out.ts";
 
@@ -35,14 +35,15 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   );
   const out = flags.out ?? "out";
   refuseLinkedOut(out); // the folder may contain a link of that name
-  const columns = columnsAsked(flags);
-  checkDayColumns(columns);
+  const view = listView(flags);
+  checkListColumns(view, dayColumns);
+  const isJson = view.output.startsWith("json");
   await using client = await clientOf(flags, host, { command: "export day-book" });
   const redactor = new Redactor();
   for (const [, secret] of await secretsOf((await loadSettingsOf(flags, host)).settings)) {
     redactor.add(secret);
   }
-  using progress = showProgress(host, { json: flags.json });
+  using progress = showProgress(host, { json: isJson });
   const result = await exportDayBook(client, {
     markets,
     accounts,
@@ -57,7 +58,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     onProgress(event) {
       // `--json` hides progress on stderr, but not these warnings.
       const isClock = event.type === "clock-differs" || event.type === "clock-unknown";
-      if (isClock && flags.json) host.note(`hsgate: warning: ${event.message}`);
+      if (isClock && isJson) host.note(`hsgate: warning: ${event.message}`);
       progress.update(event);
     },
     ...flags.refresh && { refresh: true },
@@ -65,7 +66,13 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     ...flags.wire && { wire: true },
     ...flags.owner !== undefined && { owner: flags.owner },
   });
-  if (flags.json) host.out(JSON.stringify(result));
-  else for (const line of dayTable(result, host, { columns })) host.out(line);
+  printList(host, view, {
+    columns: dayColumns,
+    rows: dayRows(result),
+    data: ({ day, market, action, result }) => ({ day, market, action, ...result }),
+    json: () => result,
+    empty: "",
+    lines: () => dayTable(result, host, { columns: view.columns }),
+  });
   return result.ok ? 0 : 7;
 }

@@ -13,7 +13,8 @@ import { whyPlan } from "../../../lib/recipes/live.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { NextInput } from "../next.ts";
-import { chooseColumns, type Column, columnsAsked, plain, tableLines } from "../../terminal/print.ts";
+import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
+import { type Column, plain } from "../../terminal/print.ts";
 import { calendarsOf, clockOf } from "../../terminal/arguments.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
 import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
@@ -43,8 +44,8 @@ interface Row extends ShownSlot {
 /** Lists the next slots of each recipe; the recipe with the earliest slot comes first. */
 export async function run({ args, flags, host }: NextInput): Promise<number> {
   const count = countOf(flags.count ?? "3");
-  const columns = columnsAsked(flags);
-  if (columns !== undefined) chooseColumns(columnsIn("minutes"), columns);
+  const view = listView(flags);
+  checkListColumns(view, columnsIn("minutes"));
   const now = clockOf(flags.now, host);
   const calendars = calendarsOf(host);
   const loaded = await loadRecipes(args, { host, now });
@@ -68,14 +69,12 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   );
   const byTime = (a: Row | undefined, b: Row | undefined) =>
     Date.parse(a?.at ?? "") - Date.parse(b?.at ?? "");
-  const rows = flags["by-time"] || flags.json
+  const rows = flags["by-time"] || view.output.startsWith("json")
     ? all.flat().sort(byTime)
     : all.filter(({ length }) => length > 0).sort(([a], [b]) => byTime(a, b)).flat();
-  if (flags.json) host.out(JSON.stringify(rows));
-  else if (rows.length === 0) host.out("no slots");
-  else {
-    const precision = precisionOf(rows.map(({ local }) => local));
-    for (const line of tableLines(host, columnsIn(precision), rows, { columns })) host.out(line);
+  const columns = columnsIn(precisionOf(rows.map(({ local }) => local)));
+  printList(host, view, { columns, rows, empty: "no slots" });
+  if (view.output === "table") {
     // Print these reasons in full, because a narrow terminal cuts the notes.
     const set = rows.flatMap(({ setByHand, local }) =>
       setByHand === undefined ? [] : [`${local.slice(0, 10)} is overridden: ${setByHand}`]

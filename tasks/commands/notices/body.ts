@@ -17,7 +17,8 @@ import { Runner } from "../../../lib/runner/runner.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { NoticesInput } from "../notices.ts";
-import { type Column, columnsAsked, plain, tableLines } from "../../terminal/print.ts";
+import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
+import { type Column, plain } from "../../terminal/print.ts";
 import { actorOf, runOf } from "../shared/decide.ts";
 import { openStore, storeTime } from "../shared/store_file.ts";
 import { failedLine, noticeColors, noticeRowData } from "../shared/notice_lines.ts";
@@ -30,7 +31,8 @@ import { commandDeps, redactorOf } from "../run/deps.ts";
 /** Lists notices, or sends them again. */
 export async function run(input: NoticesInput): Promise<number> {
   const { args: [given], flags, host } = input;
-  const columns = columnsAsked(flags);
+  const view = listView(flags);
+  checkListColumns(view, columnsOf);
   await using store = await openStore(flags, { host, mustExist: true });
   const runKey = given === undefined ? undefined : (await runOf(store, given, "list the notices of")).run_key;
   if (flags.send && flags.dismiss) {
@@ -38,6 +40,7 @@ export async function run(input: NoticesInput): Promise<number> {
       "Cannot use --send with --dismiss: notices are either sent or removed from the list",
     );
   }
+  if (flags.send || flags.dismiss) refuseListFlags(flags, flags.send ? "with --send" : "with --dismiss");
   if (flags.send) return await sendAgain(store, runKey, input);
   const rows = await wanted(store, runKey, flags.failed ?? false);
   if (flags.dismiss) {
@@ -51,9 +54,12 @@ export async function run(input: NoticesInput): Promise<number> {
       );}
     return 0;
   }
-  if (flags.json) host.out(JSON.stringify(rows.map(noticeRowData)));
-  else if (rows.length === 0) host.out("there are no unsent notices");
-  else for (const line of tableLines(host, columnsOf, rows, { columns })) host.out(line);
+  printList(host, view, {
+    columns: columnsOf,
+    rows,
+    data: noticeRowData,
+    empty: "there are no unsent notices",
+  });
   return 0;
 }
 

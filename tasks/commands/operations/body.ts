@@ -11,7 +11,8 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import { wrap } from "../../terminal/help.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { OperationsInput } from "../operations.ts";
-import { type Column, columnsAsked, list, paint, tableLines } from "../../terminal/print.ts";
+import { listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
+import { type Column, list, paint, tableLines } from "../../terminal/print.ts";
 import { namedOperation } from "../shared/named_operation.ts";
 
 /** Lists the catalogue or a family, or explains one operation. */
@@ -23,16 +24,17 @@ export async function run({ args: [name], flags, host }: OperationsInput): Promi
   const family = families.find(([each]) => each === name);
   if (name === undefined || family !== undefined) {
     const chosen = family === undefined ? families : [family];
-    const columns = columnsAsked(flags);
-    if (flags.json) host.out(JSON.stringify(chosen.flatMap(([, entries]) => entries.map(summaryOf))));
-    else printFamilies(chosen, { columns, host });
+    const view = listView(flags);
+    printList(host, view, {
+      columns,
+      rows: chosen.flatMap(([, entries]) => entries),
+      data: summaryOf,
+      empty: "",
+      lines: () => familyLines(chosen, { columns: view.columns, host }),
+    });
     return 0;
   }
-  if (flags.columns !== undefined) {
-    throw new UsageError(
-      `Cannot use --columns for one operation: it is for lists, such as "operations orders"`,
-    );
-  }
+  refuseListFlags(flags, "for one operation");
   const operation = namedOperation(name);
   const detail = await detailOf(operation);
   if (flags.json) host.out(JSON.stringify(detail));
@@ -81,21 +83,19 @@ const columns: readonly Column<AnyOperation>[] = [
   { title: "path", extra: true, of: (operation) => gatewayPath(operation) ?? "" },
 ];
 
-function printFamilies(
+function familyLines(
   families: readonly (readonly [string, readonly AnyOperation[]])[],
   { columns: chosen, host }: { columns: string | undefined; host: Host },
-): void {
+): string[] {
   const all = families.flatMap(([, entries]) => entries);
   // One table for all families, so that their columns are aligned.
   const [header = "", ...lines] = tableLines(host, columns, all, { columns: chosen });
-  const note = lines.slice(all.length);
-  host.out(header);
   let at = 0;
-  for (const [, entries] of families) {
-    if (at > 0) host.out("");
-    for (const line of lines.slice(at, at += entries.length)) host.out(line);
-  }
-  for (const line of note) host.out(line);
+  const groups = families.flatMap(([, entries]) => [
+    ...at > 0 ? [""] : [],
+    ...lines.slice(at, at += entries.length),
+  ]);
+  return [header, ...groups, ...lines.slice(all.length)];
 }
 
 interface Parameter {

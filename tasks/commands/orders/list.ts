@@ -6,13 +6,15 @@
 import { isDecimal, isZero } from "../../../lib/decimal.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
-import { placeOf } from "../../../lib/desk/broker_lists.ts";
+import { placeOf, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
 import { openIntents, ownedOrders, recentIntents } from "../../../lib/desk/queries.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { marketsOf } from "../../terminal/arguments.ts";
 import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
+import { clockText, instantIn, utcText, ZONE_NAME } from "../../terminal/market_time.ts";
+import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
 import { type Column, paint, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
 import type { Fill } from "../../../lib/operations/fills.ts";
 import type { FillsInput, OrdersInput } from "../orders.ts";
@@ -20,7 +22,7 @@ import { connectDesk, type OpenBook, openBook, type OpenDesk, whyHalted } from "
 import { clientOf, loadSettingsOf, settingsOf } from "../shared/session.ts";
 import { openStore, storeExists } from "../shared/store_file.ts";
 import { accountOf } from "../shared/desk.ts";
-import { foreignRow, intentLines, orderLines, type OrderRow, rowOf } from "./rows.ts";
+import { foreignRow, intentLines, orderColumns, orderLines, type OrderRow, rowOf } from "./rows.ts";
 import { lineOf as lineOfEvent } from "../watch/board.ts";
 import { isOpen } from "./words.ts";
 
@@ -40,6 +42,9 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit)) {
     throw new UsageError(`Cannot use --limit "${limit}": write a number from 1 to 1000`);
   }
+  const view = listView(flags);
+  checkListColumns(view, orderColumns());
+  if (flags.watch) refuseListFlags(flags, "with --watch");
   const wanted = flags.markets === undefined ? undefined : marketsOf(flags.markets);
   const options = { host, command, writes: false };
   await using book = await openBook(flags, options);
@@ -64,9 +69,13 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
     }
     const { rows, error = failed, warnings } = await list();
     for (const warning of warnings) host.note(`hsgate: ${warning}`);
-    if (flags.json) host.out(JSON.stringify(rows));
-    else if (rows.length === 0) host.out("there are no intents and no orders");
-    else for (const line of linesOf(rows, { host, limit: Number(limit) })) host.out(line);
+    const lines = () => linesOf(rows, { host, limit: Number(limit), columns: view.columns });
+    printList(host, view, {
+      columns: orderColumns(),
+      rows,
+      empty: "there are no intents and no orders",
+      ...rows.length > 0 && { lines },
+    });
     return error === undefined ? 0 : exitCodeOf(error);
   } finally {
     await open?.[Symbol.asyncDispose]();
@@ -74,10 +83,13 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
 }
 
 /** Returns the table. Of the orders that were made elsewhere and have ended, it shows as many as of the intents. */
-function linesOf(rows: readonly OrderRow[], { host, limit }: { host: Host; limit: number }): string[] {
+function linesOf(
+  rows: readonly OrderRow[],
+  { host, limit, columns }: { host: Host; limit: number; columns?: string | undefined },
+): string[] {
   const ended = rows.filter(({ intent, orders }) => intent === null && !orders.some(isOpen));
   const left = new Set(ended.slice(limit));
-  const lines = orderLines(rows.filter((row) => !left.has(row)), host);
+  const lines = orderLines(rows.filter((row) => !left.has(row)), host, columns);
   const more = `(omitted: ${left.size} of the ended orders made elsewhere; --limit and --json show more)`;
   return left.size === 0 ? lines : [...lines, paint(host, "dim", more)];
 }
@@ -255,8 +267,20 @@ function lineOf(row: OrderRow): string {
 
 type FillRow = Fill & { intent: string | null };
 
-const fillColumns = (idLength: number): Column<FillRow>[] => [
-  { title: "time", of: ({ fillTime }) => fillTime ?? "" },
+/** Returns when a fill happened. The broker writes its date and time in the time zone of the market. */
+const filledAt = ({ market, date, fillTime }: Fill): number | undefined =>
+  instantIn(zoneOfMarket(market), date, fillTime);
+
+const fillColumns = (now: number) => (idLength = Infinity): Column<FillRow>[] => [
+  {
+    title: `time (${ZONE_NAME})`,
+    name: "time",
+    of: (fill) => {
+      const at = filledAt(fill);
+      return at === undefined ? fill.fillTime ?? "" : clockText(at, now);
+    },
+    exact: (fill) => utcText(filledAt(fill)),
+  },
   { title: "symbol", id: true, of: ({ symbol }) => symbol },
   { title: "side", of: ({ side }) => side },
   { title: "quantity", of: ({ filledQuantity }) => filledQuantity, align: "right" },
@@ -270,6 +294,8 @@ const RECENT_MS = 2 * 24 * 60 * 60 * 1000;
 
 /** Lists today's fills. */
 export async function fills({ flags, host }: FillsInput): Promise<number> {
+  const view = listView(flags);
+  checkListColumns(view, fillColumns(host.now())());
   let markets = marketsOf(flags.markets ?? "hk");
   const loaded = await settingsOf(flags, host);
   const owned = new Map<string, string>();
@@ -290,8 +316,13 @@ export async function fills({ flags, host }: FillsInput): Promise<number> {
       rows.push({ ...fill, intent: owned.get(fill.orderId ?? "") ?? null });
     }
   }
-  if (flags.json) host.out(JSON.stringify(rows));
-  else if (rows.length === 0) host.out(`there are no fills today in ${markets.join(", ")}`);
-  else for (const line of intentLines(rows, fillColumns, { host, more: "--json prints all" })) host.out(line);
+  const lines = () =>
+    intentLines(rows, fillColumns(host.now()), { host, columns: view.columns, more: "--json prints all" });
+  printList(host, view, {
+    columns: fillColumns(host.now())(),
+    rows,
+    empty: `there are no fills today in ${markets.join(", ")}`,
+    ...rows.length > 0 && { lines },
+  });
   return 0;
 }

@@ -103,7 +103,7 @@ export function colorOf(state: string): Color | undefined {
 }
 
 /** Returns the columns of the table of `orders`. @param idLength How many characters of an intent's id are shown. */
-const orderColumns = (idLength: number): Column<OrderRow>[] => [
+export const orderColumns = (idLength = Infinity): Column<OrderRow>[] => [
   { title: "intent", id: true, of: ({ intent }) => intent?.slice(0, idLength) ?? "(elsewhere)" },
   { title: "state", keep: true, of: ({ state }) => state, color: ({ state }) => colorOf(state) },
   { title: "order", id: true, of: ({ orderIds }) => severalOf(orderIds) },
@@ -149,9 +149,10 @@ function idLengthOf(rows: readonly { intent: string | null }[]): number {
 export function intentLines<Row extends { intent: string | null }>(
   rows: readonly Row[],
   columnsOf: (idLength: number) => readonly Column<Row>[],
-  { host, more }: { host: Host; more: string },
+  { host, more, columns }: { host: Host; more: string; columns?: string | undefined },
 ): string[] {
   const whole = columnsOf(Infinity);
+  if (columns !== undefined) return tableLines(host, whole, rows, { columns });
   const isWide = table(host, whole, rows).left.length === 0;
   return tableLines(host, isWide ? whole : columnsOf(idLengthOf(rows)), rows, { more });
 }
@@ -161,9 +162,9 @@ const isLeftOpen = ({ state, missing }: OrderRow): boolean =>
   missing !== undefined || unresolvedStates.some((each) => each === state);
 
 /** Returns the table of intents and orders, and a line for each of which something is unknown. */
-export function orderLines(rows: readonly OrderRow[], host: Host): string[] {
+export function orderLines(rows: readonly OrderRow[], host: Host, columns?: string): string[] {
   return [
-    ...intentLines(rows, orderColumns, { host, more: '"orders show" and --json show all' }),
+    ...intentLines(rows, orderColumns, { host, columns, more: '"orders show" and --json show all' }),
     ...rows.filter(isLeftOpen).map(({ intent, state, missing }) =>
       paint(
         host,

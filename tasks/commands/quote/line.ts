@@ -4,7 +4,9 @@
  * @module
  */
 import { compare, type Decimal, divide, multiply, round, subtract } from "../../../lib/decimal.ts";
-import type { Quote } from "../../../lib/operations/quotes.ts";
+import { zoneOf } from "../../../lib/client/security.ts";
+import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
+import { clockText, instantIn, utcText, ZONE_NAME } from "../../terminal/market_time.ts";
 import type { Color, Column } from "../../terminal/print.ts";
 
 /** Formats a price with two to four decimals. Returns an empty text for an absent price. */
@@ -39,28 +41,93 @@ export function shortCount(text: string | undefined): string {
   return unit === 1 ? text : `${(value / unit).toPrecision(value / unit >= 100 ? 4 : 3)}${letter}`;
 }
 
-/** Formats `yyyyMMddHHmmss` as a time of day. */
-function timeText(text: string | undefined): string {
-  const match = /^\d{8}(\d\d)(\d\d)(\d\d)/.exec(text ?? "");
-  return match === null ? text ?? "" : `${match[1]}:${match[2]}:${match[3]}`;
+/** A security with what is known of it. */
+export interface QuoteRow {
+  symbol: string;
+  quote?: Quote;
+  /** Best level of the order book on the buying side. */
+  bid?: BookLevel;
+  /** Best level of the order book on the selling side. */
+  ask?: BookLevel;
 }
 
-/** Columns of a quote table, most important first. */
-export const quoteColumns: readonly Column<Quote>[] = [
-  { title: "symbol", id: true, of: ({ security }) => security?.symbol ?? "" },
-  { title: "last", of: (quote) => priceText(quote.lastPrice), align: "right", color: colorOf },
-  {
-    title: "change",
-    of: (quote) => {
-      const change = changePercent(quote);
-      return change === undefined ? "" : `${change.startsWith("-") ? "" : "+"}${change}%`;
+/** Returns the time of a quote, Unix milliseconds. The broker writes it in the time zone of the exchange. */
+export function quotedAt({ symbol, quote }: QuoteRow): number | undefined {
+  const time = quote?.tradeTime || quote?.marketTime || "";
+  return instantIn(zoneOf(symbol), time.slice(0, 8), time.slice(8));
+}
+
+type QuoteColumn = Column<QuoteRow>;
+
+/** Returns the column of a price: short in a table, and with every digit in CSV. */
+const priceColumn = (title: string, of: (row: QuoteRow) => Decimal | undefined): QuoteColumn => ({
+  title,
+  of: (row) => priceText(of(row)),
+  exact: of,
+  align: "right",
+});
+
+/**
+ * Returns the columns of a quote table, most important first.
+ *
+ * @param now The present. A quote of another day is shown with its date.
+ */
+export function quoteColumns(now: number): readonly QuoteColumn[] {
+  const color = ({ quote }: QuoteRow) => quote === undefined ? undefined : colorOf(quote);
+  const change = ({ quote }: QuoteRow) => quote === undefined ? undefined : changePercent(quote);
+  return [
+    { title: "symbol", id: true, of: ({ symbol }) => symbol },
+    { ...priceColumn("last", ({ quote }) => quote?.lastPrice), color },
+    {
+      title: "change",
+      of: (row) => {
+        const percent = change(row);
+        return percent === undefined ? "" : `${percent.startsWith("-") ? "" : "+"}${percent}%`;
+      },
+      exact: change,
+      align: "right",
+      color,
     },
-    align: "right",
-    color: colorOf,
-  },
-  { title: "open", of: (quote) => priceText(quote.openPrice), align: "right" },
-  { title: "high", of: (quote) => priceText(quote.highPrice), align: "right" },
-  { title: "low", of: (quote) => priceText(quote.lowPrice), align: "right" },
-  { title: "volume", of: (quote) => shortCount(quote.volume), align: "right" },
-  { title: "time", of: (quote) => quote.isSuspended ? "suspended" : timeText(quote.tradeTime) },
-];
+    priceColumn("bid", ({ bid }) => bid?.price),
+    priceColumn("ask", ({ ask }) => ask?.price),
+    {
+      title: `time (${ZONE_NAME})`,
+      name: "time",
+      of: (row) => {
+        if (row.quote?.isSuspended) return "suspended";
+        const at = quotedAt(row);
+        return at === undefined ? "" : clockText(at, now);
+      },
+      exact: (row) => utcText(quotedAt(row)),
+    },
+    priceColumn("high", ({ quote }) => quote?.highPrice),
+    priceColumn("low", ({ quote }) => quote?.lowPrice),
+    {
+      title: "volume",
+      of: ({ quote }) => shortCount(quote?.volume),
+      exact: ({ quote }) => quote?.volume,
+      align: "right",
+    },
+    priceColumn("open", ({ quote }) => quote?.openPrice),
+    { ...priceColumn("previous close", ({ quote }) => quote?.previousClose), name: "close", extra: true },
+    {
+      title: "bid size",
+      name: "bid-size",
+      extra: true,
+      of: ({ bid }) => bid?.volume ?? "",
+      align: "right",
+    },
+    {
+      title: "ask size",
+      name: "ask-size",
+      extra: true,
+      of: ({ ask }) => ask?.volume ?? "",
+      align: "right",
+    },
+    {
+      title: "suspended",
+      extra: true,
+      of: ({ quote }) => quote?.isSuspended ? "yes" : "",
+    },
+  ];
+}

@@ -97,7 +97,14 @@ async function printSteps({ steps }: RecipeResult, host: Host): Promise<void> {
         import("../../terminal/answer.ts"),
       ]);
       const operation = findOperation(uses)!; // the index has exactly the operations of the catalogue
-      printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, more, host });
+      printAnswer(output, {
+        operation,
+        params: {},
+        isWhole: true,
+        view: { output: "table", isChosen: false },
+        more,
+        host,
+      });
     } else if (uses === "export-day-book") {
       const { dayTable } = await import("../../terminal/day_table.ts");
       // The output of this step is the result of an export.

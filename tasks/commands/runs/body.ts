@@ -20,15 +20,8 @@ import { showInstant } from "../../../lib/calendars/mod.ts";
 import { artifactsOf, stepsOf } from "../../../lib/runner/queries/steps.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
-import {
-  type Color,
-  type Column,
-  columnsAsked,
-  list,
-  paint,
-  plain,
-  tableLines,
-} from "../../terminal/print.ts";
+import { type Color, type Column, list, paint, plain } from "../../terminal/print.ts";
+import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
 import { type RunsInput, type RunsShowInput, runStates } from "../runs.ts";
 import { runOf } from "../shared/decide.ts";
 import { checkKnown, openStore, storeTime } from "../shared/store_file.ts";
@@ -54,17 +47,21 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
     throw new UsageError(`Cannot use --limit "${limit}": write a number from 1 to 10000`);
   }
   const wanted = flags.state === undefined ? runStates : listOf("state", flags.state, runStates);
-  const columns = columnsAsked(flags);
+  const view = listView(flags);
+  checkListColumns(view, columnsAt(0));
   await using store = await openStore(flags, { host, mustExist: true });
   const recipe = given === undefined ? undefined : await nameInStore(store, given, host);
   const rows = await latestRuns(store, { recipe, states: [...new Set(wanted)], limit: Number(limit) });
   const now = storeTime(store, host);
   await warnOfUnsent(store, host);
   await tellUntrusted(store, host);
-  if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
-  else if (rows.length === 0) host.out("there are no runs");
-  else {
-    for (const line of tableLines(host, columnsAt(now), rows, { columns })) host.out(line);
+  printList(host, view, {
+    columns: columnsAt(now),
+    rows,
+    data: (row) => dataOf(row, now),
+    empty: "there are no runs",
+  });
+  if (view.output === "table") {
     // A narrow terminal omits the reason column.
     for (const row of rows) {
       const since = unresponsiveSince(row, now);

@@ -18,7 +18,8 @@ import { isSameStore, trustStore } from "../../../lib/runner/trust/trusted_store
 import { type Power, powerText, RecipeError } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
-import { paint, plain } from "../../terminal/print.ts";
+import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
+import { type Column, paint, plain } from "../../terminal/print.ts";
 import type { TrustInput } from "../trust.ts";
 import { fileOfRecipe, recipeFiles } from "../shared/recipe_files.ts";
 import { type CalendarFile, calendarLines, findCalendars, showCalendars } from "../shared/local_calendars.ts";
@@ -37,6 +38,7 @@ export async function run({ args, flags, host }: TrustInput): Promise<number> {
   if (flags.list && flags.remove) throw new UsageError("Cannot use --list with --remove: give one of them");
   const trust = Trust.of(host.env);
   if (flags.list) return await list(trust, { flags, host });
+  refuseListFlags(flags, "without --list");
   if (flags.remove) return await remove(trust, { args, flags, host });
   const files = args.filter(isSettingsFile);
   const settings = await Promise.all(files.map((path) => readAsked(path, host)));
@@ -225,9 +227,27 @@ const dataOf = ({ path, recipe, powers, record }: TrustOffer) => ({
   trusted: record.powers.length > 0,
 });
 
+/** A trusted file. */
+interface Listed {
+  path: string;
+  trustedAt: string;
+  state: string;
+  /** What has changed since. */
+  changed?: string;
+}
+
+const listColumns: readonly Column<Listed>[] = [
+  { title: "state", keep: true, of: ({ state }) => state },
+  { title: "since (UTC)", name: "since", of: ({ trustedAt }) => trustedAt },
+  { title: "file", name: "file", id: true, of: ({ path }) => path },
+  { title: "changed", of: ({ changed }) => changed ?? "" },
+];
+
 async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "host">): Promise<number> {
+  const view = listView(flags);
+  checkListColumns(view, listColumns);
   const { recipes, settings, stores, calendars } = await trust.file.read();
-  const row = (path: string, trustedAt: string, isSame: boolean, changed?: string) => ({
+  const row = (path: string, trustedAt: string, isSame: boolean, changed?: string): Listed => ({
     path,
     trustedAt,
     state: isSame ? "trusted" : "changed",
@@ -248,13 +268,7 @@ async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "h
       row(path, trustedAt, await isSameFile(path, host))
     ),
   ]);
-  if (flags.json) host.out(JSON.stringify(rows));
-  else if (rows.length === 0) host.out("nothing is trusted");
-  else {for (const { path, trustedAt, state, changed } of rows) {
-      host.out(
-        plain(`${state.padEnd(7)}  ${trustedAt}  ${path}${changed === undefined ? "" : `  (${changed})`}`),
-      );
-    }}
+  printList(host, view, { columns: listColumns, rows, empty: "nothing is trusted" });
   return 0;
 }
 

@@ -5,7 +5,7 @@
  */
 import { isZero } from "../../../lib/decimal.ts";
 import type { PushEvent } from "../../../lib/operations/pushes.ts";
-import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
+import type { Quote } from "../../../lib/operations/quotes.ts";
 import {
   type ConnectionEvent,
   offTimeText,
@@ -13,40 +13,40 @@ import {
 } from "../../../lib/transports/push/events.ts";
 import { OTHER_ACCOUNT } from "../../../lib/transports/push/reader.ts";
 import type { Host } from "../../terminal/host.ts";
-import { chooseColumns, type Column, fit, paint, plain, tableLines } from "../../terminal/print.ts";
-import { changePercent, priceText, quoteColumns, shortCount } from "../quote/line.ts";
+import { chooseColumns, fit, paint, plain, tableLines } from "../../terminal/print.ts";
+import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
+import { changePercent, priceText, quoteColumns, type QuoteRow, shortCount } from "../quote/line.ts";
 
 /** Maximum number of messages on the board. */
 const KEPT = 8;
 /** Maximum number of brokers of a queue in one line. */
 const NAMED_BROKERS = 5;
 
-interface Row {
-  symbol: string;
-  quote?: Quote;
-  bid?: BookLevel;
-  ask?: BookLevel;
-}
-
 /** Keeps the latest state and formats it as a table or as lines. */
 export class Board {
-  readonly #rows = new Map<string, Row>();
+  readonly #rows = new Map<string, QuoteRow>();
   readonly #messages: string[] = [];
-  readonly #withBook: boolean;
   readonly #chosen: string | undefined;
+  readonly #now: () => number;
 
   /** @throws {UsageError} If `columns` contains an unknown name. */
-  constructor(symbols: readonly string[], { withBook, columns }: { withBook: boolean; columns?: string }) {
+  constructor(symbols: readonly string[], { columns, now }: { columns?: string; now: () => number }) {
     for (const symbol of symbols) this.#rows.set(symbol, { symbol });
-    this.#withBook = withBook;
     this.#chosen = columns;
-    if (columns !== undefined) chooseColumns(this.#columns(), columns);
+    this.#now = now;
+    if (columns !== undefined) chooseColumns(quoteColumns(now()), columns);
   }
 
   /** Adds a quote. */
   setQuote(quote: Quote): void {
     const row = this.#rows.get(quote.security?.symbol ?? "");
     if (row !== undefined) row.quote = quote;
+  }
+
+  /** Adds the best levels of an order book. */
+  setBook(symbol: string, { bid, ask }: Pick<QuoteRow, "bid" | "ask">): void {
+    const row = this.#rows.get(symbol);
+    if (row !== undefined) Object.assign(row, { bid, ask });
   }
 
   /** Adds an event. */
@@ -72,38 +72,24 @@ export class Board {
     }
   }
 
+  /** Returns the best bid and ask of a security for the end of a line; an empty text without them. */
+  spreadOf(symbol: string): string {
+    const { bid, ask } = this.#rows.get(symbol) ?? {};
+    const level = (name: string, price: string) => price === "" ? "" : `  ${name} ${price}`;
+    return level("bid", priceText(bid?.price)) + level("ask", priceText(ask?.price));
+  }
+
   /** Returns the board as lines that fit the terminal. */
   lines(host: Host): string[] {
     const { columns, rows } = host.size();
     const all = [...this.#rows.values()];
     const room = Math.max(1, rows - KEPT - 5);
     const shown = all.slice(0, room);
-    const lines = tableLines(host, this.#columns(), shown, { columns: this.#chosen });
+    const lines = tableLines(host, quoteColumns(this.#now()), shown, { columns: this.#chosen });
     if (all.length > shown.length) lines.push(paint(host, "dim", `and ${all.length - shown.length} more`));
     lines.push("");
     for (const message of this.#messages) lines.push(fit(plain(message), columns));
-    return [...lines, paint(host, "dim", "Ctrl-C stops")];
-  }
-
-  #columns(): Column<Row>[] {
-    const quotes = quoteColumns.slice(1).map(({ of, color, ...column }): Column<Row> => ({
-      ...column,
-      of: ({ quote }) => quote === undefined ? "" : of(quote),
-      color: ({ quote }) => quote === undefined ? undefined : color?.(quote),
-    }));
-    const level = (side: "bid" | "ask"): Column<Row> => ({
-      title: side,
-      of: (row) => row[side] === undefined ? "" : priceText(row[side].price),
-      align: "right",
-    });
-    const [last, change, ...others] = quotes;
-    return [
-      { title: "symbol", id: true, of: ({ symbol }) => symbol },
-      last!,
-      change!,
-      ...this.#withBook ? [level("bid"), level("ask")] : [],
-      ...others,
-    ];
+    return [...lines, paint(host, "dim", `times are ${ZONE_NAME}; Ctrl-C stops`)];
   }
 }
 
@@ -148,7 +134,7 @@ function newsOf(event: TransportEvent): string | undefined {
     case "gap":
       return `the stream is back: changes from ${clockText(event.from)} to ${
         clockText(event.to)
-      } may be missing (${event.reason})`;
+      } ${ZONE_NAME} may be missing (${event.reason})`;
     case "connection":
       return connectionLine(event);
     case "unknown":
@@ -166,13 +152,10 @@ function newsOf(event: TransportEvent): string | undefined {
 function connectionLine({ state, attempt, error, lastByteAt }: ConnectionEvent): string | undefined {
   if (state === "connected" || state === "closed") return undefined;
   if (state === "reconnecting") return `reconnecting, attempt ${attempt}`;
-  const since = lastByteAt === undefined ? "" : `; nothing has arrived since ${clockText(lastByteAt)}`;
+  const since = lastByteAt === undefined
+    ? ""
+    : `; nothing has arrived since ${clockText(lastByteAt)} ${ZONE_NAME}`;
   return `lost the stream${since}${error === undefined ? "" : ` (${error.message})`}`;
-}
-
-/** Returns the time of day on this machine. */
-export function clockText(at: number): string {
-  return new Date(at).toTimeString().slice(0, 8);
 }
 
 type OrderData = Extract<PushEvent, { type: "order" }>["data"];

@@ -8,10 +8,13 @@ import { didYouMean } from "../../../lib/client/nearest.ts";
 import type { TransportEvent } from "../../../lib/transports/push/events.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
-import { columnsAsked, rowsTaken, shownWidth } from "../../terminal/print.ts";
+import { listView } from "../../terminal/list_output.ts";
+import { rowsTaken, shownWidth } from "../../terminal/print.ts";
 import { clientOf, settingsOf } from "../shared/session.ts";
 import type { WatchInput } from "../watch.ts";
-import { Board, clockText, lineOf } from "./board.ts";
+import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
+import { readBooks } from "../quote/books.ts";
+import { Board, lineOf } from "./board.ts";
 import { securitiesOf } from "../quote/securities.ts";
 
 /** Time between two drawings. Users cannot read faster. */
@@ -20,16 +23,21 @@ const REDRAW_MS = 100;
 /** Subscribes, shows events, and unsubscribes at the end. */
 export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const securities = securitiesOf(args, flags.type);
-  const topics = topicsOf(flags.topics ?? "quote");
-  const columns = columnsAsked(flags);
+  // The table shows bid and ask. Programs get them if they name the topic.
+  let topics = topicsOf(flags.topics ?? (flags.json ? "quote" : "quote,order-book"));
+  const { columns } = listView(flags);
   if (columns !== undefined && !host.isTerminal) {
     throw new UsageError(
       "Cannot use --columns without a terminal: each change is one line there, --json has all",
     );
   }
   const symbols = securities.map(({ symbol }) => symbol);
-  const board = new Board(symbols, { withBook: topics.includes("order-book"), columns });
-  const show = flags.json ? jsonLines(host) : host.isTerminal ? redrawing(board, host) : plainLines(host);
+  const board = new Board(symbols, { columns, now: host.now });
+  const show = flags.json
+    ? jsonLines(host)
+    : host.isTerminal
+    ? redrawing(board, host)
+    : plainLines(board, host, { withBooks: flags.topics !== undefined });
   const loaded = await settingsOf(flags, host);
   await using client = await clientOf(flags, host, { command: "watch", loaded });
   if (!flags.json && topics.includes("quote")) {
@@ -37,6 +45,12 @@ export async function run({ args, flags, host }: WatchInput): Promise<number> {
     for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
       board.setQuote(quote);
     }
+  }
+  if (!flags.json && topics.includes("order-book")) {
+    const books = await readBooks(client, securities, host);
+    for (const [symbol, book] of books) board.setBook(symbol, book);
+    // Without the right to order books, the broker would reject the subscription.
+    if (flags.topics === undefined && books.size === 0) topics = ["quote"];
   }
   if (!flags.json && loaded.settings.fundAccounts === undefined) {
     host.note(
@@ -78,12 +92,16 @@ function jsonLines(host: Host): Show {
   return { start() {}, take: (event) => host.out(JSON.stringify(withCode(event), shown)), end() {} };
 }
 
-function plainLines(host: Host): Show {
+/** Prints each change as a line. A change of a quote is shown with the latest bid and ask. */
+function plainLines(board: Board, host: Host, { withBooks }: { withBooks: boolean }): Show {
   return {
-    start: () => host.note("hsgate: watching; Ctrl-C stops"),
+    start: () => host.note(`hsgate: watching, times are ${ZONE_NAME}; Ctrl-C stops`),
     take(event) {
+      board.apply(event, clockOf(host));
+      if (event.type === "book" && !withBooks) return;
       const line = lineOf(event);
-      if (line !== undefined) host.out(`${clockOf(host)}  ${line}`);
+      const spread = event.type === "quote" ? board.spreadOf(event.data.security?.symbol ?? "") : "";
+      if (line !== undefined) host.out(`${clockOf(host)}  ${line}${spread}`);
     },
     end() {},
   };
