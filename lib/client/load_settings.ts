@@ -19,7 +19,7 @@ import {
 } from "./settings.ts";
 import { lazily } from "../lazy.ts";
 
-const loadYaml = lazily(() => import("@std/yaml"));
+const loadYaml = lazily(() => import("../std/yaml.ts"));
 
 /** A file's text, and its permission bits if the system has them. */
 interface SettingsFile {

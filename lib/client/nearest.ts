@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { levenshteinDistance } from "@std/text";
+import { levenshteinDistance } from "../std/text.ts";
 
 /** Names longer than this are not compared, because a stranger's recipe may have many long names. */
 const MOST_LENGTH = 100;

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { parse } from "@std/yaml";
+import { parse } from "../std/yaml.ts";
 import * as z from "zod";
 import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
 import type { CorporateAction } from "../facts/corporate_actions.ts";

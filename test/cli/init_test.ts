@@ -73,7 +73,7 @@ Deno.test("init writes a folder that works at once with a simulator, wherever it
   const { code, out, err } = await cli(["init", path, "--yes"]);
   assertEquals([code, err], [0, ""]);
   assertStringIncludes(out, "for a simulated broker, markets hk and us, session times of XHKG:");
-  assertStringIncludes(out, `  cd '${path}'\n  deno task hsgate check `);
+  assertStringIncludes(out, `  cd '${path}'\n  deno task -q hsgate check `);
   assertEquals(await namesIn(path), all);
   assertEquals(await namesIn(`${path}/recipes`), ["end_of_day.yaml", "morning_snapshot.yaml"]);
   await assertFine(path);
@@ -175,7 +175,7 @@ Deno.test("init for a gateway: commands, script and notebook reach the gateway o
   assertEquals(code, 0);
   const { folder: where, connect, markets, calendar, next } = JSON.parse(out);
   assertEquals([where, connect, markets, calendar], [path, "gateway", ["hk", "us"], "XHKG"]);
-  assertEquals(next.slice(0, 2), [`cd ${path}`, "deno task hsgate doctor"]);
+  assertEquals(next.slice(0, 2), [`cd ${path}`, "deno task -q hsgate doctor"]);
   await assertFine(path);
   const settings = await Deno.readTextFile(`${path}/hsgate.yaml`);
   assertStringIncludes(settings, `transport: gateway\ngatewayUrl: ${HSGATE_GATEWAY_URL}\n`);
@@ -199,7 +199,7 @@ Deno.test("init for the direct transport: the script logs in over the socket, an
   const words = ["init", path, "--connect", "direct", "--auth-url", HSGATE_AUTH_URL!, "--yes"];
   const { code, out } = await cli(words, { env });
   assertEquals(code, 0);
-  assertStringIncludes(out, "deno task hsgate keys new --out secrets");
+  assertStringIncludes(out, "deno task -q hsgate keys new --out secrets");
   await assertFine(path);
   for (const name of all.filter((each) => each !== "recipes")) {
     const text = await Deno.readTextFile(`${path}/${name}`);
@@ -240,7 +240,7 @@ Deno.test("init asks, accepts names and numbers, and asks again with the nearest
   // A user who has Deno only through npm can type the printed commands.
   assertStringIncludes(
     await Deno.readTextFile(`${path}/README.md`),
-    `npx -y deno@${Deno.version.deno} task fees`,
+    `npx -y deno@${Deno.version.deno} task -q fees`,
   );
 });
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { parse } from "@std/csv";
+import { parse } from "../../std/csv.ts";
 import { plainCells } from "../../csv_text.ts";
 import { exists } from "../../private_files.ts";
 import { readRegularTextSync } from "../../regular_files.ts";

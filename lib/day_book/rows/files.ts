@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { parse } from "@std/csv";
+import { parse } from "../../std/csv.ts";
 import { csvCell, type CsvOptions, csvRecord } from "../../csv_text.ts";
 import { PRIVATE_FILE } from "../../private_files.ts";
 import { openRegularSync } from "../../regular_files.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { parse } from "@std/csv";
+import { parse } from "../../std/csv.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { readRegular } from "../../regular_files.ts";

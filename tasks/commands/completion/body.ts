@@ -8,6 +8,7 @@ import type { Command } from "../../terminal/command.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { shellLine } from "../../../lib/shell_words.ts";
+import { lastingDeno } from "../deploy/lasting_deno.ts";
 import { denoFlags, programPath } from "../deploy/paths.ts";
 import type { CompletionInput } from "../completion.ts";
 
@@ -17,7 +18,8 @@ export function run({ args: [shell = ""], flags, host }: CompletionInput): Promi
   if (script === undefined) {
     throw new UsageError(`Cannot complete for "${shell}": there are ${Object.keys(scripts).join(", ")}`);
   }
-  const text = script({ ask: askLine(), call: callLine() });
+  const deno = lastingDeno(host);
+  const text = script({ ask: askLine(deno), call: callLine(deno) });
   host.out(flags.json ? JSON.stringify({ shell, script: text }) : text);
   return Promise.resolve(0);
 }
@@ -29,18 +31,18 @@ const noUpdateCheck = ["env", "DENO_NO_UPDATE_CHECK=1"];
  * Returns the command line that runs this installation. It uses no task of the current folder, which may be somebody
  * else's.
  */
-function callLine(): string {
+function callLine(deno: string): string {
   const program = programPath();
-  return shellLine([...noUpdateCheck, Deno.execPath(), "run", "--quiet", ...denoFlags(program), program]);
+  return shellLine([...noUpdateCheck, deno, "run", "--quiet", ...denoFlags(program), program]);
 }
 
 /** Returns the command line that prints the possible words. Its process may only read the current folder. */
-function askLine(): string {
+function askLine(deno: string): string {
   const program = programPath();
   const [, ...config] = denoFlags(program).slice(denoFlags(program).indexOf("--config") - 1);
   const words = [
     ...noUpdateCheck,
-    Deno.execPath(),
+    deno,
     "run",
     "--quiet",
     "--no-prompt",

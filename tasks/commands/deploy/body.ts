@@ -26,6 +26,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import { foundSettings, loadSettingsOf } from "../shared/session.ts";
+import { lastingDeno } from "./lasting_deno.ts";
 import { isNamed } from "../shared/store_file.ts";
 import { TrustFile } from "../../../lib/runner/trust/trust_file.ts";
 import { checkStore as checkFoundStore } from "../../../lib/runner/trust/trusted_stores.ts";
@@ -75,7 +76,7 @@ export async function run({ args, flags, host }: DeployInput): Promise<number> {
     const texts = flags.out === undefined ? { texts: files.map(({ text }) => text) } : {};
     host.out(JSON.stringify({ to, files: paths, recipes: rows, next, ...texts }));
   } else if (flags.out === undefined) host.out(files.map(({ text }) => text.trimEnd()).join("\n"));
-  else show(deployment, { paths, folder: flags.out, host });
+  else show(deployment, { paths, folder: flags.out, options, host });
   return 0;
 }
 
@@ -144,7 +145,7 @@ async function optionsOf(
   const config = await configOf(flags, { host, dir, inCluster });
   const denoDir = inCluster ? undefined : host.env("DENO_DIR");
   return {
-    deno: flags.deno ?? (inCluster ? "/usr/bin/deno" : Deno.execPath()),
+    deno: flags.deno ?? (inCluster ? "/usr/bin/deno" : lastingDeno(host)),
     denoFlags: denoFlags(program),
     program,
     dir,
@@ -281,7 +282,12 @@ async function exists(path: string): Promise<boolean> {
 
 function show(
   { rows, next }: Deployment,
-  { paths, folder, host }: { paths: readonly string[]; folder: string; host: Host },
+  { paths, folder, options, host }: {
+    paths: readonly string[];
+    folder: string;
+    options: DeployOptions;
+    host: Host;
+  },
 ): void {
   for (const { recipe, lines, inside } of rows) {
     host.out(paint(host, "bold", plain(recipe)));
@@ -290,6 +296,7 @@ function show(
   }
   host.out("");
   for (const path of paths) host.out(`wrote ${path}`);
+  host.out(`Each start runs ${plain(options.program)} with ${plain(options.deno)}`);
   host.out("");
   host.out(`Left to do, in "${folder}":`);
   for (const line of next) host.out(`  ${line}`);

@@ -69,12 +69,12 @@ function withMarkets(text: string, { markets }: Answers): string {
 
 const start =
   `# Settings of this folder. Flags and environment variables override them. After an edit of this file, or of a file
-# in this folder that it names, run "deno task hsgate trust hsgate.yaml".
+# in this folder that it names, run "hsgate trust hsgate.yaml".
 `;
 
 const store = `
 # The store records every slot and its result, so that no slot runs twice. Keep this file, and
-# back it up with "deno task hsgate store backup".
+# back it up with "hsgate store backup".
 store: hsgate.db
 `;
 
@@ -103,8 +103,8 @@ ${tradePassword}# The key of the trade password, which the vendor publishes, wor
 `;
 
 const direct = (url: string | undefined) => `
-# The broker is reached over its own socket, without the gateway program. "deno task hsgate keys new --out secrets"
-# creates the key pair and explains how to use it; "deno task hsgate doctor" shows what is missing or wrong.
+# The broker is reached over its own socket, without the gateway program. "hsgate keys new --out secrets"
+# creates the key pair and explains how to use it; "hsgate doctor" shows what is missing or wrong.
 transport: direct
 ${
   url === undefined

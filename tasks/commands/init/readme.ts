@@ -18,22 +18,21 @@ Nothing here reaches a broker: both recipes and \`account.ts\` start their own s
 - start with a new store: move \`hsgate.db\` away, because its runs are runs with the simulator.
 
 Other commands, such as \`quote\` and \`watch\`, use a simulator that runs in another terminal:
-\`deno task sim --clock 2025-08-15T10:00:00+08:00 --info sim.json\`, then
-\`deno task hsgate quote AAPL --config sim.json\`. To trade there, use another store:
-\`deno task hsgate buy 100 00700.HK --limit 550 --config sim.json --store sim.db\`.
+\`hsgate sim --clock 2025-08-15T10:00:00+08:00 --info sim.json\`, then \`hsgate quote AAPL --config sim.json\`. To
+trade there, use another store: \`hsgate buy 100 00700.HK --limit 550 --config sim.json --store sim.db\`.
 `,
   gateway: `## Secrets
 
 Passwords and keys are in the environment or in files below \`secrets/\`, which git ignores; \`hsgate.yaml\`
-contains their paths. \`deno task hsgate doctor\` shows what is missing or wrong.
+contains their paths. \`hsgate doctor\` shows what is missing or wrong.
 `,
   direct: `## Secrets
 
 Passwords and keys are in the environment or in files below \`secrets/\`, which git ignores; \`hsgate.yaml\`
 contains their paths.
 
-- \`deno task hsgate keys new --out secrets\` creates the key pair and says where to register the public key.
-- \`deno task hsgate keys check FILE\` and \`deno task hsgate doctor\` show what is wrong.
+- \`hsgate keys new --out secrets\` creates the key pair and says where to register the public key.
+- \`hsgate keys check FILE\` and \`hsgate doctor\` show what is wrong.
 `,
 };
 
@@ -46,19 +45,19 @@ export function readmeFor({ way, markets, calendar }: Answers, steps: readonly N
 
 Created by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, session times of ${calendar}.
 
-- \`hsgate.yaml\`: settings; after an edit run \`deno task hsgate trust hsgate.yaml\`
+- \`hsgate.yaml\`: settings; after an edit run \`hsgate trust hsgate.yaml\`
 - \`recipes/end_of_day.yaml\`: fills with fees, orders and the fund journal of the last days, into \`out/\`
 - \`recipes/morning_snapshot.yaml\`: funds, holdings and quotes before the open, into \`out/\`
 - \`account.ts\`: how the script and the notebook connect to the account
 - \`fees.ts\`: a script that computes the costs of a week of trades
 - \`notebook.ipynb\`: the account in tables; run \`deno jupyter --install\` once, then open it in any Jupyter
 - \`recipe.schema.json\`: the schema of recipes for your editor (VS Code with the YAML extension); after an
-  update of hsgate \`deno task hsgate schema --out recipe.schema.json\` writes it again
+  update of hsgate \`hsgate schema --out recipe.schema.json\` writes it again
 - \`deno.json\`: the path of hsgate, and the tasks
 - \`deno.lock\`: the packages that scripts here may load, with their hashes; after an update of hsgate, or for
   packages of your own, \`deno install --frozen=false\` writes it again
 
-Run from this folder:
+Run from this folder. If \`hsgate\` is not installed as a command, type \`deno task -q hsgate\` instead.
 
 \`\`\`sh
 ${lines.join("\n")}
@@ -110,7 +109,9 @@ export interface NextStep {
 export function nextSteps(answers: Answers, host: Pick<Host, "env" | "now">): NextStep[] {
   const { way, folder } = answers;
   const deno = denoCommand(host);
-  const step = (words: string, text: string) => ({ command: `${deno} task hsgate ${words}`, text });
+  // An installed command names itself.
+  const hsgate = host.env("HSGATE_COMMAND") ?? `${deno} task -q hsgate`;
+  const step = (words: string, text: string) => ({ command: `${hsgate} ${words}`, text });
   return [
     ...folder.path === "." ? [] : [{ command: `cd ${shellLine([folder.path])}`, text: "" }],
     ...way === "direct"
@@ -132,7 +133,7 @@ export function nextSteps(answers: Answers, host: Pick<Host, "env" | "now">): Ne
       `why end-of-day ${lastDay(answers, host.now())}`,
       "explains what happened on a day, or why nothing ran",
     ),
-    { command: `${deno} task fees`, text: "runs fees.ts: the costs of a week of trades" },
+    { command: `${deno} task -q fees`, text: "runs fees.ts: the costs of a week of trades" },
   ];
 }
 
