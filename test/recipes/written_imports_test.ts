@@ -17,3 +17,35 @@ import def, { z } from
 `;
   assertEquals(writtenImports(code).join(""), "abcdefghijlmno".replace("c", "./c.ts"));
 });
+
+Deno.test("writtenImports() takes time in proportion to the text, and always ends", () => {
+  // With a search of the rest of the file from each place, each of these texts would take a quarter of an hour.
+  const units = [
+    "import ",
+    "import{",
+    "import*as ",
+    "import type {",
+    "export * ",
+    "export type{",
+    "export {x} ",
+    '"\\"',
+    "'\\'",
+    "/\\",
+    "=/[",
+    "=/[\\]",
+    "${",
+    "`${",
+    "}",
+    "/**/",
+    "\\",
+    "a.",
+  ];
+  const after = '\n"\'/;\nimport "after";\n';
+  for (const unit of units) {
+    const names = writtenImports(unit.repeat(Math.floor(1024 * 1024 / unit.length)) + after);
+    assertEquals(names, ["after"], unit);
+  }
+  for (const end of ["`a\\", "`a", "`", '"a\\', '"', "/a\\", "/[", "/*", "/", "import", 'import("a']) {
+    assertEquals(writtenImports(`import "before";\n${end}`), ["before"], end);
+  }
+});

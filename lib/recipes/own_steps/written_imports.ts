@@ -47,11 +47,16 @@ function isList(tokens: readonly Token[], at: number): boolean {
   return isSign(first, "*") || isSign(first, "{");
 }
 
-/** Returns the name after `from`, if only names, braces, commas and stars come before it. */
+/**
+ * Returns the name after `from`, if only names, one pair of braces, commas and stars come before it. Ends at the next
+ * `import` or `export` outside braces, so that the time is proportional to the number of tokens.
+ */
 function nameAfterFrom(tokens: readonly Token[], at: number): string | undefined {
   for (let inBraces = false, next = tokens[at]; next !== undefined; next = tokens[++at]) {
     const after = tokens[at + 1];
     if (!inBraces && next.value === "from" && after?.kind === "text") return after.value;
+    if (!inBraces && next.kind === "word" && /^(im|ex)port$/.test(next.value)) return undefined;
+    if (inBraces && isSign(next, "{")) return undefined;
     if (isSign(next, "}") && after?.value !== "from") return undefined;
     if (next.kind === "sign" && !"{},*".includes(next.value)) return undefined;
     if (next.kind === "text" && !inBraces) return undefined;
@@ -67,13 +72,12 @@ function tokensOf(code: string): Token[] {
   /** Open braces; `true` for the brace of a template expression. */
   const braces: boolean[] = [];
   const patterns = {
-    skipped: /(?:\s+|\/\/.*|\/\*[^]*?(?:\*\/|$)|^#!.*)+/y,
+    skipped: /\s+|\/\/.*|^#!.*/y,
     word: /[\p{ID_Start}$_#\d][\p{ID_Continue}$\u200c\u200d]*/uy,
-    text: /"(?:[^"\\\n]|\\[^])*"|'(?:[^'\\\n]|\\[^])*'/y,
-    // From a backtick, or from the brace after an expression, to the next expression or the end.
-    template: /[`}](?:[^`\\$]|\\[^]|\$(?!\{))*(`|\$\{|$)/y,
-    pattern: /\/(?:[^\\/[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/\w*/y,
+    // The flags of a regular expression.
+    flags: /\w*/y,
   };
+  const literals = new Literals(code);
   let at = 0;
   const take = (pattern: RegExp) => {
     pattern.lastIndex = at;
@@ -81,24 +85,40 @@ function tokensOf(code: string): Token[] {
     if (found !== null) at = pattern.lastIndex;
     return found ?? undefined;
   };
+  /** Moves to an offset, and returns the text before it. */
+  const to = (end: number) => {
+    const text = code.slice(at, end);
+    at = end;
+    return text;
+  };
   while (at < code.length) {
     if (take(patterns.skipped) !== undefined) continue;
     const sign = code[at]!;
+    if (sign === "/" && code[at + 1] === "*") {
+      const end = code.indexOf("*/", at + 2);
+      at = end < 0 ? code.length : end + 2;
+      continue;
+    }
     if (sign === "`" || sign === "}" && braces.pop()) {
-      const [text, end] = take(patterns.template)!;
-      if (end === "${") braces.push(true);
+      const text = to(templateEnd(code, at + 1));
+      if (text.endsWith("${")) braces.push(true);
       // A template without expressions names a module like a quoted text.
-      const isWhole = sign === "`" && end === "`";
+      const isWhole = sign === "`" && text.length > 1 && text.endsWith("`");
       tokens.push(
         isWhole ? { kind: "text", value: unescaped(text.slice(1, -1)) } : { kind: "sign", value: "`" },
       );
       continue;
     }
-    const text = take(patterns.text);
-    const word = text === undefined ? take(patterns.word) : undefined;
-    if (text !== undefined) tokens.push({ kind: "text", value: unescaped(text[0].slice(1, -1)) });
+    const textEnd = sign === '"' || sign === "'" ? literals.textEnd(sign, at + 1) : -1;
+    const word = textEnd < 0 ? take(patterns.word) : undefined;
+    const patternEnd = textEnd < 0 && sign === "/" && mayBeginPattern(tokens.at(-1))
+      ? literals.patternEnd(at + 1)
+      : -1;
+    if (textEnd >= 0) tokens.push({ kind: "text", value: unescaped(to(textEnd + 1).slice(1, -1)) });
     else if (word !== undefined) tokens.push({ kind: "word", value: word[0] });
-    else if (sign === "/" && mayBeginPattern(tokens.at(-1)) && take(patterns.pattern) !== undefined) {
+    else if (patternEnd > at + 1) {
+      at = patternEnd + 1;
+      take(patterns.flags);
       tokens.push({ kind: "text", value: "" });
     } else {
       if (sign === "{") braces.push(false);
@@ -107,6 +127,64 @@ function tokensOf(code: string): Token[] {
     }
   }
   return tokens;
+}
+
+/** Returns the offset after a template, or after the `${` of its next expression. */
+function templateEnd(code: string, from: number): number {
+  for (let at = from; at < code.length; at++) {
+    if (code[at] === "\\") at++;
+    else if (code[at] === "`") return at + 1;
+    else if (code[at] === "$" && code[at + 1] === "{") return at + 2;
+  }
+  return code.length;
+}
+
+/**
+ * Finds the ends of quoted texts and regular expressions. A file may contain a quote at every second place, none of which
+ * is ever closed, so the ends for all offsets are computed once, from the end of the file to its start.
+ */
+class Literals {
+  readonly #code: string;
+  readonly #ends = new Map<string, Int32Array>();
+
+  constructor(code: string) {
+    this.#code = code;
+  }
+
+  /** Returns the offset of the quote that closes a text which is open at an offset; -1 if its line ends before. */
+  textEnd(quote: string, at: number): number {
+    return this.#endsOf(quote, (ends, index) => {
+      const sign = this.#code[index];
+      if (sign === quote) return index;
+      return sign === "\n" ? -1 : ends[index + (sign === "\\" ? 2 : 1)]!;
+    })[at]!;
+  }
+
+  /** Returns the offset of the `/` that closes a regular expression which is open at an offset; -1 like `textEnd`. */
+  patternEnd(at: number): number {
+    /** The ends for an offset inside a class such as `[/]`. */
+    let inClass: Int32Array | undefined;
+    return this.#endsOf("/", (ends, index) => {
+      inClass ??= new Int32Array(ends.length).fill(-1);
+      const sign = this.#code[index];
+      const next = index + (sign === "\\" ? 2 : 1);
+      const isOver = sign === "\n" ||
+        sign === "\\" && /[\n\r\u2028\u2029]/.test(this.#code[index + 1] ?? "\n");
+      inClass[index] = isOver ? -1 : sign === "]" ? ends[next]! : inClass[next]!;
+      if (isOver) return -1;
+      return sign === "/" ? index : sign === "[" ? inClass[next]! : ends[next]!;
+    })[at]!;
+  }
+
+  /** Returns the end for each offset: -1 at the end of the file. */
+  #endsOf(kind: string, endAt: (ends: Int32Array, index: number) => number): Int32Array {
+    const known = this.#ends.get(kind);
+    if (known !== undefined) return known;
+    const ends = new Int32Array(this.#code.length + 3).fill(-1);
+    for (let index = this.#code.length - 1; index >= 0; index--) ends[index] = endAt(ends, index);
+    this.#ends.set(kind, ends);
+    return ends;
+  }
 }
 
 function mayBeginPattern(before: Token | undefined): boolean {
