@@ -173,6 +173,26 @@ Deno.test("nextSlots() counts slots that run and lists skipped slots between the
   assertEquals(nextSlots(builtInCalendars, cron("0 0 30 2 *", "UTC"), at("2025-01-01T00:00Z"), 3), []);
 });
 
+Deno.test("nextSlots() lists ten skipped slots of a holiday, and continues on the next day", () => {
+  // 25 and 26 December are holidays in Hong Kong, and the pattern has 2880 slots on them.
+  const next = nextSlots(
+    builtInCalendars,
+    cron("* * 25,26,29 12 *", "Asia/Hong_Kong", "XHKG"),
+    at("2025-12-01T00:00Z"),
+    2,
+  );
+  assertEquals(
+    Map.groupBy(next, ({ session, skipped }) => `${session} ${skipped}`).entries().map(([day, slots]) =>
+      `${day} ${slots.length} ${iso(slots[0]!.at)}`
+    ).toArray(),
+    [
+      "2025-12-25 holiday 10 2025-12-24T16:00:00Z",
+      "2025-12-26 holiday 10 2025-12-25T16:00:00Z",
+      "2025-12-29 undefined 2 2025-12-28T16:00:00Z",
+    ],
+  );
+});
+
 Deno.test("clockChangeSlots() lists slots at a clock change, and when they run", () => {
   const changes = (schedule: CompiledSchedule) =>
     clockChangeSlots(builtInCalendars, schedule, { after: at("2026-06-01T00:00Z"), months: 24 }).map((
@@ -191,6 +211,12 @@ Deno.test("clockChangeSlots() lists slots at a clock change, and when they run",
     "fold 2026-11-01T01:30 2026-11-01T05:30:00Z 2026-11-01T06:30:00Z",
     "gap 2027-03-14T02:00",
     "gap 2027-03-14T02:30",
+  ]);
+  const eachMinute = changes(cron("* * * * *", "America/New_York"));
+  assertEquals([eachMinute.length, eachMinute[9], eachMinute[10]], [
+    40, // ten for each of four changes
+    "fold 2026-11-01T01:09 2026-11-01T05:09:00Z 2026-11-01T06:09:00Z",
+    "gap 2027-03-14T02:00",
   ]);
   assertEquals(changes(cron("30 2 * * *", "Asia/Hong_Kong")), []);
   assertEquals(changes(close45), []);

@@ -10,7 +10,7 @@ import { addDays, type Calendars, dateAt, tradingDay, wallInstant } from "../../
 import { firstSlot, latestSlot, type Slot } from "./slots.ts";
 import { calendarOf, dayOf } from "../../recipes/engine/step_context.ts";
 import { type SlotColumns, slotOf } from "../queries/runs.ts";
-import { planRun } from "./plan_run.ts";
+import { boundsOfSlot } from "./plan_run.ts";
 
 /** A step that a run would reject because its slot is past, and why. */
 export interface PastRead {
@@ -68,9 +68,14 @@ export function lateReadsOf(calendars: Calendars, recipe: CompiledRecipe, now: n
     const slots = daysOf(recipe, schedule, now).flatMap((span) =>
       slotsToLookAt(calendars, recipe, schedule, span)
     );
+    const latenesses = slots.flatMap((slot) => latenessOf(calendars, recipe, schedule, slot) ?? []);
+    // Only the exchanges of a step matter, and many steps read the same ones.
+    const known = new Map<string, readonly Lateness[]>();
     for (const { id: step, asOfNow } of recipe.steps) {
       if (asOfNow === undefined) continue;
-      const found = slots.map((slot) => lateness(calendars, recipe, schedule, { slot, asOfNow }));
+      const key = asOfNow.exchanges.toSorted().join();
+      let found = known.get(key);
+      if (found === undefined) known.set(key, found = latenesses.map((late) => late(asOfNow)));
       const never = found.find((each) => typeof each === "object");
       const late: LateReads = { scheduleId: schedule.id, step, asOfNow, ...never !== undefined && { never } };
       if (found.some((each) => each !== undefined)) return [late];
@@ -117,27 +122,29 @@ function slotsToLookAt(
 const nextAfter = (calendars: Calendars, schedule: CompiledSchedule, at: number) =>
   firstSlot(calendars, schedule, at, at + LOOKED_AT_DAYS * DAY_MS)?.at ?? Infinity;
 
-/** Returns whether a run of a slot may begin too late, or why it always does; `undefined` if it cannot be too late. */
-function lateness(
+/** Whether a run of a slot may begin too late for a step, or why it always does; `undefined` if it cannot be too late. */
+type Lateness = true | { slotAt: number; why: string } | undefined;
+
+/** Returns a function that says whether a run of a slot may begin too late; `undefined` for a slot that is not run. */
+function latenessOf(
   calendars: Calendars,
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,
-  { slot, asOfNow }: { slot: Slot; asOfNow: AsOfNow },
-): true | { slotAt: number; why: string } | undefined {
-  const { state, businessDay, dueAt, deadlineAt = Infinity } = planRun(calendars, recipe, schedule, slot, {
-    kind: "live",
-    traceId: "",
-  });
-  if (state !== "due") return undefined;
-  const day = dayOf(recipe, { scheduleId: schedule.id, slotAt: slot.at, businessDay });
-  const whyAt = (now: number) => whyPast(calendars, asOfNow, { slotAt: slot.at, day, now });
-  const why = whyAt(dueAt);
-  if (why !== undefined) return { slotAt: slot.at, why };
+  slot: Slot,
+): ((asOfNow: AsOfNow) => Lateness) | undefined {
+  const { skipped, dueAt, deadlineAt = Infinity } = boundsOfSlot(calendars, recipe, schedule, slot);
+  if (skipped !== undefined) return undefined;
+  const day = dayOf(recipe, { scheduleId: schedule.id, slotAt: slot.at, businessDay: slot.session });
   const { action, graceMs } = recipe.misfire;
   const untilMissed = action === "skip" ? dueAt + graceMs : Infinity;
   // With `latest`, the run must begin before the next slot replaces this one.
   const untilNext = action === "latest" ? nextAfter(calendars, schedule, slot.at) - 1 : Infinity;
   const latest = Math.min(deadlineAt, untilMissed, untilNext);
-  // Without a bound, a run may begin after its day has ended.
-  return latest === Infinity || whyAt(latest) !== undefined ? true : undefined;
+  return (asOfNow) => {
+    const whyAt = (now: number) => whyPast(calendars, asOfNow, { slotAt: slot.at, day, now });
+    const why = whyAt(dueAt);
+    if (why !== undefined) return { slotAt: slot.at, why };
+    // Without a bound, a run may begin after its day has ended.
+    return latest === Infinity || whyAt(latest) !== undefined ? true : undefined;
+  };
 }

@@ -37,13 +37,10 @@ export function planRun(
   slot: Slot,
   { kind, traceId }: PlanRunOptions,
 ): NewRun {
-  const runKey = runKeyOf(recipe.name, schedule, slot);
-  const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
   const mic = calendarOf(recipe, schedule);
-  const isGuess = slot.assumed || (mic !== undefined && calendars.isProjected(mic, slot.session ?? ""));
-  const bounds = boundsOf(calendars, recipe, { ...slot, isGuess }, slot.at + jitterOf(runKey, jitterMs));
+  const bounds = boundsOfSlot(calendars, recipe, schedule, slot);
   return {
-    runKey,
+    runKey: runKeyOf(recipe.name, schedule, slot),
     recipe: recipe.name,
     scheduleId: schedule.id,
     kind,
@@ -62,10 +59,25 @@ export function planRun(
   };
 }
 
-interface Bounds {
+/** When a run of a slot may begin, or why it is skipped; instants in epoch milliseconds. */
+export interface Bounds {
   dueAt: number;
   deadlineAt?: number;
   skipped?: SkipReason;
+}
+
+/** Returns when the run of a slot may begin. Unlike the row of the slot, this does not depend on the size of the recipe. */
+export function boundsOfSlot(
+  calendars: Calendars,
+  recipe: CompiledRecipe,
+  schedule: CompiledSchedule,
+  slot: Slot,
+): Bounds {
+  const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
+  const mic = calendarOf(recipe, schedule);
+  const isGuess = slot.assumed || (mic !== undefined && calendars.isProjected(mic, slot.session ?? ""));
+  const runKey = runKeyOf(recipe.name, schedule, slot);
+  return boundsOf(calendars, recipe, { ...slot, isGuess }, slot.at + jitterOf(runKey, jitterMs));
 }
 
 function boundsOf(

@@ -13,8 +13,8 @@ import {
   wallInstant,
 } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import { type OpenWindow, planRun, windowOn } from "./plan_run.ts";
-import { firstSlot, latestSlot, readPattern, type Slot, slotsBetween } from "./slots.ts";
+import { boundsOfSlot, type OpenWindow, windowOn } from "./plan_run.ts";
+import { firstSlot, latestSlot, readPattern, type Slot } from "./slots.ts";
 
 /** A wall-clock time of a schedule that a clock change skips or repeats. */
 interface ClockChangeSlot {
@@ -27,7 +27,10 @@ interface ClockChangeSlot {
   runsAt: number[];
 }
 
-/** Returns the times of a schedule that clock changes skip or repeat in the next `months`, oldest first. */
+/**
+ * Returns the times of a schedule that clock changes skip or repeat in the next `months`, oldest first: at most ten of each
+ * change.
+ */
 export function clockChangeSlots(
   calendars: Calendars,
   schedule: CompiledSchedule,
@@ -60,18 +63,17 @@ function slotsAt(
   const before = change.subtract({ nanoseconds: 1 }).toPlainDateTime().add({ nanoseconds: 1 });
   const kind = Temporal.PlainDateTime.compare(before, after) < 0 ? "gap" : "fold";
   const [from, to] = kind === "gap" ? [before, after] : [after, before];
-  const span = to.since(from).total("milliseconds");
   const at = change.epochMilliseconds;
-  const slots = slotsBetween(calendars, schedule, at - span - 1, at + span).filter(({ skipped }) =>
-    skipped === undefined
-  );
+  const hasSlotAt = (time: number) => {
+    const slot = firstSlot(calendars, schedule, time - 1, time);
+    return slot !== undefined && slot.skipped === undefined;
+  };
+  const atGap = kind === "gap" && isFixed(schedule) && hasSlotAt(at) ? [at] : [];
   return namedTimes(schedule, from, to).flatMap((wall) => {
     const text = wall.toString({ smallestUnit: "minute" });
-    const runsAt = slots.map(({ at }) => at).filter((time) =>
-      kind === "gap" ? time === at && isFixed(schedule) : wall.equals(
-        Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(zone).toPlainDateTime(),
-      )
-    );
+    const runsAt = kind === "gap" ? atGap : (["earlier", "later"] as const)
+      .map((disambiguation) => wall.toZonedDateTime(zone, { disambiguation }).epochMilliseconds)
+      .filter(hasSlotAt);
     // On a day without a session, a calendar schedule has no slot.
     if (schedule.form === "calendar" && runsAt.length === 0) return [];
     return [{ kind, wall: text, zone, runsAt }];
@@ -85,7 +87,10 @@ function isFixed(schedule: CompiledSchedule): boolean {
   return !/[*?/]/.test(fields.slice(0, fields.length - 3).join(" "));
 }
 
-/** Returns the times of the schedule within a span of wall-clock time, whether or not they exist. */
+/** Maximum number of times at one clock change, because a schedule may have one each minute. */
+const MOST_AT_CHANGE = 10;
+
+/** Returns the first times of the schedule within a span of wall-clock time, whether or not they exist. */
 function namedTimes(
   schedule: CompiledSchedule,
   from: Temporal.PlainDateTime,
@@ -105,7 +110,10 @@ function namedTimes(
     number,
     number, // `map` keeps the two items, which its type does not say
   ];
-  for (let next = pattern.nextRun(new Date(begin - 1000)); next !== null && next.getTime() < end;) {
+  for (
+    let next = pattern.nextRun(new Date(begin - 1000));
+    next !== null && next.getTime() < end && times.length < MOST_AT_CHANGE;
+  ) {
     times.push(
       Temporal.Instant.fromEpochMilliseconds(next.getTime()).toZonedDateTimeISO("UTC").toPlainDateTime(),
     );
@@ -161,7 +169,9 @@ export function runnableDaysOf(calendars: Calendars, recipe: CompiledRecipe, now
       after = wallInstant(addDays(date, 1), "00:00", zone) - 1;
       const open = windowOn(calendars, recipe, slot.at);
       if (open === "closed") days.closed++;
-      if (typeof open !== "object" || skipReason(calendars, recipe, schedule, slot) !== undefined) continue;
+      if (typeof open !== "object" || boundsOfSlot(calendars, recipe, schedule, slot).skipped !== undefined) {
+        continue;
+      }
       if (
         canRun(calendars, recipe, schedule, slot) ||
         canRunLater(calendars, recipe, schedule, { slot, open, after })
@@ -178,14 +188,9 @@ export function runnableDaysOf(calendars: Calendars, recipe: CompiledRecipe, now
   });
 }
 
-const planned = (calendars: Calendars, recipe: CompiledRecipe, schedule: CompiledSchedule, slot: Slot) =>
-  planRun(calendars, recipe, schedule, slot, { kind: "live", traceId: "" });
-
-const skipReason = (...of: Parameters<typeof planned>) => planned(...of).reason;
-
-function canRun(...of: Parameters<typeof planned>): boolean {
-  const { dueAt, deadlineAt, reason } = planned(...of);
-  return reason === undefined && (deadlineAt === undefined || dueAt <= deadlineAt);
+function canRun(...of: Parameters<typeof boundsOfSlot>): boolean {
+  const { dueAt, deadlineAt, skipped } = boundsOfSlot(...of);
+  return skipped === undefined && (deadlineAt === undefined || dueAt <= deadlineAt);
 }
 
 /** Returns whether a later slot of the day can run: tries the last slot before the window closes. */

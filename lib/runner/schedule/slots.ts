@@ -54,7 +54,13 @@ export function slotsBetween(
   return [...eachSlot(calendars, schedule, after, until)];
 }
 
-/** Returns the next `count` slots that are not skipped, and the skipped slots between them. */
+/** Maximum number of skipped slots of one holiday that {@linkcode nextSlots} lists. */
+const MOST_SKIPPED = 10;
+
+/**
+ * Returns the next `count` slots that are not skipped, and the skipped slots between them: of each holiday the first ten,
+ * because a schedule may have one each minute.
+ */
 export function nextSlots(
   calendars: Calendars,
   schedule: CompiledSchedule,
@@ -62,10 +68,24 @@ export function nextSlots(
   count: number,
 ): Slot[] {
   const slots: Slot[] = [];
+  const until = after + HORIZON_MS;
   let found = 0;
-  for (const slot of eachSlot(calendars, schedule, after, after + HORIZON_MS)) {
-    slots.push(slot);
-    if (slot.skipped === undefined && ++found >= count) break;
+  for (let from: number | undefined = after; from !== undefined;) {
+    const start: number = from;
+    from = undefined;
+    const skipped = { day: "", count: 0 };
+    for (const slot of eachSlot(calendars, schedule, start, until)) {
+      slots.push(slot);
+      if (slot.skipped === undefined && ++found >= count) break;
+      if (slot.skipped !== "holiday" || slot.session === undefined) continue;
+      if (slot.session !== skipped.day) Object.assign(skipped, { day: slot.session, count: 0 });
+      if (++skipped.count < MOST_SKIPPED || schedule.form !== "cron" || schedule.onlyIn === undefined) {
+        continue;
+      }
+      // The rest of the holiday is not searched.
+      from = wallInstant(addDays(slot.session, 1), "00:00", calendarZone[schedule.onlyIn]) - 1;
+      break;
+    }
   }
   return slots;
 }

@@ -257,7 +257,7 @@ function show(
       .trimEnd();
     host.out(slot.skipped === undefined ? line : paint(host, "dim", line));
   }
-  for (const { scheduleId, kind, wall, zone, runsAt } of clockChanges) {
+  for (const { scheduleId, kind, wall, zone, runsAt } of clockChanges.slice(0, MOST_CLOCK_CHANGES)) {
     const what = kind === "gap"
       ? "does not exist because of a clock change"
       : "occurs twice because of a clock change";
@@ -265,4 +265,11 @@ function show(
     const then = runsAt.length === 0 ? "it does not run" : `it runs at ${times}`;
     host.out(paint(host, "yellow", `  ${wall.replace("T", " ")} ${zone}  ${scheduleId}  ${what}: ${then}`));
   }
+  const more = clockChanges.length - MOST_CLOCK_CHANGES;
+  if (more > 0) {
+    host.out(paint(host, "yellow", `  and ${more} more slots at clock changes; --json lists them`));
+  }
 }
+
+/** Maximum number of slots at clock changes that are listed for a recipe, because a schedule may have one each minute. */
+const MOST_CLOCK_CHANGES = 20;
