@@ -238,6 +238,16 @@ export async function openIntents(store: Store, account: string): Promise<Intent
   return rows.map(intentOf);
 }
 
+/** Returns the intents of all accounts that are not final, oldest first, without their parameters. */
+export async function namesOfOpenIntents(
+  store: Store,
+): Promise<{ intent: string; account: string; operation: string; state: IntentState }[]> {
+  return await store.all(
+    `select id as intent, account, operation, state from intent where ended_at is null
+      order by account, created_at, id`,
+  );
+}
+
 /** Returns the accounts that have open intents. */
 export async function openAccounts(store: Store): Promise<string[]> {
   const rows = await store.all<{ account: string }>(

@@ -44,6 +44,61 @@ export function damageIn(path: string): string | undefined {
   }
 }
 
+/** Members of the store that contain JSON, and the kind of value in each. */
+const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "array" | "any">>>> = {
+  schedule: { spec: "object" },
+  run: { params: "object" },
+  step_run: { output: "any" },
+  outbox: { body: "any" },
+  event: { data: "any" },
+  intent: {
+    params: "object",
+    why: "object",
+    order_ids: "array",
+    child_ids: "array",
+    known: "array",
+    earlier: "any",
+    absent: "any",
+  },
+  intent_change: { data: "object" },
+};
+
+/**
+ * Returns the first value that this program cannot have written: text that is not JSON where JSON belongs, or a number
+ * that has no exact value in JavaScript. A command that reads such a value would fail with an internal error.
+ *
+ * @returns `undefined` if there is none.
+ */
+export function foreignValueIn(path: string): string | undefined {
+  const file = openReadOnly(path);
+  try {
+    const tables = file.prepare("select name from sqlite_schema where type = 'table'").all();
+    for (const table of tables.map(({ name }) => String(name))) {
+      // The names are those of this program's tables, which `storeIdIn` has compared.
+      for (const { name: column, type } of file.prepare(`pragma table_info("${table}")`).all()) {
+        const isWrong = type === "INTEGER"
+          ? `"${column}" not between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`
+          : wrongJson(String(column), jsonColumns[table]?.[String(column)]);
+        if (isWrong === undefined) continue;
+        const found = file.prepare(
+          `select 1 as found from "${table}" where "${column}" is not null and ${isWrong} limit 1`,
+        ).get();
+        if (found === undefined) continue;
+        return `a value of "${column}" in the table "${table}" is not one that hsgate writes`;
+      }
+    }
+    return undefined;
+  } finally {
+    file.close();
+  }
+}
+
+/** Returns the condition for values of a column that are not JSON of a kind; `undefined` for a column without JSON. */
+function wrongJson(column: string, kind: "object" | "array" | "any" | undefined): string | undefined {
+  if (kind === undefined || kind === "any") return kind && `not json_valid("${column}")`;
+  return `case when json_valid("${column}") then json_type("${column}") <> '${kind}' else 1 end`;
+}
+
 /** Opens a database for reading. @throws {StoreError} If a file beside it is a link or names another file. */
 export function openReadOnly(path: string): DatabaseSync {
   checkBeside(path);
@@ -55,8 +110,8 @@ function idIn(file: DatabaseSync): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** Tables and indexes, each with its `create` statement. */
-type Schema = ReadonlyMap<string, string | null>;
+/** Tables and indexes by type and name, each with its table and its `create` statement. */
+type Schema = ReadonlyMap<string, string>;
 
 /**
  * Returns whether a file contains only tables and indexes of this program, each exactly as the migrations create it.
@@ -65,11 +120,12 @@ type Schema = ReadonlyMap<string, string | null>;
 function hasOwnTables(file: DatabaseSync): boolean {
   const found = schemaOf(file);
   const start = schemaAt(0);
-  if (found.get("migration") !== start.get("migration")) return false;
+  if (found === undefined || found.get(MIGRATIONS) !== start.get(MIGRATIONS)) return false;
   const version = Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
   // Compares a newer store with the newest known version; opening that store then reports its version.
   const expected = schemaAt(Math.min(version, migrations.length));
-  return found.has("store") && [...found].every(([name, sql]) => expected.get(name) === sql);
+  const isWhole = version > migrations.length ? found.has("table store") : found.size === expected.size;
+  return isWhole && [...found].every(([name, sql]) => expected.get(name) === sql);
 }
 
 function schemaAt(version: number): Schema {
@@ -79,7 +135,7 @@ function schemaAt(version: number): Schema {
     for (const sql of migrations.slice(0, version).flat()) {
       memory.exec(sql.startsWith("create table") ? `${sql} strict` : sql);
     }
-    return schemaOf(memory);
+    return schemaOf(memory)!; // no name occurs twice
   } finally {
     memory.close();
   }
@@ -88,7 +144,16 @@ function schemaAt(version: number): Schema {
 /** Maximum number of tables and indexes that are read: more than any version of this program creates. */
 const MOST_OBJECTS = 200;
 
-function schemaOf(file: DatabaseSync): Schema {
-  const rows = file.prepare(`select name, sql from sqlite_schema limit ${MOST_OBJECTS}`).all();
-  return new Map(rows.map(({ name, sql }) => [String(name), sql === null ? null : String(sql)]));
+/** The table of the versions. */
+const MIGRATIONS = "table migration";
+
+/** Returns the schema of a file; `undefined` if a name occurs twice, or there are too many objects. */
+function schemaOf(file: DatabaseSync): Schema | undefined {
+  const rows = file.prepare(`select type, name, tbl_name, sql from sqlite_schema limit ${MOST_OBJECTS + 1}`)
+    .all();
+  // A trigger may have the name of a table, so the type belongs to the key.
+  const schema = new Map(
+    rows.map(({ type, name, tbl_name, sql }) => [`${type} ${name}`, JSON.stringify([tbl_name, sql])]),
+  );
+  return rows.length > MOST_OBJECTS || schema.size < rows.length ? undefined : schema;
 }

@@ -117,6 +117,67 @@ Deno.test("a store that replaces a trusted one, and a store with foreign tables,
   }
 });
 
+Deno.test("trust rejects a store with a trigger that has the name of a table, and one without a table", async () => {
+  const changes = [
+    // SQLite accepts both names, because triggers have a list of names of their own. The table must come last, so that it
+    // would hide the trigger in a list by name.
+    `create trigger "halt" after insert on lease begin delete from intent; end; pragma writable_schema = on;
+      update sqlite_schema set rowid = rowid + 1000 where name = 'halt' and type = 'table';
+      update sqlite_schema set rowid = rowid + 2000 where tbl_name = 'halt' and type = 'index'`,
+    "drop table intent_change",
+  ];
+  for (const sql of changes) {
+    await using w = await world();
+    await makeStore(w.friend);
+    const file = new DatabaseSync(w.friend, { defensive: false });
+    file.exec(sql);
+    file.close();
+    const { code, out, err } = await w.hsgate("friend", "trust", "hsgate.db", "--yes");
+    assertEquals([code, out], [2, ""], err);
+    assertStringIncludes(err, 'Cannot trust "hsgate.db": it is not a store as hsgate creates it');
+  }
+});
+
+Deno.test("trust rejects a store with a value that no command could read, and lists only the start of a long list", async () => {
+  await using w = await world();
+  await makeStore(w.friend);
+  const intent = (columns: string, values: string) =>
+    `insert into intent (id, account, kind, operation, fingerprint, state, timeout_ms, ${columns})
+      values ('i', 'a', 'place', 'orders.place', 'f', 'sent', 1, ${values})`;
+  const wrong: [sql: string, column: string, table: string][] = [
+    [intent("created_at, params, why", "1, '{', '{}'"), "params", "intent"],
+    [intent("created_at, params, why", "1, '{}', '5'"), "why", "intent"],
+    [intent("created_at, params, why, order_ids", "1, '{}', '{}', '{}'"), "order_ids", "intent"],
+    [intent("created_at, params, why, earlier", "1, '{}', '{}', 'x'"), "earlier", "intent"],
+    [intent("created_at, params, why", "9223372036854775807, '{}', '{}'"), "created_at", "intent"],
+    ["insert into event (at, kind, data) values (1, 'x', '[')", "data", "event"],
+    [WAITING.replaceAll("'webhook', '{}'", "'webhook', ''"), "body", "outbox"],
+  ];
+  for (const [sql, column, table] of wrong) {
+    alter(w.friend, sql);
+    const { code, out, err } = await w.hsgate("friend", "trust", "hsgate.db", "--yes");
+    assertEquals([code, out], [2, ""], err);
+    assertStringIncludes(err, `a value of "${column}" in the table "${table}" is not one that hsgate writes`);
+    alter(
+      w.friend,
+      ["intent", "event", "outbox", "step_run", "run", "schedule"].map((each) => `delete from ${each};`).join(
+        "",
+      ),
+    );
+  }
+  alter(
+    w.friend,
+    `with recursive n (i) as (select 1 union all select i + 1 from n where i < 120)
+      insert into schedule (recipe, schedule_id, spec, watermark, updated_at, file)
+        select 'r' || i, 's', '{}', 1, 1, i || replace(hex(zeroblob(4000)), '0', 'x') from n`,
+  );
+  const { code, out, err } = await w.hsgate("friend", "trust", "hsgate.db", "--yes");
+  assertEquals(code, 0, err);
+  const lines = out.split("\n");
+  assertStringIncludes(out, "and from 70 more files");
+  assert(lines.length < 70 && lines.every((line) => line.length < 2_100), `${lines.length} lines`);
+});
+
 Deno.test({
   name: "a store is rejected, even if named or trusted, if others could have written it or a file next to it",
   ignore: isWindows,

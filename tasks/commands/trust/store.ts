@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { openAccounts, openIntents } from "../../../lib/desk/queries.ts";
+import { namesOfOpenIntents } from "../../../lib/desk/queries.ts";
 import { queuedNotices } from "../../../lib/runner/queries/events.ts";
 import { unfinishedRuns } from "../../../lib/runner/queries/run_lookups.ts";
 import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
@@ -11,7 +11,7 @@ import { distrustOfStore } from "../../../lib/runner/trust/trusted_stores.ts";
 import { isLinkOut } from "../../../lib/runner/trust/trusted_files.ts";
 import { exists } from "../../../lib/private_files.ts";
 import { sizeOf } from "../../../lib/store/mark.ts";
-import { damageIn, storeIdIn } from "../../../lib/store/read_only.ts";
+import { damageIn, foreignValueIn, storeIdIn } from "../../../lib/store/read_only.ts";
 import { openSqlite } from "../../../lib/store/sqlite.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -36,6 +36,8 @@ export interface StoreOffer {
 const MOST_BYTES = 1024 ** 3;
 /** Maximum number of runs, and of notices, that are listed; further ones are counted. */
 const MOST_LINES = 50;
+/** Maximum number of characters of a line. */
+const MOST_SHOWN = 2_000;
 
 /**
  * Reads the unfinished runs and queued notices of a store. Reads a private copy, because opening a store would
@@ -63,6 +65,8 @@ export async function readStore(path: string): Promise<StoreOffer> {
     if (id === undefined) throw refuse("it is not a store as hsgate creates it");
     const damage = await readable(path, () => damageIn(copy));
     if (damage !== undefined) throw refuse(`it is damaged, or in use: ${damage}`);
+    const foreign = await readable(path, () => foreignValueIn(copy));
+    if (foreign !== undefined) throw refuse(foreign);
     await using store = await readable(path, async () => await openSqlite(copy, { mark: "leave" }));
     return {
       path,
@@ -70,8 +74,7 @@ export async function readStore(path: string): Promise<StoreOffer> {
       recipes: await servedFiles(store),
       runs: await unfinishedRuns(store),
       notices: await queuedNotices(store),
-      intents: (await Promise.all((await openAccounts(store)).map((account) => openIntents(store, account))))
-        .flat().map(({ id, account, operation, state }) => ({ intent: id, account, operation, state })),
+      intents: await namesOfOpenIntents(store),
     };
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -83,10 +86,13 @@ export function showStore({ path, recipes, runs, notices, intents }: StoreOffer,
   host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
   const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));
   const list = <T>(all: readonly T[], lineOf: (each: T) => string) => {
-    for (const each of all.slice(0, MOST_LINES)) warn(`  ${lineOf(each)}`);
+    for (const each of all.slice(0, MOST_LINES)) warn(`  ${lineOf(each).slice(0, MOST_SHOWN)}`);
     if (all.length > MOST_LINES) warn(`  and ${all.length - MOST_LINES} more`);
   };
-  for (const file of recipes) host.out(`  ${plain(`its schedules come from "${file}"`)}`);
+  for (const file of recipes.slice(0, MOST_LINES)) {
+    host.out(`  ${plain(`its schedules come from "${file.slice(0, MOST_SHOWN)}"`)}`);
+  }
+  if (recipes.length > MOST_LINES) host.out(`  and from ${recipes.length - MOST_LINES} more files`);
   warn(`has ${counted(runs.length, "unfinished run")} (they may start)`);
   list(
     runs,
