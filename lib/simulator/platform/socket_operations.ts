@@ -97,14 +97,29 @@ export function writePayload(
 
 /** Removes the members that have no field in the message. */
 function withoutGaps(value: unknown, fields: FieldsInfo): unknown {
+  const special = specialOf(fields);
+  if (special.size === 0) return value;
   if (Array.isArray(value)) return value.map((item) => withoutGaps(item, fields));
   if (typeof value !== "object" || value === null) return value;
-  const byWire = new Map(Object.values(fields).map((info) => [info.wire, info]));
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) => {
-      const info = byWire.get(name);
-      if (info?.gap !== undefined) return [];
-      return [[name, info?.type.fields === undefined ? member : withoutGaps(member, info.type.fields)]];
-    }),
-  );
+  const own: Record<string, unknown> = { ...value };
+  for (const [name, info] of special) {
+    if (!(name in own)) continue;
+    if (info.gap !== undefined) delete own[name];
+    else own[name] = withoutGaps(own[name], info.type.fields!); // `specialOf` has checked it
+  }
+  return own;
+}
+
+const specials = new WeakMap<FieldsInfo, ReadonlyMap<string, FieldsInfo[string]>>();
+
+/** Returns the members, by their wire names, that have no field in the message or have members of their own. */
+function specialOf(fields: FieldsInfo): ReadonlyMap<string, FieldsInfo[string]> {
+  let special = specials.get(fields);
+  if (special === undefined) {
+    const found = Object.values(fields).filter(({ gap, type }) =>
+      gap !== undefined || type.fields !== undefined && specialOf(type.fields).size > 0
+    );
+    specials.set(fields, special = new Map(found.map((info) => [info.wire, info])));
+  }
+  return special;
 }
