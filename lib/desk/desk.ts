@@ -16,7 +16,15 @@ import type { TransportEvent } from "../transports/push/events.ts";
 import { decideIntent, type Decision } from "./decide.ts";
 import type { Intent, Why } from "./intent.ts";
 import { openIntents } from "./queries.ts";
-import { reconcile, RECONCILE_MS, type Reconciled, type ReconcileOptions } from "./reconcile.ts";
+import {
+  type LookReason,
+  needsLook,
+  OLD_ORDERS_MS,
+  reconcile,
+  RECONCILE_MS,
+  type Reconciled,
+  type ReconcileOptions,
+} from "./reconcile.ts";
 import { Records, type RecordsOptions } from "./records.ts";
 import { type SendDeps, sendWrite } from "./send.ts";
 
@@ -28,6 +36,8 @@ export interface DeskOptions
   extends RecordsOptions, Pick<SendDeps, "client" | "guard" | "haltedByFile" | "resolveMs"> {
   /** Time limit of calls that set none; the same as the transport's. @default 10 s */
   timeoutMs?: number;
+  /** Returns how long {@linkcode Desk.keepReconciled} waits before its next look. @default 3 min */
+  lookEveryMs?: (() => number) | undefined;
 }
 
 /** Sends the order writes of one account, and follows them. */
@@ -35,14 +45,18 @@ export class Desk {
   readonly #records: Records;
   readonly #deps: SendDeps;
   readonly #timeoutMs: number;
+  readonly #lookEveryMs: () => number;
   /** Resolves when the intents that an earlier process left open have been compared with the broker's lists. */
   #started: Promise<unknown> | undefined;
   /** An internal error of a look in the background. */
   #failure: { error: unknown } | undefined;
 
-  constructor({ client, guard, haltedByFile, resolveMs, timeoutMs = 10_000, ...options }: DeskOptions) {
+  constructor(
+    { client, guard, haltedByFile, resolveMs, timeoutMs = 10_000, lookEveryMs, ...options }: DeskOptions,
+  ) {
     this.#records = new Records(options);
     this.#timeoutMs = timeoutMs;
+    this.#lookEveryMs = lookEveryMs ?? (() => RECONCILE_MS);
     this.#deps = {
       records: this.#records,
       client,
@@ -93,7 +107,7 @@ export class Desk {
       while (isTold && failure === undefined) {
         isTold = false;
         try {
-          await this.reconcile({ ...options?.signal && { signal: options.signal } });
+          await this.#lookAgain({ isPush: true }, options?.signal);
         } catch (error) {
           // A look that fails proves nothing; the next push, or the next write, looks again.
           if (!(error instanceof BrokerError)) failure = { error };
@@ -153,8 +167,21 @@ export class Desk {
 
   /** Reconciles if intents are open. */
   async #reconcileOpen(): Promise<void> {
+    if (await this.#hasOpen()) await this.reconcile();
+  }
+
+  async #hasOpen(): Promise<boolean> {
     const { store, account } = this.#records;
-    if ((await openIntents(store, account)).length > 0) await this.reconcile();
+    return (await openIntents(store, account)).length > 0;
+  }
+
+  /** Reconciles in the background: leaves out the intents that the look could not change. */
+  async #lookAgain(reason: Omit<LookReason, "now">, signal?: AbortSignal): Promise<void> {
+    const now = this.#records.machine.now();
+    await this.reconcile({
+      leavesOut: (intent) => !needsLook(intent, { now, ...reason }),
+      ...signal && { signal },
+    });
   }
 
   /**
@@ -167,6 +194,8 @@ export class Desk {
     const { machine } = this.#records;
     let isStopped = false;
     let cancel = () => {};
+    /** When to include unknown intents of earlier days again, by the monotonic clock. */
+    let oldAt = -Infinity;
     const turn = async (work: () => Promise<void>): Promise<void> => {
       try {
         await work();
@@ -175,8 +204,14 @@ export class Desk {
         if (!isStopped && !(error instanceof BrokerError)) this.#failure = { error };
       }
       if (isStopped) return;
-      const next = () => void (last = turn(() => this.#reconcileOpen()));
-      cancel = machine.setTimer(RECONCILE_MS, next, { isBackground: true });
+      const look = async () => {
+        if (!await this.#hasOpen()) return;
+        const withOld = machine.monotonic() >= oldAt;
+        if (withOld) oldAt = machine.monotonic() + OLD_ORDERS_MS;
+        await this.#lookAgain({ withOld });
+      };
+      const next = () => void (last = turn(look));
+      cancel = machine.setTimer(this.#lookEveryMs(), next, { isBackground: true });
     };
     let last = turn(() => this.#start());
     return async () => {

@@ -17,9 +17,9 @@ import {
 } from "./broker_lists.ts";
 import { type Intent, sinceOf } from "./intent.ts";
 import { childrenIn, judge, type Others } from "./prove.ts";
-import { addOrders, noteIntent, openIntents, unresolvedIntents } from "./queries.ts";
+import { addOrders, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
-import type { IntentState } from "./states.ts";
+import { type IntentState, unresolvedStates } from "./states.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** Records and client with which orders are followed. */
@@ -42,13 +42,47 @@ export async function othersOf(
   records: Records,
   looked: Look,
 ): Promise<Pick<Others, "rivals"> & { owners: Owners }> {
-  const { store, account } = records;
-  const open = await openIntents(store, account);
+  const { open, owners } = await bookOf(records, looked);
   const rivals = open.filter((intent) =>
     intent.kind === "place" && intent.state !== "planned" && intent.state !== "approved" &&
     mayHaveMore(intent, looked)
   );
-  return { owners: await records.owned(), rivals };
+  return { owners, rivals };
+}
+
+/** The open intents of the account, and the owners of its orders. */
+interface Book {
+  open: readonly Intent[];
+  owners: Owners;
+  /** Number of the store's writes when it was read. */
+  writes: number;
+}
+
+const books = new WeakMap<Look, Book>();
+
+/**
+ * Returns the open intents of the account and the owners of its orders, to compare a look with. Reads them once for a
+ * look, and again after each write of this process. A write of another process may come at any time, so whoever records an
+ * order checks in the same transaction that nobody else owns it: see {@linkcode ownerIn}.
+ */
+async function bookOf(records: Records, looked: Look): Promise<Book> {
+  const { store, account } = records;
+  const known = books.get(looked);
+  if (known?.writes === store.writes) return known;
+  const { writes } = store;
+  const book = { open: await openIntents(store, account), owners: await records.owned(), writes };
+  books.set(looked, book);
+  return book;
+}
+
+/** Returns an intent other than the given one that owns one of some orders, as the store says now. */
+export async function ownerIn(
+  records: Records,
+  id: string,
+  orderIds: readonly string[],
+): Promise<string | undefined> {
+  const owned = await records.owned();
+  return orderIds.map((each) => owned.get(each)?.intent).find((owner) => owner !== undefined && owner !== id);
 }
 
 /** Returns whether an intent may have orders that are not known to be its own. */
@@ -122,7 +156,7 @@ async function moveByRows(
   const counted = rowsThatCount(seen, childIds, looked);
   if (counted === undefined) return;
   const hasCancelled = counted.some(({ state }) => state === "cancelled");
-  const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records) : [];
+  const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records, looked) : [];
   // The broker may execute an amendment by a cancellation and a new order, which is not known yet.
   const isReplaced = ({ orderId, state }: SeenOrder) => state === "cancelled" && amended.includes(orderId);
   const rows = counted.map((row): SeenOrder => isReplaced(row) ? { ...row, state: "working" } : row);
@@ -153,9 +187,10 @@ async function moveByRows(
 }
 
 /** Returns the orders whose amendment has an unknown outcome. */
-async function amendedOrders({ store, account }: Records): Promise<string[]> {
-  const unresolved = await unresolvedIntents(store, account);
-  return unresolved.filter(({ kind }) => kind === "amend").flatMap(targetsOf);
+async function amendedOrders(records: Records, looked: Look): Promise<string[]> {
+  const { open } = await bookOf(records, looked);
+  return open.filter(({ kind, state }) => kind === "amend" && unresolvedStates.includes(state))
+    .flatMap(targetsOf);
 }
 
 /**
@@ -184,7 +219,7 @@ async function childIdsOf(
 ): Promise<readonly string[]> {
   const { store } = records;
   if (intent.kind !== "place") {
-    const owners = await records.owned();
+    const { owners } = await bookOf(records, looked);
     const placed = intent.orderIds.flatMap((id) => owners.get(id)?.intent ?? []);
     return [...owners].filter(([, owner]) => owner.isChild && placed.includes(owner.intent)).map(([id]) =>
       id
@@ -244,9 +279,12 @@ async function withParts(records: Records, intent: Intent, looked: Look): Promis
   if (all.is !== "sent" || !intent.orderIds.every((id) => all.orderIds.includes(id))) {
     return intent.orderIds;
   }
-  await addOrders(records.store, intent.id, { orderIds: all.orderIds });
-  if (intent.kind === "amend") await records.noteAmended({ ...intent, orderIds: all.orderIds });
-  return all.orderIds;
+  return await records.store.transaction(async () => {
+    if (await ownerIn(records, whole.id, all.orderIds) !== undefined) return intent.orderIds;
+    await addOrders(records.store, intent.id, { orderIds: all.orderIds });
+    if (intent.kind === "amend") await records.noteAmended({ ...intent, orderIds: all.orderIds });
+    return all.orderIds;
+  });
 }
 
 /** Returns the state that the rows of an intent's orders show together; `undefined` if one of them is unknown. */

@@ -41,9 +41,9 @@ function intentOf(row: IntentRow): Intent {
     fingerprint: row.fingerprint,
     why: JSON.parse(row.why),
     state: row.state,
-    orderIds: JSON.parse(row.order_ids),
-    childIds: JSON.parse(row.child_ids),
-    known: JSON.parse(row.known),
+    orderIds: idsIn(row.order_ids),
+    childIds: idsIn(row.child_ids),
+    known: idsIn(row.known),
     earlier: row.earlier === null ? undefined : JSON.parse(row.earlier),
     lookSince: row.look_since ?? undefined,
     filled: row.filled,
@@ -340,6 +340,9 @@ export async function unresolvedIntents(store: Store, account?: string): Promise
   return rows.map(intentOf);
 }
 
+/** Reads a list of ids. Most lists are empty, and a look reads hundreds of them. */
+const idsIn = (json: string): string[] => json === "[]" ? [] : JSON.parse(json);
+
 /** The intent that placed an order, itself or by its conditional or algorithmic order. */
 export interface Owner {
   intent: string;
@@ -362,7 +365,7 @@ export async function ownedOrders(store: Store, account: string, since: number):
   return new Map(
     rows.flatMap(({ id: intent, order_ids, child_ids, sent_number }) => {
       const owned = (ids: string, isChild: boolean) =>
-        (JSON.parse(ids) as string[]).map((id): [string, Owner] => [
+        idsIn(ids).map((id): [string, Owner] => [
           id,
           { intent, sentNumber: sent_number ?? undefined, isChild },
         ]);

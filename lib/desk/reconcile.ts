@@ -14,12 +14,12 @@ import {
   type SeenOrder,
   withChildLists,
 } from "./broker_lists.ts";
-import { follow, type FollowDeps, othersOf } from "./follow.ts";
+import { follow, type FollowDeps, othersOf, ownerIn } from "./follow.ts";
 import { type AbsentLooks, type Intent, sinceOf } from "./intent.ts";
 import { judge, provesAbsence } from "./prove.ts";
 import { forgetLooks, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
-import { placesOthers } from "./terms.ts";
+import { placesOthers, termsOf } from "./terms.ts";
 
 /** What a comparison needs. */
 export interface ReconcileDeps extends FollowDeps {
@@ -32,6 +32,8 @@ export interface ReconcileOptions {
   signal?: AbortSignal;
   /** Markets whose foreign orders to return, even if no intent is open there. */
   markets?: readonly string[];
+  /** Returns whether to leave an open intent out. Lists that only such intents need are not read. @default none */
+  leavesOut?(intent: Intent): boolean;
 }
 
 /** What a comparison found. */
@@ -51,6 +53,29 @@ export interface Reconciled {
 
 /** While intents are open, a process that stays compares them with the broker's lists this often. */
 export const RECONCILE_MS = 3 * 60_000;
+/** The lists of an earlier day hardly change, so a process looks for an unknown order of such a day only this often. */
+export const OLD_ORDERS_MS = 3_600_000;
+
+/** Why a look in the background happens. */
+export interface LookReason {
+  now: number;
+  /** Whether a push or a break of the pushes led to it: only orders of today, and orders that place others, have news. */
+  isPush?: boolean;
+  /** Whether it includes unknown intents of earlier days. */
+  withOld?: boolean;
+}
+
+/**
+ * Returns whether a look in the background may change an open intent. Only a person decides about an ambiguous one, and
+ * only its answer, or the end of its time limit, changes one that was just sent.
+ */
+export function needsLook(intent: Intent, { now, isPush = false, withOld = false }: LookReason): boolean {
+  if (intent.state === "ambiguous" || intent.state === "sent") return false;
+  const { market } = termsOf(intent);
+  if (placesOthers(intent) || dayOfLists(market, sinceOf(intent)) === dayOfLists(market, now)) return true;
+  return !isPush && (withOld || intent.state !== "unknown");
+}
+
 /** An intent that was planned this long ago and never sent belongs to a process that ended. */
 const PLANNED_MS = 10 * 60_000;
 /** If a sent intent has no answer this long after the time limit of its call, its process has ended. */
@@ -63,32 +88,38 @@ const SENT_MS = 30_000;
  */
 export async function reconcile(
   deps: ReconcileDeps,
-  { signal, markets = [] }: ReconcileOptions = {},
+  { signal, markets = [], leavesOut = () => false }: ReconcileOptions = {},
 ): Promise<Reconciled> {
   const { records, underWay } = deps;
   const { store, account } = records;
-  await giveUpOld(deps);
-  const intents = (await openIntents(store, account)).filter(({ id, state }) =>
-    !underWay.has(id) && state !== "planned" && state !== "approved"
+  const intents = (await giveUpOld(deps)).filter((intent) =>
+    !underWay.has(intent.id) && intent.state !== "planned" && intent.state !== "approved" &&
+    !leavesOut(intent)
   );
-  const changed: Intent[] = [];
-  const unresolved: { intent: Intent; missing: string }[] = [];
+  const missing = new Map<string, string>();
   const seen = new Map<string, SeenOrder>();
   for (const { place, members } of placesOf(intents, markets)) {
     const looks = new Looks(deps, place, signal);
     for (const intent of members) {
       const looked = await looks.for(intent, members);
-      const missing = await applyLook(deps, intent, looked);
-      const now = await records.find(intent.id);
-      if (now.state !== intent.state) changed.push(now);
-      if (missing !== undefined) unresolved.push({ intent: now, missing });
+      const what = await applyLook(deps, intent, looked);
+      if (what !== undefined) missing.set(intent.id, what);
     }
     for (const looked of await looks.all(members)) {
       for (const order of looked.orders.values()) seen.set(order.orderId, order);
     }
   }
+  const changed: Intent[] = [];
+  const unresolved: { intent: Intent; missing: string }[] = [];
+  const open = new Map((await openIntents(store, account)).map((intent) => [intent.id, intent]));
+  for (const intent of intents) {
+    const now = open.get(intent.id) ?? await records.find(intent.id);
+    if (now.state !== intent.state) changed.push(now);
+    const what = missing.get(intent.id);
+    if (what !== undefined) unresolved.push({ intent: now, missing: what });
+  }
   const foreign = new Map(seen);
-  for (const orderId of (await records.owned()).keys()) foreign.delete(orderId);
+  if (seen.size > 0) { for (const orderId of (await records.owned()).keys()) foreign.delete(orderId); }
   return { changed, unresolved, foreign: [...foreign.values()], seen };
 }
 
@@ -166,11 +197,16 @@ class Looks {
   }
 }
 
-/** Abandons the unsent intents of processes that ended. Marks their sent intents without an answer as unknown. */
-async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<void> {
+/**
+ * Abandons the unsent intents of processes that ended. Marks their sent intents without an answer as unknown. Returns the
+ * intents that are open then.
+ */
+async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]> {
   const { store, account, machine } = records;
   const now = machine.now();
-  for (const intent of await openIntents(store, account)) {
+  const open = await openIntents(store, account);
+  let isChanged = false;
+  for (const intent of open) {
     const { id, state, createdAt, sentAt = createdAt, timeoutMs } = intent;
     if (underWay.has(id)) continue;
     // If the clock was set back, the real age is unknown, so a difference in either direction counts. A process that is
@@ -179,12 +215,15 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<void> {
     if ((state === "planned" || state === "approved") && isOld(createdAt, PLANNED_MS)) {
       const why = "the process that planned it ended before it sent anything";
       await records.moveFrom(intent, { to: "abandoned", by: "desk", data: { why } });
+      isChanged = true;
     }
     if (state === "sent" && isOld(sentAt, timeoutMs + SENT_MS)) {
       const why = "no process waits for its answer";
       await records.moveFrom(intent, { to: "unknown", by: "desk", data: { why } });
+      isChanged = true;
     }
   }
+  return isChanged ? await openIntents(store, account) : open;
 }
 
 /** Applies a look to an intent. Returns what is missing for a proof if its outcome, or an order of its own, is unknown. */
@@ -200,6 +239,10 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
   switch (verdict.is) {
     case "sent": {
       const now = await records.store.transaction(async () => {
+        const owner = intent.kind === "place"
+          ? await ownerIn(records, intent.id, verdict.orderIds)
+          : undefined;
+        if (owner !== undefined) return owner; // another process was first
         const moved = await records.moveFrom(intent, {
           to: "acknowledged",
           by: "list",
@@ -209,6 +252,7 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
         if (intent.kind === "amend" && moved.state === "acknowledged") await records.noteAmended(moved);
         return moved;
       });
+      if (typeof now === "string") return `which of the orders belong to it, and which to intent ${now}`;
       if (now.state !== "acknowledged") return undefined; // another process or a late answer was first
       return await follow(deps, now, looked);
     }

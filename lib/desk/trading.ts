@@ -14,7 +14,7 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 import type { Store } from "../store/store.ts";
 import { machineWith } from "../time.ts";
 import { GATEWAY_URL } from "../transports/gateway.ts";
-import { Desk } from "./desk.ts";
+import { Desk, type DeskOptions } from "./desk.ts";
 import { guardsOf } from "./guards/rules.ts";
 import { fileHalt } from "./halt.ts";
 import { lazily } from "../lazy.ts";
@@ -58,10 +58,11 @@ async function redactorOf(options: ConnectOptions | DirectConnectOptions): Promi
 export async function openTrading(
   connectClient: () => Promise<Client>,
   options: ConnectOptions | DirectConnectOptions,
-  { store: name, by = "a script", limits: texts = {} }: {
+  { store: name, by = "a script", limits: texts = {}, lookEveryMs }: {
     store: string;
     by?: string | undefined;
     limits?: LimitTexts | undefined;
+    lookEveryMs?: DeskOptions["lookEveryMs"];
   },
 ): Promise<Client & Trading> {
   const limits = readLimits(texts);
@@ -92,6 +93,7 @@ export async function openTrading(
     guard,
     haltedByFile: fileHalt(name),
     redact: (text) => redactor.text(text),
+    lookEveryMs,
     ...to.timeoutMs !== undefined && { timeoutMs: to.timeoutMs },
   });
   const stopLooking = desk.keepReconciled();

@@ -6,6 +6,7 @@
  */
 import { reasonOf } from "../credentials.ts";
 import { isOfEarlierDay } from "../desk/follow.ts";
+import { needsLook, OLD_ORDERS_MS } from "../desk/reconcile.ts";
 import type { Intent } from "../desk/intent.ts";
 import { openAccounts, openIntents } from "../desk/queries.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
@@ -56,8 +57,6 @@ export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "wh
   onNotice?(event: NoticeEvent): void | Promise<void>;
 }
 
-/** Time between two comparisons of an account whose open intents are all of earlier days: each reads the history. */
-const OLD_ORDERS_MS = 3_600_000;
 /** Name of the order desk in the record of who resolved a write. */
 const DESK = "order desk";
 
@@ -155,12 +154,16 @@ export class Runner {
       );
       if (recipe === undefined || isSoleLogin?.(recipe) || !await this.#mayLook(recipe, account)) continue;
       const intents = await openIntents(store, account);
-      if (intents.every((intent) => isOfEarlierDay(intent, machine.now()))) {
-        if (machine.monotonic() < (this.#followOldAt.get(account) ?? -Infinity)) continue;
-        this.#followOldAt.set(account, machine.monotonic() + OLD_ORDERS_MS);
-      }
+      const now = machine.now();
+      const withOld = machine.monotonic() >= (this.#followOldAt.get(account) ?? -Infinity);
+      if (withOld) this.#followOldAt.set(account, machine.monotonic() + OLD_ORDERS_MS);
+      // A comparison with intents of earlier days reads the history.
+      else if (intents.every((intent) => isOfEarlierDay(intent, now))) continue;
       try {
-        await deskOf(this.deps, account, await this.deps.client(recipe)).reconcile({ signal: stop });
+        await deskOf(this.deps, account, await this.deps.client(recipe)).reconcile({
+          signal: stop,
+          leavesOut: (intent) => !needsLook(intent, { now, withOld }),
+        });
       } catch (error) {
         const isLost = await this.#noteLogin(recipe, { account, intents, error });
         if (!stop.aborted && (isLost || !(error instanceof BrokerError))) throw error;

@@ -41,6 +41,8 @@ export abstract class Store implements AsyncDisposable {
   /** Why this machine's clock differs too much from the shared clock; the runner then sends no write. */
   abstract readonly clockFault: string | undefined;
 
+  /** Number of writing statements of this process so far. What was read before has not changed if this is the same. */
+  writes = 0;
   readonly #context = new AsyncLocalStorage<Transaction>();
   /** Resolves when the last requested statement or transaction has ended. */
   #last: Promise<void> | undefined;
@@ -77,6 +79,7 @@ export abstract class Store implements AsyncDisposable {
 
   /** Executes a statement and returns how many rows it changed. */
   async run(sql: string, ...values: SqlValue[]): Promise<number> {
+    this.writes++;
     return await this.#statement(sql, values, "changes") as number; // `changes` returns a number
   }
 

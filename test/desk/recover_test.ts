@@ -5,7 +5,9 @@ import { add, compare } from "../../lib/decimal.ts";
 import type { Decision } from "../../lib/desk/decide.ts";
 import { takeLate } from "../../lib/desk/recover.ts";
 import { Records } from "../../lib/desk/records.ts";
-import { RECONCILE_MS } from "../../lib/desk/reconcile.ts";
+import type { Intent } from "../../lib/desk/intent.ts";
+import { addOrders, insertIntent } from "../../lib/desk/queries.ts";
+import { needsLook, RECONCILE_MS } from "../../lib/desk/reconcile.ts";
 import { BrokerError, OutcomeUnknownError, RejectedError, TransportError } from "../../lib/errors.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 import type { TimerOptions } from "../../lib/time.ts";
@@ -92,6 +94,102 @@ deskTest(
     assertEquals(cancelled, 1);
   },
 );
+
+deskTest(
+  "no list is read in the background for an intent that only a person can decide about",
+  async (house) => {
+    const { open, machine, client, last, simulator: { faults } } = house;
+    faults.arm({ kind: "lost-answer", operation: "orders.place" });
+    await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
+    const records = new Records({ ...house, account: ACCOUNT });
+    const intent = await last();
+    await records.move(intent.id, { to: "ambiguous", by: "list", data: { why: "a test" } });
+    let looks = 0;
+    const timers: (() => void)[] = [];
+    const desk = open({
+      machine: {
+        ...machine,
+        setTimer(_, fire) {
+          timers.push(fire);
+          return () => {};
+        },
+      },
+      client: reading(client, async (read) => {
+        looks++;
+        return await read();
+      }),
+    });
+    const stop = desk.keepReconciled();
+    await waitUntil("the first look", () => timers.length === 1);
+    looks = 0;
+    timers[0]!();
+    await waitUntil("the second turn", () => timers.length === 2);
+    assertEquals(looks, 0);
+    await desk.reconcile();
+    assertEquals(looks, 1, "a person who asks sees the lists");
+    await stop();
+  },
+);
+
+Deno.test("needsLook() leaves out what a look in the background cannot change", () => {
+  const now = Date.parse("2025-08-15T10:00:00+08:00");
+  const intent = (state: string, sentAt = now - HOUR, orderType = "enhanced-limit") =>
+    // It reads nothing else.
+    ({
+      state,
+      sentAt,
+      operation: "orders.place",
+      params: { market: "hk", orderType },
+    }) as unknown as Intent;
+  const yesterday = now - 20 * HOUR;
+  const check = (each: Intent, reason = {}) => needsLook(each, { now, ...reason });
+  assertEquals([check(intent("ambiguous")), check(intent("sent"))], [false, false]);
+  assertEquals([check(intent("unknown")), check(intent("working"))], [true, true]);
+  // An unknown order of an earlier day is only in the history, which hardly changes.
+  assertEquals(check(intent("unknown", yesterday)), false);
+  assertEquals(check(intent("unknown", yesterday), { withOld: true }), true);
+  assertEquals(check(intent("working", yesterday)), true);
+  // A push has news of the orders of today, and of orders that a conditional order has placed.
+  assertEquals(check(intent("working"), { isPush: true }), true);
+  assertEquals(check(intent("working", yesterday), { isPush: true }), false);
+  assertEquals(check(intent("working", yesterday, "trailing-stop-limit"), { isPush: true }), true);
+});
+
+deskTest("an order that another process records meanwhile is not given to a second intent", async (house) => {
+  const { open, store, last, intents, orderIds, simulator: { faults } } = house;
+  const before = await orderIds();
+  faults.arm({ kind: "lost-answer", operation: "orders.place" });
+  await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
+  const lost = await last();
+  const [orderId = ""] = (await orderIds()).filter((each) => !before.includes(each));
+  const other = "other-0001";
+  await insertIntent(store, { ...lost, id: other });
+  await store.run(
+    "update intent set state = 'filled', sent_at = ?, ended_at = ? where id = ?",
+    lost.createdAt,
+    lost.createdAt,
+    other,
+  );
+  // Another process writes after this one has read what belongs to whom.
+  let isWritten = false;
+  const late = new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name);
+      if (name !== "transaction") return typeof value === "function" ? value.bind(target) : value;
+      return async (work: () => unknown) => {
+        if (!isWritten) {
+          isWritten = true;
+          await addOrders(target, other, { orderIds: [orderId] });
+        }
+        return await target.transaction(work);
+      };
+    },
+  });
+  const { unresolved } = await open({ store: late }).reconcile();
+  const now = (await intents()).find(({ id }) => id === lost.id);
+  assertEquals([isWritten, now?.state, now?.orderIds], [true, "unknown", []]);
+  assertStringIncludes(unresolved.map(({ missing }) => missing).join(), other);
+});
 
 deskTest(
   "a store that fails after a lost answer does not hide that the outcome is unknown",
