@@ -347,6 +347,11 @@ export class Checker {
     this.#swarm = swarm;
   }
 
+  /** The execution of each intent so far, by the intent's id. */
+  get claims(): ReadonlyMap<string, Executed> {
+    return this.#claims;
+  }
+
   /** States of the intents at the last check, newest first. */
   get intents(): readonly Intent[] {
     return this.#intents;

@@ -9,7 +9,10 @@ import { createClient } from "../client/client.ts";
 import { directAccount, gatewayAccount } from "../client/account_name.ts";
 import { type LimitTexts, readLimits } from "../client/limits.ts";
 import { compare, type Decimal } from "../decimal.ts";
-import { clearHalt, setHalt } from "../desk/queries.ts";
+import { decideIntent } from "../desk/decide.ts";
+import { clearHalt, setHalt, unresolvedIntents } from "../desk/queries.ts";
+import { RECONCILE_MS } from "../desk/reconcile.ts";
+import { targetsOf } from "../desk/terms.ts";
 import { openTrading } from "../desk/trading.ts";
 import { connect as connectOnly, type ConnectOptions, type DirectConnectOptions } from "../client/connect.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
@@ -98,6 +101,8 @@ export interface SwarmOptions {
   isDirect: boolean;
   /** The broker splits orders of more lots. @default its own maximum */
   mostLots: number | undefined;
+  /** The trader's desk compares open intents with the lists this often. */
+  lookEveryMs: number;
 }
 
 /** The system under test and its surroundings. */
@@ -337,6 +342,34 @@ export class Swarm implements FaultTarget {
     );
   }
 
+  /**
+   * A person decides about the intents that the lists leave open, as the broker's app shows them.
+   *
+   * @param claims The executions of the intents, by the intents' ids.
+   */
+  decide(claims: ReadonlyMap<string, Executed>): void {
+    const person = this.world.process("person");
+    person.run(() =>
+      void (async () => {
+        await using store = await openSqlite(this.store, { mark: "leave" });
+        for (const intent of await unresolvedIntents(store, this.account)) {
+          if (intent.state === "sent") continue;
+          const { orderIds = [], isRefused = true } = claims.get(intent.id) ?? {};
+          const decision = isRefused
+            ? { wasSent: false } as const
+            : { wasSent: true, orderIds: orderIds.length > 0 ? orderIds : targetsOf(intent) } as const;
+          try {
+            await decideIntent(store, intent.id, { ...decision, by: "person", at: this.world.now });
+          } catch (error) {
+            // The order belongs to another intent: the desk has divided orders with the same terms differently.
+            if (!(error instanceof TypeError)) throw error;
+            this.world.note(person, error.message);
+          }
+        }
+      })().catch((error) => this.unhandled.push(error))
+    );
+  }
+
   /** The owner trades in the broker's app. */
   tradeByHand(size: number): void {
     this.#broker.run(() => {
@@ -562,6 +595,7 @@ export class Swarm implements FaultTarget {
       store: this.store,
       by: "trader",
       limits: LIMITS,
+      lookEveryMs: () => this.isQuiet ? RECONCILE_MS : this.#options.lookEveryMs,
     });
     const report = (error: unknown) => {
       world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
@@ -585,7 +619,7 @@ export class Swarm implements FaultTarget {
     })().catch(fail);
     void (async () => {
       for (;;) {
-        await wait(systemMachine, Math.floor((5 + 20 * random()) * MINUTE));
+        await wait(systemMachine, Math.floor((5 + 70 * random()) * MINUTE));
         await client.desk.reconcile({ markets: ["hk"] }).catch(report);
       }
     })().catch(fail);

@@ -61,6 +61,12 @@ const AFTER_MS = 60 * MINUTE;
 /** This long after the close, the broker has booked the day and its fees, and no dividend or split of the next day. */
 const NIGHT_MS = 11 * 60 * MINUTE;
 
+/** Times between two looks of the trader; a seed draws one. With the shortest, a day takes several times as long. */
+const lookTimes = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
+
+/** In this share of the evenings, a person decides about the intents that the lists have left open. */
+const DECIDES = 0.7;
+
 /** Programs that were ended or asleep for the night start this long before the market opens. */
 const WAKE_MS = 40 * MINUTE;
 
@@ -92,6 +98,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   const isDirect = random() < 0.25;
   const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
   const mostLots = random() < 0.3 ? 1 : undefined;
+  const lookEveryMs = lookTimes[Math.floor(randomFrom(seed * 7 + 3)() * lookTimes.length)]!;
   const periods = sessions.map(({ openAt, closeAt }) => ({
     fromMs: openAt - start - 5 * MINUTE,
     toMs: closeAt - QUIET_MS - start,
@@ -117,6 +124,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     schedulers,
     isDirect,
     mostLots,
+    lookEveryMs,
   });
   const checker = new Checker(swarm);
   const coverage: Coverage = new Map();
@@ -188,6 +196,10 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         world.now = night;
       } else {
         const next = sessions.find((each) => each.openAt > closeAt)!; // this is not the last day
+        if (nights() < DECIDES) {
+          swarm.decide(checker.claims);
+          await until(world.now + MINUTE);
+        }
         swarm.passNight(nights(), next.openAt - WAKE_MS);
         await until(night);
       }
