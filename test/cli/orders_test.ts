@@ -744,7 +744,7 @@ Deno.test("the order commands of README.md work one after the other with the sim
   await using at = await house();
   const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
   const [, block = ""] = /## Trading from the command line\n\n```sh\n([^`]+)```/.exec(readme) ?? [];
-  const commands = [...block.matchAll(/^deno task hsgate ([^#\n]+)/gm)].map(([, words]) => words!.trim());
+  const commands = [...block.matchAll(/^hsgate ([^#\n]+)/gm)].map(([, words]) => words!.trim());
   const names = commands.map((words) => words.split(" ")[0]);
   assertEquals(names, ["buy", "orders", "amend", "cancel", "sell", "fills", "halt", "resume"]);
   let order = "";
