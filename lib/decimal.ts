@@ -205,7 +205,10 @@ export function isZero(value: Decimal): boolean {
 /** Removes trailing zeros after the point (`"1.500"` becomes `"1.5"`), so that equal values are equal texts. */
 export function normalize(value: Decimal): Decimal {
   const text = write(parse(value));
-  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  if (!text.includes(".")) return text;
+  let end = text.length;
+  while (text[end - 1] === "0") end--; // a pattern for the zeros would need the square of the length
+  return text.slice(0, text[end - 1] === "." ? end - 1 : end);
 }
 
 /** Adds up many values exactly. Each addition costs one parse and one bigint addition. */

@@ -101,3 +101,17 @@ Deno.test("short decimals read the same as with zeros in front, which take the l
     assertThrows(() => decimal.add(text), TypeError, "as a decimal");
   }
 });
+
+Deno.test("normalize() needs the same time for each digit, whatever the digits are", () => {
+  // A pattern for the zeros at the end would try each zero again: this test would take many minutes.
+  const value = `0.${"0".repeat(990)}1`;
+  for (let time = 0; time < 20_000; time++) assertEquals(decimal.normalize(value), value);
+  for (
+    const [given, plain] of [["1.500", "1.5"], ["100", "100"], ["1.000", "1"], ["0.0", "0"], [
+      "-2.50",
+      "-2.5",
+    ]]
+  ) {
+    assertEquals(decimal.normalize(given!), plain);
+  }
+});

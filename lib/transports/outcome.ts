@@ -111,11 +111,12 @@ export function shortened(text: string, most = MOST_QUOTED): string {
  */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;
+  // Every check of the text uses the cut one: a pattern may need the square of a text's length.
   const text = shortened(refused.text, MOST_TEXT);
   const code = refused.code === undefined ? codeOf(text) : shortened(refused.code, MOST_CODE);
   const details = { ...(code === undefined ? {} : { code }), operation: operation.name, transport };
   const reason = text === "" ? "the broker gave no reason" : text;
-  if (operation.effect === "write" && !refusesWrite(refused)) {
+  if (operation.effect === "write" && !refusesWrite({ ...refused, text })) {
     const shown = shortened(reason);
     const isKnown = nameSaid(refused) !== undefined;
     const why = refused.hasResult

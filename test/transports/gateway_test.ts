@@ -530,3 +530,17 @@ Deno.test("a Date header far from any trading day is no time of the broker", asy
     });
   }
 });
+
+Deno.test("texts of an answer that could take a pattern hours are read at once", async () => {
+  // A pattern that tries each place of such a text again needs the square of its length.
+  const dots = `${"!".repeat(900_000)}a`;
+  const date = `a${" ".repeat(60_000)}b`;
+  const head = `HTTP/1.1 200 OK\r\ndate:${date}\r\n`;
+  const body = JSON.stringify({ ok: false, err: dots, data: null });
+  await using server = farEnd(() => ({ send: `${head}content-length: ${body.length}\r\n\r\n${body}` }));
+  await using client = await connect({ gateway: { url: server.url } });
+  for (let call = 0; call < 20; call++) {
+    const error = await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
+    assert(error.message.length < 3_000, `${error.message.length}`);
+  }
+});

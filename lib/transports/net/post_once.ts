@@ -241,7 +241,9 @@ class AnswerReader {
   #left = 0;
   /** Whether the line end after a chunk is still missing. */
   #isBehindChunk = false;
-  readonly #body: Uint8Array<ArrayBuffer>[] = [];
+  /** The body so far, in its first bytes. A separate array for each chunk would need far more memory than its bytes. */
+  #body = new Uint8Array(0);
+  #bodyBytes = 0;
   /** Whether the answer is complete. */
   isWhole = false;
 
@@ -274,7 +276,7 @@ class AnswerReader {
 
   answer(): PostAnswer {
     // The caller only asks for a complete answer, which has a status.
-    const text = new TextDecoder().decode(join(this.#body));
+    const text = new TextDecoder().decode(this.#body.subarray(0, this.#bodyBytes));
     return { status: this.#status!, text, ...this.#date !== undefined && { date: this.#date } };
   }
 
@@ -298,13 +300,14 @@ class AnswerReader {
     this.#status = status;
     this.isWhole = this.#onlyStatus;
     if (this.isWhole) return undefined;
-    this.#date = /^date: *(.+?) *$/im.exec(head)?.[1];
+    this.#date = /^date:(.*)$/im.exec(head)?.[1]?.trim();
     const length = /^content-length: *(\d+)/im.exec(head)?.[1];
     if (/^transfer-encoding:.*chunked/im.test(head)) this.#end = "chunks";
     else if (length !== undefined) {
       this.#end = "length";
       this.#left = Number(length);
       if (this.#left > this.#maxBytes) throw new TooLargeError(this.#maxBytes);
+      this.#body = new Uint8Array(this.#left);
       this.isWhole = this.#left === 0;
     }
     return rest;
@@ -312,16 +315,27 @@ class AnswerReader {
 
   #takeBody(piece: Uint8Array<ArrayBuffer>): undefined {
     const own = this.#end === "length" ? piece.subarray(0, this.#left) : piece;
-    this.#body.push(own);
+    this.#keep(own);
     if (this.#end !== "length") return;
     this.#left -= own.length;
     this.isWhole = this.#left === 0;
   }
 
+  #keep(part: Uint8Array): void {
+    const bytes = this.#bodyBytes + part.length;
+    if (bytes > this.#body.length) {
+      const larger = new Uint8Array(Math.max(bytes, Math.min(this.#body.length * 2, this.#maxBytes)));
+      larger.set(this.#body.subarray(0, this.#bodyBytes));
+      this.#body = larger;
+    }
+    this.#body.set(part, this.#bodyBytes);
+    this.#bodyBytes = bytes;
+  }
+
   #takeChunk(piece: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
     if (this.#left > 0) {
       const own = piece.subarray(0, this.#left);
-      this.#body.push(own);
+      this.#keep(own);
       this.#left -= own.length;
       this.#isBehindChunk = this.#left === 0;
       return own.length < piece.length ? piece.subarray(own.length) : undefined;
