@@ -471,7 +471,10 @@ export class PostgresStore extends Store {
   #noteClock(answers: readonly Answer[]): void {
     const seenAt = this.#machine.monotonic();
     const at = answers.at(-1)?.rows[0]?.at;
-    if (typeof at !== "number") throw new TypeError("Cannot read the database's time"); // the query selects it
+    // Each query that this program sends selects it last.
+    if (typeof at !== "number") {
+      throw this.#lost("the server has answered without the rows that were asked for");
+    }
     this.#ahead = [
       ...this.#ahead.filter((each) => seenAt - each.seenAt < ESTIMATE_MS).slice(-8),
       { byMs: at - seenAt, seenAt },

@@ -22,6 +22,12 @@ interface ByteStream {
 const MOST_BYTES = 1024 * 1024;
 /** The same for a row after the login: half of what PostgreSQL allows for a value. */
 const MOST_ROW_BYTES = 512 * 1024 * 1024;
+/**
+ * The same for all messages of one answer after the login, with what an object of each message needs: an answer without an
+ * end would fill the memory.
+ */
+const MOST_ANSWER_BYTES = 768 * 1024 * 1024;
+const OBJECT_BYTES = 500;
 /** A type and a length, which counts itself. */
 const HEAD_BYTES = 5;
 const LENGTH_BYTES = 4;
@@ -62,6 +68,8 @@ function createCheck(): (bytes: Uint8Array) => string | undefined {
   let headBytes = 0;
   let left = 0;
   let isReady = false;
+  /** Bytes of the current answer. */
+  let answerBytes = 0;
   /** The text of an error or a notice. */
   let text: Uint8Array | undefined;
   return (bytes) => {
@@ -82,6 +90,8 @@ function createCheck(): (bytes: Uint8Array) => string | undefined {
       if (length < LENGTH_BYTES) return `a message with the length ${length}, which is no length`;
       const most = isReady && type === ROW ? MOST_ROW_BYTES : MOST_BYTES;
       if (length > most) return `a message of ${length} bytes; at most ${most} are allowed`;
+      answerBytes = type === READY ? 0 : answerBytes + length + OBJECT_BYTES;
+      if (answerBytes > MOST_ANSWER_BYTES) return `an answer of more than ${MOST_ANSWER_BYTES} bytes`;
       left = length - LENGTH_BYTES;
       text = type === ERROR || type === NOTICE ? new Uint8Array(left) : undefined;
       if (left === 0 && text !== undefined) return "an empty error or notice";

@@ -377,6 +377,39 @@ Deno.test("PostgresStore refuses unreadable and too large messages of a server w
   }
 });
 
+Deno.test("PostgresStore ends an answer that never ends, and one without the rows that were asked for", async () => {
+  const pair = (number: number) => String.fromCharCode(number >> 8, number & 255);
+  const column = serverMessage("T", pair(1), "a\0", 0, pair(0), 25, pair(1), 0, pair(0));
+  const rows = serverMessage("D", pair(1), 1, "x");
+  const many = new Uint8Array(rows.length * 20_000);
+  for (let at = 0; at < many.length; at += rows.length) many.set(rows, at);
+  const done = Uint8Array.from([...serverMessage("C", "SELECT 1\0"), ...READY]);
+  for (
+    const [answer, isEndless, why] of [
+      [done, false, "without the rows that were asked for"],
+      [READY, false, "without the rows that were asked for"],
+      [many, true, "an answer of more than"],
+    ] as const
+  ) {
+    await using server = await fakeServer((socket) => {
+      let seen = 0;
+      const flood = () => void (!socket.destroyed && socket.write(answer, flood));
+      socket.on("data", () => {
+        if (++seen === 1) return socket.write(Uint8Array.from([...LOGGED_IN, ...READY]));
+        if (!isEndless) return socket.write(answer);
+        socket.write(column);
+        flood();
+      });
+    });
+    const error = await assertRejects(
+      () => openPostgres(`postgres://me@127.0.0.1:${server.port}/d`, { answerMs: 120_000 }),
+      StoreError,
+    );
+    assertStringIncludes(error.message, why);
+    assertEquals(error.code, "lost-connection");
+  }
+});
+
 /** Returns a self-signed certificate for a name. */
 function certificateFor(name: string): { key: string; cert: string } {
   const keys = forge.pki.rsa.generateKeyPair(2048);
