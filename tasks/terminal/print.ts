@@ -118,6 +118,12 @@ const WIDEST = 40;
  */
 const MOST_CELL = 2_000;
 
+/** Returns an untrusted text as one safe line of at most 2,000 characters. */
+export function cut(text: string): string {
+  const line = shownLine(text);
+  return line.length > MOST_CELL ? `${line.slice(0, MOST_CELL)}…` : line;
+}
+
 /** Options of a table. */
 export interface TableOptions {
   /** Columns of `--columns`: all of them are shown, and nothing is cut. */
@@ -157,10 +163,9 @@ export function table<Row>(
   const isEndless = columns.map(() => false);
   const cells = rows.map((row) =>
     columns.map((column, index) => {
-      const text = shownLine(column.of(row));
-      if (text.length <= MOST_CELL) return text;
-      isEndless[index] = true;
-      return `${text.slice(0, MOST_CELL)}…`;
+      const text = column.of(row);
+      isEndless[index] ||= text.length > MOST_CELL;
+      return cut(text);
     })
   );
   const natural = columns.map(({ title }, index) => longest([title, ...cells.map((row) => row[index]!)]));

@@ -10,6 +10,7 @@ import { farEnd, json as jsonAnswer, type Reaction } from "../support/far_end.ts
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { ORDER } from "../conformance/house.ts";
 import { testBoth } from "../support/stores.ts";
+import { orderPush, startPushFarEnd } from "../support/push_far_end.ts";
 import { waitUntil } from "../support/waits.ts";
 import {
   cli,
@@ -629,6 +630,35 @@ Deno.test("orders --watch shows changes as they happen, and ends at Ctrl-C", asy
     () => notes.some((note) => note.startsWith("hsgate: lost the stream")),
   );
   stop.abort(new InterruptedError("interrupted"));
+  assertEquals((await watching).code, 130);
+});
+
+Deno.test("orders --watch looks at the lists although pushes never pause", async () => {
+  await using at = await house();
+  const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
+  await using stream = startPushFarEnd();
+  const stop = new AbortController();
+  const states: string[] = [];
+  const watching = at.run(["orders", "--watch", "--json"], {
+    env: { HSGATE_PUSH_ADDRESS: `127.0.0.1:${stream.port}` },
+    signal: stop.signal,
+    onLine: (line) => states.push(JSON.parse(line).state),
+  });
+  const connection = await stream.next();
+  let sent = 0;
+  const flood = (async () => {
+    // Much shorter pauses than those between groups of pushes.
+    while (!stop.signal.aborted) {
+      await connection.send(orderPush(`${++sent}`));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  await waitUntil("the first row", () => states.length > 0);
+  await at.client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+  at.gateway.round();
+  await waitUntil("the cancelled order", () => states.includes("cancelled"));
+  stop.abort(new InterruptedError("interrupted"));
+  await flood;
   assertEquals((await watching).code, 130);
 });
 

@@ -15,7 +15,7 @@ import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { clockText, instantIn, utcText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
-import { type Column, paint, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
+import { type Column, cut, paint, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
 import type { Fill } from "../../../lib/operations/fills.ts";
 import type { FillsInput, OrdersInput } from "../orders.ts";
 import { connectDesk, type OpenBook, openBook, type OpenDesk, whyHalted } from "../shared/desk.ts";
@@ -206,6 +206,7 @@ async function watch(
   const signal = AbortSignal.any([host.signal, ended.signal]);
   let isStale = false;
   const look = () => {
+    dueAt = Infinity;
     if (looking !== undefined) return;
     isStale = false;
     looking = list().then(show).catch((error) => {
@@ -217,7 +218,12 @@ async function watch(
       if (!signal.aborted) plan(isStale ? GROUP_MS : LOOK_MS);
     });
   };
+  let dueAt = Infinity;
+  // An earlier look stays planned: pushes that arrive faster than groups would delay it forever.
   const plan = (ms: number) => {
+    const at = performance.now() + ms;
+    if (at >= dueAt) return;
+    dueAt = at;
     clearTimeout(timer);
     timer = setTimeout(look, ms);
   };
@@ -258,7 +264,7 @@ function lineOf(row: OrderRow): string {
   const what = [kind, side, quantity, symbol, at]
     .filter((each) => each !== undefined).join(" ");
   const orders = orderIds.length === 0 ? "" : `  order ${orderIds.join(", ")}`;
-  return plain(
+  return cut(
     `${intent ?? "(elsewhere)"}  ${state}  ${what}${orders}  ${filled} filled${
       missing === undefined ? "" : `  missing: ${missing}`
     }`,
