@@ -82,11 +82,18 @@ function startOfJson(value: unknown, most: number): string {
   return text + (isList ? "]" : "}");
 }
 
+/** Most issues that a message shows, and most characters of an issue. The error itself lists all of them. */
+const [MOST_ISSUES, MOST_ISSUE] = [200, 1_000];
+
 /** Returns issues as text, one per line, for messages and for the terminal. */
 export function showIssues(issues: readonly Issue[]): string {
-  return issues.map(({ path, value, expected }) =>
-    `${path.length === 0 ? "the parameters" : path.join(".")}: expected ${expected}, got ${showValue(value)}`
-  ).join("\n");
+  const lines = issues.slice(0, MOST_ISSUES).map(({ path, value, expected }) => {
+    // Both may repeat a text of the broker or a name of a stranger's file, which must not begin a line or fill the screen.
+    const what = shownLine(`${path.length === 0 ? "the parameters" : path.join(".")}: expected ${expected}`);
+    return `${what.length > MOST_ISSUE ? `${what.slice(0, MOST_ISSUE)}…` : what}, got ${showValue(value)}`;
+  });
+  const left = issues.length - lines.length;
+  return [...lines, ...left === 0 ? [] : [`and ${left} more`]].join("\n");
 }
 
 /** The parameters are wrong. Nothing was sent. */
@@ -99,10 +106,13 @@ export class InvalidParamsError extends BrokerError {
 
   constructor(action: string, issues: readonly Issue[], context: ErrorContext = {}) {
     const lines = showIssues(issues);
-    super(`Cannot ${action}: ${issues.length === 1 ? lines : `${issues.length} issues\n${lines}`}`, {
-      code: "invalid-params",
-      ...context,
-    });
+    super(
+      `Cannot ${shownLine(action)}: ${issues.length === 1 ? lines : `${issues.length} issues\n${lines}`}`,
+      {
+        code: "invalid-params",
+        ...context,
+      },
+    );
     this.issues = issues;
   }
 }

@@ -98,6 +98,32 @@ export function replaceFile(path: string, content: string | Uint8Array): void {
   syncFolder(path.slice(0, path.lastIndexOf("/") + 1) || ".");
 }
 
+/** Begins every page that hsgate writes. */
+const PAGE_START = "<!doctype html>";
+
+/**
+ * Replaces or creates a page, as {@linkcode replaceFile} does. A mistyped path must not cost another file, such as the
+ * one that the page is made of, a store or a device.
+ *
+ * @throws {TypeError} When something else than a page or a link is at the path.
+ */
+export function replacePage(path: string, page: string): void {
+  const info = infoOf(path);
+  const isOther = info !== undefined && !info.isSymlink && (!info.isFile || !startsWith(path, PAGE_START));
+  if (isOther) {
+    throw new TypeError(`Cannot write the page "${path}": what is there is not a page; name another file`);
+  }
+  replaceFile(path, page);
+}
+
+/** Returns whether a file begins with this text; true for an empty file. */
+function startsWith(path: string, text: string): boolean {
+  using file = Deno.openSync(path);
+  const bytes = new Uint8Array(text.length);
+  const count = file.readSync(bytes) ?? 0;
+  return count === 0 || new TextDecoder().decode(bytes.subarray(0, count)) === text;
+}
+
 /** Writes a folder's list of names to the disk. Does nothing on Windows, which does not need it. */
 export function syncFolder(path: string): void {
   if (Deno.build.os === "windows") return;

@@ -8,7 +8,7 @@
 import * as z from "zod";
 import { add, compare, type Decimal, divide, multiply } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
-import { InvalidParamsError, type Issue } from "../errors.ts";
+import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
 import { parse as parseCsv } from "../std/csv.ts";
 import { executionSchema, type ExecutionTerms } from "./terms.ts";
 import { checked, decimalText, readValues } from "./values.ts";
@@ -269,7 +269,13 @@ function targetsOf(text: string, name: string): [string, Decimal][] {
   if (text.trimStart().startsWith("{")) {
     return Object.entries(checked(z.record(symbol, weight), readValues(text, `"${name}"`), action));
   }
-  const rows = parseCsv(text.replace(/^\uFEFF/, ""), { skipFirstRow: true });
+  let rows: unknown;
+  try {
+    rows = parseCsv(text.replace(/^\uFEFF/, ""), { skipFirstRow: true });
+  } catch (error) {
+    // A row with another number of columns is an `Error`.
+    throw new TypeError(`Cannot ${action}: it is not CSV: ${messageOf(error)}`);
+  }
   const row = z.object({ symbol, weight }, { error: "expected the columns symbol and weight" });
   return checked(z.array(row), rows, action).map(({ symbol, weight }) => [symbol, weight]);
 }

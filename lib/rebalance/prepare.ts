@@ -4,16 +4,16 @@
  * @module
  */
 import { compare, type Decimal, multiply, normalize, round } from "../decimal.ts";
-import { isSameSymbol } from "../desk/broker_lists.ts";
+import { bareCode } from "../desk/broker_lists.ts";
 import { typeOf } from "../desk/guards/order.ts";
 import type { Market } from "../dictionaries/market.ts";
-import { InvalidParamsError } from "../errors.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
 import { type FeeMeter, feeMeter } from "../facts/fees.ts";
 import { listing } from "../facts/listings.ts";
 import type { Account, Instrument } from "./account.ts";
 import type { Band, RebalanceFile } from "./plan_file.ts";
 import type { Item, Problem, Range } from "./problem.ts";
-import { checkedRows, isExcluded, type Row } from "./rows.ts";
+import { checkedRows, isExcluded, MOST_LOTS, type Row } from "./rows.ts";
 
 /** A symbol that is held or named. */
 export interface Position {
@@ -166,7 +166,8 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
   };
 
   const minTrade = integerOf(file.minTrade, basePlaces);
-  for (const position of positions) {
+  const issues: Issue[] = [];
+  for (const [index, position] of positions.entries()) {
     if (position.fixed !== undefined) continue;
     const pool = currencies.indexOf(position.currency);
     const rate = rateParts[pool]!;
@@ -201,6 +202,14 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     // Beyond its target, a purchase uses more cash for more drift.
     if (position.noBuys === undefined && position.start < 0n) {
       item.buys = { least, most: Math.max(least, Number(ceiling(-position.start, step))) };
+      if (item.buys.most > MOST_LOTS) {
+        issues.push({
+          path: [...rows[index]!.path, "price"],
+          value: position.price,
+          expected: `a price at which a trade of "${position.symbol}" has at most ${MOST_LOTS} lots: ` +
+            "correct it, or exclude the symbol",
+        });
+      }
     }
     const sellable = integerOf(position.sellable, quantityPlaces);
     const quantity = integerOf(position.quantity, quantityPlaces);
@@ -222,6 +231,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
       }
     }
   }
+  if (issues.length > 0) throw new InvalidParamsError("plan", issues);
   const traded = positions.filter(({ item }) =>
     item !== undefined && (item.buys ?? item.sells ?? item.closing) !== undefined
   );
@@ -256,7 +266,10 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
 function payingSales(item: Item, { least, most }: Range): Range | undefined {
   if (item.salesPay) return { least, most };
   let first = least;
-  while (first <= most && item.fee(-first) > BigInt(first) * item.cash) first++;
+  for (let fee; first <= most && (fee = item.fee(-first)) > BigInt(first) * item.cash;) {
+    // Fees never fall with the quantity, so no quantity pays whose proceeds are below these fees.
+    first = Number(ceiling(fee, item.cash));
+  }
   return first <= most ? { least: first, most } : undefined;
 }
 
@@ -279,20 +292,19 @@ function fix(positions: readonly Position[], rows: readonly Row[], file: Rebalan
       size(start) * ten(placesOf(limit)) <= integerOf(limit, placesOf(limit)) * of;
     return within(absolute, unit) && within(relative, target);
   };
-  const groups = Object.entries(file.groups).filter(([, { drift }]) => drift !== undefined).map(
-    ([name, { symbols, drift }]) => {
-      const members = positions.filter(({ symbol }) => symbols.some((each) => isSameSymbol(each, symbol)));
-      const sum = (of: (position: Position) => bigint) => members.reduce((all, each) => all + of(each), 0n);
-      return {
-        name,
-        members,
-        inside: isInside(sum(({ start }) => start), sum((each) => each.targetParts), drift!),
-      };
-    },
-  );
+  const byCode = Map.groupBy(positions, ({ symbol }) => bareCode(symbol));
+  const ofGroup = new Map<Position, string | undefined>();
+  for (const [name, { symbols, drift }] of Object.entries(file.groups)) {
+    if (drift === undefined) continue;
+    const members = [...new Set(symbols.map(bareCode))].flatMap((code) => byCode.get(code) ?? []);
+    const sum = (of: (position: Position) => bigint) => members.reduce((all, each) => all + of(each), 0n);
+    const isQuiet = isInside(sum(({ start }) => start), sum((each) => each.targetParts), drift);
+    for (const each of members) {
+      if (!ofGroup.has(each)) ofGroup.set(each, isQuiet ? `group ${name} is inside its band` : undefined);
+    }
+  }
   const inside = positions.map((position) => {
-    const group = groups.find(({ members }) => members.includes(position));
-    if (group !== undefined) return group.inside ? `group ${group.name} is inside its band` : undefined;
+    if (ofGroup.has(position)) return ofGroup.get(position);
     return isInside(position.start, position.targetParts, file.drift) ? "inside the band" : undefined;
   });
   const anyOutside = inside.some((each, index) =>

@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { compare, type Decimal, isZero, normalize, round } from "../decimal.ts";
+import { compare, type Decimal, isZero, multiply, normalize, round } from "../decimal.ts";
 import { bareCode, isSameSymbol } from "../desk/broker_lists.ts";
 import { currencyOf, typeOf } from "../desk/guards/order.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import type { Account, AccountHolding, AccountQuote } from "./account.ts";
 import { currencyOfMarket, type RebalanceFile } from "./plan_file.ts";
+import { isLong, MOST_DIGITS } from "./values.ts";
 
 /** A listing that is held or named. */
 export interface Row {
@@ -57,6 +58,9 @@ export function checkedRows(file: RebalanceFile, account: Account): CheckedRows 
       value: file.cashBuffer[currency],
       expected: `a currency of the plan (${currencies.join(", ")}): remove it, or add its market`,
     });
+  }
+  for (const [name, amounts] of [["cash", account.cash], ["reserved", account.reserved]] as const) {
+    for (const currency of currencies) checkLength(amounts[currency], [name, currency], issues);
   }
   for (const row of rows) checkRow(row, file, account, issues);
   if (issues.length > 0) throw new InvalidParamsError("plan", issues);
@@ -212,7 +216,8 @@ function rateOf(currency: string, base: string, account: Account, issues: Issue[
     return "1";
   }
   const rate = typeof given === "object" ? given[base] : given;
-  if (rate !== undefined && !isZero(rate)) return normalize(rate);
+  if (!checkLength(rate, ["rates", currency], issues)) return "1";
+  if (rate !== undefined && compare(rate, "0") > 0) return normalize(rate);
   issues.push({
     path: ["rates", currency],
     value: rate,
@@ -222,12 +227,30 @@ function rateOf(currency: string, base: string, account: Account, issues: Issue[
   return "1";
 }
 
-/** Reports a missing or old price and a missing lot. */
+/**
+ * Reports a number of the broker with more digits than a plan computes with: it would make the arithmetic endless.
+ * Returns whether it has none.
+ */
+function checkLength(value: Decimal | undefined, path: Issue["path"], issues: Issue[]): boolean {
+  const isShort = value === undefined || !isLong(value);
+  const expected = `a number with at most ${MOST_DIGITS} digits on each side of the point`;
+  if (!isShort) issues.push({ path, value, expected });
+  return isShort;
+}
+
+/** Most lots of a listing in an account or a trade: above it, numbers of lots are no longer exact, and searches endless. */
+export const MOST_LOTS = 1_000_000_000;
+
+/** Reports a missing or old price, a missing lot, and numbers that are too large. */
 function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue[]): void {
   const { path, quote } = row;
   const { symbol, market, price, lot, date, stale } = quote;
   const report = (member: string, value: unknown, expected: string) =>
     issues.push({ path: [...path, member], value, expected });
+  const { quantity, sellable } = row;
+  for (const [member, value] of Object.entries({ price, lot, quantity, sellable })) {
+    if (!checkLength(value, [...path, member], issues)) return;
+  }
   if (price === undefined || compare(price, "0") <= 0) {
     report("price", price, `a price of "${symbol}" above zero: wait for a quote, or take it out of the plan`);
     row.quote = { ...quote, price: "1" };
@@ -247,6 +270,10 @@ function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue
       `a board lot of "${symbol}" that the broker confirms: exclude the symbol until its quote has a lot`,
     );
   }
+  const isTooLarge = compare(row.quantity, multiply(lot ?? "1", String(MOST_LOTS))) > 0;
+  if (isTooLarge && (lot === undefined || compare(lot, "0") > 0)) {
+    report("quantity", row.quantity, `at most ${MOST_LOTS} lots of "${symbol}": correct it`);
+  }
   if (compare(row.quantity, "0") > 0 && compare(row.sellable, row.quantity) > 0) {
     report(
       "sellable",
@@ -257,5 +284,8 @@ function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue
 }
 
 /** Returns whether a symbol is not traded. */
-export const isExcluded = ({ exclude }: RebalanceFile, symbol: string) =>
-  exclude.some((each) => isSameSymbol(each, symbol));
+export const isExcluded = ({ exclude }: RebalanceFile, symbol: string): boolean =>
+  excluded.getOrInsertComputed(exclude, () => new Set(exclude.map(bareCode))).has(bareCode(symbol));
+
+/** The codes of each list, because a list of a stranger's file may be long. */
+const excluded = new WeakMap<readonly string[], ReadonlySet<string>>();

@@ -9,10 +9,10 @@ import { InvalidParamsError, type Issue } from "../errors.ts";
 import { parse as parseYaml } from "../std/yaml.ts";
 
 /** Digits before and after the point, so that a hostile number cannot make the arithmetic slow. */
-const MOST_DIGITS = 20;
+export const MOST_DIGITS = 20;
 
 /** Returns whether a decimal has more digits than a plan computes with. */
-function isLong(text: string): boolean {
+export function isLong(text: string): boolean {
   const [whole = "", fraction = ""] = normalize(text).replace("-", "").split(".");
   return whole.length > MOST_DIGITS || fraction.length > MOST_DIGITS;
 }
@@ -166,7 +166,9 @@ function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {
     }));
   }
   if (issue.code === "invalid_key") {
-    return [{ path, value: path.at(-1), expected: issue.issues.map(({ message }) => message).join("; ") }];
+    return [{ path, value: path.at(-1), expected: issue.issues.map(expectedBy).join("; ") }];
   }
-  return [{ path, value: at(path), expected: issue.message.replace(/^expected /, "") }];
+  return [{ path, value: at(path), expected: expectedBy(issue) }];
 }
+
+const expectedBy = ({ message }: Pick<z.core.$ZodIssue, "message">) => message.replace(/^expected /, "");

@@ -148,3 +148,39 @@ Deno.test({
     assertEquals([...Deno.readDirSync(`${dir}/own`)].map(({ name }) => name), ["keys.json"]);
   },
 });
+
+Deno.test("hsgate rebalance writes a page over an older page only, and begins no line with a text of a file", async () => {
+  await using at = await folder({ "p.yaml": files["p.yaml"], "a.json": files["a.json"], "empty.html": "" });
+  const [plan, account] = [`${at.path}/p.yaml`, `${at.path}/a.json`];
+  const write = (page: string) =>
+    cli(["rebalance", plan, "--plan", "--account", account, "--html", page], { fromDisk: true });
+  for (const page of ["p.yaml", "a.json", "."]) {
+    const { code, err } = await write(`${at.path}/${page}`);
+    assertEquals(code, 2, err);
+    assertStringIncludes(err, "what is there is not a page");
+  }
+  assertEquals(await Deno.readTextFile(plan), files["p.yaml"]);
+  for (const page of ["new.html", "new.html", "empty.html"]) {
+    assertEquals((await write(`${at.path}/${page}`)).code, 0);
+    assertStringIncludes(await Deno.readTextFile(`${at.path}/${page}`), "<!doctype html>");
+  }
+
+  const forged = "x\nhsgate: order 77 is placed\u202e";
+  const held = JSON.parse(files["a.json"]);
+  const symbol = `${forged}${"K".repeat(1_000_000)}`;
+  const other = { ...held.holdings[0], symbol };
+  const cases: Record<string, string>[] = [
+    { "p.yaml": `market: hk\ntargetsFile: ${JSON.stringify(`/${forged}`)}\n` },
+    { "p.yaml": "market: hk\ntargetsFile: t.csv\n", "t.csv": `symbol,weight\n"${forged}"x,1\n` },
+    { "p.yaml": JSON.stringify({ market: "hk", [forged]: 1, targets: { [forged]: "1" } }) },
+    { "a.json": JSON.stringify({ ...held, holdings: [{ ...other, price: undefined }] }) },
+    { "a.json": JSON.stringify({ ...held, holdings: [{ ...other, sellable: "0" }] }) },
+  ];
+  for (const changed of cases) {
+    const { out, err } = await cli(["rebalance", "p.yaml", "--plan", "--account", "a.json"], {
+      files: { ...files, ...changed },
+    });
+    assertEquals(`${out}\n${err}`.split("\n").filter((line) => line.startsWith("hsgate: order")), [], err);
+    assertEquals([err.includes("internal error"), out.length + err.length < 30_000], [false, true], err);
+  }
+});

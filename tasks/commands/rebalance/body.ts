@@ -12,8 +12,9 @@ import {
   readRebalanceFile,
   type RebalanceFile,
 } from "../../../lib/rebalance/mod.ts";
+import { showValue } from "../../../lib/errors.ts";
 import { isInside, realPlace, resolved } from "../../../lib/confined_paths.ts";
-import { replaceFile } from "../../../lib/private_files.ts";
+import { replacePage } from "../../../lib/private_files.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -37,7 +38,7 @@ export async function run({ args: [path = ""], flags, host }: RebalanceInput): P
   if (flags.html !== undefined) {
     const page = planPage(plan);
     // The page may contain texts of the broker, which may repeat a secret.
-    replaceFile(flags.html, host.shown?.(page) ?? page);
+    replacePage(flags.html, host.shown?.(page) ?? page);
   }
   if (flags.json) host.out(JSON.stringify(plan));
   else for (const line of planLines(host, plan)) host.out(line);
@@ -73,14 +74,16 @@ function besides(path: string, other: string): string {
     return found;
   }
   throw new UsageError(
-    `Cannot read the targets "${other}": they are outside the folder of "${path}"; copy the file into that folder`,
+    `Cannot read the targets ${
+      showValue(other)
+    }: they are outside the folder of "${path}"; copy the file into that folder`,
   );
 }
 
 async function textOf(path: string, host: Host): Promise<string> {
   const found = await host.readFile(path);
   if (found === undefined) {
-    throw new UsageError(`Cannot read "${path}": there is no such file; correct the path`);
+    throw new UsageError(`Cannot read ${showValue(path)}: there is no such file; correct the path`);
   }
   return found.text;
 }

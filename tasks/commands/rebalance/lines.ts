@@ -14,7 +14,7 @@ import {
   tradeText,
 } from "../../../lib/rebalance/words.ts";
 import type { Host } from "../../terminal/host.ts";
-import { type Column, list, paint, tableLines } from "../../terminal/print.ts";
+import { type Column, cut, list, paint, tableLines } from "../../terminal/print.ts";
 
 const MORE = "--json prints all";
 
@@ -81,7 +81,7 @@ export function planLines(host: Host, plan: Plan): string[] {
     ),
     ...plan.leftOut.length === 0 ? [] : [
       ...title("Left out"),
-      ...list(host, plan.leftOut.map(({ symbol, reason }) => [symbol, reason] as const)),
+      ...list(host, plan.leftOut.map(({ symbol, reason }) => [cut(symbol), cut(reason)] as const)),
     ],
     "",
     ...list(host, [["hash", plan.hash]]),
