@@ -49,6 +49,8 @@ export interface Reconciled {
   foreign: readonly SeenOrder[];
   /** Every order in the lists that were read, by its id. */
   seen: ReadonlyMap<string, SeenOrder>;
+  /** The broker's clock minus this machine's, milliseconds; absent if no list was read or no answer contained a time. */
+  aheadMs?: number;
 }
 
 /** While intents are open, a process that stays compares them with the broker's lists this often. */
@@ -98,6 +100,7 @@ export async function reconcile(
   );
   const missing = new Map<string, string>();
   const seen = new Map<string, SeenOrder>();
+  let aheadMs: number | undefined;
   for (const { place, members } of placesOf(intents, markets)) {
     const looks = new Looks(deps, place, signal);
     for (const intent of members) {
@@ -106,6 +109,7 @@ export async function reconcile(
       if (what !== undefined) missing.set(intent.id, what);
     }
     for (const looked of await looks.all(members)) {
+      aheadMs = looked.aheadMs ?? aheadMs;
       for (const order of looked.orders.values()) seen.set(order.orderId, order);
     }
   }
@@ -120,7 +124,13 @@ export async function reconcile(
   }
   const foreign = new Map(seen);
   if (seen.size > 0) { for (const orderId of (await records.owned()).keys()) foreign.delete(orderId); }
-  return { changed, unresolved, foreign: [...foreign.values()], seen };
+  return {
+    changed,
+    unresolved,
+    foreign: [...foreign.values()],
+    seen,
+    ...aheadMs !== undefined && { aheadMs },
+  };
 }
 
 /** Compares one intent with the lists that show it. */

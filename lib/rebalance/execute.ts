@@ -20,7 +20,7 @@ import {
   subtract,
   toStep,
 } from "../decimal.ts";
-import { endedStates, isSameSymbol, type SeenOrder } from "../desk/broker_lists.ts";
+import { endedStates, isSameSymbol, look, type SeenOrder } from "../desk/broker_lists.ts";
 import { GuardRefusal } from "../desk/guards/check.ts";
 import { estimateFees } from "../desk/guards/fees.ts";
 import { currencyOf, least, mics, pendingStates } from "../desk/guards/order.ts";
@@ -32,6 +32,7 @@ import { termsOf } from "../desk/terms.ts";
 import { Market } from "../dictionaries/market.ts";
 import {
   BrokerError,
+  BusyError,
   InvalidParamsError,
   type Issue,
   LoginExpiredError,
@@ -43,7 +44,7 @@ import {
 } from "../errors.ts";
 import type { Store } from "../store/store.ts";
 import { type Machine, readDuration, wait, waitUnlessAborted } from "../time.ts";
-import { marketHours, marketTime } from "./hours.ts";
+import { type MarketHours, marketHours, marketTime } from "./hours.ts";
 import type { Plan, PlannedTrade } from "./plan.ts";
 import { currencyOfMarket } from "./plan_file.ts";
 import { arrivalOf, type MarketView, orderPrice, readView } from "./pricing.ts";
@@ -110,8 +111,15 @@ const CASH_LAG_MS = 30_000;
 /** A plan that a script records is approved for this time. */
 const SCRIPT_APPROVAL_MS = 10 * 60_000;
 
+/** Start of the reason of an execution that its signal ended. */
+export const STOPPED_BY = "it was stopped by";
 /** Guard rails whose refusal may pass by itself. */
-const passingRules: readonly string[] = ["maxOrdersPerMinute", "session", "quoteMaxAge", "buyingPower"];
+export const passingRules: readonly string[] = [
+  "maxOrdersPerMinute",
+  "session",
+  "quoteMaxAge",
+  "buyingPower",
+];
 /** Codes of errors after which no order of the plan can be sent. */
 const stopCodes: readonly (string | undefined)[] = ["halted", "plan-not-running"];
 
@@ -209,6 +217,8 @@ class Execution {
   #startedAt = 0;
   #deadlineAt = 0;
   #turnedAt: number | undefined;
+  /** The broker's clock minus this machine's. */
+  #aheadMs = 0;
   readonly #notes: Record<string, string> = {};
   /** An earlier figure of the broker's cash by currency. */
   readonly #figures = new Map<string, { at: number; amount: Decimal }>();
@@ -242,21 +252,41 @@ class Execution {
     return this.#desk.machine.now();
   }
 
+  /** The time at the broker: its hours and days count for prices, quotes and fees. */
+  #brokerNow(): number {
+    return this.#now() + this.#aheadMs;
+  }
+
+  /** Reads the broker's clock. */
+  async #readClock(): Promise<void> {
+    const [first] = this.#runs;
+    if (first === undefined) return;
+    const now = () => this.#now();
+    const { market } = first.trade;
+    const { aheadMs } = await look(this.#reader, { market, lists: ["orders.today"] }, { now, since: now() });
+    this.#aheadMs = aheadMs ?? 0;
+  }
+
   #tell(kind: ExecutionEvent["kind"], text: string, run?: Run): void {
     this.#options.onEvent?.({ at: this.#now(), kind, ...run && { trade: run.index }, text });
   }
 
-  /** Records why a trade waits, is smaller or has ended, if that is new. */
-  async #note({ index }: Run, text: string): Promise<void> {
-    if (this.#notes[index] === text) return;
+  /** Records why a trade waits, is smaller or has ended, if that is new. The reason of its end stays. */
+  async #note({ index, ended }: Run, text: string): Promise<void> {
+    if (this.#notes[index] === text || (ended ?? text) !== text) return;
     this.#notes[index] = text;
     await notePlan(this.#desk.store, this.#key, { notes: { [index]: { at: this.#now(), text } } });
     this.#tell("note", text, this.#runs[index]);
   }
 
   async #endTrade(run: Run, why: string): Promise<void> {
-    run.ended = why;
+    run.ended ??= why;
     await this.#note(run, why);
+  }
+
+  #hoursOf(market: Market): MarketHours {
+    const { hours } = this.#options.terms;
+    return marketHours(this.#calendars, { market, hours: hours[market], now: this.#brokerNow() });
   }
 
   async #progress(): Promise<Progress[]> {
@@ -266,13 +296,14 @@ class Execution {
 
   #view(trade: PlannedTrade): Promise<MarketView> {
     const { signal } = this.#options;
-    return readView(this.#reader, trade, { now: this.#now(), calendars: this.#calendars, signal });
+    return readView(this.#reader, trade, { now: this.#brokerNow(), calendars: this.#calendars, signal });
   }
 
   /**
    * Checks the quotes and lots of what is left, before anything is sent. Resolves to what the broker says about each trade.
    */
   async check(): Promise<ReadonlyMap<number, MarketView>> {
+    await this.#readClock();
     const views = new Map<number, MarketView>();
     const issues: Issue[] = [];
     const progress = await this.#progress();
@@ -313,6 +344,11 @@ class Execution {
     const { signal, pollMs = 3_000 } = this.#options;
     this.#startedAt = record.startedAt!; // a plan that has begun has both
     this.#deadlineAt = record.deadlineAt!;
+    try {
+      await this.#readClock();
+    } catch (error) {
+      if (!(error instanceof BrokerError)) throw error; // the first look reads it again
+    }
     this.#tell(
       "begun",
       `the execution of the plan ${shortHash(this.#plan.hash)} ends at ${this.#deadlineText()}`,
@@ -343,7 +379,7 @@ class Execution {
   }
 
   #deadlineText(): string {
-    return marketTime(this.#plan.trades[0]?.market ?? "hk", this.#deadlineAt);
+    return marketTime(this.#plan.trades[0]?.market ?? "hk", this.#deadlineAt + this.#aheadMs);
   }
 
   /** Records the prices of the market now, for trades without an arrival price. */
@@ -371,8 +407,11 @@ class Execution {
     let isSeen = true;
     try {
       // A stopping execution must still see the end of its orders.
-      const { seen } = await this.#desk.reconcile(signal === undefined || signal.aborted ? {} : { signal });
+      const { seen, aheadMs } = await this.#desk.reconcile(
+        signal === undefined || signal.aborted ? {} : { signal },
+      );
       this.#seen = seen;
+      this.#aheadMs = aheadMs ?? this.#aheadMs;
     } catch (error) {
       if (!(error instanceof BrokerError) && !signal?.aborted) throw error;
       isSeen = false; // a look that fails proves nothing, and the next one tries again
@@ -380,7 +419,7 @@ class Execution {
     const now = this.#now();
     const passedMs = this.#turnedAt === undefined ? 0 : Math.max(0, now - this.#turnedAt);
     this.#turnedAt = now;
-    if (signal?.aborted) this.#stop ??= { reason: `it was stopped by ${this.#options.by}`, at: now };
+    if (signal?.aborted) this.#stop ??= { reason: `${STOPPED_BY} ${this.#options.by}`, at: now };
     if (now >= this.#deadlineAt) {
       this.#stop ??= { reason: `its deadline ${this.#deadlineText()} has passed`, at: now };
     }
@@ -444,18 +483,13 @@ class Execution {
     const { trade: { market }, currency } = run;
     if (state.pending.length > 0) return await this.#note(run, "the outcome of an order is not known yet");
     if (run.ended !== undefined) return await this.#cancel(run, state, run.ended);
-    const now = this.#now();
-    const hours = marketHours(this.#calendars, {
-      market,
-      hours: this.#options.terms.hours[market],
-      now,
-    });
+    const hours = this.#hoursOf(market);
     if (hours.is === "unknown") {
       return await this.#endTrade(run, `the calendar of ${mics[market]} has no later session`);
     }
     if (hours.is === "closed") {
       const at = marketTime(market, hours.opensAt);
-      if (hours.opensAt >= this.#deadlineAt) {
+      if (hours.opensAt - this.#aheadMs >= this.#deadlineAt) {
         return await this.#endTrade(
           run,
           `${market} is closed until ${at}, and the execution ends before that`,
@@ -511,7 +545,7 @@ class Execution {
       return await this.#cancel(run, state, run.ended!);
     }
     const view = await this.#view(run.trade);
-    const found = orderPrice(run.trade, terms, view, now);
+    const found = orderPrice(run.trade, terms, view, this.#brokerNow());
     if ("end" in found) {
       await this.#endTrade(run, found.end);
       return await this.#cancel(run, state, found.end);
@@ -562,7 +596,7 @@ class Execution {
     const { terms } = this.#options;
     const { market, symbol, side } = trade;
     const view = await this.#view(trade);
-    const found = orderPrice(trade, terms, view, this.#now());
+    const found = orderPrice(trade, terms, view, this.#brokerNow());
     if ("end" in found) return await this.#endTrade(run, found.end);
     if ("wait" in found) return await this.#note(run, found.wait);
     const { price, text } = found;
@@ -604,14 +638,11 @@ class Execution {
     const { percent, sensitivity, maxChildQuantity, minChildAmount } = this.#options.terms.algorithm!;
     // The broker takes times of the same day only, in Hong Kong time; without one, the order lasts until the close.
     const zone = "Asia/Hong_Kong";
-    const hours = marketHours(this.#calendars, {
-      market,
-      hours: this.#options.terms.hours[market],
-      now: this.#now(),
-    });
-    const isToday = dateAt(this.#deadlineAt, zone) === dateAt(this.#now(), zone);
-    const endsFirst = hours.is === "open" && this.#deadlineAt < hours.until;
-    const time = Temporal.Instant.fromEpochMilliseconds(this.#deadlineAt).toZonedDateTimeISO(zone)
+    const hours = this.#hoursOf(market);
+    const endAt = this.#deadlineAt + this.#aheadMs;
+    const isToday = dateAt(endAt, zone) === dateAt(this.#brokerNow(), zone);
+    const endsFirst = hours.is === "open" && endAt < hours.until;
+    const time = Temporal.Instant.fromEpochMilliseconds(endAt).toZonedDateTimeISO(zone)
       .toPlainTime().toString({ smallestUnit: "second" });
     return {
       ...isToday && endsFirst && { endTime: time },
@@ -653,7 +684,7 @@ class Execution {
     quantity: Decimal,
   ): Decimal {
     if (isZero(quantity)) return "0";
-    const date = dateAt(this.#now(), calendarZone[mics[market]]);
+    const date = dateAt(this.#brokerNow(), calendarZone[mics[market]]);
     const fees = estimateFees({ market, symbol, isBuy: true, price, quantity, date }) ?? "0";
     return add(multiply(price, quantity), fees);
   }
@@ -716,8 +747,8 @@ class Execution {
       ...intents.map((intent) => {
         const { market, symbol = "", side, price = "0" } = termsOf(intent);
         const zone = calendarZone[mics[market as Market]];
-        const date = dateAt(this.#now(), zone);
-        if (isZero(intent.filled) || dateAt(intent.sentAt ?? 0, zone) !== date) return "0";
+        const date = dateAt(this.#brokerNow(), zone);
+        if (isZero(intent.filled) || dateAt((intent.sentAt ?? 0) + this.#aheadMs, zone) !== date) return "0";
         const order = { market: market as Market, symbol, isBuy: side === "buy", price, date };
         return estimateFees({ ...order, quantity: intent.filled }) ?? "0";
       }),
@@ -757,7 +788,7 @@ class Execution {
       ? !passingRules.includes(error.rule)
       : error instanceof UnmappedError || error instanceof InvalidParamsError ||
         error instanceof RejectedError && !(error instanceof MarketClosedError) &&
-          !(error instanceof LoginExpiredError);
+          !(error instanceof LoginExpiredError) && !(error instanceof BusyError);
     if (isEnd && !(error instanceof OutcomeUnknownError)) await this.#endTrade(run, why);
     else await this.#note(run, why);
   }
@@ -779,7 +810,7 @@ class Execution {
       this.#reader,
       { ...record, state, reason, endedAt: at },
       intents,
-      { now: at },
+      { now: this.#brokerNow() },
     );
     if (!await endPlan(store, this.#key, { holder, state, reason, at, report })) await this.#renew();
     this.#tell("ended", isDone ? "everything is filled" : `stopped: ${reason}`);

@@ -52,7 +52,8 @@ export {
   shortHash,
 } from "./queries.ts";
 export type { ArrivalPrice, PlanApproval, PlanRecord, PlanSource, PlanState, TradeNote } from "./queries.ts";
-export { rebalance } from "./execute.ts";
+export { passingRules, rebalance, STOPPED_BY } from "./execute.ts";
+export { GuardRefusal } from "../desk/guards/check.ts";
 export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execute.ts";
 export { reportOf } from "./results.ts";
 export type { ReportOptions } from "./results.ts";

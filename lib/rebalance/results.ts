@@ -130,6 +130,7 @@ function slippageOf(
 
 /** Options of {@linkcode reportOf}. */
 export interface ReportOptions {
+  /** The time at the broker. */
   now: number;
   signal?: AbortSignal | undefined;
 }
