@@ -112,7 +112,7 @@ export const program: readonly Step[] = [
 ];
 
 /** Counts the waits of this process, and kills it at the planned ones. */
-class CrashPlan {
+export class CrashPlan {
   readonly #kills: readonly CrashPoint[];
   readonly #points: Record<string, number> = {};
   #step: string;
@@ -182,13 +182,13 @@ class CrashPlan {
   }
 }
 
-function print(line: ProgramLine): void {
+export function print(line: object): void {
   const bytes = new TextEncoder().encode(`${JSON.stringify(line)}\n`);
   for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
 }
 
 /** The rest of the world: the clock of the simulator, and a person at the broker's app. */
-class World {
+export class World {
   readonly #address: string;
   readonly #fetch = globalThis.fetch;
   now = 0;

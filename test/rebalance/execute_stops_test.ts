@@ -1,0 +1,323 @@
+/** Tests of executions that stop, wait or meet faults: halts, closes, lost answers, other programs, other processes. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { add } from "../../lib/decimal.ts";
+import { clearHalt, intentsOfPlan, setHalt } from "../../lib/desk/queries.ts";
+import { BrokerError, InvalidParamsError } from "../../lib/errors.ts";
+import {
+  approvePlan,
+  beginPlan,
+  findPlan,
+  type Plan,
+  rebalance,
+  type RebalanceReport,
+  recordPlan,
+  STOPPED_BY,
+} from "../../lib/rebalance/mod.ts";
+import { ORDER } from "../conformance/house.ts";
+import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
+import { executor, planAt, PURCHASE, QUICK, RISING, SALES } from "./executor.ts";
+import { termsOf } from "./support.ts";
+
+/** Terms with which a purchase in a rising market stays open. */
+const RESTING = { peg: "bid", collar: "0.1", repriceEvery: "30m", deadline: "20m" };
+
+const keyOf = (plan: Plan) => ({ account: ACCOUNT, hash: plan.hash });
+
+/** Approves a plan again, from now on. */
+const approve = ({ store, clock }: DeskHouse, plan: Plan) =>
+  approvePlan(store, keyOf(plan), { by: "Ada", at: clock.now(), until: clock.now() + 600_000 });
+
+/** Checks that every share of a plan is counted once. */
+function assertCounted({ trades }: RebalanceReport): void {
+  for (const { planned, filled, open, unknown, remaining } of trades) {
+    assertEquals(add(filled, open, unknown, remaining), planned);
+  }
+}
+
+deskTest("a lost answer or a lost request never makes an order twice", async (house) => {
+  const { simulator: { faults }, client } = house;
+  const plan = await planAt(client, [...SALES, PURCHASE]);
+  faults.arm({ kind: "lost-answer", operation: "orders.place" });
+  faults.arm({ kind: "lost-request", operation: "orders.place", skip: 1 });
+  faults.arm({ kind: "lost-answer", operation: "orders.cancel", times: 2 });
+  await using at = await executor(house, { onWait() {} });
+  const report = await at.run(plan, { ...QUICK, repriceEvery: "15s" });
+  assert(faults.struck("lost-answer") >= 1);
+  assertEquals(faults.struck("lost-request"), 1);
+  assertCounted(report);
+  const { used, open } = await at.look();
+  assertEquals(open, []);
+  for (const { side, symbol, filled } of report.trades) {
+    assertEquals(used[`${side} ${symbol}`] ?? "0", filled);
+  }
+});
+
+deskTest(
+  "while the outcome of an order is unknown, nothing more is ordered, and the report says so",
+  async (house) => {
+    const { simulator: { faults }, client } = house;
+    const plan = await planAt(client, [PURCHASE]);
+    faults.arm({ kind: "lost-request", operation: "orders.place" });
+    await using at = await executor(house, {
+      // Without the lists, nothing shows what became of the order.
+      onWait: () => void faults.arm({ kind: "busy", operation: "fills.today", times: 10 }),
+    });
+    const sent = house.count("orders.place");
+    const report = await at.run(plan, { ...QUICK, deadline: "3m" });
+    assertEquals([sent(), report.state], [1, "stopped"]);
+    const [trade] = report.trades;
+    assertEquals([trade!.unknown, trade!.remaining, trade!.filled], ["200", "0", "0"]);
+    faults.clear();
+    // The lists prove later that the broker never got it; a new approval then lets the plan go on.
+    await house.pass(20 * 60_000, 8);
+    await approve(house, plan);
+    const again = await at.run(plan, { ...QUICK, deadline: "3m" });
+    assertCounted(again);
+    assert(sent() <= 2 + again.trades[0]!.orderIds.length);
+  },
+);
+
+deskTest(
+  "a halt of the desk stops the execution; after the halt it goes on within the plan",
+  async (house) => {
+    const { store, clock } = house;
+    const plan = await planAt(house.client, [...SALES, PURCHASE]);
+    let turns = 0;
+    await using at = await executor(house, {
+      onWait: async () => {
+        const halt = { account: ACCOUNT, why: "a test", by: "Ada", at: clock.now() };
+        if (++turns === 2) await setHalt(store, halt);
+      },
+    });
+    const first = await at.run(plan, { ...QUICK, repriceEvery: "5s" });
+    assertEquals(first.state, "stopped");
+    assertStringIncludes(first.reason!, "trading is halted: a test (by Ada)");
+    assertCounted(first);
+    await clearHalt(store, ACCOUNT);
+    await approve(house, plan);
+    const second = await at.run(plan, { ...QUICK, repriceEvery: "5s" });
+    assertCounted(second);
+    assertEquals(second.trades.slice(0, 2).map(({ filled }) => filled), ["1000", "300"]);
+  },
+);
+
+deskTest("when the market closes for longer than the execution lasts, nothing stays open", async (house) => {
+  const plan = await planAt(house.client, [PURCHASE]);
+  await using at = await executor(house, { onWait() {} });
+  const report = await at.run(plan, { ...RESTING, deadline: "2h" });
+  assertEquals(report.state, "stopped");
+  assertStringIncludes(
+    report.trades[0]!.reason!,
+    "hk is closed until 2025-08-18 09:30, and the execution ends before that",
+  );
+  assertEquals((await at.look()).open, []);
+  assertCounted(report);
+}, {
+  at: Date.parse("2025-08-15T15:50:00+08:00"),
+  house: {
+    script: [{ what: "price", symbol: "00700.HK", at: "2025-08-15 15:50", to: "606.00", over: "1m" }],
+  },
+});
+
+deskTest(
+  "orders wait for the hours of the terms, leave the market when they end, and go on the next day",
+  async (house) => {
+    const plan = await planAt(house.client, [PURCHASE]);
+    const atOpen = new Set<string>();
+    await using at = await executor(house, {
+      onWait({ open }) {
+        const time = new Date(house.clock.now() + 8 * 3_600_000).toISOString().slice(11, 16);
+        if (open.length > 0) atOpen.add(time);
+      },
+    });
+    const hours = { hk: { from: "10:40", to: "11:10" } };
+    const report = await at.run(plan, { ...RESTING, hours, deadline: "4d", collar: "0.2" }, {
+      pollMs: 30_000,
+    });
+    assertStringIncludes(at.texts("note").join("\n"), "waits until hk opens at 2025-08-14 10:40");
+    assertStringIncludes(at.texts("note").join("\n"), "waits until hk opens at 2025-08-15 10:40");
+    assert([...atOpen].every((time) => time >= "10:40" && time <= "11:15"), [...atOpen].join());
+    assertEquals((await at.look()).open, []);
+    assertCounted(report);
+  },
+  {
+    at: Date.parse("2025-08-14T10:30:00+08:00"),
+    house: {
+      script: [{ what: "price", symbol: "00700.HK", at: "2025-08-14 10:40", to: "606.00", over: "1m" }],
+    },
+  },
+);
+
+deskTest("orders that other programs make are neither counted nor cancelled", async (house) => {
+  const { client } = house;
+  const plan = await planAt(client, [{ ...SALES[0], quantity: "2000" }, PURCHASE]);
+  await using at = await executor(house, { onWait() {} });
+  const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
+  at.foreign.add(orderId);
+  // Somebody else sells a half of what the plan sells.
+  const other = { market: "hk", symbol: "00027.HK", side: "sell", orderType: "limit" } as const;
+  const { orderId: sale } = await client.orders.place({ ...other, quantity: "1000", price: "41.00" });
+  at.foreign.add(sale);
+  const report = await at.run(plan, QUICK);
+  const open = (await client.orders.today({ market: "hk" }).toArray()).filter(({ canCancel }) => canCancel);
+  assertEquals(open.map((order) => order.orderId).sort(), [orderId, sale].sort());
+  const [sold, bought] = report.trades;
+  assertEquals([sold!.filled, sold!.remaining, bought!.filled], ["1000", "1000", "200"]);
+  assertEquals(sold!.reason, "only 0 of 1000 can be sold");
+});
+
+deskTest("a signal ends the execution: its orders are cancelled", async (house) => {
+  const plan = await planAt(house.client, [PURCHASE]);
+  const stop = new AbortController();
+  let turns = 0;
+  await using at = await executor(house, { onWait: () => void (++turns === 3 && stop.abort()) });
+  const report = await at.run(plan, RESTING, { signal: stop.signal, by: "Ada" });
+  assertEquals([report.state, report.reason], ["stopped", `${STOPPED_BY} Ada`]);
+  assertEquals((await at.look()).open, []);
+  assertCounted(report);
+}, { house: { script: RISING } });
+
+deskTest("an order that the broker rejects ends its trade", async (house) => {
+  const plan = await planAt(house.client, [SALES[0], PURCHASE]);
+  house.simulator.faults.arm({
+    kind: "busy",
+    operation: "orders.place",
+    code: "1016",
+    text: "invalid parameter: not today",
+  });
+  await using at = await executor(house, { onWait() {} });
+  const sent = house.count("orders.place");
+  const report = await at.run(plan, { ...QUICK, collar: "0.1" });
+  const [sold, bought] = report.trades;
+  assertEquals([sold!.filled, sold!.remaining], ["0", "1000"]);
+  assertStringIncludes(sold!.reason!, "not today");
+  assertEquals(bought!.filled, "200");
+  assert(sent() >= 2);
+});
+
+deskTest("two processes at once execute a plan once", async (house) => {
+  const plan = await planAt(house.client, [...SALES, PURCHASE]);
+  await using at = await executor(house, { onWait() {} });
+  const outcomes = await Promise.allSettled([at.run(plan, QUICK), at.run(plan, QUICK), at.run(plan, QUICK)]);
+  const done = outcomes.flatMap((each) => each.status === "fulfilled" ? [each.value] : []);
+  const failed = outcomes.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
+  assert(done.length >= 1);
+  for (const error of failed) assert(error instanceof BrokerError, String(error));
+  assertEquals((await at.look()).used, {
+    "sell 00027.HK": "1000",
+    "sell 09999.HK": "300",
+    "buy 00700.HK": "200",
+  });
+});
+
+deskTest(
+  "a process whose lease was taken over sends nothing more and leaves the record alone",
+  async (house) => {
+    const { store, clock } = house;
+    const plan = await planAt(house.client, [PURCHASE]);
+    let turns = 0;
+    await using at = await executor(house, {
+      onWait: async () => {
+        if (++turns !== 3) return;
+        clock.advance(120_000); // this process was paused
+        await beginPlan(store, keyOf(plan), {
+          holder: "other",
+          at: clock.now(),
+          leaseMs: 60_000,
+          deadlineAt: 0,
+        });
+      },
+    });
+    assertEquals((await assertRejects(() => at.run(plan, RESTING), BrokerError)).code, "plan-held");
+    const found = await findPlan(store, ACCOUNT, plan.hash);
+    assertEquals([found?.state, found?.holder, found?.report], ["running", "other", undefined]);
+  },
+  { house: { script: RISING } },
+);
+
+deskTest(
+  "an old quote, or a quantity that is not a multiple of the broker's lot, is an error before anything is sent",
+  async (house) => {
+    const { client, store, clock } = house;
+    const wrong = await planAt(client, [{ ...PURCHASE, quantity: "150" }]);
+    await using at = await executor(house, { onWait() {} });
+    const sent = house.count("orders.place");
+    const { message } = await assertRejects(() => at.run(wrong), InvalidParamsError);
+    assertStringIncludes(
+      message,
+      'trades.0.quantity: expected a multiple of the board lot 100 of "00700.HK" in hk',
+    );
+    const plan = await planAt(client, [PURCHASE], { hash: "b".repeat(64) });
+    const desk = house.open();
+    const changed = {
+      store,
+      account: ACCOUNT,
+      machine: house.machine,
+      reconcile: desk.reconcile.bind(desk),
+      client: (why: Parameters<typeof desk.client>[0]) => {
+        const inner = desk.client(why);
+        const latest: typeof inner.quotes.latest = async (...args) =>
+          (await inner.quotes.latest(...args)).map((quote) => ({ ...quote, marketTime: "20250815101400" }));
+        return { ...inner, quotes: { ...inner.quotes, latest } };
+      },
+    };
+    const old = await assertRejects(() => rebalance(changed, plan, termsOf()), InvalidParamsError);
+    assertStringIncludes(old.message, 'a quote of "00700.HK" that is current: this one is 960 s old');
+    const lotless = {
+      ...changed,
+      client: (why: Parameters<typeof desk.client>[0]) => {
+        const inner = desk.client(why);
+        const latest: typeof inner.quotes.latest = async (...args) =>
+          (await inner.quotes.latest(...args)).map(({ lotSize: _, ...quote }) => quote);
+        return { ...inner, quotes: { ...inner.quotes, latest } };
+      },
+    };
+    const none = await assertRejects(() => rebalance(lotless, plan, termsOf()), InvalidParamsError);
+    assertStringIncludes(none.message, 'a board lot of "00700.HK" that the broker confirms: it gave none');
+    assertEquals([sent(), (await findPlan(store, ACCOUNT, plan.hash))?.state], [0, "approved"]);
+    void clock;
+  },
+);
+
+deskTest("a recorded plan is executed only after its approval", async (house) => {
+  const { store, clock } = house;
+  const plan = await planAt(house.client, [PURCHASE]);
+  await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
+  await using at = await executor(house, { onWait() {} });
+  const sent = house.count("orders.place");
+  assertEquals((await assertRejects(() => at.run(plan, QUICK), BrokerError)).code, "plan-not-approved");
+  assertEquals(sent(), 0);
+  await approve(house, plan);
+  assertEquals((await at.run(plan, QUICK)).state, "done");
+});
+
+deskTest("the odd shares of a sale are sold as an odd lot", async (house) => {
+  const { client, trader } = house;
+  void trader;
+  const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50" }]);
+  await using at = await executor(house, { onWait() {} });
+  const report = await at.run(plan, { ...QUICK, peg: "bid", collar: "0.1", deadline: "5m" });
+  const [intent] = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
+  assertEquals(intent!.params.orderType, "odd-lot");
+  assertCounted(report);
+});
+
+deskTest("an algorithmic order of the broker replaces the limit orders", async (house) => {
+  const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "1000" }]);
+  await using at = await executor(house, { onWait() {} });
+  const sent = house.count("algo.place");
+  const report = await at.run(plan, { algorithm: { strategy: "twap" }, collar: "0.03", deadline: "20m" });
+  const [intent] = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
+  assertEquals([sent(), intent!.operation], [1, "algo.place"]);
+  assertEquals(intent!.params.strategy, "twap");
+  assertCounted(report);
+  assert(report.trades[0]!.filled !== "0", JSON.stringify([report, at.events]));
+}, { skip: { direct: "algorithmic orders have no published socket message" } });
+
+deskTest("without a socket message, an algorithmic order is an error, and nothing is sent", async (house) => {
+  const plan = await planAt(house.client, [PURCHASE]);
+  await using at = await executor(house, { onWait() {} });
+  const report = await at.run(plan, { algorithm: { strategy: "twap" } });
+  assertEquals([report.state, (await at.look()).used], ["stopped", {}]);
+  assertStringIncludes(report.trades[0]!.reason!, "over the direct transport");
+}, { skip: { memory: "it has the algorithmic orders", gateway: "it has the algorithmic orders" } });

@@ -1,0 +1,130 @@
+/**
+ * Executes plans in tests on a machine whose waiting lets the simulated market go on, and looks at the broker meanwhile:
+ * nothing may ever go beyond the plan or below the cash buffer.
+ *
+ * @module
+ */
+import { assert } from "@std/assert";
+import type { Client } from "../../lib/client/client.ts";
+import { add, compare } from "../../lib/decimal.ts";
+import {
+  type ExecutionEvent,
+  type Plan,
+  rebalance,
+  type RebalanceOptions,
+  type RebalanceReport,
+} from "../../lib/rebalance/mod.ts";
+import type { Machine } from "../../lib/time.ts";
+import type { DeskHouse } from "../desk/support.ts";
+import { type GivenTrade, planOf, termsOf } from "./support.ts";
+
+/** Returns a plan at the last prices. */
+export async function planAt(
+  client: Client,
+  trades: readonly (Omit<GivenTrade, "price"> & { price?: string })[],
+  options: Parameters<typeof planOf>[1] = {},
+): Promise<Plan> {
+  const securities = trades.map(({ symbol }) => ({ type: "hk-stock" as const, symbol }));
+  const quotes = await client.quotes.latest({ securities });
+  const lastOf = (symbol: string) => quotes.find((quote) => quote.security?.symbol === symbol)!.lastPrice!;
+  return planOf(trades.map((trade) => ({ price: lastOf(trade.symbol), ...trade })), options);
+}
+
+/** What the broker has of a plan, read past the desk. */
+export interface AtBroker {
+  /** Filled and open quantity, by side and symbol. */
+  used: Record<string, string>;
+  open: string[];
+  cash: string;
+}
+
+/** Executes plans on a machine whose waiting lets the simulated market go on, and looks at the broker meanwhile. */
+export async function executor(
+  house: DeskHouse,
+  { onWait }: { onWait?: (at: AtBroker) => void | Promise<void> } = {},
+) {
+  const watcher = await house.connect("memory");
+  const events: ExecutionEvent[] = [];
+  const foreign = new Set<string>();
+  const look = async (): Promise<AtBroker> => {
+    const used: Record<string, string> = {};
+    const open: string[] = [];
+    for await (const order of watcher.orders.today({ market: "hk" })) {
+      const { orderId, side, symbol, filledQuantity = "0", unfilledQuantity = "0", canCancel, status } =
+        order;
+      if (foreign.has(orderId)) continue;
+      const isOpen = canCancel === true || status?.includes("pending") === true;
+      if (isOpen) open.push(orderId);
+      const key = `${side} ${symbol}`;
+      used[key] = add(used[key] ?? "0", filledQuantity, isOpen ? unfilledQuantity : "0");
+    }
+    return { used, open, cash: (await watcher.account.funds({ market: "hk" })).available! };
+  };
+  const checked = async (plan: Plan) => {
+    const at = await look();
+    for (const [key, used] of Object.entries(at.used)) {
+      const cap = add(
+        "0",
+        ...plan.trades.filter(({ side, symbol }) => `${side} ${symbol}` === key).map(({ quantity }) =>
+          quantity
+        ),
+      );
+      assert(compare(used, cap) <= 0, `${key}: ${used} is more than the plan's ${cap}`);
+    }
+    const buffer = plan.cashBuffer.HKD ?? "0";
+    assert(compare(at.cash, buffer) >= 0, `the cash ${at.cash} is below the buffer ${buffer}`);
+    return at;
+  };
+  let failure: { error: unknown } | undefined;
+  const machineFor = (plan: Plan): Machine => ({
+    ...house.machine,
+    setTimer: (ms, callback) =>
+      house.machine.setTimer(ms, async () => {
+        house.round();
+        try {
+          await onWait?.(await checked(plan));
+        } catch (error) {
+          failure ??= { error };
+        }
+        callback();
+      }),
+  });
+  return {
+    events,
+    foreign,
+    look,
+    deskFor: (plan: Plan) => house.open({ machine: machineFor(plan), resolveMs: 0 }),
+    async run(
+      plan: Plan,
+      terms: Record<string, unknown> = {},
+      options: RebalanceOptions = {},
+    ): Promise<RebalanceReport> {
+      const desk = house.open({ machine: machineFor(plan), resolveMs: 0 });
+      const report = await rebalance(desk, plan, termsOf(terms), {
+        onEvent: (event) => events.push(event),
+        ...options,
+      });
+      if (failure !== undefined) throw failure.error;
+      await checked(plan);
+      return report;
+    },
+    /** Returns the texts of some events. */
+    texts: (kind: ExecutionEvent["kind"]) =>
+      events.filter((each) => each.kind === kind).map(({ text }) => text),
+    [Symbol.asyncDispose]: () => watcher.close(),
+  };
+}
+
+/** Terms with which the trades of the tests fill within minutes. */
+export const QUICK = { peg: "mid", repriceEvery: "20s", maxReprices: "30", deadline: "30m" };
+
+/** A market that leaves a purchase at its bid behind. */
+export const RISING = [
+  { what: "price", symbol: "00700.HK", at: "2025-08-15 10:30", to: "606.00", over: "1m" },
+] as const;
+
+export const SALES = [
+  { symbol: "00027.HK", side: "sell", quantity: "1000" },
+  { symbol: "09999.HK", side: "sell", quantity: "300" },
+] as const;
+export const PURCHASE = { symbol: "00700.HK", side: "buy", quantity: "200" } as const;

@@ -1,0 +1,52 @@
+/**
+ * Executes a plan in its own process, which kills itself at a chosen point. Started again, it continues with the same
+ * store. See `killed_test.ts`.
+ *
+ * @module
+ */
+import { connect } from "../../lib/client/connect.ts";
+import { openTrading } from "../../lib/desk/trading.ts";
+import { type Plan, rebalance, type RebalanceReport } from "../../lib/rebalance/mod.ts";
+import { CrashPlan, print, type ProgramJob, World } from "../desk/crash_points_program.ts";
+import { directOptions } from "../support/direct_client.ts";
+import { termsOf } from "./support.ts";
+
+/** What the process is given, as JSON in its only argument. */
+export interface KilledJob extends ProgramJob {
+  plan: Plan;
+  terms: Record<string, unknown>;
+}
+
+/** The line that the process prints when the execution has ended. */
+export interface EndedLine {
+  report: RebalanceReport;
+  points: Readonly<Record<string, number>>;
+}
+
+async function execute({ plan, terms, ...job }: KilledJob): Promise<void> {
+  const points = new CrashPlan(job);
+  const world = new World(job.world);
+  await world.pass(0);
+  points.watch();
+  const machine = world.machine(points);
+  const { info } = job;
+  const timeoutMs = 120_000; // a busy machine must not turn an answer into a lost one
+  const { tradePassword, gatewayUrl: url, pushAddress: push, tradePasswordKey } = info;
+  const options = job.transport === "direct"
+    ? { direct: { ...directOptions(info), timeoutMs }, tradePassword }
+    : { gateway: { url, push, tradePasswordKey, timeoutMs }, tradePassword };
+  // The connection itself is in real time: it beats its heart, and simulated time would pass with each beat.
+  const connected = () => "direct" in options ? connect(options) : connect(options);
+  await using client = await openTrading(connected, { ...options, machine }, {
+    store: job.store,
+    limits: { liveTrading: "allow", maxVolumeShare: "off", maxOrdersPerMinute: "off" },
+  });
+  points.begin(job.isAgain ? "again" : "start");
+  const report = await rebalance(client.desk, plan, termsOf(terms), { by: "the program" });
+  print({ report, points: points.points } satisfies EndedLine);
+}
+
+if (import.meta.main) {
+  await execute(JSON.parse(Deno.args[0]!));
+  Deno.exit(0); // a link of the direct transport may still be open
+}
