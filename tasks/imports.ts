@@ -23,7 +23,7 @@ const order = [
   ["day_book", "notebook"],
   ["store"],
   ["desk"],
-  ["rebalance"],
+  ["rebalance", "portfolio"],
   ["recipes"],
   ["runner"],
   ["deploy"],

@@ -5,6 +5,7 @@
  */
 import { approve, refuse } from "./approve.ts";
 import { backfill } from "./backfill.ts";
+import { bars } from "./bars.ts";
 import { calendar, calendarSet, calendarUnset, calendarUpdate } from "./calendar.ts";
 import { call } from "./call.ts";
 import { check } from "./check.ts";
@@ -37,6 +38,7 @@ import {
   sell,
 } from "./orders.ts";
 import { pause, resume } from "./pause.ts";
+import { portfolio } from "./portfolio.ts";
 import { quote } from "./quote.ts";
 import { rebalance } from "./rebalance.ts";
 import { rerun } from "./rerun.ts";
@@ -82,6 +84,8 @@ export const commands: readonly Command[] = [
   withBody(storeAccept, async () => (await import("./store/body.ts")).accept),
   withBody(exportDayBook, async () => (await import("./export_day_book/body.ts")).run),
   withBody(call, async () => (await import("./call/body.ts")).run),
+  withBody(portfolio, async () => (await import("./portfolio/body.ts")).run),
+  withBody(bars, async () => (await import("./bars/body.ts")).run),
   withBody(quote, async () => (await import("./quote/body.ts")).run),
   withBody(watch, async () => (await import("./watch/body.ts")).run),
   withBody(buy, async () => (await import("./orders/place.ts")).buy),

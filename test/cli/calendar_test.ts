@@ -237,29 +237,42 @@ Deno.test("an invalid calendar file does not stop commands that use no calendar"
   assertEquals([code, err], [0, ""]);
   const free = commands.filter(({ calendars }) => calendars === false).map(({ name }) => name);
   const ofDesk = ["buy", "sell", "amend", "cancel", "cancel-all", "orders show", "orders", "fills", "halt"];
-  assertEquals(free, ["swarm", "call", "quote", "watch", ...ofDesk, "login", "doctor", "lease"]);
+  assertEquals(free, [
+    "swarm",
+    "call",
+    "portfolio",
+    "bars",
+    "quote",
+    "watch",
+    ...ofDesk,
+    "login",
+    "doctor",
+    "lease",
+  ]);
   const root = new URL("../../", import.meta.url);
   // The doctor uses the built-in calendars to find the last session, not the local file.
   const looked = await place.run("doctor");
   assert(!`${looked.out}${looked.err}`.includes("days.json"), looked.err);
   await Promise.all(
     // The order desk and the simulated broker use the dates of the built-in calendars, not the local file.
-    free.filter((name) => !["doctor", "swarm", "call", ...ofDesk].includes(name)).map(async (name) => {
-      const args = ["info", "--json", `tasks/commands/${name}/body.ts`];
-      const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
-      const { modules }: { modules: InfoModule[] } = JSON.parse(new TextDecoder().decode(stdout));
-      const byName = new Map(modules.map((module) => [module.specifier, module]));
-      // Imports of types alone load nothing.
-      const found = new Set([`${root.href}tasks/commands/${name}/body.ts`]);
-      for (const each of found) {
-        for (const { code } of byName.get(each)?.dependencies ?? []) {
-          if (code?.specifier !== undefined) found.add(code.specifier);
+    free.filter((name) => !["doctor", "swarm", "call", "portfolio", "bars", ...ofDesk].includes(name)).map(
+      async (name) => {
+        const args = ["info", "--json", `tasks/commands/${name}/body.ts`];
+        const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
+        const { modules }: { modules: InfoModule[] } = JSON.parse(new TextDecoder().decode(stdout));
+        const byName = new Map(modules.map((module) => [module.specifier, module]));
+        // Imports of types alone load nothing.
+        const found = new Set([`${root.href}tasks/commands/${name}/body.ts`]);
+        for (const each of found) {
+          for (const { code } of byName.get(each)?.dependencies ?? []) {
+            if (code?.specifier !== undefined) found.add(code.specifier);
+          }
         }
-      }
-      const files = [...found].map((specifier) => specifier.slice(root.href.length));
-      assert(files.length > 10, `${files.length}`);
-      assertEquals(files.filter((file) => file.startsWith("lib/calendars/")), [], name);
-    }),
+        const files = [...found].map((specifier) => specifier.slice(root.href.length));
+        assert(files.length > 10, `${files.length}`);
+        assertEquals(files.filter((file) => file.startsWith("lib/calendars/")), [], name);
+      },
+    ),
   );
 });
 

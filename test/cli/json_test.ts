@@ -66,6 +66,8 @@ const failing: Readonly<Record<string, readonly string[] | null>> = {
   "store accept": ["--because", "x"],
   "export day-book": [],
   "call": ["account.funds", '{"market":"hk"}'],
+  "portfolio": [],
+  "bars": ["00700.HK"],
   "quote": ["00700.HK"],
   "watch": ["00700.HK"],
   "buy": ["100", "00700.HK", "--limit", "590", "--yes"],

@@ -194,6 +194,8 @@ const lists: Record<string, [words: string[], columns: string, header: RegExp]> 
   "next": [["next", "recipes"], "schedule,utc", /^schedule +utc$/],
   "call": [["call", "account.holdings", '{"market":"hk"}'], "quantity,symbol", /^quantity +symbol$/],
   "quote": [["quote", "00700.HK"], "time,symbol", /^time \(HKT\) +symbol$/],
+  "portfolio": [["portfolio"], "profit,symbol", /^ *profit +symbol$/],
+  "bars": [["bars", "00700.HK", "--interval", "5m"], "close,time", /^ *close +time \(HKT\)$/],
   "orders": [["orders"], "filled,symbol", /^filled +symbol$/],
   "fills": [["fills"], "price,time", /^ *price +time \(HKT\)$/],
   "trust": [["trust", "--list"], "file,state", /^file +state$/],

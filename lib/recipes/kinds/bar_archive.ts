@@ -4,16 +4,13 @@
  * @module
  */
 import { safeName } from "../../confined_paths.ts";
+import { barPages } from "../../client/bars.ts";
 import type { Client } from "../../client/client.ts";
-import { barDayLimits, type BarInterval } from "../../dictionaries/bar.ts";
+import type { BarInterval } from "../../dictionaries/bar.ts";
 import type { Bar } from "../../operations/quotes.ts";
-import { quotes } from "../../operations/quotes.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { shownJson } from "../../shown_text.ts";
 import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
-
-/** Maximum number of bars of one day or longer in one request (API document, section 8). */
-const MOST_BARS = 1500;
 
 /** Bars to archive, and the folder for them. */
 interface ArchiveOptions {
@@ -58,29 +55,17 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
     added: 0,
     files: [],
   };
-  const limit = barDayLimits[interval] ?? MOST_BARS;
-  for (let start = resumedAt; start <= to;) {
-    signal.throwIfAborted();
-    const { bars } = await client.call(
-      quotes.bars,
-      { security, start, direction: "newer", interval, limit },
-      { signal },
-    );
+  for await (const fresh of barPages(client, { security, interval, from: resumedAt, to }, { signal })) {
     result.requests++;
-    const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     if (fresh.length === 0) break;
     // Stored after each request, so that an interrupted run continues from here.
     await keep(pathOf, fresh, result);
-    const reached = fresh.at(-1)!.date!;
-    result.lastDay = reached;
-    if (bars.at(-1)?.date !== reached) break; // all further bars are after the last day
-    start = dayAfter(reached);
+    result.lastDay = fresh.at(-1)!.date!;
   }
   result.lastDay ??= last;
   return result;
 }
 
-const dayAfter = (day: string) => Temporal.PlainDate.from(day).add({ days: 1 }).toString();
 const keyOf = ({ date, time }: Bar) => `${date} ${time ?? ""}`;
 const lineOf = (bar: Bar) => shownJson(JSON.stringify(bar));
 

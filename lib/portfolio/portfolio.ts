@@ -1,0 +1,439 @@
+/**
+ * The portfolio: holdings, cash, value and profit, by market and in one currency. Every amount is an exact decimal.
+ *
+ * @module
+ */
+import { dateAt } from "../calendars/mod.ts";
+import type { Client } from "../client/client.ts";
+import { type Security, securityOf } from "../client/security.ts";
+import { add, compare, type Decimal, isZero, multiply, normalize, subtract } from "../decimal.ts";
+import { bareCode, dayOfLists, mayBeEmptied, zoneOfMarket } from "../desk/broker_lists.ts";
+import { currencyOf, isBuy, lastOf, mics, multiplierOf, priceOf, typeOf } from "../desk/guards/order.ts";
+import { quoteInstant } from "../desk/guards/sessions.ts";
+import { Market } from "../dictionaries/market.ts";
+import { RejectedError } from "../errors.ts";
+import type { Funds, Holding } from "../operations/account.ts";
+import type { Fill } from "../operations/fills.ts";
+import type { Quote } from "../operations/quotes.ts";
+import type { CallOptions } from "../transports/transport.ts";
+
+/** A listing that the account holds, or has sold completely today. Amounts are in `currency`. */
+export interface PortfolioHolding {
+  market: Market;
+  symbol: string;
+  name?: string;
+  currency: string;
+  /** Shares or contracts; zero if everything was sold today. */
+  quantity: Decimal;
+  sellable: Decimal;
+  /** The broker's cost price. */
+  costPrice?: Decimal;
+  /** Last price of the quote, or the close of the day before. */
+  price?: Decimal;
+  /** Time of the quote, ISO 8601 in UTC. */
+  quotedAt?: string;
+  value?: Decimal;
+  /** Profit since the close of the day before, before fees; zero until the listing trades today. */
+  dayProfit?: Decimal;
+  /** Profit of the held quantity since it was bought: price minus cost price, times quantity. */
+  profit?: Decimal;
+  /** Why a member is absent. */
+  missing?: string;
+}
+
+/** The part of a market in one currency. Amounts are in that currency. */
+export interface PortfolioMarket {
+  market: Market;
+  currency: string;
+  /** Cash of the currency; absent if the broker did not give it. Markets with the same currency have the same cash. */
+  cash?: Decimal;
+  /** Total assets of the currency as the broker counts them. */
+  brokerAssets?: Decimal;
+  /** Value of the holdings that have a price. */
+  value: Decimal;
+  dayProfit: Decimal;
+  profit: Decimal;
+}
+
+/** Sums in one currency. */
+export interface PortfolioTotal {
+  currency: string;
+  cash: Decimal;
+  value: Decimal;
+  /** Cash and value. */
+  total: Decimal;
+  dayProfit: Decimal;
+  profit: Decimal;
+}
+
+/** What the account has. */
+export interface Portfolio {
+  /** When it was read, ISO 8601 in UTC. */
+  at: string;
+  holdings: PortfolioHolding[];
+  markets: PortfolioMarket[];
+  /** Sums of each currency, without conversion. */
+  currencies: PortfolioTotal[];
+  /** Sums in one currency, by the broker's rates; absent if a rate is missing. */
+  total?: PortfolioTotal;
+  /** Value of one unit of each currency in the currency of `total`, as the broker gives it. */
+  rates: Readonly<Record<string, Decimal>>;
+  /** What is missing in the sums, in words. Empty if they are complete. */
+  notes: string[];
+}
+
+/** Options of {@linkcode readPortfolio}. */
+export interface PortfolioOptions {
+  /** Markets to read. By default all markets, without those that the broker rejects. */
+  markets?: readonly Market[];
+  /** Currency of the total. @default "HKD" */
+  currency?: string;
+  now(): number;
+  signal?: AbortSignal;
+}
+
+/** Securities in one request for quotes. */
+const MOST_QUOTES = 100;
+/** Readings of a market whose holdings change during the reading. */
+const MOST_READINGS = 3;
+
+/** What was read of a market. */
+interface MarketRead {
+  market: Market;
+  funds: Funds;
+  holdings: Holding[];
+  fills: Fill[];
+}
+
+/**
+ * Resolves to the portfolio. Sends no write.
+ *
+ * @throws {BrokerError} If the broker rejects a market of `markets`, or every market, or does not answer.
+ */
+export async function readPortfolio(client: Client, options: PortfolioOptions): Promise<Portfolio> {
+  const { currency = "HKD", signal } = options;
+  let aheadMs = 0;
+  const call: CallOptions = {
+    ...signal !== undefined && { signal },
+    onBrokerTime: ({ time }) => aheadMs = time - options.now(),
+  };
+  // This machine's clock may be wrong, and the day of the broker counts.
+  const now = () => options.now() + aheadMs;
+  const notes: string[] = [];
+  const read: MarketRead[] = [];
+  let refused: RejectedError | undefined;
+  for (const market of options.markets ?? Market.names) {
+    try {
+      read.push(await readMarket(client, market, { now, call, notes }));
+    } catch (error) {
+      if (options.markets !== undefined || !isRefusal(error)) throw error;
+      notes.push(`${market} was not read: ${error.message}`);
+      refused = error;
+    }
+  }
+  if (read.length === 0 && refused !== undefined) throw refused;
+  const at = now();
+  const quotes = await readQuotes(client, read, { call, notes });
+  const holdings = read.flatMap((of) => holdingsOf(of, quotes, at));
+  for (const { symbol, missing } of holdings) if (missing !== undefined) notes.push(`${symbol}: ${missing}`);
+  const markets = read.flatMap((of) => marketsOf(of, holdings, notes));
+  const currencies = totalsOf(markets, notes);
+  const rates = await readRates(client, currencies, { currency, call, notes });
+  const total = converted(currencies, rates, currency);
+  return {
+    at: new Date(at).toISOString(),
+    holdings,
+    markets,
+    currencies,
+    ...total !== undefined && { total },
+    rates,
+    notes,
+  };
+}
+
+/** Returns whether the broker rejected a read, for example because the account may not trade in the market. */
+const isRefusal = (error: unknown): error is RejectedError =>
+  error instanceof RejectedError && error.name === "RejectedError";
+
+interface Reading {
+  call: CallOptions;
+  notes: string[];
+}
+
+/** Reads a market. Reads it again if a fill has changed the holdings meanwhile. */
+async function readMarket(
+  client: Client,
+  market: Market,
+  { now, call, notes }: Reading & { now(): number },
+): Promise<MarketRead> {
+  const quantities = (holdings: readonly Holding[]) =>
+    holdings.map(({ symbol, quantity }) => `${symbol} ${quantity}`).sort().join(";");
+  let holdings = await client.account.holdings({ market }, call);
+  for (let reading = 1;; reading++) {
+    const fills = await fillsOfToday(client, market, now(), call);
+    const funds = await client.account.funds({ market }, call);
+    const after = await client.account.holdings({ market }, call);
+    if (quantities(after) === quantities(holdings)) return { market, funds, holdings, fills };
+    holdings = after;
+    if (reading === MOST_READINGS) {
+      notes.push(
+        `the holdings of ${market} changed while they were read: the profit of the day may be wrong`,
+      );
+      return { market, funds, holdings, fills };
+    }
+  }
+}
+
+/** Reads the fills of a market's day. After the close, only the history may have them. */
+async function fillsOfToday(
+  client: Client,
+  market: Market,
+  at: number,
+  call: Reading["call"],
+): Promise<Fill[]> {
+  const today = await client.fills.today({ market }, call).toArray();
+  if (today.length > 0 || !mayBeEmptied(market, at)) return today;
+  const day = dayOfLists(market, at);
+  return await client.fills.history({ market, from: day, to: day }, call).toArray();
+}
+
+const keyOf = (market: Market, symbol: string) => `${market} ${bareCode(symbol)}`;
+
+/** Returns the listings of a market: those that are held, and those that were traded today. */
+function symbolsOf({ holdings, fills }: MarketRead): string[] {
+  const held = holdings.filter(({ quantity }) => quantity !== undefined && !isZero(quantity));
+  const bySymbol = new Map([...fills, ...held].map(({ symbol }) => [bareCode(symbol), symbol]));
+  return [...bySymbol.values()].sort();
+}
+
+/** Returns the security of a listing; `undefined` for a code of no known form. */
+function securityFor(market: Market, symbol: string): Security | undefined {
+  const code = market === "us" ? symbol.replace(/\.US$/, "") : symbol;
+  return typeOf(code) === undefined ? undefined : securityOf(code);
+}
+
+async function readQuotes(
+  client: Client,
+  read: readonly MarketRead[],
+  { call, notes }: Reading,
+): Promise<Map<string, Quote>> {
+  const quotes = new Map<string, Quote>();
+  for (const of of read) {
+    const securities = symbolsOf(of).flatMap((symbol) => securityFor(of.market, symbol) ?? []);
+    for (let from = 0; from < securities.length; from += MOST_QUOTES) {
+      try {
+        const answer = await client.quotes.latest(
+          { securities: securities.slice(from, from + MOST_QUOTES) },
+          call,
+        );
+        for (const quote of answer) quotes.set(keyOf(of.market, quote.security?.symbol ?? ""), quote);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        notes.push(`there are no quotes of ${of.market}: ${error.message}`);
+      }
+    }
+  }
+  return quotes;
+}
+
+/** Returns the holdings of a market with their values and profits. */
+function holdingsOf(
+  of: MarketRead,
+  quotes: ReadonlyMap<string, Quote>,
+  at: number,
+): PortfolioHolding[] {
+  const { market, holdings, fills } = of;
+  return symbolsOf(of).map((symbol): PortfolioHolding => {
+    const isIt = (each: { symbol: string }) => bareCode(each.symbol) === bareCode(symbol);
+    const rows = holdings.filter(isIt);
+    const sum = (values: readonly (Decimal | undefined)[]) =>
+      normalize(add("0", ...values.map((value) => value ?? "0")));
+    const quantity = sum(rows.map(({ quantity }) => quantity));
+    const costPrice = rows.length === 1 ? priceOf({ price: rows[0]!.costPrice }) : undefined;
+    const traded = fills.filter(isIt);
+    const name = rows[0]?.name ?? traded[0]?.name;
+    const quote = quotes.get(keyOf(market, symbol));
+    const price = lastOf(quote);
+    const quotedAt = quoteInstant(quote, mics[market]);
+    const unit = multiplierOf(market, market === "us" ? symbol.replace(/\.US$/, "") : symbol);
+    const base = {
+      market,
+      symbol,
+      ...name !== undefined && { name },
+      currency: currencyOf(market, symbol),
+      quantity,
+      sellable: sum(rows.map(({ sellableQuantity }) => sellableQuantity)),
+      ...costPrice !== undefined && { costPrice },
+    };
+    if (price === undefined || unit === undefined) {
+      return {
+        ...base,
+        missing: price === undefined
+          ? "no quote, so it has no value and no profit here"
+          : "the reference data do not say how many times its price one contract is worth",
+      };
+    }
+    const worth = (amount: Decimal) => normalize(multiply(amount, unit));
+    const before = priceBefore(quote, price, { market, at, quotedAt });
+    const changed = changeByFills(traded);
+    const dayProfit = before === undefined || changed === undefined
+      ? undefined
+      // What is held now, minus what was held at the start at the price of the day before, minus what was paid.
+      : worth(
+        subtract(
+          subtract(multiply(quantity, price), multiply(subtract(quantity, changed.quantity), before)),
+          changed.paid,
+        ),
+      );
+    const profit = isZero(quantity)
+      ? "0"
+      : costPrice === undefined
+      ? undefined
+      : worth(multiply(subtract(price, costPrice), quantity));
+    const missing = [
+      dayProfit === undefined
+        ? "no profit of the day: the quote has no time or no close of the day before"
+        : "",
+      profit === undefined ? "no total profit: the broker gives no cost price" : "",
+    ].filter((text) => text !== "").join("; ");
+    return {
+      ...base,
+      price,
+      ...quotedAt !== undefined && { quotedAt: new Date(quotedAt).toISOString() },
+      value: worth(multiply(quantity, price)),
+      ...dayProfit !== undefined && { dayProfit },
+      ...profit !== undefined && { profit },
+      ...missing !== "" && { missing },
+    };
+  });
+}
+
+/**
+ * Returns the price from which the profit of the day counts: the close of the day before. Until the listing trades today,
+ * its last price is that close.
+ */
+function priceBefore(
+  quote: Quote | undefined,
+  price: Decimal,
+  { market, at, quotedAt }: { market: Market; at: number; quotedAt: number | undefined },
+): Decimal | undefined {
+  const tradedAt =
+    quoteInstant(quote?.tradeTime ? { marketTime: quote.tradeTime } : undefined, mics[market]) ??
+      quotedAt;
+  if (tradedAt === undefined) return undefined;
+  const isToday = dateAt(tradedAt, zoneOfMarket(market)) === dayOfLists(market, at);
+  return isToday ? priceOf({ price: quote?.previousClose }) : price;
+}
+
+/** Returns by how much fills changed the quantity, and what was paid for it; `undefined` if a side is unknown. */
+function changeByFills(fills: readonly Fill[]): { quantity: Decimal; paid: Decimal } | undefined {
+  let [quantity, paid]: [Decimal, Decimal] = ["0", "0"];
+  for (const { side, filledQuantity, fillPrice } of fills) {
+    const amount = multiply(filledQuantity, fillPrice);
+    if (side.startsWith("unlisted:")) return undefined;
+    quantity = isBuy(side) ? add(quantity, filledQuantity) : subtract(quantity, filledQuantity);
+    paid = isBuy(side) ? add(paid, amount) : subtract(paid, amount);
+  }
+  return { quantity, paid };
+}
+
+/** Returns the parts of a market: one for each currency of its holdings, and one for its cash. */
+function marketsOf(
+  { market, funds }: MarketRead,
+  holdings: readonly PortfolioHolding[],
+  notes: string[],
+): PortfolioMarket[] {
+  const own = currencyOf(market, "");
+  const { available, frozen = "0", totalAssets } = funds;
+  if (available === undefined) notes.push(`the broker gave no cash of ${market}`);
+  const held = holdings.filter((each) => each.market === market);
+  const all = [...new Set([own, ...held.map(({ currency }) => currency)])];
+  return all.map((currency): PortfolioMarket => {
+    const inIt = held.filter((each) => each.currency === currency);
+    const sum = (of: (holding: PortfolioHolding) => Decimal | undefined) =>
+      normalize(add("0", ...inIt.map((each) => of(each) ?? "0")));
+    return {
+      market,
+      currency,
+      ...currency === own && available !== undefined && { cash: normalize(add(available, frozen)) },
+      ...currency === own && totalAssets !== undefined && { brokerAssets: normalize(totalAssets) },
+      value: sum(({ value }) => value),
+      dayProfit: sum(({ dayProfit }) => dayProfit),
+      profit: sum(({ profit }) => profit),
+    };
+  });
+}
+
+/** Returns the sums of each currency. The markets of one currency have the same cash, so it counts once. */
+function totalsOf(markets: readonly PortfolioMarket[], notes: string[]): PortfolioTotal[] {
+  return [...Map.groupBy(markets, ({ currency }) => currency)].map(([currency, of]): PortfolioTotal => {
+    const [cash, ...others] = of.flatMap(({ cash }) => cash ?? []);
+    const isOne = others.every((each) => compare(each, cash!) === 0);
+    if (!isOne) {
+      notes.push(
+        `the markets of ${currency} have different cash (${
+          [cash, ...others].join(", ")
+        }), so no sum contains it`,
+      );
+    }
+    const counted = isOne ? cash ?? "0" : "0";
+    const sum = (of_: (market: PortfolioMarket) => Decimal) => normalize(add("0", ...of.map(of_)));
+    const value = sum(({ value }) => value);
+    return {
+      currency,
+      cash: counted,
+      value,
+      total: normalize(add(counted, value)),
+      dayProfit: sum(({ dayProfit }) => dayProfit),
+      profit: sum(({ profit }) => profit),
+    };
+  });
+}
+
+/** Reads the value of each currency in one currency. */
+async function readRates(
+  client: Client,
+  totals: readonly PortfolioTotal[],
+  { currency: base, call, notes }: Reading & { currency: string },
+): Promise<Record<string, Decimal>> {
+  const needed = totals.filter(({ currency, total, cash, dayProfit }) =>
+    currency !== base && [total, cash, dayProfit].some((amount) => !isZero(amount))
+  );
+  const rates: Record<string, Decimal> = { [base]: "1" };
+  if (needed.length === 0) return rates;
+  const answer = await client.account.exchangeRates({ rateType: "spot" }, call);
+  for (const { currency } of needed) {
+    const rate = answer[currency]?.[base];
+    if (rate !== undefined && !isZero(rate)) rates[currency] = normalize(rate);
+    else notes.push(`the broker has no rate from ${currency} to ${base}, so there is no total in ${base}`);
+  }
+  return rates;
+}
+
+/** Returns the sums in one currency; `undefined` if a rate is missing. */
+function converted(
+  totals: readonly PortfolioTotal[],
+  rates: Readonly<Record<string, Decimal>>,
+  base: string,
+): PortfolioTotal | undefined {
+  const amounts = ({ cash, value, total, dayProfit, profit }: PortfolioTotal) => [
+    cash,
+    value,
+    total,
+    dayProfit,
+    profit,
+  ];
+  const isMissing = (each: PortfolioTotal) =>
+    rates[each.currency] === undefined && amounts(each).some((amount) => !isZero(amount));
+  if (totals.some(isMissing)) return undefined;
+  const sum = (of: (total: PortfolioTotal) => Decimal) =>
+    normalize(add("0", ...totals.map((each) => multiply(of(each), rates[each.currency] ?? "0"))));
+  return {
+    currency: base,
+    cash: sum(({ cash }) => cash),
+    value: sum(({ value }) => value),
+    total: sum(({ total }) => total),
+    dayProfit: sum(({ dayProfit }) => dayProfit),
+    profit: sum(({ profit }) => profit),
+  };
+}

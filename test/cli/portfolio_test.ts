@@ -1,0 +1,120 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { add, multiply, normalize, subtract } from "../../lib/decimal.ts";
+import type { Portfolio } from "../../lib/portfolio/portfolio.ts";
+import { ManualClock } from "../../lib/time.ts";
+import { moneyText } from "../../tasks/commands/portfolio/body.ts";
+import { cli, directEnvOf, envOf, folder, MORNING, simulate, simulatePlatform, storeEnv } from "./support.ts";
+
+const assertMatch = (text: string, pattern: RegExp) => assert(pattern.test(text), text);
+
+Deno.test("portfolio shows the same amounts over both transports, and they tie out with the broker's", async () => {
+  await using dir = await folder();
+  await using gateway = await simulate({ days: 5 });
+  await using platform = await simulatePlatform();
+  const envs = [envOf(gateway), directEnvOf(platform.info, `${dir.path}/leases`)];
+  const read: Portfolio[] = [];
+  for (const env of envs) {
+    const { code, out, err } = await cli(["portfolio", "--json"], { env });
+    assertEquals([code, err], [0, ""]);
+    read.push(JSON.parse(out));
+  }
+  const [portfolio] = read as [Portfolio];
+  assertEquals(read[1]!.holdings, portfolio.holdings);
+  assertEquals(read[1]!.total, portfolio.total);
+  assert(portfolio.holdings.length > 5);
+  assertEquals(portfolio.notes, []);
+  for (const each of portfolio.holdings) {
+    if (each.quantity === "0") continue;
+    assertEquals(each.value, normalize(multiply(each.quantity, each.price!)), each.symbol);
+    const gain = subtract(each.price!, each.costPrice!);
+    assertEquals(each.profit, normalize(multiply(gain, each.quantity)), each.symbol);
+  }
+  // The broker's own total of each currency: its cash, and the value of its holdings.
+  for (const { currency, brokerAssets } of portfolio.markets) {
+    const sum = portfolio.currencies.find((each) => each.currency === currency)!;
+    assertEquals(sum.total, brokerAssets, currency);
+  }
+  const inBase = portfolio.currencies.map(({ currency, total }) =>
+    multiply(total, portfolio.rates[currency]!)
+  );
+  assertEquals(portfolio.total!.total, normalize(add("0", ...inBase)));
+});
+
+Deno.test("the profit of the day counts today's fills at their prices, also of a listing that was sold completely", async () => {
+  await using dir = await folder();
+  const clock = new ManualClock(MORNING);
+  await using gateway = await simulate({ days: 5, clock });
+  const env = { ...envOf(gateway), ...storeEnv(dir) };
+  const read = async (): Promise<Portfolio> => {
+    const { code, out, err } = await cli(["portfolio", "--markets", "hk", "--json"], { env });
+    assertEquals(code, 0, err);
+    return JSON.parse(out);
+  };
+  const before = await read();
+  const held = before.holdings.find(({ sellable, quantity }) => sellable === quantity)!;
+  const own = async (): Promise<{ fillPrice: string; filledQuantity: string; symbol: string }[]> =>
+    JSON.parse((await cli(["fills", "--json"], { env })).out);
+  const limit = (factor: number) => String(Math.round(Number(held.price) * factor));
+  const type = ["--type", "enhanced-limit", "--yes"];
+  const sold = await cli(["sell", held.quantity, held.symbol, "--limit", limit(0.95), ...type], { env });
+  assertEquals(sold.code, 0, sold.err);
+  clock.advance(60_000);
+  gateway.round();
+  const fills = (await own()).filter(({ symbol }) => symbol === held.symbol);
+  assertEquals(add("0", ...fills.map(({ filledQuantity }) => filledQuantity)), held.quantity);
+  const proceeds = add(
+    "0",
+    ...fills.map(({ fillPrice, filledQuantity }) => multiply(fillPrice, filledQuantity)),
+  );
+  const quotes = JSON.parse((await cli(["quote", held.symbol, "--json"], { env })).out);
+  const after = (await read()).holdings.find(({ symbol }) => symbol === held.symbol)!;
+  assertEquals([after.quantity, after.value, after.profit], ["0", "0", "0"]);
+  assertEquals(
+    after.dayProfit,
+    normalize(subtract(proceeds, multiply(held.quantity, quotes[0].previousClose))),
+  );
+  // After midnight in Hong Kong nothing has traded, so the day has no profit.
+  clock.set(Date.parse("2025-08-16T00:30:00+08:00"));
+  for (const each of (await read()).holdings) assertEquals(each.dayProfit, "0", each.symbol);
+});
+
+Deno.test("portfolio names what is missing, and fits a terminal of 80 columns", async () => {
+  await using gateway = await simulate({ days: 5 });
+  const env = envOf(gateway);
+  const { code, out } = await cli(["portfolio", "--currency", "usd"], { env, columns: 80 });
+  assertEquals(code, 0);
+  for (const line of out.split("\n")) assert(line.length <= 80, line);
+  assertMatch(
+    out,
+    /^Portfolio of 2025-08-15 10:30:00 HKT\n\nsymbol +quantity +price +value +in +day +profit( +%)?\n/,
+  );
+  assertMatch(out, /\nall in CNY +CNY .*\ntotal +USD .*\n1 HKD = 0\.\d+ USD\n/);
+  const wrong = await cli(["portfolio", "--currency", "eur"], { env });
+  assertEquals(wrong.code, 2);
+  assertStringIncludes(wrong.err, 'Cannot use --currency "eur": expected one of hkd, usd, cny');
+});
+
+Deno.test("moneyText() rounds to cents and groups thousands", () => {
+  assertEquals(moneyText("1234567.005"), "1,234,567.01");
+  assertEquals(moneyText("-1000"), "-1,000.00");
+  assertEquals(moneyText("999"), "999.00");
+  assertEquals(moneyText("0"), "0.00");
+  assertEquals(moneyText(undefined), "");
+});
+
+Deno.test("bars lists the last bars, or a range, and ends the subscription that it began", async () => {
+  await using gateway = await simulate({ days: 5 });
+  const env = envOf(gateway);
+  const { code, out } = await cli(["bars", "00700.HK", "--count", "3"], { env, columns: 80 });
+  assertEquals(code, 0);
+  const lines = out.trimEnd().split("\n");
+  assertMatch(lines[0]!, /^date +open +high +low +close +change +volume$/);
+  assertEquals(lines.slice(1).map((line) => line.slice(0, 10)), ["2025-08-13", "2025-08-14", "2025-08-15"]);
+  assertEquals(gateway.state().subscriptions, 0);
+  const range = ["--from", "2025-08-01", "--to", "2025-08-12", "--json"];
+  const bars = JSON.parse((await cli(["bars", "00700.HK", ...range], { env })).out);
+  assertEquals([bars[0].date, bars.at(-1).date], ["2025-08-01", "2025-08-12"]);
+  // A bar of the US exchange is shown with the day and time of Hong Kong.
+  const us = await cli(["bars", "AAPL", "--interval", "60m", "--to", "2025-08-14", "--count", "1"], { env });
+  assertMatch(us.out, /^time \(HKT\) .*\n2025-08-15 03:/);
+});
