@@ -622,3 +622,78 @@ Deno.test("a step's import that its text does not show is found, and is part of 
     ["own_step.ts", "types.d.ts", "further.ts"].map((name) => `${folder.path}/${name}`),
   );
 });
+
+Deno.test("a step that describes itself wrongly, or with too many names, is a mistake and no internal error", async () => {
+  const say = (about: string) =>
+    `Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate " + JSON.stringify(${about}) + "\\n"));\n` +
+    "export default {};\n";
+  const described = (about: string) => say(`{ type: "described", about: ${about} }`);
+  const fine = 'effect: "read", params: {}, permissions: {}';
+  const many = (count: number) => `Array.from({ length: ${count} }, (_, i) => "n" + i)`;
+  const wrong: [code: string, expected: string][] = [
+    [described("null"), "its default export is not a step"],
+    [described("[]"), "its default export is not a step"],
+    [described('{ effect: "read", params: {} }'), "its permissions are not a map"],
+    [described('{ effect: "read", params: {}, permissions: null }'), "its permissions are not a map"],
+    [
+      described(`{ ${fine}, permissions: { toString: ["x"] } }`),
+      'its permission "toString" is not a list of names',
+    ],
+    [
+      described(`{ ${fine}, permissions: { read: ["\\0x"] } }`),
+      'its permission "read" is not a list of names',
+    ],
+    [
+      described(`{ ${fine}, permissions: { net: ["a\\nb"] } }`),
+      'its permission "net" is not a list of names',
+    ],
+    [
+      described(`{ ${fine}, permissions: { env: ["${"X".repeat(4097)}"] } }`),
+      'its permission "env" is not a list',
+    ],
+    [described(`{ ${fine}, permissions: { read: ${many(201)} } }`), "has 201 names, and 200 are the maximum"],
+    [
+      described(`{ ${fine}, params: Object.fromEntries(${many(201)}.map((n) => [n, { type: "text" }])) }`),
+      "201 params",
+    ],
+    [described(`{ ${fine}, params: { a: null } }`), 'the type of "a" in its params is none of'],
+    [described(`{ ${fine}, outputs: "x" }`), "its outputs are not a map"],
+    [say('{ type: "failed" }'), "that cannot be read"],
+    [say('{ type: "constructor" }'), "that cannot be read"],
+    [say("5"), "that cannot be read"],
+  ];
+  for (const [code, expected] of wrong) {
+    using folder = folderWith(code);
+    assertStringIncludes(await folder.issue(), expected, code);
+  }
+  using most = folderWith(step("return { ok: true };").replace('["sh"]', "Array(200).fill('sh')"));
+  assertEquals(await most.run(), { ok: true });
+});
+
+Deno.test("a step whose answers or messages are not as expected fails, and says why", async () => {
+  const say = (message: string) =>
+    `Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate " + JSON.stringify(${message}) + "\\n"));`;
+  const wrong: [body: string, expected: string][] = [
+    [
+      "let v: unknown = 1; for (let i = 0; i < 5000; i++) v = [v]; return v;",
+      "nested deeper than 200 levels",
+    ],
+    [
+      'let v: unknown = 1; for (let i = 0; i < 250; i++) v = { v }; context.log("info", "x", { v });',
+      "nested deeper",
+    ],
+    [`${say('{ type: "log", level: "loud", message: "x" }')} return 1;`, "that cannot be read"],
+    [`${say('{ type: "progress", event: null }')} return 1;`, "that cannot be read"],
+    [`${say('{ type: "call", id: 1, operation: 5 }')} return 1;`, "that cannot be read"],
+    ["throw Object.assign(new Error(), { message: { a: 1 } });", "[object Object]"],
+  ];
+  for (const [body, expected] of wrong) {
+    using folder = folderWith(step(body));
+    const error = await assertRejects(() => folder.run(), OwnStepError);
+    assertStringIncludes(error.message, expected, body);
+  }
+  using fine = folderWith(
+    step("let v: unknown = 1; for (let i = 0; i < 150; i++) v = [v]; return { ok: true, v };"),
+  );
+  assertEquals((await fine.run() as { ok: boolean }).ok, true);
+});

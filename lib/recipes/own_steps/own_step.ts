@@ -233,16 +233,64 @@ export async function runOwnStep(
 /** Maximum number of concurrent calls of a step. */
 const MOST_CALLS = 32;
 
-/** Parses a message of the step's process. A step could write false messages, but that harms only its own recipe. */
+/**
+ * Parses a message of the step's process. A step could write false messages, but that harms only its own recipe.
+ *
+ * @throws {OwnStepError} If the line is not a message.
+ */
 function readMessage(line: string, file: URL): FromStep {
   try {
-    const message: FromStep | null = JSON.parse(line);
-    if (typeof message === "object" && message !== null) return message;
-  } catch {
-    // Handled below, like a value that is not an object.
+    const message: unknown = JSON.parse(line);
+    if (isDeeper(message, MOST_LEVELS)) {
+      throw refuseCode(
+        file,
+        `it answers with lists and maps that are nested deeper than ${MOST_LEVELS} levels`,
+      );
+    }
+    if (isObject(message) && Object.hasOwn(isMessage, String(message.type))) {
+      const type = message.type as FromStep["type"]; // a key of the table
+      // The function has checked the members that this file reads.
+      if (isMessage[type](message)) return message as unknown as FromStep;
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
   }
   throw refuseCode(file, "it wrote a line that begins like hsgate's own messages, and that cannot be read");
 }
+
+/** Deepest nesting of lists and maps in a message. */
+const MOST_LEVELS = 200;
+
+/** Returns whether lists and maps are nested deeper than some levels. Does not call itself, so no value is too deep. */
+function isDeeper(value: unknown, levels: number): boolean {
+  let inner: unknown[] = [value];
+  for (let level = 0; inner.length > 0; level++) {
+    if (level > levels) return true;
+    inner = inner.flatMap((each) => typeof each === "object" && each !== null ? Object.values(each) : []);
+  }
+  return false;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isNumber = (value: unknown) => value === undefined || typeof value === "number";
+
+/** For each type of message, whether its members are of the right types. */
+const isMessage: Readonly<Record<FromStep["type"], (message: Record<string, unknown>) => boolean>> = {
+  described: () => true, // `checkDescription` checks it
+  exported: () => true,
+  done: () => true,
+  call: ({ id, operation, params }) =>
+    typeof id === "number" && typeof operation === "string" && isObject(params),
+  proven: ({ id }) => typeof id === "number",
+  log: ({ level, message, data }) =>
+    ["debug", "info", "warn", "error"].includes(String(level)) && typeof message === "string" &&
+    (data === undefined || isObject(data)),
+  progress: ({ event }) =>
+    isObject(event) && typeof event.text === "string" && isNumber(event.done) && isNumber(event.total),
+  failed: ({ message }) => typeof message === "string",
+};
 
 interface Answering {
   send: (message: ToStep) => void;
@@ -271,23 +319,53 @@ async function answerCall(
   }
 }
 
-function checkDescription(about: StepDescription, file: URL): StepDescription {
-  if (!["read", "local", "write"].includes(about.effect)) {
+/** Maximum number of names of a permission, of parameters, and of declared outputs. */
+const MOST_NAMES = 200;
+/** Longest name of a permission, characters: the longest path of most systems. */
+const MOST_NAME = 4096;
+
+/** Checks what a step says about itself: its code may have made it at run time. @throws {OwnStepError} If it is wrong. */
+function checkDescription(about: unknown, file: URL): StepDescription {
+  if (!isObject(about) || !["read", "local", "write"].includes(String(about.effect))) {
     throw refuseCode(file, 'its default export is not a step: write it with "defineStep"');
   }
-  for (const [kind, values] of Object.entries(about.permissions)) {
-    const isFine = kind in flags && Array.isArray(values) &&
-      values.every((value) => typeof value === "string" && value !== "" && !value.includes(","));
+  const { effect, permissions, params, outputs } = about;
+  const membersOf = (value: unknown, what: string) => {
+    if (!isObject(value)) throw refuseCode(file, `its ${what} are not a map`);
+    const members = Object.entries(value);
+    if (members.length <= MOST_NAMES) return members;
+    throw refuseCode(file, `it has ${members.length} ${what}, and ${MOST_NAMES} are the maximum`);
+  };
+  for (const [kind, values] of membersOf(permissions, "permissions")) {
+    const isFine = Object.hasOwn(flags, kind) && Array.isArray(values) && values.every(isName);
     if (!isFine) throw refuseCode(file, `its permission "${kind}" is not a list of names`);
-  }
-  for (const [kind, members] of Object.entries({ params: about.params, outputs: about.outputs ?? {} })) {
-    for (const [name, { type }] of Object.entries(members)) {
-      if (isParamType(type)) continue;
-      throw refuseCode(file, `the type of "${name}" in its ${kind} is none of ${paramTypes.join(", ")}`);
+    if (values.length > MOST_NAMES) {
+      throw refuseCode(
+        file,
+        `its permission "${kind}" has ${values.length} names, and ${MOST_NAMES} are the maximum`,
+      );
     }
   }
-  return about;
+  for (const [what, all] of [["params", params], ["outputs", outputs ?? {}]] as const) {
+    for (const [name, member] of membersOf(all, what)) {
+      if (isObject(member) && isParamType(member.type)) continue;
+      throw refuseCode(file, `the type of "${name}" in its ${what} is none of ${paramTypes.join(", ")}`);
+    }
+  }
+  // Each member has been checked above, and the effect is one of three texts.
+  return {
+    summary: String(about.summary),
+    effect: String(effect),
+    permissions,
+    params,
+    ...outputs !== undefined && { outputs },
+  } as StepDescription;
 }
+
+/** Returns whether a value can be a name of a permission: Deno separates names by commas. */
+const isName = (value: unknown) =>
+  // deno-lint-ignore no-control-regex -- no path, host or variable has control characters
+  typeof value === "string" && /^[^,\0-\x1f\x7f]+$/.test(value) && value.length <= MOST_NAME;
 
 const flags: Readonly<Record<keyof StepPermissions, true>> = {
   net: true,

@@ -78,7 +78,7 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
     });
     send({ type: "done", output: output ?? null });
   } catch (error) {
-    send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+    send({ type: "failed", message: String(error instanceof Error ? error.message : error) });
   }
   Deno.exit(0); // stdin is still being read
 }
