@@ -162,13 +162,15 @@ function checkYears(
   path: Issue["path"],
   { from, through }: Span,
 ): void {
-  for (let year = Number(from.slice(0, 4)); year <= Number(through.slice(0, 4)); year++) {
+  const byYear = Map.groupBy(closed, (date) => date.slice(0, 4));
+  for (let number = Number(from.slice(0, 4)); number <= Number(through.slice(0, 4)); number++) {
+    const year = String(number).padStart(4, "0");
     // A year is complete from 2 January on: 1 January is a holiday everywhere, so data may begin after it.
     if (from > `${year}-01-02` || through < `${year}-12-31`) continue;
-    const count = [...closed].filter((date) => date.startsWith(String(year))).length;
+    const count = byYear.get(year)?.length ?? 0;
     if (count < FEWEST_CLOSED || count > MOST_CLOSED) {
       const expected = `${FEWEST_CLOSED} to ${MOST_CLOSED} closed weekdays in ${year}`;
-      faults.add([...path, String(year)], `${count} closed weekdays`, expected);
+      faults.add([...path, year], `${count} closed weekdays`, expected);
     }
   }
 }
@@ -217,26 +219,38 @@ export function parseJson(text: string, file: string): unknown {
   }
 }
 
-/** Throws an error that lists all mistakes with their lines, if there are any. */
+/** Longest text in which the lines of mistakes are searched, characters: parsing a longer one takes seconds. */
+const MOST_WITH_LINES = 256 * 1024;
+/** Maximum number of mistakes with a line: an error shows no more. */
+const MOST_LINES = 200;
+
+/** Throws an error that lists all mistakes, if there are any; the first with their lines. */
 export async function refuseFaults(
   faults: Faults,
   { text, file }: { text: string; file: string },
 ): Promise<void> {
   if (faults.issues.length === 0) return;
+  const lineOf = text.length > MOST_WITH_LINES ? () => undefined : await linesIn(text);
+  const issues = faults.issues.map(({ path, ...rest }, index) => {
+    const line = index < MOST_LINES ? lineOf(path) : undefined;
+    const place = line === undefined ? file : `${file}:${line}`;
+    return { ...rest, path: [`${place}: ${path.length === 0 ? "the file" : path.join(".")}`] };
+  });
+  throw new InvalidParamsError(`use "${file}"`, issues, { code: "calendars" });
+}
+
+/** Returns a function that finds the line of a member in a JSON text. */
+async function linesIn(text: string): Promise<(path: Issue["path"]) => number> {
   const { LineCounter, parseDocument } = await loadYaml(); // also parses JSON, and keeps the positions
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const lineOf = (path: Issue["path"]): number => {
+  const lineCounter = new LineCounter();
+  // Without `uniqueKeys`, because that check compares each name of a map with all others.
+  const document = parseDocument(text, { lineCounter, uniqueKeys: false, prettyErrors: false });
+  return (path) => {
     for (let length = path.length; length > 0; length--) {
       const node = document.getIn(path.slice(0, length), true);
       const range = typeof node === "object" && node !== null && "range" in node ? node.range : undefined;
-      if (Array.isArray(range)) return lines.linePos(Number(range[0])).line;
+      if (Array.isArray(range)) return lineCounter.linePos(Number(range[0])).line;
     }
     return 1;
   };
-  const issues = faults.issues.map(({ path, ...rest }) => ({
-    ...rest,
-    path: [`${file}:${lineOf(path)}: ${path.length === 0 ? "the file" : path.join(".")}`],
-  }));
-  throw new InvalidParamsError(`use "${file}"`, issues, { code: "calendars" });
 }

@@ -184,7 +184,7 @@ export async function inspectSettingsFile(
       const [isFile, value = "[not one value]"] = [member !== name, members[member]];
       return {
         name: member,
-        value: isFile ? value : shown(value),
+        value: shortened(isFile ? value : shown(value)),
         power: isFile ? `reads this file: ${power}` : power,
       };
     });
@@ -196,6 +196,17 @@ export async function inspectSettingsFile(
 /** Hides a secret. Of an address, only the scheme and host stay visible, because they show who is contacted. */
 function hidden(value: string): string {
   return isHttpUrl(value) ? `${new URL(value).origin}/[hidden]` : "[hidden]";
+}
+
+/** Maximum number of warnings about names that are not settings, and of characters of such a name. */
+const [MOST_UNKNOWN, MOST_KEY] = [10, 100];
+
+/** Maximum number of characters of a value that is shown. */
+const MOST_SHOWN = 2_000;
+
+/** Returns a value for a person. A longer one than any real address or path is cut, and the text says so. */
+function shortened(value: string): string {
+  return value.length <= MOST_SHOWN ? value : `${value.slice(0, MOST_SHOWN)}… (${value.length} characters)`;
 }
 
 class Loader {
@@ -278,6 +289,7 @@ class Loader {
     const known = [...settingNames, ...inFiles.map((name) => `${name}File`)];
     this.isSimulators = isSimulators(content);
     const out: Record<string, string> = {};
+    const unknown: string[] = [];
     for (const [key, value] of Object.entries(content)) {
       if (!known.includes(key) && this.isSimulators) continue;
       if (known.includes(key)) {
@@ -289,9 +301,17 @@ class Loader {
       const meant = nearest(key, known) ??
         (key.length > 2 ? known.find((each) => isPart(key, each)) : undefined);
       if (meant !== undefined) this.wrong(path, key, `the setting "${meant}"`);
-      else {this.warnings.push(
-          `"${path}" has "${key}", which is not a setting; the settings are ${known.join(", ")}`,
-        );}
+      else unknown.push(key);
+    }
+    for (const key of unknown.slice(0, MOST_UNKNOWN)) {
+      this.warnings.push(
+        `"${path}" has "${key.slice(0, MOST_KEY)}", which is not a setting; the settings are ${
+          known.join(", ")
+        }`,
+      );
+    }
+    if (unknown.length > MOST_UNKNOWN) {
+      this.warnings.push(`"${path}" has ${unknown.length - MOST_UNKNOWN} more names that are not settings`);
     }
     if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
     return out;

@@ -256,3 +256,30 @@ Deno.test("Calendars use installed data only if it is newer than the built-in da
   const olderOne = new Calendars({ calendars: { XHKG: { ...data, version: "2026.9.30" } } });
   assertEquals(hours(olderOne, "XHKG", "2027-02-08"), "closed");
 });
+
+Deno.test("readLocalFile() lists two hundred mistakes of a file, and ends soon for every file", async () => {
+  const messageOf = async (text: string) => {
+    const error = await assertRejects(() => readLocalFile(text, "days.json"), InvalidParamsError);
+    return error.message.split("\n");
+  };
+  const wrong = '{"mic":"X"}';
+  const many = await messageOf(`{"format":1,"overrides":[\n${Array(4000).fill(wrong).join(",\n")}]}`);
+  assertEquals([many.length, many.at(-1)], [202, "and 23799 more"]);
+  assertStringIncludes(many[200]!, "days.json:35: overrides.33.");
+  // Comparing each name with all others, or each year with all days, would take minutes.
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `"n${index}":1`).join(",");
+  const market = await messageOf(`{"format":1,"calendars":{"XHKG":{${names(18_000)}}}}`);
+  assertStringIncludes(market[1]!, "days.json:1: calendars.XHKG.n0: expected one of mic");
+  const large = await messageOf(`{"format":1,"overrides":[${Array(80_000).fill(wrong).join()}]}`);
+  assertStringIncludes(large[1]!, "days.json: overrides.0.mic: expected one of");
+  const deep = await messageOf(`{"format":1,"overrides":${"[".repeat(100_000)}${"]".repeat(100_000)}}`);
+  assertStringIncludes(deep[0]!, "overrides.0: expected an object");
+  const closed = Object.fromEntries(
+    Array.from({ length: 9000 }, (_, year) => [String(year + 1000), Array(15).fill("01-03").join(" ")]),
+  );
+  const years = await messageOf(JSON.stringify({
+    format: 1,
+    calendars: { XHKG: { ...builtInData.XHKG, from: "1000-01-01", through: "9999-12-31", closed } },
+  }));
+  assertEquals([years.length, years.at(-1)?.startsWith("and ")], [202, true]);
+});

@@ -309,6 +309,23 @@ Deno.test("loadSettings() warns about an unknown key without a similar setting",
   ]);
 });
 
+Deno.test("loadSettings() shortens long names, and counts names after the tenth", async () => {
+  const names = Array.from(
+    { length: 30 },
+    (_, index) => `${String.fromCharCode(113, 113, 113, 97 + index % 26)}${index}${"q".repeat(1000)}: x`,
+  );
+  const { warnings } = await load({ files: { "hsgate.yaml": names.join("\n") } });
+  assertEquals([warnings.length, warnings.at(-1)], [
+    11,
+    '"hsgate.yaml" has 20 more names that are not settings',
+  ]);
+  assertEquals(warnings.every((line) => line.length < 1500), true);
+  const typos = Array.from({ length: 250 }, (_, index) => `gatewayUr${index}: x`).join("\n");
+  const error = await assertRejects(() => load({ files: { "hsgate.yaml": typos } }), InvalidParamsError);
+  assertEquals([error.issues.length, error.message.split("\n").length], [250, 202]);
+  assertStringIncludes(error.message, "\nand 50 more");
+});
+
 const refusals: [string, World, string][] = [
   [
     "an amount without its currency",

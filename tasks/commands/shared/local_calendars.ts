@@ -14,7 +14,7 @@ import { paint, plain } from "../../terminal/print.ts";
 import type { Standing } from "../../../lib/runner/trust/trust_file.ts";
 
 /** Largest size of the file, bytes; many years of every market need far less. */
-export const MOST_BYTES = 16 * 1024 * 1024;
+export const MOST_BYTES = 1024 * 1024;
 /** Default file name. */
 const FILE = "hsgate.calendars.json";
 
