@@ -4,6 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import type { Recorded } from "../../lib/recipes/kinds/watch.ts";
 import { tradedMs } from "../../lib/recipes/kinds/trading_hours.ts";
+import { sha256 } from "../../lib/sha256.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { PASSWORD, simulate } from "../cli/support.ts";
 import { temporaryFolder } from "../runner/support.ts";
@@ -157,3 +158,57 @@ function* walkFiles(folder: string): Generator<string> {
     else yield path;
   }
 }
+
+Deno.test("watch keeps a thousand gaps in its output, however many pushes with wrong times arrive", async () => {
+  const now = at("2025-08-15T10:30+08:00");
+  await using simulator = await simulate();
+  await using farEnd = startPushFarEnd();
+  const { gatewayUrl: url, tradePasswordKey } = simulator.info;
+  await using client = createClient(gateway({ url, push: `127.0.0.1:${farEnd.port}`, tradePasswordKey }), {
+    tradePassword: PASSWORD,
+    fundAccounts: ["88001"],
+    machine: { now: () => now },
+  });
+  using folder = temporaryFolder();
+  const noted: Noted = { artifacts: [], logs: [] };
+  let end = () => {};
+  const recipe = await compileRecipe(
+    `name: test
+steps:
+  - { id: rec, uses: watch, with: { securities: [], orders: true, for: 10m, out: pushes } }
+`,
+    "test.yaml",
+  );
+  const context = {
+    out: folder.path,
+    now: () => now,
+    client: () => Promise.resolve(client),
+    sleep: () => new Promise<void>((resolve) => end = resolve),
+  };
+  const running = recipe.steps[0]!.run(stepContext(undefined, context, noted));
+  const far = await farEnd.next();
+  const count = 1_200;
+  const order = (index: number) =>
+    pushOf(1, "TradeStockDeliverNotify", {
+      fundAccount: "88001",
+      stockCode: "00700.HK",
+      entrustNo: `${index}`,
+    }, now - 7_200_000 - index * 1000);
+  await far.send(...Array.from({ length: count }, (_, index) => order(index)));
+  const linesOf = (name: string) => {
+    const path = [...walkFiles(folder.path)].find((each) => each.endsWith(`/${name}.jsonl`));
+    return path === undefined ? [] : Deno.readTextFileSync(path).split("\n").slice(0, -1);
+  };
+  await waitUntil("the last gap is recorded", () => linesOf("gap").length === count);
+  end();
+  const { ok, gaps, files } = await running as Recorded; // its output
+  assertEquals([ok, gaps.length], [false, 1_000]);
+  const last: { from: string; to: string } = JSON.parse(linesOf("gap").at(-1)!);
+  assertEquals([gaps.at(-1)!.from, gaps.at(-1)!.to], [last.from, last.to]);
+  assert(gaps.at(-1)!.reason.startsWith("1000 or more gaps"), gaps.at(-1)!.reason);
+  for (const { path, bytes, sha256: digest } of noted.artifacts) {
+    const content = Deno.readFileSync(path);
+    assertEquals([bytes, digest], [content.length, await sha256(content)]);
+  }
+  assertEquals(noted.artifacts.length, files.length);
+});

@@ -15,7 +15,7 @@ import { refusePast } from "../engine/call_operation.ts";
 import { durationOf } from "../compile/written_times.ts";
 import { someTime } from "../schema/recipe_schema.ts";
 import { folder, security, securityFrom, writesInto } from "./fields.ts";
-import { sha256 } from "../../sha256.ts";
+import { nodeCrypto } from "../../std/node_crypto.ts";
 import { jsonLines, pathIn } from "./files.ts";
 import { stepKind } from "./kind.ts";
 import { tradedMs } from "./trading_hours.ts";
@@ -150,7 +150,7 @@ async function record(event: TransportEvent, { files, result, context, types }: 
       const quiet = event.silent &&
         tradedMs(context.calendars, types, event.from, event.to) < (event.to - event.from) / 2;
       context.log("warn", `pushes may be missing from ${from} to ${to}: ${event.reason}`);
-      result.gaps.push({ from: from!, to: to!, reason: event.reason, ...quiet && { quiet } });
+      addGap(result.gaps, { from: from!, to: to!, reason: event.reason, ...quiet && { quiet } });
       await files.add("gap", { at, from, to, reason: event.reason });
       return;
     }
@@ -178,19 +178,44 @@ async function record(event: TransportEvent, { files, result, context, types }: 
   }
 }
 
+/** Most gaps in the output, which the store keeps. A sender of pushes with wrong times can cause any number of them. */
+const MOST_GAPS = 1_000;
+
+/** Adds a gap. The last one of many also stands for all later ones; the file of the gaps has each. */
+function addGap(gaps: Recorded["gaps"], gap: Recorded["gaps"][number]): void {
+  const last = gaps.at(-1);
+  if (last === undefined || gaps.length < MOST_GAPS) return void gaps.push(gap);
+  if (gap.from < last.from) last.from = gap.from;
+  last.to = gap.to;
+  last.reason = `${MOST_GAPS} or more gaps; this is the last reason: ${gap.reason}`;
+  if (!gap.quiet) delete last.quiet;
+}
+
 async function nameArtifacts(result: Recorded, context: StepContext): Promise<void> {
   for (const path of result.files) {
-    const bytes = await Deno.readFile(path);
+    const { bytes, sha256 } = await digestOf(path);
     const dataset = `pushes/${path.replace(/^.*\//, "").replace(/\.jsonl$/, "")}`;
     await context.artifact({
       dataset,
       businessDay: result.day,
       path,
-      bytes: bytes.length,
-      sha256: await sha256(bytes),
+      bytes,
+      sha256,
       final: true,
     });
   }
+}
+
+/** Returns the size and the SHA-256 of a file, piece by piece: a recording of a whole day may not fit into the memory. */
+async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = nodeCrypto().createHash("sha256");
+  let bytes = 0;
+  const file = await Deno.open(path);
+  for await (const piece of file.readable) { // closes the file at its end
+    hash.update(piece);
+    bytes += piece.length;
+  }
+  return { bytes, sha256: hash.digest("hex") };
 }
 
 /** Writes one file for each kind of push; lines are complete even if the process dies. */
