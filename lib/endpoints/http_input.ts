@@ -219,6 +219,9 @@ export class HttpInput {
   }
 }
 
+/** Headers of which a request has at most one. */
+const SINGLE = ["host", "origin", "transfer-encoding", "authorization", "content-type"];
+
 function readHeaders(lines: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (const line of lines) {
@@ -230,7 +233,7 @@ function readHeaders(lines: readonly string[]): Map<string, string> {
       throw new HttpProblem(400, "two different content-length headers");
     }
     // Rejects the request, because a proxy and this server could use different values.
-    if ((name === "host" || name === "origin") && headers.has(name)) {
+    if (SINGLE.includes(name) && headers.has(name)) {
       throw new HttpProblem(400, `two ${name} headers`);
     }
     headers.set(name, value);

@@ -84,6 +84,26 @@ Deno.test("HttpServer refuses a foreign Host and a foreign Origin before it read
   await server.close();
 });
 
+Deno.test("HttpServer refuses a request with two headers of which a proxy could use the other one", async () => {
+  const server = serve();
+  const host = `host: 127.0.0.1:${server.port}`;
+  const twice = [
+    [host, "host: evil.example"],
+    ["transfer-encoding: identity", "transfer-encoding: chunked"],
+    ["content-length: 2", "content-length: 3"],
+    ["authorization: Bearer a", "authorization: Bearer b"],
+    ["content-type: application/json", "content-type: text/plain"],
+    ["origin: http://evil.example", `origin: http://127.0.0.1:${server.port}`],
+  ];
+  for (const [first = "", second = ""] of twice) {
+    const head = [...first === host ? [] : [host], first, second].join("\r\n");
+    const answer = await exchange(server.port, `POST / HTTP/1.1\r\n${head}\r\n\r\n0\r\n\r\n`);
+    assertEquals(answer.split("\r\n")[0], "HTTP/1.1 400 Bad Request", head);
+  }
+  assertEquals(server.asked, []);
+  await server.close();
+});
+
 Deno.test("HttpServer joins chunks, and refuses extensions and trailers that are longer than a head", async () => {
   const server = serve();
   const ask = async (body: string) => (await exchange(server.port, `${CHUNKED}${body}`)).split("\r\n")[0];
