@@ -9,7 +9,7 @@ import { didYouMean } from "../../lib/client/nearest.ts";
 import { UsageError } from "./exit_codes.ts";
 import { outputs } from "./flags.ts";
 import type { Host } from "./host.ts";
-import { chooseColumns, type Column, tableLines } from "./print.ts";
+import { chooseColumns, type Column, cut, tableLines } from "./print.ts";
 
 /** A form in which a list is printed. */
 export type Output = typeof outputs[number];
@@ -129,7 +129,7 @@ export function printList<Row>(
     case "md":
       host.out(markdownRow(shown.map(({ title }) => markdownText(title))));
       host.out(markdownRow(shown.map(({ align }) => align === "right" ? "---:" : "---")));
-      for (const row of rows) host.out(markdownRow(shown.map(({ of }) => markdownText(of(row)))));
+      for (const row of rows) host.out(markdownRow(shown.map(({ of }) => markdownText(cut(of(row))))));
       return;
     case "table":
       if (rows.length === 0 && lines === undefined) return host.out(empty);

@@ -316,3 +316,18 @@ Deno.test("a list as CSV keeps every digit, runs no formula, and is one line for
   assertEquals(printed("md", "more")[2], "| x\\|y |");
   assertEquals(printed("jsonl").map((line) => JSON.parse(line).volume), ["12345678901234567890", "-5"]);
 });
+
+Deno.test("printList() cuts an endless text in Markdown, and keeps it in JSON and CSV", () => {
+  const text = "K".repeat(3_000_000);
+  const lengths = (["md", "csv", "jsonl"] as const).map((output) => {
+    let length = 0;
+    const host = { out: (line: string) => void (length += line.length) } as Partial<Host> as Host;
+    printList(host, { output, isChosen: true }, {
+      columns: [{ title: "symbol", of: ({ symbol }: { symbol: string }) => symbol }],
+      rows: [{ symbol: text }],
+      empty: "nothing",
+    });
+    return length;
+  });
+  assertEquals(lengths.map((length) => length > text.length), [false, true, true]);
+});
