@@ -20,7 +20,7 @@ const order = [
   ["operations"],
   ["transports", "endpoints"],
   ["client"],
-  ["day_book", "notebook"],
+  ["day_book", "notebook", "probe"],
   ["store"],
   ["desk"],
   ["rebalance", "portfolio"],

@@ -18,6 +18,7 @@ import { readRegularTextSync } from "../lib/regular_files.ts";
 import { withoutCredentials } from "../lib/credentials.ts";
 import { shownText } from "../lib/shown_text.ts";
 import { ScriptError, scriptJsonSchema, startSimulator } from "../lib/simulator/mod.ts";
+import type { AnswerShape } from "../lib/operations/shaped_answers.ts";
 import { DEFAULT_CLOCK, flagNames, sim } from "./commands/sim.ts";
 import { helpOf } from "./terminal/help.ts";
 
@@ -45,6 +46,7 @@ interface Flags {
   allowedIps: string[] | undefined;
   boundDevices: string[] | undefined;
   script: string | undefined;
+  answers: string | undefined;
   info: string | undefined;
 }
 
@@ -98,6 +100,7 @@ function readFlags(args: string[]): Flags | "help" | "schema" {
     allowedIps: list("allowed-ips"),
     boundDevices: list("bound-devices"),
     script: text("script"),
+    answers: text("answers"),
     info: text("info"),
   };
 }
@@ -125,6 +128,16 @@ function readScriptFile(fileName: string): { text: string; fileName: string } {
   }
 }
 
+/** Returns the shapes of a report. @throws {FlagError} If the file cannot be read. */
+async function readAnswers(fileName: string): Promise<AnswerShape[]> {
+  const { readReport, shapesOf } = await import("../lib/probe/report.ts");
+  try {
+    return shapesOf(readReport(readRegularTextSync(fileName), fileName));
+  } catch (error) {
+    throw new FlagError(`--answers: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
 async function run(flags: Flags, note: (text: string) => void): Promise<void> {
   const elsewhere = flags.info === undefined ? undefined : linkedOutside(flags.info);
   if (elsewhere !== undefined) {
@@ -145,6 +158,7 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
     fillsPerDay,
     clock: new ShiftedClock(flags.clock),
     ...(flags.script === undefined ? {} : { script: readScriptFile(flags.script) }),
+    ...flags.answers !== undefined && { answers: await readAnswers(flags.answers) },
     gateway: { ...shared, httpPort, pushPort },
     platform: {
       ...shared,

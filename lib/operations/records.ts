@@ -339,6 +339,8 @@ export function listOf<T>(type: ValueType<T>, most = Infinity): ValueType<T[]> {
     shape: () => ({ kind: "list", of: type.shape() }),
     proto: type.proto,
     isList: true,
+    // A list never encodes or decodes its items through this member.
+    item: type as ValueType<unknown>,
     ...(type.dictionary && { dictionary: type.dictionary }),
     ...(type.fields && { fields: type.fields }),
     check(value, path, issues) {
@@ -412,7 +414,9 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
   return {
     ...list,
     proto: options.proto ?? [],
-    fields: { rows: { wire: member, type: list, optional: false } },
+    fields: {
+      rows: { wire: member, type: list, optional: false, ...options.aliases && { aliases: options.aliases } },
+    },
     encode: (value) => ({ [member]: list.encode(value) }),
     decode: (value) =>
       within(member, () => {

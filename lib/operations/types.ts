@@ -81,6 +81,8 @@ export interface ValueType<T> {
   readonly encrypt?: "trade-password";
   /** Whether it is a list. */
   readonly isList?: true;
+  /** Type of the items, for lists. */
+  readonly item?: ValueType<unknown>;
   /** Inner fields, for records and lists of records. */
   readonly fields?: FieldsInfo;
   /** Adds an issue for each mistake in a value to be sent. */

@@ -30,7 +30,7 @@ export interface SimulatorOptions extends CoreOptions {
 export interface SimulatorInfo extends GatewayInfo, PlatformInfo {}
 
 /** A running simulator. Both sides show the same account and share one list of armed faults. */
-export interface Simulator extends AsyncDisposable, Omit<Core, "seed"> {
+export interface Simulator extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
   readonly info: SimulatorInfo;
   readonly gateway: SimulatedGateway;
   readonly platform: SimulatedPlatform;

@@ -173,6 +173,7 @@ class GatewayTransport implements Transport {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     }
     tellBrokerTime(options, Date.parse(answer.date ?? ""), "Date header");
+    options.onWire?.({ over: "gateway", status: answer.status, text: answer.text });
     if (answer.status === 200) return answer.text;
     throw httpRefusal(context, answer.status, answer.text);
   }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { LoginExpiredError } from "../errors.ts";
+import type { WireAnswer } from "../operations/answer_shapes.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
 
@@ -26,6 +27,8 @@ export interface CallOptions {
   keepWire?: "members" | "digits";
   /** Called with the broker's time for each answer that contains it, before the answer is returned. */
   onBrokerTime?: (told: BrokerTime) => void;
+  /** Called with each answer as it arrived, before it is checked or decoded; also with rejections. */
+  onWire?: (answer: WireAnswer) => void;
   /** Called before the request is sent, with each secret in it: plain, and encrypted as it is sent. */
   onSecret?: (secret: string) => void;
   /** The client awaits it right before it sends a write, after any login. If it rejects, the write is not sent. */

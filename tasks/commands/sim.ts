@@ -40,6 +40,11 @@ const flags = {
     value: "FILE",
     text: "price moves, dividends, halts and outages at chosen times, in YAML or JSON",
   },
+  answers: {
+    type: "string",
+    value: "FILE",
+    text: 'answer in the shapes that a report of "hsgate probe" contains',
+  },
   "script-schema": { type: "boolean", text: "print the JSON Schema of scripts, and exit" },
   info: { type: "string", value: "FILE", text: "also write the line of JSON to this file" },
 } as const satisfies Flags;

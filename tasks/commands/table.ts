@@ -14,6 +14,7 @@ import { type Command, withBody } from "../terminal/command.ts";
 import { demo } from "./demo.ts";
 import { deploy } from "./deploy.ts";
 import { doctor } from "./doctor.ts";
+import { probe } from "./probe.ts";
 import { exportDayBook } from "./export_day_book.ts";
 import { init } from "./init.ts";
 import { inspect } from "./inspect.ts";
@@ -103,6 +104,7 @@ export const commands: readonly Command[] = [
   withBody(sim, async () => (await import("./sim/body.ts")).run),
   withBody(demo, async () => (await import("./demo/body.ts")).run),
   withBody(doctor, async () => (await import("./doctor/body.ts")).run),
+  withBody(probe, async () => (await import("./probe/body.ts")).run),
   withBody(lease, async () => (await import("./lease/body.ts")).run),
   withBody(keysNew, async () => (await import("./keys/new.ts")).run),
   withBody(keysCheck, async () => (await import("./keys/check.ts")).run),

@@ -8,7 +8,9 @@ import { Broker, type BrokerOptions } from "../broker/broker.ts";
 import type { Clock } from "../../time.ts";
 import { operations } from "../../operations/mod.ts";
 import { type ScriptedOutage, scriptPlan, type ScriptSource } from "../script.ts";
+import type { AnswerShape } from "../../operations/shaped_answers.ts";
 import { type Fault, Faults } from "./faults.ts";
+import { ShapedAnswers } from "./shaped.ts";
 
 /** Options of a simulated broker. */
 export interface CoreOptions {
@@ -26,6 +28,8 @@ export interface CoreOptions {
   mostLots?: BrokerOptions["mostLots"];
   /** Price moves, halts and outages: a list, or a text in YAML or JSON with its file name for messages. @default none */
   script?: ScriptSource;
+  /** Shapes in which operations are answered, from a report of `hsgate probe`. @default the broker's own answers */
+  answers?: readonly AnswerShape[];
 }
 
 /** The calls of the broker that an endpoint uses. */
@@ -36,6 +40,7 @@ export interface Core {
   readonly seed: number;
   readonly broker: Broker;
   readonly faults: Faults;
+  readonly shaped: ShapedAnswers;
   /** The clock that the broker sees. */
   readonly clock: MovableClock;
 }
@@ -48,7 +53,7 @@ export function makeCore(options: CoreOptions): Core {
   const broker = new Broker({ seed, clock, days, fillsPerDay, calendars, plan, ...mostLots && { mostLots } });
   const faults = new Faults();
   for (const outage of plan?.outages ?? []) armOutage(faults, outage, clock);
-  return { seed, clock, broker, faults };
+  return { seed, clock, broker, faults, shaped: new ShapedAnswers(options.answers ?? []) };
 }
 
 /** Arms the faults of an outage. They strike only while the clock is within the outage. */

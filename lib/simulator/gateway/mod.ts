@@ -99,7 +99,7 @@ export interface GatewayInfo {
 }
 
 /** A running gateway. */
-export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed"> {
+export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
   readonly info: GatewayInfo;
   /** Returns its current state. */
   state(): GatewayState;
@@ -128,7 +128,7 @@ export function startGateway(options: GatewayOptions): Promise<SimulatedGateway>
  * @param view What the control routes show and change; by default only this gateway.
  */
 export async function openGateway(
-  { seed, clock, broker, faults }: Core,
+  { seed, clock, broker, faults, shaped }: Core,
   options: GatewayPortOptions,
   view?: ControlView,
 ): Promise<SimulatedGateway> {
@@ -154,7 +154,7 @@ export async function openGateway(
     barsNeedSubscription: options.barsNeedSubscription ?? true,
   });
   const sleep = async (ms: number) => void await waitUnlessAborted(systemMachine, ms, closing.signal);
-  const operationEndpoint = new OperationEndpoint({ calls, faults, login, sleep, onError });
+  const operationEndpoint = new OperationEndpoint({ calls, faults, shaped, login, sleep, onError });
   const onForget = () => subscriptions.clear();
   const pushEndpoint = new PushEndpoint({
     hostname,

@@ -7,6 +7,7 @@ import type { AnyOperation } from "../../operations/operation.ts";
 import { Refusal, refusalOfCode } from "../contract.ts";
 import type { Calls } from "../endpoints/calls.ts";
 import type { Faults } from "../endpoints/faults.ts";
+import type { ShapedAnswers } from "../endpoints/shaped.ts";
 import type { HttpAnswer } from "../../endpoints/http_server.ts";
 import { Answered, HttpFaults } from "../endpoints/http_faults.ts";
 import { type HttpRequest, mediaTypeOf } from "../../endpoints/http_input.ts";
@@ -18,6 +19,8 @@ import type { TradeLogin } from "../endpoints/trade_login.ts";
 interface OperationEndpointOptions {
   calls: Calls;
   faults: Faults;
+  /** Shapes in which operations are answered. @default none */
+  shaped?: ShapedAnswers;
   login: TradeLogin;
   /** Waits; returns early when the gateway closes. */
   sleep: (ms: number) => Promise<void>;
@@ -65,11 +68,13 @@ export class OperationEndpoint {
   }
 
   async #call(route: AnyOperation, { body }: HttpRequest): Promise<HttpAnswer> {
-    const { calls, faults } = this.#options;
+    const { calls, faults, shaped } = this.#options;
     const wire = readBody(body);
     const operation = pickOperation(route, wire);
     await this.#strikes.before(operation);
     const params = calls.read(operation, wire);
+    const seen = shaped?.http("gateway", operation, params);
+    if (seen !== undefined) return await this.#strikes.after(operation, seen);
     const result = calls.answer(operation, params);
     this.#count += 1;
     const again = (other: unknown) => calls.answer(operation, other);

@@ -15,6 +15,7 @@ import type { PublicKey } from "../../wire/keys.ts";
 import { Refusal } from "../contract.ts";
 import { decodeParams } from "../endpoints/calls.ts";
 import type { BrokerCalls } from "../endpoints/core.ts";
+import type { ShapedAnswers } from "../endpoints/shaped.ts";
 import { Answered, HttpFaults, type HttpFaultsOptions, refusalOf } from "../endpoints/http_faults.ts";
 import type { Access, Tokens } from "./access.ts";
 
@@ -27,6 +28,7 @@ interface PlatformHttpOptions extends Omit<HttpFaultsOptions, "expire"> {
   developerKey: PublicKey;
   /** Addresses of the two servers, `host:port`. */
   servers: () => { tradeServer: string; quoteServer: string };
+  shaped: ShapedAnswers;
   /** Called with errors of the simulator itself. */
   onError: (error: unknown) => void;
 }
@@ -93,7 +95,10 @@ export class PlatformHttp {
       ...new URLSearchParams(form),
     ]);
     if (operation.needs !== "nothing") tokens.demand(wire.token ?? "");
-    const result = this.#resultOf(operation, decodeParams(operation, wire));
+    const params = decodeParams(operation, wire);
+    const seen = this.#options.shaped.http("platform", operation, params);
+    if (seen !== undefined) return await this.#faults.after(operation, seen);
+    const result = this.#resultOf(operation, params);
     this.#count += 1;
     const answer = answerOf(200, "0000", "success", operation.response.encode(result));
     return await this.#faults.after(operation, answer);

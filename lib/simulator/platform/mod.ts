@@ -135,7 +135,7 @@ interface PlatformState {
 }
 
 /** A running platform. */
-export interface SimulatedPlatform extends AsyncDisposable, Omit<Core, "seed"> {
+export interface SimulatedPlatform extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
   readonly info: PlatformInfo;
   /** Returns its current state. */
   state(): PlatformState;
@@ -163,7 +163,7 @@ export function startPlatform(options: PlatformOptions): Promise<SimulatedPlatfo
  * @param view What the control routes show and change; by default only this platform.
  */
 export async function openPlatform(
-  { seed, clock, broker, faults }: Core,
+  { seed, clock, broker, faults, shaped }: Core,
   options: PlatformPortOptions,
   view?: ControlView,
 ): Promise<SimulatedPlatform> {
@@ -187,6 +187,7 @@ export async function openPlatform(
   const session: SessionOptions = {
     broker,
     faults,
+    shaped,
     clock,
     tokens,
     access,
@@ -214,6 +215,7 @@ export async function openPlatform(
   const http = new PlatformHttp({
     broker,
     faults,
+    shaped,
     tokens,
     access,
     sleep,

@@ -18,6 +18,7 @@ import type { BrokerCalls } from "../endpoints/core.ts";
 import type { Faults } from "../endpoints/faults.ts";
 import { spoilPage } from "../endpoints/page_faults.ts";
 import { type PushBodies, PushLane } from "../endpoints/pushes.ts";
+import { type ShapedAnswers, shapedPayload } from "../endpoints/shaped.ts";
 import { QuoteFeed, Subscriptions } from "../endpoints/subscriptions.ts";
 import { TradeLogin, type TradeLoginState } from "../endpoints/trade_login.ts";
 import type { Access, Tokens } from "./access.ts";
@@ -38,6 +39,7 @@ import {
 export interface SessionOptions {
   broker: BrokerCalls;
   faults: Faults;
+  shaped: ShapedAnswers;
   clock: Clock;
   tokens: Tokens;
   access: Access;
@@ -246,6 +248,15 @@ export class Session implements Disposable {
     // A trade login may name its device; most clients leave both fields empty.
     if (authType === "0" && typeof authParam === "string") this.#options.access.demandDevice(authParam);
     const params = this.#calls.read(operation, plain);
+    const seen = this.#options.shaped.socket(operation, params);
+    if (seen !== undefined) {
+      return await this.#send(operation, {
+        request,
+        serial,
+        ...seen,
+        payload: shapedPayload(messages, seen),
+      });
+    }
     const result = this.#calls.answer(operation, params);
     onTaken();
     const answer = (other: unknown) => this.#calls.answer(operation, other);
@@ -276,15 +287,23 @@ export class Session implements Disposable {
     operation: SocketOperation,
     { request, serial, payload }: { request: Request; serial: number; payload: Payload | undefined },
   ): Promise<void> {
+    const type = responseNumberOf(operation);
+    await this.#send(operation, { request, serial, type, code: "0000", text: "success", payload });
+  }
+
+  async #send(
+    operation: SocketOperation,
+    { request, serial, type, code, text, payload }: {
+      request: Request;
+      serial: number;
+      type: number;
+      code: string;
+      text: string;
+      payload: Payload | undefined;
+    },
+  ): Promise<void> {
     const { envelopes, clock } = this.#options;
-    const body = envelopes.encodeResponse({
-      type: responseNumberOf(operation),
-      id: request.id,
-      time: clock.now(),
-      code: "0000",
-      text: "success",
-      payload,
-    });
+    const body = envelopes.encodeResponse({ type, id: request.id, time: clock.now(), code, text, payload });
     const late = this.#faults.late(operation, "answer");
     if (late !== undefined) await late;
     this.#faults.answer(operation, serial, body);

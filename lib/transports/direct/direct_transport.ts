@@ -445,6 +445,7 @@ class Direct implements DirectTransport {
     const limits = {
       timeoutMs: options.timeoutMs ?? this.#timeoutMs,
       ...options.signal !== undefined && { signal: options.signal },
+      ...options.onWire !== undefined && { onWire: options.onWire },
     };
     const takesToken = operation.needs === "platform-login" && !("token" in encoded);
     if (!takesToken) return await this.#session.call(operation, encoded, limits);

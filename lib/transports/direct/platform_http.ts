@@ -10,6 +10,7 @@ import { type CallContext, rejection, unanswered, undelivered, unreadable } from
 import { isTracing, NotConnectedError, type PostAnswer, postRouted } from "../net/post_once.ts";
 import { tooDeep } from "../envelope.ts";
 import { isTooDeep, MOST_PARSED_LEVELS } from "../net/json.ts";
+import type { CallOptions } from "../transport.ts";
 import { platformUrl } from "./options.ts";
 
 /** Options of {@linkcode PlatformHttp}. */
@@ -24,6 +25,8 @@ interface PlatformHttpOptions {
 export interface PostLimits {
   signal?: AbortSignal;
   timeoutMs?: number;
+  /** Called with the answer before it is checked. */
+  onWire?: CallOptions["onWire"];
 }
 
 const FORM = "application/x-www-form-urlencoded";
@@ -60,7 +63,7 @@ export class PlatformHttp {
     context: CallContext,
     path: string,
     members: Readonly<Record<string, unknown>>,
-    { signal, timeoutMs = this.#timeoutMs }: PostLimits = {},
+    { signal, timeoutMs = this.#timeoutMs, onWire }: PostLimits = {},
   ): Promise<unknown> {
     signal?.throwIfAborted();
     const form = new URLSearchParams(
@@ -81,6 +84,7 @@ export class PlatformHttp {
         ? undelivered(context, `no connection to ${this.#base} (${reason})`, "not-connected")
         : unanswered(context, `the connection to ${this.#base} broke (${reason})`, "connection-lost");
     }
+    onWire?.({ over: "platform", status: answer.status, text: answer.text });
     if (answer.status !== 200) throw httpError(context, answer.status);
     return openEnvelope(context, answer.text, hide);
   }

@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { BrokerError, DisplacedError, LoginExpiredError, RejectedError } from "../../errors.ts";
+import {
+  BrokerError,
+  DisplacedError,
+  LoginExpiredError,
+  ProtocolError,
+  RejectedError,
+} from "../../errors.ts";
+import type { WireAnswer } from "../../operations/answer_shapes.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
 import type { Messages } from "../../wire/messages.ts";
@@ -64,7 +71,23 @@ export class SocketCalls {
       onLate: (requestId, late) => this.#late(way, context, { requestId, response: late, onLateAnswer }),
     });
     tellBrokerTime(options, response.time, "answer");
+    options.onWire?.(this.#wireOf(response));
     return this.#take(way, context, response, keepWire);
+  }
+
+  /** Returns an answer with all of its members, as `onWire` gets it. */
+  #wireOf({ type, code, text, payload }: Response): WireAnswer {
+    const head = { over: "socket", type, code, text } as const;
+    if (payload === undefined) return head;
+    const { name, bytes } = payload;
+    const { messages } = this.#options;
+    let members: unknown;
+    try {
+      members = messages.decodeAll(name, bytes);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error; // damaged, or a message without a definition
+    }
+    return { ...head, payload: { name, members } };
   }
 
   #take(

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Client, WriteUnderWay } from "../../../lib/client/client.ts";
+import type { Client, RetryOptions, WriteUnderWay } from "../../../lib/client/client.ts";
 import {
   inspectSettingsFile,
   type LoadedSettings,
@@ -182,13 +182,15 @@ interface SessionOptions {
   command: string;
   /** The settings, if the command has already loaded them. */
   loaded?: LoadedSettings;
+  /** When reads are retried. */
+  retry?: RetryOptions;
 }
 
 /** Returns a client over the transport of the settings. The client logs in automatically if a password is set. */
 export async function clientOf(
   flags: Shared,
   host: Host,
-  { command, loaded }: SessionOptions,
+  { command, loaded, retry }: SessionOptions,
 ): Promise<Client> {
   const { settings } = loaded ?? await settingsOf(flags, host);
   const [{ connect }, { connectOptionsOf }] = await Promise.all([
@@ -207,6 +209,7 @@ export async function clientOf(
   const { writes } = host;
   return await connect({
     ...options,
+    ...retry !== undefined && { retry },
     ...writes !== undefined && {
       onWrite(write: WriteUnderWay) {
         writes.add(write);

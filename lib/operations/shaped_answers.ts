@@ -1,0 +1,147 @@
+/**
+ * Makes answers of a shape that was seen earlier. Every type, form and code of the shape occurs in at least one of
+ * the answers; the values themselves are invented.
+ *
+ * @module
+ */
+import type { FieldsInfo } from "./types.ts";
+import { numberForms, type Seen, type SeenAnswer, textForms } from "./answer_shapes.ts";
+
+/** One answer to send. */
+export type ShapedAnswer =
+  | { readonly over: "gateway" | "platform"; readonly status: number; readonly text: string }
+  | {
+    readonly over: "socket";
+    readonly type: number;
+    readonly code: string;
+    readonly text: string;
+    readonly payload?: { readonly name: string; readonly members: Record<string, unknown> };
+  };
+
+/** A shape for the answers of an operation. */
+export interface AnswerShape {
+  /** Our name of the operation. */
+  readonly operation: string;
+  /** The codes of the request that got this answer, with our names: `market` is `hk`. */
+  readonly codes: Readonly<Record<string, string>>;
+  readonly answer: SeenAnswer;
+}
+
+/** Maximum number of rows in an invented list, and of answers for one shape. */
+const MOST = 64;
+
+/** Returns the answers that show everything that a shape contains. */
+export function answersOf(
+  { over, status = 200, body, type = 0, code = "", message, payload }: SeenAnswer,
+): ShapedAnswer[] {
+  if (over !== "socket") {
+    return Array.from(
+      { length: alternatives(body) },
+      (_, index) => ({ over, status, text: json(body, index) }),
+    );
+  }
+  const text = JSON.parse(json(body, 0));
+  const head = { over, type, code, text: typeof text === "string" ? text : "" } as const;
+  if (message === undefined) return [head];
+  return Array.from({ length: alternatives(payload) }, (_, index) => {
+    const members: unknown = JSON.parse(
+      json(payload, index),
+      (name, value) => name.startsWith("#") ? undefined : value,
+    ); // fields without a definition, which readers skip
+    const isRecord = typeof members === "object" && members !== null;
+    return {
+      ...head,
+      payload: { name: message, members: isRecord ? members as Record<string, unknown> : {} },
+    };
+  });
+}
+
+/** Returns the JSON of every scalar that was seen at a place. */
+function scalars(
+  { null: nulls = 0, flags: [trues, falses] = [0, 0], texts = {}, numbers = {}, codes = [] }: Seen,
+): string[] {
+  const written = codes.length > 0 ? codes : [
+    ...samples(texts, textForms).map((text) => JSON.stringify(text)),
+    ...samples(numbers, numberForms),
+  ];
+  const hasText = Object.hasOwn(texts, "empty") && codes.length > 0 ? ['""'] : [];
+  return [
+    ...written,
+    ...hasText,
+    ...trues > 0 ? ["true"] : [],
+    ...falses > 0 ? ["false"] : [],
+    ...nulls > 0 ? ["null"] : [],
+  ];
+}
+
+function samples(lengths: NonNullable<Seen["texts"]>, forms: typeof textForms): string[] {
+  return Object.entries(lengths).flatMap(([form, [, shortest, longest]]) => {
+    const sample = forms[form]?.[1];
+    return sample === undefined ? [] : [...new Set([sample(longest), sample(shortest)])];
+  });
+}
+
+/** Returns how many records it takes to show a member in every way, and one without it if it was sometimes missing. */
+const turns = (member: Seen, records: number) => alternatives(member) + (member.times < records ? 1 : 0);
+
+/** Returns how many different values it takes to show everything that was seen at a place. */
+function alternatives(seen: Seen | undefined): number {
+  if (seen === undefined) return 1;
+  const { list, record } = seen;
+  const lists = list === undefined ? 0 : 1 + (list.sizes[0] === 0 && list.sizes[1] > 0 ? 1 : 0);
+  const records = record === undefined ? 0 : Math.max(
+    1,
+    ...Object.values(record.members).map((member) => turns(member, record.times)),
+  );
+  return Math.min(MOST, Math.max(1, scalars(seen).length + lists + records));
+}
+
+/** Returns the JSON of one of the values of a place. */
+function json(seen: Seen | undefined, index: number): string {
+  if (seen === undefined) return "null";
+  const { list, record } = seen;
+  const plain = scalars(seen);
+  const makers: (() => string)[] = plain.map((text) => () => text);
+  if (list !== undefined) {
+    makers.push(() => `[${rowsOf(list).join(",")}]`);
+    if (list.sizes[0] === 0 && list.sizes[1] > 0) makers.push(() => "[]");
+  }
+  if (record === undefined) return (makers[index % Math.max(1, makers.length)] ?? (() => "null"))();
+  // Every further value is a record, each with the next of its members' values.
+  const nth = index < makers.length ? undefined : index - makers.length;
+  if (nth === undefined) return makers[index]!();
+  const members = Object.entries(record.members).flatMap(([name, member]) => {
+    const turn = nth % turns(member, record.times);
+    const isMissing = turn === alternatives(member);
+    return isMissing ? [] : [`${JSON.stringify(wireName(name))}:${json(member, turn)}`];
+  });
+  return `{${members.join(",")}}`;
+}
+
+function rowsOf({ sizes, of }: NonNullable<Seen["list"]>): string[] {
+  if (of === undefined || sizes[1] === 0) return [];
+  return Array.from({ length: alternatives(of) }, (_, index) => json(of, index));
+}
+
+/** Returns a name for a member whose name the shape does not tell. */
+function wireName(name: string): string {
+  const [, length] = /^\[name of (\d+) characters\]$/.exec(name) ?? [];
+  return length === undefined ? name : "N".repeat(Math.min(100, Number(length)));
+}
+
+/** Returns the parameters of a request that are names of a code table, with our names. They are no values of an account. */
+export function codesOf(
+  fields: FieldsInfo,
+  params: Readonly<Record<string, unknown>>,
+): Record<string, string> {
+  const codes: Record<string, string> = {};
+  for (const [name, { type }] of Object.entries(fields)) {
+    const value = params[name];
+    const first = Array.isArray(value) ? value[0] : value;
+    if (type.dictionary?.has(first)) codes[name] = first;
+    else if (type.fields !== undefined && typeof first === "object" && first !== null) {
+      Object.assign(codes, codesOf(type.fields, first as Record<string, unknown>));
+    }
+  }
+  return codes;
+}

@@ -1,0 +1,188 @@
+/**
+ * Defines the report of a probe, reads it from a file, and keeps values of the account out of it.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { type Difference, listedNames, type Seen, type SeenAnswer } from "../operations/answer_shapes.ts";
+import type { AnswerShape } from "../operations/shaped_answers.ts";
+
+/** What came of a call. `fits`: as the catalogue says. `unreadable`: hsgate cannot read the answer. */
+export type CallOutcome = "fits" | "differs" | "unreadable" | "rejected" | "no-answer";
+
+const lengths = z.tuple([z.number(), z.number(), z.number()]);
+const size = z.tuple([z.number(), z.number()]);
+const forms = z.record(z.string(), lengths);
+const seen: z.ZodType<Seen> = z.lazy(() =>
+  z.strictObject({
+    times: z.number(),
+    null: z.number().optional(),
+    flags: size.optional(),
+    texts: forms.optional(),
+    numbers: forms.optional(),
+    codes: z.array(z.string().regex(/^("[\w-]*"|-?\d+)$/)).optional(),
+    list: z.strictObject({ times: z.number(), sizes: size, of: seen.optional() }).optional(),
+    record: z.strictObject({ times: z.number(), members: z.record(z.string(), seen) }).optional(),
+  })
+);
+const answer: z.ZodType<SeenAnswer> = z.strictObject({
+  over: z.enum(["gateway", "platform", "socket"]),
+  status: z.number().int().min(100).max(599).optional(),
+  body: seen.optional(),
+  type: z.number().optional(),
+  code: z.string().optional(),
+  message: z.string().optional(),
+  payload: seen.optional(),
+});
+const difference: z.ZodType<Difference> = z.strictObject({
+  path: z.string(),
+  kind: z.enum(["missing", "extra", "type", "form", "code", "null", "alias", "envelope", "paging"]),
+  weight: z.enum(["breaks", "differs", "absent"]),
+  times: z.number(),
+  of: z.number(),
+  text: z.string(),
+});
+const call = z.strictObject({
+  /** Our name of the operation. */
+  operation: z.string(),
+  /** Which page of a list; absent for other calls. */
+  page: z.number().optional(),
+  /** The names of the parameters that were sent. */
+  params: z.array(z.string()),
+  /** The parameters that are names of a code table, such as the market. */
+  codes: z.record(z.string(), z.string()),
+  outcome: z.enum(["fits", "differs", "unreadable", "rejected", "no-answer"]),
+  /** The broker's code of a rejection, or hsgate's own short code. */
+  code: z.string().optional(),
+  /** How long the answer took, milliseconds. */
+  ms: z.number(),
+  /** The last answer; absent if there was none. */
+  answer: answer.optional(),
+  differences: z.array(difference),
+});
+const report = z.strictObject({
+  what: z.literal("hsgate probe"),
+  format: z.literal(1),
+  transport: z.enum(["gateway", "direct"]),
+  /** Start and end, ISO 8601 in UTC. */
+  started: z.string(),
+  ended: z.string(),
+  /** Why it ended before every call was made; absent if it made all. */
+  stopped: z.string().optional(),
+  /** What the user said to each family. */
+  families: z.record(z.string(), z.enum(["called", "declined", "not reached"])),
+  /** By how much the broker's clock was ahead of this machine's, smallest and largest, in milliseconds. */
+  clock: z.strictObject({ source: z.string(), aheadMs: size, answers: z.number() }).optional(),
+  calls: z.array(call),
+  /** Operations that were not called, and why. */
+  left: z.array(z.strictObject({ operation: z.string(), market: z.string().optional(), why: z.string() })),
+});
+
+/** One call of a probe. */
+export type ProbeCall = z.infer<typeof call>;
+/** The report of a probe. Contains no value of the account. */
+export type ProbeReport = z.infer<typeof report>;
+
+/**
+ * Reads a report.
+ *
+ * @throws {TypeError} If the text is not a report of this version.
+ */
+export function readReport(text: string, fileName: string): ProbeReport {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw new TypeError(`Cannot read "${fileName}": it is not JSON; name a report of "hsgate probe"`);
+  }
+  const read = report.safeParse(parsed);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new TypeError(
+    `Cannot read "${fileName}": it is not a report of "hsgate probe" (${
+      issue?.path.join(".") ?? ""
+    }: ${issue?.message})`,
+  );
+}
+
+/** Returns the shapes of the answers in a report. */
+export function shapesOf({ calls }: ProbeReport): AnswerShape[] {
+  return calls.flatMap(({ operation, codes, answer, page = 1 }) =>
+    answer === undefined || page > 1 ? [] : [{ operation, codes, answer }]
+  );
+}
+
+/** A value of at least this many characters is searched in names. */
+const LEAST_VALUE = 3;
+
+/**
+ * Returns a report in which no name of a member is, or contains, a value of the account. The report is built without
+ * values; only a broker that uses values as names could bring one in.
+ *
+ * @param values Every text and number that the broker sent, and the secrets of the settings.
+ */
+export function withoutValues(report: ProbeReport, values: ReadonlySet<string>): ProbeReport {
+  const listed = listedNames();
+  const searched = [...values].filter(({ length }) => length >= LEAST_VALUE).map((value) =>
+    value.toLowerCase()
+  );
+  const name = (given: string): string =>
+    listed.has(given) || !searched.some((value) => given.toLowerCase().includes(value))
+      ? given
+      : `[name of ${given.length} characters]`;
+  const path = (given: string) =>
+    given.split(".").map((part) => {
+      const [, inner = part, ends = ""] = /^(.*?)((?:\[\])*)$/.exec(part) ?? [];
+      return name(inner) + ends;
+    }).join(".");
+  const shape = (given: Seen): Seen => ({
+    ...given,
+    ...given.list?.of !== undefined && { list: { ...given.list, of: shape(given.list.of) } },
+    ...given.record !== undefined && {
+      record: {
+        ...given.record,
+        members: Object.fromEntries(
+          Object.entries(given.record.members).map(([member, each]) => [name(member), shape(each)]),
+        ),
+      },
+    },
+  });
+  return {
+    ...report,
+    calls: report.calls.map((each) => ({
+      ...each,
+      differences: each.differences.map((one) => ({ ...one, path: path(one.path) })),
+      ...each.answer !== undefined && {
+        answer: {
+          ...each.answer,
+          ...each.answer.body !== undefined && { body: shape(each.answer.body) },
+          ...each.answer.payload !== undefined && { payload: shape(each.answer.payload) },
+          ...each.answer.message !== undefined && { message: name(each.answer.message) },
+        },
+      },
+    })),
+  };
+}
+
+/** A difference with the operations in which it was found. */
+export interface FoundDifference extends Difference {
+  operation: string;
+}
+
+/** Returns each difference of a report once for each operation, without the members that may be absent. */
+export function differencesOf({ calls }: ProbeReport): FoundDifference[] {
+  const found = new Map<string, FoundDifference>();
+  for (const { operation, differences } of calls) {
+    for (const each of differences) {
+      if (each.weight === "absent") continue;
+      const key = `${operation} ${each.path} ${each.kind} ${each.text}`;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, { ...each, operation });
+      else {
+        known.times += each.times;
+        known.of += each.of;
+      }
+    }
+  }
+  return [...found.values()];
+}

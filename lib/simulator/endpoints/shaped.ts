@@ -1,0 +1,62 @@
+/**
+ * Answers calls in shapes that a real broker has shown, instead of with the broker's own answers.
+ *
+ * @module
+ */
+import type { AnyOperation } from "../../operations/operation.ts";
+import { type AnswerShape, answersOf, codesOf, type ShapedAnswer } from "../../operations/shaped_answers.ts";
+import type { Payload } from "../../wire/envelope.ts";
+import type { Messages } from "../../wire/messages.ts";
+import type { HttpAnswer } from "../../endpoints/http_server.ts";
+
+/** An answer over HTTP, or over a socket. */
+type HttpShaped = Extract<ShapedAnswer, { text: string; status: number }>;
+/** An answer over a socket. */
+export type SocketShaped = Extract<ShapedAnswer, { over: "socket" }>;
+
+const encoder = new TextEncoder();
+
+/** The shapes, and which answer of each comes next. */
+export class ShapedAnswers {
+  readonly #shapes: readonly { shape: AnswerShape; answers: readonly ShapedAnswer[] }[];
+  readonly #next = new Map<AnswerShape, number>();
+
+  constructor(shapes: readonly AnswerShape[]) {
+    this.#shapes = shapes.map((shape) => ({ shape, answers: answersOf(shape.answer) }));
+  }
+
+  /** Returns the next HTTP answer to a call; `undefined` if the broker answers it. */
+  http(over: "gateway" | "platform", operation: AnyOperation, params: unknown): HttpAnswer | undefined {
+    const answer = this.#take(over, operation, params) as HttpShaped | undefined; // `#take` returns one of `over`
+    return answer && { status: answer.status, body: encoder.encode(answer.text) };
+  }
+
+  /** Returns the next answer of a socket. */
+  socket(operation: AnyOperation, params: unknown): SocketShaped | undefined {
+    return this.#take("socket", operation, params) as SocketShaped | undefined; // as above
+  }
+
+  #take(over: ShapedAnswer["over"], operation: AnyOperation, params: unknown): ShapedAnswer | undefined {
+    const codes = codesOf(operation.request.fields ?? {}, params as Readonly<Record<string, unknown>>);
+    const likeness = ({ codes: own }: AnswerShape) =>
+      Object.entries(own).filter(([name, code]) => codes[name] === code).length;
+    const [found] = this.#shapes.filter(({ shape }) =>
+      shape.operation === operation.name && shape.answer.over === over
+    ).toSorted((a, b) => likeness(b.shape) - likeness(a.shape));
+    if (found === undefined) return undefined;
+    const nth = this.#next.get(found.shape) ?? 0;
+    this.#next.set(found.shape, nth + 1);
+    return found.answers[nth % found.answers.length];
+  }
+}
+
+/**
+ * Returns the payload of a socket answer. A message without a definition has no bytes.
+ *
+ * @throws {ProtocolError} If a value of the shape does not fit the message.
+ */
+export function shapedPayload(messages: Messages, { payload }: SocketShaped): Payload | undefined {
+  if (payload === undefined) return undefined;
+  const { name, members } = payload;
+  return { name, bytes: messages.has(name) ? messages.encode(name, members) : new Uint8Array(0) };
+}

@@ -1,0 +1,54 @@
+/** Description of `hsgate probe`. @module */
+import { command, type Flags, type Input } from "../terminal/command.ts";
+
+const flags = {
+  only: {
+    type: "list",
+    value: "FAMILY",
+    text: "call only this family of operations, such as quotes; repeatable",
+  },
+  yes: { type: "boolean", short: "y", text: "do not ask before each family" },
+  pace: { type: "string", value: "SECONDS", text: "time between two calls (0.5)" },
+  out: { type: "string", value: "FILE", text: "file for the report (hsgate-probe-TRANSPORT-TIME.json)" },
+  replay: {
+    type: "string",
+    value: "FILE",
+    text: "call nothing; check with a simulator that hsgate reads the answers of this report",
+  },
+} as const satisfies Flags;
+/** Arguments and flags of the command. */
+export type ProbeInput = Input<typeof flags>;
+
+/** Compares the broker's answers with the catalogue. */
+export const probe = command({
+  name: "probe",
+  summary: "call every read at your own broker, and compare each answer with the catalogue",
+  usage: "",
+  args: [0, 0],
+  details: `The command calls each read of the catalogue over the gateway, or with --transport direct
+over the platform, and compares the answer member by member before it is decoded:
+missing and additional members, other types and forms, unknown codes, other pages, and
+the difference of the clocks. It asks before each family of operations, and needs --yes
+without a terminal.
+
+It sends no write, and its connection refuses writes. It logs in for trading only if a
+read needs that and the trade password is set; with the setting readOnly "yes" it does
+not log in. Over the direct transport, the login ends any other session of the account.
+
+The report has names of members, types, forms, lengths, and codes of code tables. It has
+no account number, name, quantity, amount, symbol or order number, so you can pass it on.
+Its file is only for you to read until then. After Ctrl-C the report has what was done.
+
+--replay FILE checks a report without the broker: a simulator answers in the shapes of the
+report, and the command says for each operation whether this version of hsgate reads
+them. "sim --answers FILE" starts such a simulator.`,
+  flags,
+  calendars: false,
+  exits: [4, 6, [7, "done, and answers differ from the catalogue or cannot be read"]],
+  examples: [
+    "probe",
+    "probe --only quotes --only account",
+    "probe --transport direct --yes --out direct.json",
+    "probe --replay direct.json",
+  ],
+});

@@ -1,0 +1,192 @@
+/** Tests of the description of answers without values, and of answers made from such a description. */
+import { assert, assertEquals } from "@std/assert";
+import { type Difference, examine, type Seen } from "../../lib/operations/answer_shapes.ts";
+import { operations } from "../../lib/operations/mod.ts";
+import { answersOf } from "../../lib/operations/shaped_answers.ts";
+
+const order = {
+  entrustId: "5001",
+  exchangeType: "K",
+  stockCode: "00700.HK",
+  entrustAmount: "100",
+  entrustPrice: "550.20",
+  entrustBs: "1",
+  entrustType: "0",
+  queryParamStr: "1",
+};
+
+function differences(
+  name: string,
+  data: unknown,
+  envelope: object = {},
+): Pick<Difference, "path" | "kind" | "weight">[] {
+  const text = JSON.stringify({ ok: true, err: "", data, ...envelope });
+  return examine(operations.get(name)!, { over: "gateway", status: 200, text }).differences
+    .filter(({ weight }) => weight !== "absent")
+    .map(({ path, kind, weight }) => ({ path, kind, weight }));
+}
+
+Deno.test("examine() finds no difference in the documented answer", () => {
+  assertEquals(differences("orders.today", { data: [order, order] }), []);
+  assertEquals(differences("account.exchangeRates", { USD: { HKD: "7.8" } }), []);
+});
+
+for (
+  const [what, name, data, path, kind, weight] of [
+    [
+      "a member that is not listed",
+      "orders.today",
+      { data: [{ ...order, orderLabel: "x" }] },
+      "data.data[].orderLabel",
+      "extra",
+      "differs",
+    ],
+    [
+      "a number in place of a decimal text",
+      "orders.today",
+      { data: [{ ...order, entrustPrice: 550.2 }] },
+      "data.data[].entrustPrice",
+      "type",
+      "differs",
+    ],
+    [
+      "a list in place of a text",
+      "orders.today",
+      { data: [{ ...order, stockName: ["x"] }] },
+      "data.data[].stockName",
+      "type",
+      "breaks",
+    ],
+    [
+      "a grouped number",
+      "orders.today",
+      { data: [{ ...order, entrustPrice: "1,550.20" }] },
+      "data.data[].entrustPrice",
+      "form",
+      "differs",
+    ],
+    [
+      "a code that is not listed",
+      "orders.today",
+      { data: [{ ...order, status: "~" }] },
+      "data.data[].status",
+      "code",
+      "differs",
+    ],
+    ["an item that is null", "orders.today", { data: [null] }, "data.data[]", "null", "breaks"],
+    ["a list without its member", "orders.today", [order], "data", "envelope", "differs"],
+    ["one record in place of a list", "orders.today", order, "data", "envelope", "differs"],
+    [
+      "an empty key",
+      "fills.today",
+      { data: [{ ...order, businessPrice: "", businessAmount: "1" }] },
+      "data.data[].businessPrice",
+      "missing",
+      "breaks",
+    ],
+    ["another name", "account.holdings", { data: [] }, "data.data", "alias", "differs"],
+    ["null in place of the list", "quotes.ticks", { ticker: null }, "data.ticker", "null", "breaks"],
+  ] as const
+) {
+  Deno.test(`examine() reports ${what}`, () => {
+    const found = differences(name, data).filter((each) => each.path === path);
+    assert(
+      found.some((each) => each.kind === kind && each.weight === weight),
+      JSON.stringify(differences(name, data)),
+    );
+  });
+}
+
+Deno.test("examine() reports an envelope with another member, and an answer that is no JSON", () => {
+  assertEquals(differences("orders.today", { data: [] }, { code: 0 }), [
+    { path: "code", kind: "envelope", weight: "differs" },
+  ]);
+  const { differences: found, answer } = examine(operations.get("orders.today")!, {
+    over: "gateway",
+    status: 502,
+    text: "<html>",
+  });
+  assertEquals(found.map(({ kind, weight }) => [kind, weight]), [["envelope", "breaks"]]);
+  assertEquals(answer, { over: "gateway", status: 502 });
+});
+
+Deno.test("examine() counts how often a member was missing, and keeps the digits of large numbers", () => {
+  const text = `{"ok":true,"err":"","data":{"basicQot":[
+    {"security":{"dataType":10000,"code":"00700.HK"},"volume":12345678901234567890},
+    {"security":{"dataType":10000,"code":"00005.HK"}}]}}`;
+  const { answer, differences: found } = examine(operations.get("quotes.latest")!, {
+    over: "gateway",
+    status: 200,
+    text,
+  });
+  const rows = answer.body?.record?.members.data?.record?.members.basicQot?.list?.of?.record;
+  assertEquals([rows?.times, rows?.members.volume?.times], [2, 1]);
+  assertEquals(rows?.members.volume?.numbers, { whole: [1, 20, 20] });
+  const missing = found.find(({ path }) => path.endsWith("[].volume"));
+  assertEquals([missing?.kind, missing?.weight, missing?.times, missing?.of], ["missing", "absent", 1, 2]);
+});
+
+Deno.test("names that could be values do not appear: only their length does", () => {
+  const data = { data: [{ ...order, "88001234567": "1", "AAPL": { x: 1 }, "Chan Tai Man": 1, "陈大文": 2 }] };
+  const text = JSON.stringify({ ok: true, err: "88001234567 is wrong", data, "": 1 });
+  const { answer, differences: found } = examine(operations.get("orders.today")!, {
+    over: "gateway",
+    status: 200,
+    text,
+  });
+  const shown = JSON.stringify([answer, found]);
+  for (const value of ["8800", "AAPL", "Chan", "陈", "00700", "550", "5001"]) {
+    assert(!shown.includes(value), `${value} in ${shown}`);
+  }
+  assert(shown.includes("[name of 11 characters]"));
+});
+
+Deno.test("a code is shown only if it looks like the listed codes, and not if there are many", () => {
+  const rows = (codes: string[]) => ({ data: codes.map((status) => ({ ...order, status })) });
+  const shown = (codes: string[]) => {
+    const text = JSON.stringify({ ok: true, err: "", data: rows(codes) });
+    return JSON.stringify(examine(operations.get("orders.today")!, { over: "gateway", status: 200, text }));
+  };
+  assert(shown(["Z9"]).includes("Z9"));
+  assert(!shown(["Zebra"]).includes("Zebra"));
+  const many = ["Z1", "Z2", "Z3", "Z4", "Z5", "Z6", "Z7"];
+  const { answer, differences: found } = JSON.parse(shown(many));
+  for (const code of many) assert(!JSON.stringify([answer, found]).includes(code), code);
+});
+
+/** Returns the forms, codes and types of every place, without counts and lengths. */
+function formsOf(seen: Seen | undefined, path = ""): string[] {
+  if (seen === undefined) return [];
+  const { texts = {}, numbers = {}, codes = [], flags = [0, 0], list, record } = seen;
+  return [
+    ...codes.length > 0 ? codes.map((code) => `${path} code ${code}`) : [
+      ...Object.keys(texts).map((form) => `${path} text ${form}`),
+      ...Object.keys(numbers).map((form) => `${path} number ${form}`),
+    ],
+    ...flags[0] > 0 ? [`${path} true`] : [],
+    ...flags[1] > 0 ? [`${path} false`] : [],
+    ...seen.null ? [`${path} null`] : [],
+    ...list ? [`${path} list`, ...formsOf(list.of, `${path}[]`)] : [],
+    ...Object.entries(record?.members ?? {}).flatMap(([name, member]) => [
+      ...member.times < record!.times ? [`${path}.${name} sometimes missing`] : [],
+      ...formsOf(member, `${path}.${name}`),
+    ]),
+  ];
+}
+
+Deno.test("answersOf() makes answers that show every type, form and code, and every missing member", () => {
+  const operation = operations.get("orders.today")!;
+  const rows = [
+    { ...order, entrustPrice: "1,550.20", tradingHours: null, extra: { data: [1, "x", true] } },
+    { ...order, entrustBs: 2, status: "~", entrustAmount: -12.5, list: [] },
+    { entrustId: "", statusDesc: "已成", when: "2025/08/15", list: [{ a: "2025-08-15 10:00:00" }] },
+  ];
+  const text = JSON.stringify({ ok: true, err: "", data: { data: rows } });
+  const { answer } = examine(operation, { over: "gateway", status: 200, text });
+  const made = answersOf(answer);
+  const again = new Set(made.flatMap((each) => {
+    assert(each.over === "gateway");
+    return formsOf(examine(operation, each).answer.body);
+  }));
+  for (const form of formsOf(answer.body)) assert(again.has(form), `${form} in ${[...again].join("\n")}`);
+});
