@@ -167,12 +167,8 @@ export class Desk {
 
   /** Reconciles if intents are open. */
   async #reconcileOpen(): Promise<void> {
-    if (await this.#hasOpen()) await this.reconcile();
-  }
-
-  async #hasOpen(): Promise<boolean> {
     const { store, account } = this.#records;
-    return (await openIntents(store, account)).length > 0;
+    if ((await openIntents(store, account)).length > 0) await this.reconcile();
   }
 
   /** Reconciles in the background: leaves out the intents that the look could not change. */
@@ -205,7 +201,6 @@ export class Desk {
       }
       if (isStopped) return;
       const look = async () => {
-        if (!await this.#hasOpen()) return;
         const withOld = machine.monotonic() >= oldAt;
         if (withOld) oldAt = machine.monotonic() + OLD_ORDERS_MS;
         await this.#lookAgain({ withOld });

@@ -115,22 +115,24 @@ export async function reconcile(
   }
   const changed: Intent[] = [];
   const unresolved: { intent: Intent; missing: string }[] = [];
-  const open = new Map((await openIntents(store, account)).map((intent) => [intent.id, intent]));
+  const open = new Map(
+    (intents.length === 0 ? [] : await openIntents(store, account)).map((intent) => [intent.id, intent]),
+  );
   for (const intent of intents) {
     const now = open.get(intent.id) ?? await records.find(intent.id);
     if (now.state !== intent.state) changed.push(now);
     const what = missing.get(intent.id);
     if (what !== undefined) unresolved.push({ intent: now, missing: what });
   }
+  const foreign = await foreignIn(records, seen);
+  return { changed, unresolved, foreign, seen, ...aheadMs !== undefined && { aheadMs } };
+}
+
+/** Returns the orders that no intent of the account has placed. */
+async function foreignIn(records: Records, seen: ReadonlyMap<string, SeenOrder>): Promise<SeenOrder[]> {
   const foreign = new Map(seen);
   if (seen.size > 0) { for (const orderId of (await records.owned()).keys()) foreign.delete(orderId); }
-  return {
-    changed,
-    unresolved,
-    foreign: [...foreign.values()],
-    seen,
-    ...aheadMs !== undefined && { aheadMs },
-  };
+  return [...foreign.values()];
 }
 
 /** Compares one intent with the lists that show it. */

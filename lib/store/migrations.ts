@@ -120,6 +120,11 @@ export const migrations: readonly (readonly string[])[] = [
       notes text not null default '{}', reason text, ended_at integer, report text, primary key (account, hash))`,
     `create index rebalance_by_age on rebalance (account, planned_at)`,
   ],
+  [
+    // With `id`, the index has the whole order of the open intents. Without it, SQLite reads every intent of the account.
+    `drop index intent_open`,
+    `create index intent_open on intent (account, created_at, id) where ended_at is null`,
+  ],
 ];
 
 /** How to adapt the migrations to a database. */

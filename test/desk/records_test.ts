@@ -1,8 +1,17 @@
 /** Tests that a look at the lists changes no intent that has changed since the look began. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Intent } from "../../lib/desk/intent.ts";
-import { addOrders, findIntent, insertIntent, moveIntent } from "../../lib/desk/queries.ts";
+import {
+  addOrders,
+  findIntent,
+  insertIntent,
+  moveIntent,
+  openAccounts,
+  openIntents,
+  unresolvedIntents,
+} from "../../lib/desk/queries.ts";
 import { Records } from "../../lib/desk/records.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { systemMachine } from "../../lib/time.ts";
 import { testBoth } from "../support/stores.ts";
@@ -54,3 +63,26 @@ for (
     },
   );
 }
+
+Deno.test("reading the open intents of an account does not read those that have ended", async () => {
+  await using store = await openSqlite(":memory:");
+  const asked: string[] = [];
+  const spy = new Proxy(store, {
+    get(target, name) {
+      if (name !== "all") return Reflect.get(target, name);
+      return (sql: string) => {
+        asked.push(sql);
+        return Promise.resolve([]);
+      };
+    },
+  });
+  await openIntents(spy, "main");
+  await unresolvedIntents(spy, "main");
+  await unresolvedIntents(spy);
+  await openAccounts(spy);
+  for (const sql of asked) {
+    const steps = await store.all<{ detail: string }>(`explain query plan ${sql}`);
+    assertStringIncludes(steps[0]!.detail, "USING INDEX intent_open", sql);
+  }
+  assertEquals(asked.length, 4);
+});
