@@ -343,9 +343,20 @@ export function showInstant(at: number): string {
   return new Date(at).toISOString().replace(".000Z", "Z");
 }
 
+/** The local clock of a zone changes its date and its offset only at whole quarters of an hour. */
+const QUARTER_MS = 15 * 60_000;
+/** The last date of each zone, because most questions are about the same quarter of an hour. */
+const lastDates = new Map<string, { quarter: number; date: string }>();
+
 /** Returns the local date of an instant. */
 export function dateAt(at: number, zone: string): string {
-  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
+  const quarter = Math.floor(at / QUARTER_MS);
+  const last = lastDates.get(zone);
+  if (last?.quarter === quarter) return last.date;
+  const date = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
+  // Years before 1972 also had other offsets.
+  if (quarter > 0) lastDates.set(zone, { quarter, date });
+  return date;
 }
 
 /** Returns the date some days later. */

@@ -161,7 +161,13 @@ class GatewayTransport implements Transport {
   ): Promise<string> {
     const timeoutMs = options.timeoutMs ?? this.#timeoutMs;
     options.signal?.throwIfAborted();
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const limit = new AbortController();
+    const timeout = limit.signal;
+    // Not `AbortSignal.timeout`: its timer stays after the call has ended.
+    const timer = setTimeout(
+      () => limit.abort(new DOMException("Signal timed out.", "TimeoutError")),
+      timeoutMs,
+    );
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
     // The gateway should time out before this call does, so that its error can still arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
@@ -171,6 +177,8 @@ class GatewayTransport implements Transport {
       answer = await send(new URL(this.#base + path), { body, signal, maxBytes });
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);
+    } finally {
+      clearTimeout(timer);
     }
     tellBrokerTime(options, Date.parse(answer.date ?? ""), "Date header");
     options.onWire?.({ over: "gateway", status: answer.status, text: answer.text });

@@ -72,7 +72,8 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
   signal.addEventListener("abort", stop, { once: true });
   try {
     signal.throwIfAborted();
-    const bytes = new TextEncoder().encode(body);
+    const encoder = new TextEncoder();
+    const bytes = encoder.encode(body);
     const host = hostname.includes(":") ? `[${hostname}]` : hostname;
     const lines = [
       `POST ${path} HTTP/1.1`,
@@ -81,8 +82,8 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       "connection: close",
     ];
-    await writeAll(connection, new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
-    await writeAll(connection, bytes);
+    // In one piece: the head and a small body then need one packet.
+    await writeAll(connection, join([encoder.encode(`${lines.join("\r\n")}\r\n\r\n`), bytes]));
     return await readAnswer(connection, request);
   } finally {
     signal.removeEventListener("abort", stop);
