@@ -76,7 +76,8 @@ export const invariants = {
   },
   "sum-of-parts": {
     text: "the orders of an intent together ask for no more than the intent",
-    check: ({ swarm, claims, byId }) => {
+    check: ({ swarm, claims, byId, fresh, isBrokerSame }) => {
+      if (isBrokerSame && fresh.length === 0) return undefined; // the terms of an intent never change
       for (const [id, { orderIds, name, isRefused }] of claims) {
         if (name !== "orders.place" || isRefused) continue;
         const intent = byId.get(id);
@@ -107,7 +108,7 @@ export const invariants = {
           if (!isOwn && order.by === "desk") {
             return `intent ${id} has order ${orderId}, which another intent placed`;
           }
-          const call = swarm.executed.find((each) => each.call === order.call);
+          const call = swarm.executed[order.call - 1]; // calls are numbered from 1
           if (order.by === "owner" && !swarm.hasJumped && call !== undefined && call.at < (sentAt ?? 0)) {
             return `intent ${id} has order ${orderId}, which the owner had placed before`;
           }
@@ -411,14 +412,19 @@ export class Checker {
       return;
     }
     if (changed.size === 0) return;
-    const intents = new Map(this.#intents.map((intent) => [intent.id, intent]));
+    const intents = [...this.#intents];
+    let isNew = false;
     for (const id of changed) {
       const intent = await findIntent(store, id);
-      if (intent !== undefined) intents.set(id, intent);
+      if (intent === undefined) continue;
+      const at = intents.findIndex((each) => each.id === id);
+      isNew ||= at < 0;
+      intents[at < 0 ? intents.length : at] = intent;
     }
-    this.#intents = [...intents.values()].sort((one, other) =>
-      other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1)
-    );
+    if (isNew) {
+      intents.sort((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1));
+    }
+    this.#intents = intents;
   }
 
   /** Finds the intent of an execution. Its terms name it, because a write contains no id of ours. */

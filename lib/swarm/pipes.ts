@@ -232,7 +232,10 @@ export class Pipe {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#network.pipes.delete(this);
-    if (this.fault?.kind !== "half-open") this.#after(0, "end", () => this.peer.#finish());
+    // An end that has closed its side already learns nothing from this one.
+    if (this.fault?.kind !== "half-open" && this.peer.#isOpen) {
+      this.#after(0, "end", () => this.peer.#finish());
+    }
   }
 
   #send(chunk: Uint8Array, delayMs: number): void {

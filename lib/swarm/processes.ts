@@ -103,6 +103,8 @@ export interface SwarmOptions {
   mostLots: number | undefined;
   /** The trader's desk compares open intents with the lists this often. */
   lookEveryMs: number;
+  /** While orders are open, the broker sends the pushes of what has happened this often. */
+  roundMs: number;
 }
 
 /** The system under test and its surroundings. */
@@ -543,12 +545,12 @@ export class Swarm implements FaultTarget {
     this.#roundSoon();
   }
 
-  /** Lets the broker process its orders every half minute while orders are open. */
+  /** Lets the broker process its orders now and then while orders are open. */
   #roundSoon(): void {
     if (this.#isRoundDue) return;
     this.#isRoundDue = true;
     this.#broker.run(() =>
-      void this.#broker.after(30_000, () => {
+      void this.#broker.after(this.#options.roundMs, () => {
         this.#isRoundDue = false;
         this.simulated.round();
         const isLive = ({ status }: TrueOrder) => liveStatuses.includes(status);

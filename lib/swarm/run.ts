@@ -63,6 +63,8 @@ const NIGHT_MS = 11 * 60 * MINUTE;
 
 /** Times between two looks of the trader; a seed draws one. With the shortest, a day takes several times as long. */
 const lookTimes = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
+/** Times between two rounds of pushes of the broker. */
+const roundTimes = [MINUTE / 2, MINUTE, 3 * MINUTE, 5 * MINUTE];
 
 /** In this share of the evenings, a person decides about the intents that the lists have left open. */
 const DECIDES = 0.7;
@@ -98,7 +100,9 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   const isDirect = random() < 0.25;
   const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
   const mostLots = random() < 0.3 ? 1 : undefined;
-  const lookEveryMs = lookTimes[Math.floor(randomFrom(seed * 7 + 3)() * lookTimes.length)]!;
+  const paces = randomFrom(seed * 7 + 3);
+  const one = (times: readonly number[]) => times[Math.floor(paces() * times.length)]!; // below their number
+  const [lookEveryMs, roundMs] = [one(lookTimes), one(roundTimes)];
   const periods = sessions.map(({ openAt, closeAt }) => ({
     fromMs: openAt - start - 5 * MINUTE,
     toMs: closeAt - QUIET_MS - start,
@@ -125,6 +129,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     isDirect,
     mostLots,
     lookEveryMs,
+    roundMs,
   });
   const checker = new Checker(swarm);
   const coverage: Coverage = new Map();

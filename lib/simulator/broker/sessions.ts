@@ -118,9 +118,20 @@ export function daysBefore(calendars: Calendars, book: Book, date: string, count
   return days.reverse();
 }
 
+/** Texts of local times: lists show the same orders again and again. */
+const localTimes = new Map<number, string>();
+const MOST_TIMES = 10_000;
+
 /** Returns an instant as the local time of a day, `yyyy-MM-dd HH:mm:ss`. */
 export function localTime(day: BookDay, at: number): string {
-  return new Date(at + day.offset).toISOString().slice(0, 19).replace("T", " ");
+  const local = at + day.offset;
+  let text = localTimes.get(local);
+  if (text === undefined) {
+    text = new Date(local).toISOString().slice(0, 19).replace("T", " ");
+    if (localTimes.size >= MOST_TIMES) localTimes.clear();
+    localTimes.set(local, text);
+  }
+  return text;
 }
 
 /** Returns seconds of a local day as `HH:mm:ss`. */
