@@ -47,7 +47,7 @@ import { type Machine, readDuration, wait, waitUnlessAborted } from "../time.ts"
 import { type MarketHours, marketHours, marketTime } from "./hours.ts";
 import type { Plan, PlannedTrade } from "./plan.ts";
 import { currencyOfMarket } from "./plan_file.ts";
-import { arrivalOf, type MarketView, orderPrice, readView } from "./pricing.ts";
+import { arrivalOf, type MarketView, mostCovered, orderPrice, readView } from "./pricing.ts";
 import { type Progress, progressOf } from "./progress.ts";
 import {
   approvePlan,
@@ -661,13 +661,10 @@ class Execution {
     const found = await this.#spendable(currency, trade.market);
     if ("why" in found) return { quantity: "0", why: found.why };
     const room = found.cash;
-    const costOf = (quantity: Decimal) => this.#costOf(trade, price, quantity);
-    let quantity = compare(room, "0") <= 0
+    const most = least(wanted, toStep(divide(room, price, 0, "down"), lot, "down"));
+    const quantity = compare(room, "0") <= 0
       ? "0"
-      : least(wanted, toStep(divide(room, price, 0, "down"), lot, "down"));
-    while (compare(quantity, "0") > 0 && compare(costOf(quantity), room) > 0) {
-      quantity = subtract(quantity, lot);
-    }
+      : mostCovered(room, { most, lot, costOf: (quantity) => this.#costOf(trade, price, quantity) });
     const buffer = this.#plan.cashBuffer[currency] ?? "0";
     return {
       quantity,

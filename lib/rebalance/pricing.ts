@@ -110,3 +110,23 @@ const isOutside = (price: Decimal, trade: PlannedTrade, { collar }: ExecutionTer
 /** Returns the worst price within the collar: the limit of an algorithmic order. */
 const collarEdge = ({ price, side }: PlannedTrade, { collar }: ExecutionTerms): Decimal =>
   multiply(price, side === "buy" ? add("1", collar) : subtract("1", collar));
+
+/**
+ * Returns the largest number of whole lots, in shares, that an amount covers. Halves the range, because a purchase of cheap
+ * shares has millions of lots.
+ *
+ * @param options The largest quantity to buy, and what a quantity costs: a larger quantity never costs less.
+ */
+export function mostCovered(
+  room: Decimal,
+  { most, lot, costOf }: { most: Decimal; lot: Decimal; costOf(quantity: Decimal): Decimal },
+): Decimal {
+  const quantityOf = (lots: bigint) => multiply(String(lots), lot);
+  let [covered, above] = [0n, BigInt(divide(most, lot, 0, "down")) + 1n];
+  while (above - covered > 1n) {
+    const middle = (covered + above) / 2n;
+    if (compare(costOf(quantityOf(middle)), room) <= 0) covered = middle;
+    else above = middle;
+  }
+  return quantityOf(covered);
+}

@@ -1,7 +1,9 @@
 /** Tests of plans with the figures and names of a hostile broker, and with files of a stranger. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { add, compare, type Decimal, isZero, multiply, subtract } from "../../lib/decimal.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { type Account, makePlan, readRebalanceFile } from "../../lib/rebalance/mod.ts";
+import { mostCovered } from "../../lib/rebalance/pricing.ts";
 
 const read = (text: string) => readRebalanceFile(text, { name: "p.yaml" });
 const file = await read("market: hk\ntargets: { 00700.HK: 0.4, 00005.HK: 0.3 }\n");
@@ -92,4 +94,21 @@ Deno.test("an error about a symbol or a name of a stranger is one short line", a
   const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]));
   const error = await assertRejects(() => read(JSON.stringify(many)), InvalidParamsError, "and 19800 more");
   assertEquals([error.issues.length, error.message.split("\n").length], [20_000, 202]);
+});
+
+Deno.test("mostCovered() finds the largest purchase that the cash covers, of few lots and of a billion", () => {
+  const costOf = (fee: (amount: Decimal) => Decimal, price: Decimal) => (quantity: Decimal) => {
+    const amount = multiply(price, quantity);
+    return add(amount, fee(amount));
+  };
+  const flat = costOf((amount) => isZero(amount) ? "0" : "20", "1.5");
+  for (const room of ["0", "19", "170", "170.5", "319", "320", "100000"]) {
+    // Lot by lot, from above.
+    let slow = "1000";
+    while (compare(slow, "0") > 0 && compare(flat(slow), room) > 0) slow = subtract(slow, "100");
+    const found = mostCovered(room, { most: "1000", lot: "100", costOf: flat });
+    assertEquals(compare(found, slow), 0, `${room}: ${found}, ${slow}`);
+  }
+  const part = costOf((amount) => multiply(amount, "0.01"), "0.01");
+  assertEquals(mostCovered("10100000", { most: "9000000000", lot: "1", costOf: part }), "1000000000");
 });
