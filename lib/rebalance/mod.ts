@@ -35,7 +35,7 @@ export { type BrokerAccountOptions, readBrokerAccount } from "./broker.ts";
 export { planPage } from "./page.ts";
 export { makePlan } from "./plan.ts";
 export type { Plan, PlannedPosition, PlannedTrade } from "./plan.ts";
-export { readRebalanceFile } from "./plan_file.ts";
+export { readRebalanceFile, readRebalanceSettings } from "./plan_file.ts";
 export { deadlineOf, readExecutionTerms } from "./terms.ts";
 export type { ExecutionAlgorithm, ExecutionHours, ExecutionTerms, Peg } from "./terms.ts";
 export {

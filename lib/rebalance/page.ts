@@ -6,11 +6,15 @@
 import { compare, type Decimal } from "../decimal.ts";
 import { shownLine } from "../shown_text.ts";
 import type { Plan, PlannedPosition } from "./plan.ts";
+import type { RebalanceReport } from "./report.ts";
 import {
   boundText,
   driftText,
   moneyText,
   percentText,
+  remainsText,
+  reportFacts,
+  slippageText,
   sumText,
   tradesWithCurrency,
   tradeText,
@@ -72,8 +76,48 @@ code { overflow-wrap: anywhere; }
 @media (prefers-color-scheme: dark) { .buy { color: #69db7c; } .sell { color: #ff8787; } }
 `;
 
-/** Returns the page of a plan. */
-export function planPage(plan: Plan): string {
+/** Returns what an execution did, as parts of a page. */
+function reportHtml(report: RebalanceReport, side: (name: "buy" | "sell") => Cell): string {
+  const facts = reportFacts(report).map(([name, text]) => [name, text]);
+  const rows = report.trades.map((trade) => {
+    const { symbol, planned, filled, averagePrice = "", arrivalPrice = "", slippage, fees } = trade;
+    return [
+      side(trade.side),
+      symbol,
+      number(planned),
+      number(filled),
+      number(averagePrice),
+      number(arrivalPrice),
+      number(slippage === undefined ? "" : `${moneyText(slippage.money)} (${slippageText(slippage)})`),
+      number(moneyText(fees.estimated)),
+      number(fees.booked === undefined ? "" : moneyText(fees.booked)),
+      remainsText(trade),
+    ];
+  });
+  return `<h2>Execution</h2>
+${table(["", ""], facts)}
+${
+    table(
+      [
+        "side",
+        "symbol",
+        "planned",
+        "filled",
+        "average price",
+        "arrival price",
+        "slippage",
+        "fees estimated",
+        "fees booked",
+        "not filled",
+      ],
+      rows,
+    )
+  }
+`;
+}
+
+/** Returns the page of a plan and, if there is a report, of what its execution did. */
+export function planPage(plan: Plan, report?: RebalanceReport): string {
   const largest = Math.max(
     0.01,
     ...plan.positions.flatMap(({ weight, weightAfter, target }) => [weight, weightAfter, target].map(Number)),
@@ -93,7 +137,7 @@ export function planPage(plan: Plan): string {
 </head>
 <body>
 <h1>Rebalancing plan of ${escaped(plan.date)}</h1>
-<p>This plan sends no order.</p>
+${report === undefined ? "<p>This page sends no order.</p>" : reportHtml(report, side)}
 <table class="facts"><tbody>
 ${
     [

@@ -6,7 +6,7 @@
  * @module
  */
 import * as z from "zod";
-import { add, compare, type Decimal, divide, multiply } from "../decimal.ts";
+import { add, compare, type Decimal, divide, isDecimal, multiply } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
 import { parse as parseCsv } from "../std/csv.ts";
@@ -160,6 +160,56 @@ export async function readRebalanceFile(
 ): Promise<RebalanceFile> {
   const action = `plan with "${name}"`;
   const file = checked(fileSchema, readValues(text, `"${name}"`), action);
+  const { targetsFile } = file;
+  if (targetsFile === undefined) return settingsOf(file, { action });
+  if (readOther === undefined) throw new TypeError(`Cannot ${action}: targetsFile needs files`);
+  return settingsOf(file, { action, listed: targetsOf(await readOther(targetsFile), targetsFile) });
+}
+
+/** Significant digits that a number keeps for certain; more need quotes. */
+const NUMBER_DIGITS = 15;
+
+/**
+ * Returns what a map of settings asks for, such as one in a recipe.
+ *
+ * @param value Members as in a file, without `targetsFile`. Numbers have up to 15 significant digits.
+ * @param action What the caller does with it, for errors.
+ * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
+ */
+export function readRebalanceSettings(value: unknown, action: string): RebalanceFile {
+  const issues: Issue[] = [];
+  const textsOf = (each: unknown, path: Issue["path"]): unknown => {
+    if (typeof each === "number") {
+      const text = String(each);
+      if (text.replaceAll(/\D/g, "").replace(/^0+/, "").length > NUMBER_DIGITS || !isDecimal(text)) {
+        issues.push({ path, value: each, expected: "a number of at most 15 digits: write it in quotes" });
+      }
+      return text;
+    }
+    if (Array.isArray(each)) return each.map((item, index) => textsOf(item, [...path, index]));
+    if (typeof each !== "object" || each === null) return each;
+    return Object.fromEntries(
+      Object.entries(each).map(([name, item]) => [name, textsOf(item, [...path, name])]),
+    );
+  };
+  const texts = textsOf(value, []);
+  if (issues.length > 0) throw new InvalidParamsError(action, issues);
+  const file = checked(fileSchema, texts, action);
+  if (file.targetsFile !== undefined) {
+    throw new InvalidParamsError(action, [{
+      path: ["targetsFile"],
+      value: file.targetsFile,
+      expected: "nothing: write the targets here, because another file could change without notice",
+    }]);
+  }
+  return settingsOf(file, { action });
+}
+
+/** Returns what checked members ask for, together with the targets of another file. */
+function settingsOf(
+  file: z.output<typeof fileSchema>,
+  { action, listed = [] }: { action: string; listed?: readonly [string, Decimal][] },
+): RebalanceFile {
   const issues: Issue[] = [];
   const targets: Record<string, Decimal> = {};
   const place = (path: Issue["path"], symbol: string, weight: Decimal) => {
@@ -169,11 +219,7 @@ export async function readRebalanceFile(
     targets[symbol] = weight;
   };
   for (const [symbol, weight] of Object.entries(file.targets ?? {})) place(["targets"], symbol, weight);
-  if (file.targetsFile !== undefined) {
-    if (readOther === undefined) throw new TypeError(`Cannot ${action}: targetsFile needs files`);
-    const listed = targetsOf(await readOther(file.targetsFile), file.targetsFile);
-    for (const [symbol, weight] of listed) place(["targetsFile"], symbol, weight);
-  }
+  for (const [symbol, weight] of listed) place(["targetsFile"], symbol, weight);
   if (file.equalWeight !== undefined) {
     const { symbols, total } = file.equalWeight;
     const weight = divide(total, String(symbols.length), WEIGHT_PLACES, "down");

@@ -2,7 +2,12 @@
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
 import { by, keyText, recipes, store } from "../terminal/flags.ts";
 
-const approveFlags = { by, store, recipes } as const satisfies Flags;
+const approveFlags = {
+  for: { type: "string", value: "TIME", text: "of a plan: how long the approval counts, such as 30m (1h)" },
+  by,
+  store,
+  recipes,
+} as const satisfies Flags;
 const refuseFlags = {
   by,
   store,
@@ -16,27 +21,38 @@ export type RefuseInput = Input<typeof refuseFlags>;
 /** Approves a missed run. */
 export const approve = command({
   name: "approve",
-  summary: "approve a missed run, so that it still runs",
-  usage: "KEY",
+  summary: "approve a missed run, so that it still runs, or a plan of rebalancing",
+  usage: "KEY|HASH",
   args: [1, 1],
   details: `${keyText}
+HASH is the hash of a plan from "rebalance show", or its first 8 letters or more.
 
 A missed run waits for approval if its recipe says "misfire: ask". Approval makes the
 run due, and a running scheduler starts it. If the deadline or the window of the run
-has passed, approve skips it instead.`,
+has passed, approve skips it instead.
+
+A plan is approved exactly as it was recorded, on the day on which it was made. If its
+file has changed since, the command fails. Its execution must begin before the approval
+expires: a recipe that waits for the approval begins it, or "rebalance run".`,
   flags: approveFlags,
   without: unconnected,
   exits: [[1, "the run was skipped: its deadline or window has passed; or the command failed"]],
-  examples: ["approve end-of-day/final/2025-08-15", "runs --state waiting_approval"],
+  examples: [
+    "approve end-of-day/final/2025-08-15",
+    "runs --state waiting_approval",
+    "approve 1f0c6b2a94d7 --for 30m",
+  ],
 });
 
 /** Skips a missed run. */
 export const refuse = command({
   name: "refuse",
-  summary: "skip a missed run that waits for approval",
-  usage: "KEY",
+  summary: "skip a missed run that waits for approval, or stop a plan of rebalancing",
+  usage: "KEY|HASH",
   args: [1, 1],
-  details: keyText,
+  details: `${keyText}
+HASH is the hash of a plan from "rebalance show", or its first 8 letters or more. A plan that is
+executed now cannot be refused: stop its process, or use "halt".`,
   flags: refuseFlags,
   without: unconnected,
   exits: [],

@@ -41,7 +41,7 @@ import {
 import { pause, resume } from "./pause.ts";
 import { portfolio } from "./portfolio.ts";
 import { quote } from "./quote.ts";
-import { rebalance } from "./rebalance.ts";
+import { rebalance, rebalanceRun, rebalanceShow } from "./rebalance.ts";
 import { rerun } from "./rerun.ts";
 import { run } from "./run.ts";
 import { runs, runsShow } from "./runs.ts";
@@ -99,6 +99,8 @@ export const commands: readonly Command[] = [
   withBody(orders, async () => (await import("./orders/list.ts")).run),
   withBody(fills, async () => (await import("./orders/list.ts")).fills),
   withBody(halt, async () => (await import("./orders/halt.ts")).halt),
+  withBody(rebalanceRun, async () => (await import("./rebalance/plans.ts")).run),
+  withBody(rebalanceShow, async () => (await import("./rebalance/plans.ts")).show),
   withBody(rebalance, async () => (await import("./rebalance/body.ts")).run),
   withBody(login, async () => (await import("./login/body.ts")).run),
   withBody(sim, async () => (await import("./sim/body.ts")).run),

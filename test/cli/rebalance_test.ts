@@ -67,10 +67,65 @@ Deno.test("hsgate rebalance --plan shows holdings, trades, cash and what was lef
   ) assertStringIncludes(out, text);
 });
 
-Deno.test("hsgate rebalance sends nothing, and says so without --plan", async () => {
-  const { code, out, err } = await cli(["rebalance", "p.yaml", "--account", "a.json"], { files });
-  assertEquals([code, out], [2, ""]);
-  assertStringIncludes(err, "Cannot rebalance without --plan");
+Deno.test("hsgate rebalance executes no plan for the account of a file, and asks no one without a terminal", async () => {
+  const refused = async (words: readonly string[], text: string) => {
+    const { code, out, err } = await cli(["rebalance", "p.yaml", ...words], { files });
+    assertEquals([code, out], [2, ""]);
+    assertStringIncludes(err, text);
+  };
+  await refused(["--account", "a.json"], "Cannot execute a plan for the account of a file: add --plan");
+  await refused(["--plan", "--yes"], "Cannot use --plan with --yes");
+  await refused(["--propose", "--yes"], "Cannot use --propose with --yes");
+  await refused([], "Cannot ask without a terminal: add --yes");
+});
+
+Deno.test("a proposed plan is executed only as its file says, after its approval", async () => {
+  const gateway = await simulate();
+  try {
+    await using place = await folder({ "p.yaml": files["p.yaml"] });
+    const path = `${place.path}/p.yaml`;
+    const store = ["--store", `${place.path}/h.db`];
+    const hsgate = (words: readonly string[]) =>
+      cli([...words, ...store], { env: envOf(gateway), fromDisk: true });
+    const proposed = await hsgate(["rebalance", path, "--propose", "--json"]);
+    assertEquals(proposed.code, 0, proposed.err);
+    const { hash, trades } = JSON.parse(proposed.out);
+    assertEquals(trades.length > 0, true);
+    const early = await hsgate(["rebalance", "run", hash]);
+    assertEquals([early.code, early.err.includes("nobody has approved it")], [1, true], early.err);
+    await Deno.writeTextFile(path, files["p.yaml"].replace("0.30 }", "0.31 }"));
+    const changed = await hsgate(["approve", hash]);
+    assertEquals(
+      [changed.code, changed.err.includes("has changed since the plan was made")],
+      [1, true],
+      changed.err,
+    );
+    await Deno.writeTextFile(path, files["p.yaml"]);
+    const approved = await hsgate(["approve", hash.slice(0, 12), "--for", "30m", "--by", "Ada", "--json"]);
+    assertEquals(approved.code, 0, approved.err);
+    assertEquals(JSON.parse(approved.out).by, "Ada");
+    await Deno.writeTextFile(path, files["p.yaml"].replace("0.30 }", "0.31 }"));
+    const later = await hsgate(["rebalance", "run"]);
+    assertEquals(
+      [later.code, later.err.includes("has changed since the plan was made")],
+      [1, true],
+      later.err,
+    );
+    const shown = await hsgate(["rebalance", "show", "--json"]);
+    assertEquals(JSON.parse(shown.out)[0].state, "approved", shown.err);
+    const refused = await hsgate(["refuse", hash, "--because", "too late", "--by", "Bob", "--json"]);
+    assertEquals(JSON.parse(refused.out), { hash, state: "stopped", reason: "refused by Bob: too late" });
+    const page = `${place.path}/plan.html`;
+    const one = await hsgate(["rebalance", "show", hash, "--html", page]);
+    assertEquals(one.code, 0, one.err);
+    assertStringIncludes(one.out, "refused by Bob: too late");
+    assertStringIncludes(await Deno.readTextFile(page), hash);
+    // Nothing was sent.
+    const orders = await hsgate(["orders", "--json"]);
+    assertEquals(orders.out.includes('"intent"'), false);
+  } finally {
+    await gateway.close();
+  }
 });
 
 Deno.test("hsgate rebalance names every mistake and ends with code 2", async () => {

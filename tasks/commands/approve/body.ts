@@ -11,10 +11,17 @@ import type { Host } from "../../terminal/host.ts";
 import { actorOf, runOf } from "../shared/decide.ts";
 import { openStore, storeTime } from "../shared/store_file.ts";
 import { recipeNamed } from "../shared/recipe_files.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import { approvePlan, planOf, refusePlan as refuseOnePlan } from "../rebalance/decide.ts";
 
 /** Approves a missed run; skips it if it is too late. */
 export async function approve({ args: [given = ""], flags, host }: ApproveInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
+  const plan = await planOf(store, given, "approve");
+  if (plan !== undefined) return await approvePlan(store, plan, { flags, host });
+  if (flags.for !== undefined) {
+    throw new UsageError("Cannot use --for with a run: only approvals of plans expire");
+  }
   const { recipe: name, run_key: key } = await runOf(store, given, "approve");
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
   const row = await approveRun(store, {
@@ -31,6 +38,8 @@ export async function approve({ args: [given = ""], flags, host }: ApproveInput)
 /** Skips a missed run that waits for approval. */
 export async function refuse({ args: [given = ""], flags, host }: RefuseInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
+  const plan = await planOf(store, given, "refuse");
+  if (plan !== undefined) return await refuseOnePlan(store, plan, { flags, host });
   const { run_key: key } = await runOf(store, given, "refuse");
   const { because } = flags;
   const row = await refuseRun(store, {

@@ -145,7 +145,8 @@ async function demoPlan({ client, now }: World, host: Host): Promise<string[]> {
     calendars: calendarsOf(host),
     signal: host.signal,
   });
-  return planLines(host, await makePlan(file, account));
+  const plan = await makePlan(file, account);
+  return planLines(host, plan, `Plan of ${plan.date}, which sends nothing`);
 }
 
 interface Row {

@@ -3,18 +3,27 @@
  *
  * @module
  */
-import type { Plan, PlannedPosition, PlannedTrade } from "../../../lib/rebalance/mod.ts";
+import type {
+  Plan,
+  PlannedPosition,
+  PlannedTrade,
+  RebalanceReport,
+  TradeReport,
+} from "../../../lib/rebalance/mod.ts";
 import {
   boundText,
   driftText,
   moneyText,
   percentText,
+  remainsText,
+  reportFacts,
+  slippageText,
   sumText,
   tradesWithCurrency,
   tradeText,
 } from "../../../lib/rebalance/words.ts";
 import type { Host } from "../../terminal/host.ts";
-import { type Column, cut, list, paint, tableLines } from "../../terminal/print.ts";
+import { type Column, cut, list, paint, plain, tableLines } from "../../terminal/print.ts";
 
 const MORE = "--json prints all";
 
@@ -39,8 +48,8 @@ const tradeColumns: readonly Column<PlannedTrade & { currency: string }>[] = [
   { title: "fees", of: ({ fees }) => moneyText(fees), align: "right" },
 ];
 
-/** Returns the lines of a plan. */
-export function planLines(host: Host, plan: Plan): string[] {
+/** Returns the lines of a plan under a title. */
+export function planLines(host: Host, plan: Plan, heading: string): string[] {
   const title = (text: string) => ["", paint(host, "bold", text)];
   const cash = Object.entries(plan.cashAfter).map(([currency, after]) => ({
     currency,
@@ -50,7 +59,7 @@ export function planLines(host: Host, plan: Plan): string[] {
     fees: plan.fees[currency]!,
   }));
   return [
-    paint(host, "bold", `Plan of ${plan.date}, which sends nothing`),
+    paint(host, "bold", heading),
     ...list(host, [
       ["account value", `${moneyText(plan.value)} ${plan.base}`],
       [
@@ -85,5 +94,37 @@ export function planLines(host: Host, plan: Plan): string[] {
     ],
     "",
     ...list(host, [["hash", plan.hash]]),
+  ];
+}
+
+const reportColumns: readonly Column<TradeReport>[] = [
+  { title: "side", of: ({ side }) => side, color: ({ side }) => side === "buy" ? "green" : "red" },
+  { title: "symbol", id: true, of: ({ symbol }) => symbol },
+  { title: "planned", of: ({ planned }) => planned, align: "right" },
+  { title: "filled", of: ({ filled }) => filled, align: "right", keep: true },
+  { title: "average", of: ({ averagePrice }) => averagePrice ?? "", align: "right" },
+  { title: "arrival", of: ({ arrivalPrice }) => arrivalPrice ?? "", align: "right" },
+  {
+    title: "slippage",
+    of: ({ slippage }) => slippage === undefined ? "" : slippageText(slippage),
+    align: "right",
+  },
+  {
+    title: "fees",
+    of: ({ fees: { booked } }) => booked === undefined ? "" : moneyText(booked),
+    align: "right",
+  },
+];
+
+/** Returns the lines of what an execution did. */
+export function reportLines(host: Host, report: RebalanceReport): string[] {
+  const remains = report.trades.map((trade) => [trade.symbol, plain(remainsText(trade))] as const)
+    .filter(([, text]) => text !== "");
+  return [
+    paint(host, "bold", "Execution"),
+    ...list(host, reportFacts(report).map(([name, text]) => [name, plain(text)] as const)),
+    "",
+    ...tableLines(host, reportColumns, report.trades, { more: MORE }),
+    ...remains.length === 0 ? [] : ["", paint(host, "bold", "Not filled"), ...list(host, remains)],
   ];
 }

@@ -1,0 +1,135 @@
+/**
+ * Approves and refuses recorded plans of rebalancing, and compares plans with their files.
+ *
+ * @module
+ */
+import { showInstant } from "../../../lib/calendars/mod.ts";
+import { showValue } from "../../../lib/errors.ts";
+import { isInside, realPlace, resolved } from "../../../lib/confined_paths.ts";
+import {
+  APPROVAL_MS,
+  approveExactly,
+  type PlanRecord,
+  plansLike,
+  readRebalanceFile,
+  type RebalanceFile,
+  refusePlan as refuse,
+  shortHash,
+} from "../../../lib/rebalance/mod.ts";
+import type { Store } from "../../../lib/store/store.ts";
+import { durationExpected, readDuration } from "../../../lib/time.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { plain } from "../../terminal/print.ts";
+import { actorOf } from "../../commands/shared/decide.ts";
+import { storeTime } from "../../commands/shared/store_file.ts";
+
+/**
+ * Returns the plan whose hash begins with a text; `undefined` if the text is no part of a hash, or no plan has it.
+ *
+ * @throws {UsageError} If several plans begin with it.
+ */
+export async function planOf(store: Store, given: string, verb: string): Promise<PlanRecord | undefined> {
+  if (!/^[0-9a-f]{8,64}$/.test(given)) return undefined;
+  const [plan, other] = await plansLike(store, given);
+  if (other === undefined) return plan;
+  throw new UsageError(`Cannot ${verb} "${given}": several plans begin with it; write more of the hash`);
+}
+
+/** Reads the file of a portfolio. */
+export async function readPortfolio(path: string, host: Pick<Host, "readFile">): Promise<RebalanceFile> {
+  return await readRebalanceFile(await textOf(path, host), {
+    name: path,
+    readOther: (other) => textOf(besides(path, other), host),
+  });
+}
+
+/**
+ * Returns what the file of a plan says now; `undefined` if the plan has no file.
+ *
+ * @throws {UsageError} If the file is not there.
+ */
+export async function settingsNow(
+  { source, hash }: PlanRecord,
+  host: Pick<Host, "readFile">,
+): Promise<RebalanceFile | undefined> {
+  if (source?.file === undefined) return undefined;
+  if (await host.readFile(source.file) === undefined) {
+    throw new UsageError(
+      `Cannot compare the plan ${
+        shortHash(hash)
+      } with its file: there is no "${source.file}" here; decide on the machine that made the plan, or make a new one`,
+    );
+  }
+  return await readPortfolio(source.file, host);
+}
+
+/** Approves a plan. */
+export async function approvePlan(
+  store: Store,
+  record: PlanRecord,
+  { flags, host }: { flags: { for?: string; by?: string; json?: boolean }; host: Host },
+): Promise<number> {
+  const forMs = flags.for === undefined ? APPROVAL_MS : readDuration(flags.for) ?? 0;
+  if (forMs <= 0) throw new UsageError(`Cannot use --for "${flags.for}": write ${durationExpected}`);
+  const by = actorOf(flags, host);
+  const { approval, hash, plan } = await approveExactly(
+    store,
+    record,
+    { by, at: storeTime(store, host), forMs },
+    await settingsNow(record, host),
+  );
+  const until = showInstant(approval!.until); // it was just approved
+  if (flags.json) host.out(JSON.stringify({ hash, state: "approved", by, until }));
+  else {
+    for (const { side, quantity, symbol, price } of plan.trades) {
+      host.out(plain(`${side} ${quantity} of ${symbol}, planned at ${price}`));
+    }
+    host.out(`the plan ${shortHash(hash)} is approved by ${plain(by)} until ${until}`);
+    host.out(`a recipe that waits for it begins now; otherwise run: hsgate rebalance run ${shortHash(hash)}`);
+  }
+  return 0;
+}
+
+/** Refuses a plan, or stops one that nobody executes. */
+export async function refusePlan(
+  store: Store,
+  record: PlanRecord,
+  { flags, host }: { flags: { because?: string; by?: string; json?: boolean }; host: Host },
+): Promise<number> {
+  const by = actorOf(flags, host);
+  const reason = `refused by ${by}${flags.because === undefined ? "" : `: ${flags.because}`}`;
+  const { hash, state } = await refuse(store, record, { at: storeTime(store, host), reason });
+  if (flags.json) host.out(JSON.stringify({ hash, state, reason }));
+  else host.out(`the plan ${shortHash(hash)} is stopped: ${plain(reason)}`);
+  return 0;
+}
+
+/**
+ * Returns the path of a file that another file names: relative to that file's folder.
+ *
+ * @throws {UsageError} If it is outside that folder: the file may come from somebody else, and errors quote values.
+ */
+function besides(path: string, other: string): string {
+  const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
+  const found = other.startsWith("/") ? other : `${folder}${other}`;
+  const [top, real] = [realPlace(resolved(folder)), realPlace(resolved(found))];
+  // A broken link has no place, and reading it reports that.
+  if (isInside(folder, found) && (top === undefined || real === undefined || isInside(top, real))) {
+    return found;
+  }
+  throw new UsageError(
+    `Cannot read the targets ${
+      showValue(other)
+    }: they are outside the folder of "${path}"; copy the file into that folder`,
+  );
+}
+
+/** Returns the text of a file. @throws {UsageError} If there is none. */
+export async function textOf(path: string, host: Pick<Host, "readFile">): Promise<string> {
+  const found = await host.readFile(path);
+  if (found === undefined) {
+    throw new UsageError(`Cannot read ${showValue(path)}: there is no such file; correct the path`);
+  }
+  return found.text;
+}

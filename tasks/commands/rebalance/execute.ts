@@ -1,0 +1,52 @@
+/**
+ * Executes an approved plan, and shows what it does.
+ *
+ * @module
+ */
+import { replacePage } from "../../../lib/private_files.ts";
+import { isZero } from "../../../lib/decimal.ts";
+import { planPage, type PlanRecord, rebalance, type RebalanceReport } from "../../../lib/rebalance/mod.ts";
+import { calendarsOf } from "../../terminal/arguments.ts";
+import type { Host } from "../../terminal/host.ts";
+import { paint, plain } from "../../terminal/print.ts";
+import { actorOf } from "../../commands/shared/decide.ts";
+import type { OpenDesk } from "../../commands/shared/desk.ts";
+import { reportLines } from "./lines.ts";
+
+/** What a command that executes plans gets. */
+interface ExecuteInput {
+  flags: { readonly by?: string; readonly html?: string; readonly json?: boolean };
+  host: Host;
+}
+
+/** Executes a plan to its end. Returns the exit code. */
+export async function execute(
+  open: OpenDesk,
+  { plan, terms }: PlanRecord,
+  { flags, host }: ExecuteInput,
+): Promise<number> {
+  const report = await rebalance(open.desk, plan, terms, {
+    by: actorOf(flags, host),
+    calendars: calendarsOf(host),
+    signal: host.signal,
+    onEvent: ({ at, trade, text }) => {
+      const time = Temporal.Instant.fromEpochMilliseconds(at).toString({ smallestUnit: "second" });
+      const symbol = trade === undefined ? "" : `${plan.trades[trade]!.symbol}: `;
+      host.note(`${paint(host, "dim", time)}  ${plain(symbol + text)}`);
+    },
+  });
+  if (flags.html !== undefined) {
+    const page = planPage(plan, report);
+    // The page may contain texts of the broker, which may repeat a secret.
+    replacePage(flags.html, host.shown?.(page) ?? page);
+  }
+  if (flags.json) host.out(JSON.stringify(report));
+  else for (const line of reportLines(host, report)) host.out(line);
+  return codeOf(report);
+}
+
+/** Returns the exit code of a report: 0 if nothing remains, 5 if an outcome is unknown, 7 if something remains. */
+function codeOf({ trades }: RebalanceReport): number {
+  if (trades.some(({ unknown }) => !isZero(unknown))) return 5;
+  return trades.every(({ remaining, open }) => isZero(remaining) && isZero(open)) ? 0 : 7;
+}

@@ -1,0 +1,194 @@
+/**
+ * Runs `hsgate rebalance run` and `hsgate rebalance show`.
+ *
+ * @module
+ */
+import { showInstant } from "../../../lib/calendars/mod.ts";
+import { intentsOfPlan } from "../../../lib/desk/queries.ts";
+import { BrokerError } from "../../../lib/errors.ts";
+import { replacePage } from "../../../lib/private_files.ts";
+import {
+  checkAccount,
+  fileOf,
+  hasChanged,
+  planPage,
+  type PlanRecord,
+  plansOf,
+  type RebalanceReport,
+  reportOf,
+  shortHash,
+} from "../../../lib/rebalance/mod.ts";
+import { termsText } from "../../../lib/rebalance/words.ts";
+import type { Store } from "../../../lib/store/store.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import { list, plain, tableLines } from "../../terminal/print.ts";
+import type { RebalanceRunInput, RebalanceShowInput } from "../rebalance.ts";
+import { connectDesk, openBook, openDesk } from "../../commands/shared/desk.ts";
+import { brokerAccount } from "./body.ts";
+import { planOf, settingsNow } from "./decide.ts";
+import { execute } from "./execute.ts";
+import { planLines, reportLines } from "./lines.ts";
+
+/** Executes an approved plan, or continues one that was interrupted. */
+export async function run(input: RebalanceRunInput): Promise<number> {
+  const { args: [given], flags, host } = input;
+  await using open = await openDesk(flags, { host, command: "rebalance run", writes: true });
+  const record = given === undefined
+    ? await onlyPlan(open.store, open.account)
+    : await ownPlan(open.store, open.account, given, "execute");
+  const { hash, plan, source, startedAt } = record;
+  // What has begun continues within the plan, whatever else has changed.
+  if (startedAt === undefined && source !== undefined) {
+    const settings = await settingsNow(record, host);
+    if (settings !== undefined && hasChanged(record, settings)) {
+      throw new BrokerError(
+        `Cannot execute the plan ${shortHash(hash)}: ${
+          fileOf(record)
+        } has changed since the plan was made; make a new plan`,
+        { code: "plan-changed", operation: "rebalance" },
+      );
+    }
+    checkAccount(plan, source.settings, await brokerAccount(open.client, source.settings, host));
+  }
+  return await execute(open, record, input);
+}
+
+/** Shows one plan, or lists the plans of the account. */
+export async function show(input: RebalanceShowInput): Promise<number> {
+  const { args: [given], flags, host } = input;
+  await using book = await openBook(flags, { host, command: "rebalance show", writes: false });
+  const { store, account } = book;
+  if (given === undefined) {
+    if (flags.html !== undefined) throw new UsageError("Cannot use --html without a plan: name its hash");
+    const plans = await plansOf(store, { account });
+    if (flags.json) host.out(JSON.stringify(plans.map(summaryOf)));
+    else if (plans.length === 0) {
+      host.out(`no plan of "${account}" is recorded; make one with: hsgate rebalance FILE`);
+    } else for (const line of listLines(input, plans)) host.out(line);
+    return 0;
+  }
+  const record = await ownPlan(store, account, given, "show");
+  const report = await reportNow(record, input, book);
+  if (flags.html !== undefined) {
+    const page = planPage(record.plan, report);
+    // The page may contain texts of the broker, which may repeat a secret.
+    replacePage(flags.html, host.shown?.(page) ?? page);
+  }
+  if (flags.json) {
+    host.out(
+      JSON.stringify({
+        ...summaryOf(record),
+        plan: record.plan,
+        terms: record.terms,
+        report: report ?? null,
+      }),
+    );
+    return 0;
+  }
+  for (const line of planLines(host, record.plan, `Plan of ${record.plan.date}: ${record.state}`)) {
+    host.out(line);
+  }
+  const { approval } = record;
+  const facts: [string, string][] = [
+    ["orders", termsText(record.terms)],
+    ["recorded", showInstant(record.plannedAt)],
+    ...record.runKey === undefined ? [] : [["run", record.runKey] as [string, string]],
+    ...record.source?.file === undefined ? [] : [["file", plain(record.source.file)] as [string, string]],
+    [
+      "approved",
+      approval === undefined ? "no" : plain(`by ${approval.by}, until ${showInstant(approval.until)}`),
+    ],
+    ...record.reason === undefined ? [] : [["reason", plain(record.reason)] as [string, string]],
+  ];
+  for (const line of list(host, facts)) host.out(line);
+  if (report !== undefined) {
+    host.out("");
+    for (const line of reportLines(host, report)) host.out(line);
+  }
+  return 0;
+}
+
+/**
+ * Returns what the execution of a plan did so far, with what the broker shows now: it books fees after the day. If the
+ * broker cannot be reached, returns the report of the end.
+ */
+async function reportNow(
+  record: PlanRecord,
+  { flags, host }: RebalanceShowInput,
+  book: Awaited<ReturnType<typeof openBook>>,
+): Promise<RebalanceReport | undefined> {
+  if (record.startedAt === undefined || record.report?.fees.booked !== undefined) return record.report;
+  try {
+    await using open = await connectDesk(book, flags, { host, command: "rebalance show", writes: false });
+    const intents = await intentsOfPlan(book.store, record.account, record.hash);
+    return await reportOf(open.client, record, intents, { now: host.now(), signal: host.signal });
+  } catch (error) {
+    if (!(error instanceof BrokerError) || host.signal.aborted) throw error;
+    host.note(`hsgate: the broker's lists could not be read: ${plain(error.message)}`);
+    return record.report;
+  }
+}
+
+/** The members of a plan that a list shows. */
+function summaryOf({ hash, state, plan, plannedAt, approval, reason, runKey }: PlanRecord) {
+  return {
+    hash,
+    state,
+    date: plan.date,
+    trades: plan.trades.length,
+    recordedAt: showInstant(plannedAt),
+    approvedBy: approval?.by ?? null,
+    approvedUntil: approval === undefined ? null : showInstant(approval.until),
+    runKey: runKey ?? null,
+    reason: reason ?? null,
+  };
+}
+
+function listLines({ host }: RebalanceShowInput, plans: readonly PlanRecord[]): string[] {
+  const rows = plans.map(summaryOf);
+  return tableLines(
+    host,
+    [
+      { title: "plan", id: true, of: ({ hash }) => shortHash(hash) },
+      { title: "recorded", of: ({ recordedAt }) => recordedAt },
+      {
+        title: "state",
+        of: ({ state }) => state,
+        color: ({ state }) => state === "stopped" ? "yellow" : "green",
+      },
+      { title: "trades", of: ({ trades }) => String(trades), align: "right" },
+      { title: "approved by", of: ({ approvedBy }) => plain(approvedBy ?? "") },
+      { title: "reason", of: ({ reason }) => plain(reason ?? "") },
+    ],
+    rows,
+    { more: "--json prints all" },
+  );
+}
+
+/** @throws {UsageError} If the account has no such plan. */
+async function ownPlan(store: Store, account: string, given: string, verb: string): Promise<PlanRecord> {
+  const found = await planOf(store, given, verb);
+  if (found?.account === account) return found;
+  throw new UsageError(
+    found === undefined
+      ? `Cannot ${verb} "${given}": the store has no such plan; "rebalance show" lists them`
+      : `Cannot ${verb} "${given}": it is a plan of the account "${found.account}", and this is "${account}"`,
+  );
+}
+
+/** @throws {UsageError} If the account has no plan, or several, that may be executed. */
+async function onlyPlan(store: Store, account: string): Promise<PlanRecord> {
+  const plans = (await plansOf(store, { account })).filter(({ state }) =>
+    state === "running" || state === "approved"
+  );
+  const [plan, other] = plans.filter(({ state }) => state === "running").concat(
+    plans.filter(({ state }) => state === "approved"),
+  );
+  if (plan === undefined) {
+    throw new UsageError('Cannot execute a plan: none is approved or running; "rebalance show" lists them');
+  }
+  if (plan.state === "running" || other === undefined) return plan;
+  throw new UsageError(
+    `Cannot tell which plan to execute: write a hash: ${plans.map(({ hash }) => shortHash(hash)).join(", ")}`,
+  );
+}
