@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { table } from "./markdown.ts";
 import { allStepKinds, type AnyStepKind } from "../../lib/recipes/kinds/mod.ts";
+import { expressionFunctions } from "../../lib/recipes/expressions/expressions.ts";
 import { recipeSchema } from "../../lib/recipes/schema/recipe_schema.ts";
 
 /** The members of a JSON Schema that the page shows. */
@@ -37,6 +38,7 @@ const notice = "<!-- Written by `deno task docs` from the schemas in lib/recipes
 export async function recipesPage(): Promise<string> {
   const recipe = schemaOf(recipeSchema);
   const { schedule, steps, params, secrets, notify, ...fields } = recipe.properties ?? {};
+  const { own, cel } = expressionFunctions();
   const forms = schedule?.anyOf?.[0]?.anyOf ?? [];
   return [
     notice,
@@ -56,13 +58,52 @@ export async function recipesPage(): Promise<string> {
       `### \`${kind.name}\``,
       `${kind.summary}. It ${effects[kind.effect]}.`,
       fieldTable(schemaOf(kind.params)),
+      outputTable(kind),
     ]),
+    "## Functions of expressions",
+    "Money is decimal text, so these functions calculate with decimal texts. They are exact, except for the rounding that " +
+    "they name.",
+    table(["Function", "Returns"], own.map(({ signature, meaning }) => [`\`${signature}\``, meaning])),
+    "Expressions can also call these functions of CEL. `string.size()` is written `text.size()`; a part of a list function " +
+    'that is marked `ast` is an expression, as in `rows.filter(row, row.side == "buy")`.',
+    table(
+      ["Function", "Signatures"],
+      cel.map(({ name, signatures }) => [
+        `\`${name}\``,
+        signatures.map((each) => `\`${each.replaceAll("google.protobuf.", "")}\``).join(", "),
+      ]),
+    ),
     "## Notices",
     fieldTable(notify?.items ?? {}),
   ].join("\n\n") + "\n";
 }
 
 type Fields = Record<string, Schema>;
+
+/** Returns the members of a step's output, which expressions read as `outputs.id.member`. */
+function outputTable({ output }: AnyStepKind): string {
+  if (output === undefined) return "The recipe that it runs determines its output.";
+  const schema = z.toJSONSchema(output, {
+    io: "output",
+    target: "draft-7",
+    unrepresentable: "any",
+  }) as Schema;
+  const rows = outputRows(schema);
+  if (rows.length === 0) return `Its output is ${typeOf(schema)}.`;
+  return `Its output:\n\n${table(["Member", "Type", "Always present"], rows)}`;
+}
+
+/** Returns the members of an output with their inner members; those of a list as `files[].path`. */
+function outputRows({ properties = {}, required = [] }: Schema, prefix = ""): string[][] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const inner = schema.items ?? schema;
+    const own = `${prefix}${name}${schema.items === undefined ? "" : "[]"}`;
+    return [
+      [`\`${prefix}${name}\``, typeOf(schema), required.includes(name) ? "yes" : ""],
+      ...partsOf(inner).flatMap((part) => outputRows(part, `${own}.`)),
+    ];
+  });
+}
 
 /** Returns the JSON Schema of a type. The cast is safe for the few members that the page uses. */
 const schemaOf = (schema: z.ZodType): Schema =>

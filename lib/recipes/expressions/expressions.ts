@@ -92,6 +92,57 @@ const MOST_DIGITS = 1_000;
 /** Maximum number of decimal places for rounding. */
 const MOST_PLACES = 100;
 
+/** A function of hsgate. */
+interface OwnFunction {
+  signature: string;
+  /** What it returns, for the reference. */
+  meaning: string;
+  // The library checks the arguments against the signature.
+  // deno-lint-ignore no-explicit-any
+  apply: (...values: any[]) => unknown;
+}
+
+/** The functions of hsgate. Money is decimal text and stays decimal text. */
+const ownFunctions: readonly OwnFunction[] = [
+  {
+    signature: "decimalAdd(string, string): string",
+    meaning: "the exact sum of two decimals",
+    apply: (a: string, b: string) => add(short(a), short(b)),
+  },
+  {
+    signature: "decimalSubtract(string, string): string",
+    meaning: "the first decimal minus the second, exact",
+    apply: (a: string, b: string) => subtract(short(a), short(b)),
+  },
+  {
+    signature: "decimalMultiply(string, string): string",
+    meaning: "the exact product of two decimals",
+    apply: (a: string, b: string) => multiply(short(a), short(b)),
+  },
+  {
+    signature: "decimalCompare(string, string): int",
+    meaning: "-1 if the first decimal is smaller, 0 if they are equal, 1 if it is larger",
+    apply: (a: string, b: string) => BigInt(compare(short(a), short(b))),
+  },
+  {
+    signature: "decimalDivide(string, string, int): string",
+    meaning: "the quotient with this number of decimal places, rounded half up",
+    apply: (a: string, b: string, places: bigint) => divide(short(a), short(b), placesOf(places), "half-up"),
+  },
+  {
+    signature: "decimalRound(string, int): string",
+    meaning: "the decimal with this number of decimal places, rounded half up",
+    apply: (value: string, places: bigint) => round(short(value), placesOf(places), "half-up"),
+  },
+  {
+    // Counts from a given day, because expressions do not see the clock.
+    signature: "daysBefore(string, int): string",
+    meaning: "the date this number of calendar days before a date or an instant",
+    apply: (date: string, days: bigint) =>
+      Temporal.PlainDate.from(date.slice(0, 10)).subtract({ days: Number(days) }).toString(),
+  },
+];
+
 const environment = makeEnvironment();
 /** Has its own environment, because it adds variables. */
 const overloads = new Overloads(makeEnvironment());
@@ -114,34 +165,27 @@ function makeEnvironment(): Environment {
       made.registerOperator(pair, (a: number | bigint, b: number | bigint) => apply(Number(a), Number(b)));
     }
   }
-  // Money is decimal text and stays decimal text.
-  const binary = [
-    ["decimalAdd(string, string): string", add],
-    ["decimalSubtract(string, string): string", subtract],
-    ["decimalMultiply(string, string): string", multiply],
-  ] as const;
-  for (const [signature, apply] of binary) {
-    made.registerFunction(signature, (a: string, b: string) => apply(short(a), short(b)));
-  }
-  made.registerFunction(
-    "decimalCompare(string, string): int",
-    (a: string, b: string) => BigInt(compare(short(a), short(b))),
-  );
-  made.registerFunction(
-    "decimalDivide(string, string, int): string",
-    (a: string, b: string, places: bigint) => divide(short(a), short(b), placesOf(places), "half-up"),
-  );
-  made.registerFunction(
-    "decimalRound(string, int): string",
-    (value: string, places: bigint) => round(short(value), placesOf(places), "half-up"),
-  );
-  // Counts from a given day, because expressions do not see the clock.
-  made.registerFunction(
-    "daysBefore(string, int): string",
-    (date: string, days: bigint) =>
-      Temporal.PlainDate.from(date.slice(0, 10)).subtract({ days: Number(days) }).toString(),
-  );
+  for (const { signature, apply } of ownFunctions) made.registerFunction(signature, apply);
   return made;
+}
+
+/** Functions that expressions can call, for the reference. */
+export interface ExpressionFunctions {
+  /** Functions of hsgate. */
+  own: readonly { signature: string; meaning: string }[];
+  /** Functions of CEL: every signature of each name. */
+  cel: readonly { name: string; signatures: readonly string[] }[];
+}
+
+/** Returns the functions that expressions can call. */
+export function expressionFunctions(): ExpressionFunctions {
+  const own = ownFunctions.map(({ signature, meaning }) => ({ signature, meaning }));
+  const nameOf = (signature: string) => signature.slice(0, signature.indexOf("("));
+  const isOwn = (signature: string) => own.some((each) => each.signature === signature);
+  const others = environment.getDefinitions().functions.map(({ signature }) => signature)
+    .filter((signature) => !isOwn(signature) && !/Namespace|optional</.test(signature));
+  const byName = Map.groupBy(others, (signature) => nameOf(signature).replace(/^.*\./, ""));
+  return { own, cel: [...byName].map(([name, signatures]) => ({ name, signatures })) };
 }
 
 function short(decimal: string): string {
