@@ -8,7 +8,7 @@
  */
 import { referencePages } from "./docs/operation_pages.ts";
 import { recipesPage } from "./docs/recipes_page.ts";
-import { commandsPage } from "./docs/commands_page.ts";
+import { commandsPage, glossaryPage } from "./docs/commands_page.ts";
 import { withDiagram } from "./docs/states_diagram.ts";
 import { withGuards } from "./docs/guard_tables.ts";
 import { withFaults } from "./docs/fault_table.ts";
@@ -52,6 +52,7 @@ for await (const { name } of Deno.readDir(suiteFolder)) {
 const pages = referencePages({ errors, suite });
 pages.set("recipes.md", await recipesPage());
 pages.set("commands.md", commandsPage());
+pages.set("glossary.md", glossaryPage());
 const stale: string[] = [];
 if (!isCheck) await Deno.mkdir(folder, { recursive: true });
 for (const [name, text] of pages) {

@@ -27,6 +27,18 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
   return best;
 }
 
+/** Names that a message lists at most. */
+const MOST_LISTED = 10;
+
+/** Returns `; there are …` with the known names and the nearest one, for a message about an unknown name. */
+export function knownNames(given: string, names: Iterable<string>): string {
+  const all = [...names].filter((name) => name.length <= MOST_LENGTH).sort();
+  if (all.length === 0) return "; there are none";
+  const more = all.length > MOST_LISTED ? ` and ${all.length - MOST_LISTED} more` : "";
+  const list = all.slice(0, MOST_LISTED).map((name) => `"${name}"`).join(", ");
+  return `${didYouMean(given, all)}${didYouMean(given, all) === "" ? ";" : ""} known: ${list}${more}`;
+}
+
 /** Returns the question `; did you mean …?`, or an empty text if no name is similar enough. */
 export function didYouMean(given: string, names: Iterable<string>): string {
   const name = nearest(given, names);

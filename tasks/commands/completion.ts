@@ -10,10 +10,11 @@ export const completion = command({
   summary: "print a script that completes this command line in your shell",
   usage: "bash|zsh|fish",
   args: [1, 1],
-  details: `The script completes commands, flags and their values, recipes of the folder "recipes",
-and operations. If there is no program "hsgate", the script defines a function of that
+  details: `The script completes commands, flags and their values, topics of the help, recipes of the
+folder "recipes", operations, and the symbols of orders in the store hsgate.db of the current
+folder. It does not log in, and connects to nobody. If there is no program "hsgate", the script defines a function of that
 name for this installation, by its path. Each completion starts a process that may read only the
-current folder; it reads file names and no recipe. Add the line of the example to the
+current folder; it reads no recipe, only its file name. Add the line of the example to the
 startup file of your shell.`,
   flags: {},
   without: offline,

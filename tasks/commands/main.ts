@@ -26,7 +26,8 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     if (
       first === undefined || first === "help" && others.length === 0 || first === "--help" || first === "-h"
     ) {
-      host.out(overview(commands));
+      const { topics } = await import("../terminal/topics.ts");
+      host.out(overview(commands, Object.keys(topics)));
       return first === undefined ? 2 : 0;
     }
     if (first === "complete") {
@@ -36,6 +37,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
       host.out(await version());
       return 0;
     }
+    if (first === "help" && await showTopic(others, host)) return 0;
     const asked = first === "help" ? [...others, "--help"] : words;
     const found = await find(asked);
     if (asked.includes("--help") || asked.includes("-h")) {
@@ -74,6 +76,20 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     if (!isEnded && wantsJson(words)) host.out(JSON.stringify({ error: errorData(error, command, host) }));
     return exitCodeOf(error);
   }
+}
+
+/** Prints a topic of the help. Returns whether there is one of this name. */
+async function showTopic(words: readonly string[], host: Host): Promise<boolean> {
+  const { topics } = await import("../terminal/topics.ts");
+  const name = words.filter((word) => word !== "--json").join(" ");
+  if (!Object.hasOwn(topics, name)) return false;
+  const { summary, lines } = topics[name]!; // it has this name
+  host.out(
+    words.includes("--json")
+      ? JSON.stringify({ topic: name, text: (await lines()).join("\n") })
+      : [`${summary[0]!.toUpperCase()}${summary.slice(1)}.`, "", ...await lines()].join("\n"),
+  );
+  return true;
 }
 
 /** Returns whether a command line asks for JSON, even if it has a mistake elsewhere. */
@@ -129,9 +145,11 @@ async function find(words: readonly string[]): Promise<Command[]> {
   const given = plain.slice(0, begun.length === 0 ? 1 : 2).join(" ");
   const hint = plain.length === 1 && begun.length > 0
     ? `; did you mean ${begun.map(({ name }) => `"${name}"`).join(" or ")}?`
-    : didYouMean(given, names);
+    : didYouMean(given, [...names, ...wantsHelp ? await topicNames() : []]);
   throw new UsageError(`Cannot run "${given === "" ? words[0] : given}": no such command${hint}`);
 }
+
+const topicNames = async () => Object.keys((await import("../terminal/topics.ts")).topics);
 
 async function version(): Promise<string> {
   const { default: { version } } = await import("../../deno.json", { with: { type: "json" } });

@@ -4,6 +4,8 @@
  * @module
  */
 import { helpOf, overview } from "../terminal/help.ts";
+import { glossary, topics } from "../terminal/topics.ts";
+import { table } from "./markdown.ts";
 import { commands } from "../commands/table.ts";
 
 const notice = "<!-- Written by `deno task docs` from the descriptions in tasks/commands: edit there. -->\n";
@@ -15,7 +17,17 @@ export function commandsPage(): string {
   return [
     notice,
     "# Commands",
-    asText(overview(commands)),
+    asText(overview(commands, Object.keys(topics))),
     ...commands.flatMap((command) => [`## ${command.name}`, asText(helpOf(command))]),
   ].join("\n\n");
+}
+
+/** Returns the page of the glossary. */
+export function glossaryPage(): string {
+  return [
+    "<!-- Written by `deno task docs` from tasks/terminal/topics.ts: edit there. -->\n",
+    "# Glossary",
+    "What words of hsgate and of trading mean here. `hsgate help glossary` prints the same list.",
+    table(["Word", "Meaning"], Object.entries(glossary).map(([word, meaning]) => [word, meaning])),
+  ].join("\n\n") + "\n";
 }

@@ -43,7 +43,11 @@ export async function complete(
     return begun([...flags, ...more], last);
   }
   const next = nextWords(commands, plain);
-  if (before.length === 0) next.push({ word: "help", text: "explain a command" });
+  if (before.length === 0) next.push({ word: "help", text: "explain a command or a topic" });
+  if (isHelp && before.length === 1) {
+    const known = (await namesOf("TOPIC")).map((word) => ({ word }));
+    return begun([...next, ...known], last);
+  }
   if (command === undefined || isHelp) return begun(next, last);
   const at = plain.length - command.name.split(" ").length;
   return begun([...next, ...await argumentsOf(command, at, namesOf)], last);

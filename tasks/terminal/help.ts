@@ -13,7 +13,7 @@ import { type ExitCode, exitCodes } from "./exit_codes.ts";
 const program = "hsgate";
 
 /** Returns lines with two columns; the second wraps at spaces to fit 80 characters. */
-function columns(rows: readonly (readonly [string, string])[], indent = 2): string[] {
+export function twoColumns(rows: readonly (readonly [string, string])[], indent = 2): string[] {
   const width = Math.min(28, Math.max(...rows.map(([left]) => left.length)));
   const margin = " ".repeat(indent + width + 2);
   return rows.flatMap(([left, right]) => {
@@ -53,11 +53,15 @@ function exits(codes: Description<Flags>["exits"]): string[] {
       typeof each === "number" ? [each, exitCodes[each]] : each
     ),
   );
-  return columns([...own].sort(([a], [b]) => a - b).map(([code, meaning]) => [String(code), meaning]));
+  return twoColumns([...own].sort(([a], [b]) => a - b).map(([code, meaning]) => [String(code), meaning]));
 }
 
-/** Returns the text of `hsgate --help`. */
-export function overview(commands: readonly Command[]): string {
+/**
+ * Returns the text of `hsgate --help`.
+ *
+ * @param topics Names of the topics of `hsgate help TOPIC`.
+ */
+export function overview(commands: readonly Command[], topics: readonly string[]): string {
   return [
     `Usage: ${program} <command> [arguments] [flags]`,
     "",
@@ -65,7 +69,7 @@ export function overview(commands: readonly Command[]): string {
     "broker's own socket (--transport direct).",
     "",
     "Commands",
-    ...columns(commands.map(({ name, summary }) => [name, summary] as const)),
+    ...twoColumns(commands.map(({ name, summary }) => [name, summary] as const)),
     "",
     "A flag overrides the environment, and the environment overrides the settings",
     "file. This is the file of --config, or hsgate.yaml once you trust it",
@@ -81,6 +85,7 @@ export function overview(commands: readonly Command[]): string {
     ...exits(Object.keys(exitCodes).map((code) => Number(code) as ExitCode)),
     "",
     `"${program} <command> --help" explains a command, with examples.`,
+    ...wrap(`"${program} help TOPIC" explains: ${topics.join(", ")}.`, 80),
   ].join("\n");
 }
 
@@ -102,7 +107,7 @@ export function helpOf(command: Description<Flags>): string {
     ...command.details === undefined ? [] : ["", ...paragraphs(command.details)],
     "",
     "Flags",
-    ...columns(flags),
+    ...twoColumns(flags),
     "",
     command.examples.length === 1 ? "Example" : "Examples",
     ...command.examples.map((example) => `  ${program} ${example}`),

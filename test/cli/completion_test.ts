@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { commands } from "../../tasks/commands/table.ts";
 import { type Candidate, complete } from "../../tasks/terminal/complete.ts";
 import { hasProgram } from "../support/programs.ts";
-import { cli } from "./support.ts";
+import { cli, envOf, folder as tempFolder, simulate, storeEnv } from "./support.ts";
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
 const names: Readonly<Record<string, string[]>> = {
@@ -168,4 +168,55 @@ Deno.test("the function of the completion script runs no task of somebody else's
   }).output();
   const text = new TextDecoder().decode(stdout);
   assertEquals([text.includes("STRANGER"), text.startsWith("hsgate ")], [false, true], text);
+});
+
+Deno.test("complete() names the topics of the help", async () => {
+  const ofHelp = async (line: string) =>
+    (await complete(
+      commands,
+      line.split(" "),
+      (kind) => Promise.resolve(kind === "TOPIC" ? ["glossary"] : []),
+    ))
+      .map(({ word }) => word);
+  assertEquals(await ofHelp("help glo"), ["glossary"]);
+  assertEquals(await ofHelp("glo"), []);
+});
+
+Deno.test("completion names the symbols of the local store, reads only the folder, and waits for no pipe", async () => {
+  await using gateway = await simulate();
+  await using dir = await tempFolder();
+  const env = { ...envOf(gateway), ...storeEnv(dir) };
+  for (const symbol of ["00700.HK", "00005.HK"]) {
+    const { code, err } = await cli(["buy", "400", symbol, "--limit", "1", "--yes"], { env });
+    assert(code === 0 || code === 1, err); // a guard rail may refuse the price; the store has recorded the order
+  }
+  const words = async (cwd: string): Promise<string[]> => {
+    const { stdout } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        ...[
+          "run",
+          "--quiet",
+          "--no-prompt",
+          "--cached-only",
+          "--allow-read=.",
+          "--config",
+          `${root}deno.json`,
+        ],
+        ...[`${root}tasks/hsgate.ts`, "complete", "quote", ""],
+      ],
+      cwd,
+    }).output();
+    return new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "");
+  };
+  assertEquals((await words(dir.path)).toSorted(), ["00005.HK", "00700.HK"]);
+  await using other = await tempFolder();
+  await new Deno.Command("mkfifo", { args: [`${other.path}/hsgate.db`] }).output();
+  assertEquals(await words(other.path), []);
+  await using foreign = await tempFolder();
+  const { DatabaseSync } = await import("node:sqlite");
+  using db = new DatabaseSync(`${foreign.path}/hsgate.db`);
+  db.exec(
+    "create view intent as with recursive n(i) as (select 1 union all select i + 1 from n) select i as id, i as params from n",
+  );
+  assertEquals(await words(foreign.path), []);
 });

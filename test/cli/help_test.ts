@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { commands } from "../../tasks/commands/table.ts";
+import { glossary, topics } from "../../tasks/terminal/topics.ts";
 import { cli, spawned } from "./support.ts";
 
 Deno.test("hsgate --help lists every command with one line, and the exit codes", async () => {
@@ -201,4 +202,29 @@ Deno.test("hsgate as a process ends with its exit codes", async () => {
   const [help, wrong] = await Promise.all([spawned(["call", "--help"]), spawned(["cal"])]);
   assertEquals({ code: help.code, err: help.err }, { code: 0, err: "" });
   assertEquals({ code: wrong.code, out: wrong.out }, { code: 2, out: "" });
+});
+
+for (const name of Object.keys(topics)) {
+  Deno.test(`hsgate help ${name} explains the topic and fits 80 columns`, async () => {
+    const { code, out, err } = await cli(["help", name]);
+    assertEquals([code, err], [0, ""]);
+    assert(out.split("\n").length > 4);
+    for (const line of out.split("\n")) assert(line.length <= 80, line);
+    assertEquals(JSON.parse((await cli(["help", name, "--json"])).out).topic, name);
+    assertStringIncludes((await cli(["--help"])).out, name);
+  });
+}
+
+Deno.test("the glossary is in the order of the alphabet", () => {
+  assertEquals(Object.keys(glossary), Object.keys(glossary).toSorted());
+});
+
+Deno.test("an unknown topic names the nearest one, and an unknown recipe the known ones", async () => {
+  const { code, err } = await cli(["help", "glosary"]);
+  assertEquals(code, 2);
+  assertStringIncludes(err, 'did you mean "glossary"?');
+  assertStringIncludes(
+    (await cli(["run", "nothing-like-it"])).err,
+    'known: "bar_archive", "cancel_at_close"',
+  );
 });

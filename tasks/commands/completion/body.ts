@@ -115,8 +115,26 @@ export async function printWords(
   return 0;
 }
 
+/** Default file of the store. */
+const STORE = "hsgate.db";
+
+/** Returns the symbols of the orders in the store of the current folder. Connects to nobody, and waits for nobody. */
+async function knownSymbols(): Promise<readonly string[]> {
+  const [{ linkedOutside }, { symbolsOfStore }] = await Promise.all([
+    import("../../../lib/confined_paths.ts"),
+    import("../../../lib/store/known_symbols.ts"),
+  ]);
+  try {
+    return linkedOutside(STORE) === undefined ? symbolsOfStore(STORE) : [];
+  } catch {
+    return []; // a store that is missing, busy or damaged has no words for a shell
+  }
+}
+
 async function namesOf(kind: string): Promise<readonly string[]> {
   if (kind === "RECIPE") return await (await import("../shared/recipe_names.ts")).recipeNames();
+  if (kind === "TOPIC") return Object.keys((await import("../../terminal/topics.ts")).topics);
+  if (kind === "SYMBOL") return await knownSymbols();
   if (kind !== "OPERATION" && kind !== "FAMILY") return [];
   const { catalogue, operations } = await import("../../../lib/operations/mod.ts");
   return kind === "FAMILY" ? Object.keys(catalogue) : [...operations.keys()];

@@ -4,7 +4,7 @@
  * @module
  */
 import type { DayBookResult } from "../../../lib/day_book/types.ts";
-import { didYouMean } from "../../../lib/client/nearest.ts";
+import { knownNames } from "../../../lib/client/nearest.ts";
 import { indexed } from "../../../lib/operations/families.ts";
 import type { CompiledRecipe, RecipeResult } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
@@ -78,7 +78,7 @@ async function findRecipe(name: string, host: Host): Promise<FileText & { path: 
   const found = path === undefined ? undefined : await host.readFile(path);
   if (path !== undefined && found !== undefined) return { ...found, path };
   throw new UsageError(
-    `Cannot run "${name}": there is no such recipe${didYouMean(name, await recipeNames())}`,
+    `Cannot run "${name}": there is no such recipe${knownNames(name, await recipeNames())}`,
   );
 }
 

@@ -15,7 +15,7 @@ import {
 } from "../../../lib/recipes/mod.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { type Judgement, Trust, untrustedText } from "../../../lib/runner/trust/trust.ts";
-import { didYouMean } from "../../../lib/client/nearest.ts";
+import { knownNames } from "../../../lib/client/nearest.ts";
 import { loadFile, mayHaveName } from "../../../lib/recipes/files/load_recipe.ts";
 import { recipesOfFolder } from "../../../lib/recipes/files/recipe_files.ts";
 import { linkedOutside } from "../../../lib/confined_paths.ts";
@@ -64,7 +64,7 @@ async function find(given: string): Promise<[path: string, info: Deno.FileInfo]>
   const path = await fileOfRecipe(given);
   if (path !== undefined) return [path, await Deno.stat(path)];
   throw new UsageError(
-    `Cannot find recipes: there is no "${given}"${didYouMean(given, await recipeNames())}`,
+    `Cannot find recipes: there is no "${given}"${knownNames(given, await recipeNames())}`,
   );
 }
 
@@ -313,7 +313,7 @@ export async function recipeNamed(
     if (why !== undefined) throw new UsageError(why.text);
   }
   if (found !== undefined) return found;
-  const hint = didYouMean(name, recipes.map(({ name }) => name));
+  const hint = knownNames(name, recipes.map(({ name }) => name));
   throw new UsageError(`Cannot find "${name}": no recipe in "${folder ?? RECIPES}" has this name${hint}`);
 }
 

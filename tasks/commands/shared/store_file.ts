@@ -8,7 +8,7 @@ import { scheduledRecipes } from "../../../lib/runner/queries/schedules.ts";
 import { fileHalt } from "../../../lib/desk/halt.ts";
 import { linkedOutside, realPlace } from "../../../lib/confined_paths.ts";
 import { isLink } from "../../../lib/private_files.ts";
-import { didYouMean } from "../../../lib/client/nearest.ts";
+import { knownNames } from "../../../lib/client/nearest.ts";
 import { openSqlite, type SqliteOptions } from "../../../lib/store/sqlite.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { StoreError } from "../../../lib/store/store_error.ts";
@@ -293,7 +293,7 @@ export async function checkKnown(store: Store, recipe: string): Promise<void> {
   const names = [...new Set([...await scheduledRecipes(store), ...await recipesWithRuns(store)])].sort();
   if (names.includes(recipe)) return;
   throw new UsageError(
-    `Cannot find "${recipe}": the store contains no such recipe${didYouMean(recipe, names)}`,
+    `Cannot find "${recipe}": the store contains no such recipe${knownNames(recipe, names)}`,
   );
 }
 
