@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
  * Writes the reference pages from the catalogue, the steps and the commands, the diagram of `docs/orders.md`, the tables
- * of `docs/guards.md` and `docs/simulator.md`, and the index of the operations. With `--check`, writes nothing and fails
- * if a page or the index is not up to date.
+ * of `docs/guards.md` and `docs/simulator.md`, the index of the operations, and the types of the client. With `--check`,
+ * writes nothing and fails if one of them is not up to date.
  *
  * @module
  */
@@ -12,13 +12,14 @@ import { commandsPage, glossaryPage } from "./docs/commands_page.ts";
 import { withDiagram } from "./docs/states_diagram.ts";
 import { withGuards } from "./docs/guard_tables.ts";
 import { withFaults } from "./docs/fault_table.ts";
+import { clientMethods } from "./docs/client_methods.ts";
 import { operationIndex } from "./docs/operation_index.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
 const isCheck = Deno.args.includes("--check");
 
 /** Formats a text with `deno fmt`, so that the format check accepts it. */
-async function format(text: string, extension: "md" | "json"): Promise<string> {
+async function format(text: string, extension: "md" | "json" | "ts"): Promise<string> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["fmt", "--ext", extension, "-"],
     cwd: new URL("..", import.meta.url),
@@ -81,11 +82,17 @@ for (
   stale.push(`docs/${name}`);
   if (!isCheck) await Deno.writeTextFile(url, wanted);
 }
-const indexFile = new URL("../lib/operations/index.json", import.meta.url);
-const index = await format(operationIndex(), "json");
-if (await readOr(indexFile, "") !== index) {
-  stale.push("lib/operations/index.json");
-  if (!isCheck) await Deno.writeTextFile(indexFile, index);
+for (
+  const [path, text, extension] of [
+    ["lib/operations/index.json", operationIndex(), "json"],
+    ["lib/client/methods.ts", clientMethods(), "ts"],
+  ] as const
+) {
+  const url = new URL(`../${path}`, import.meta.url);
+  const wanted = await format(text, extension);
+  if (await readOr(url, "") === wanted) continue;
+  stale.push(path);
+  if (!isCheck) await Deno.writeTextFile(url, wanted);
 }
 if (isCheck && stale.length > 0) {
   console.error(`Not up to date: ${stale.join(", ")}. Run "deno task docs"`);
@@ -93,6 +100,6 @@ if (isCheck && stale.length > 0) {
 }
 console.log(
   isCheck
-    ? `${pages.size} pages, the diagram, the tables and the index are up to date`
-    : `${stale.length} of ${pages.size + 4} files written`,
+    ? `${pages.size} pages, the diagram, the tables, the index and the types of the client are up to date`
+    : `${stale.length} of ${pages.size + 5} files written`,
 );

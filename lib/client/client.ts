@@ -21,6 +21,7 @@ import type { TransportEvent } from "../transports/push/events.ts";
 import { refuseReadOnly, unanswered } from "../transports/outcome.ts";
 import type { BrokerTime, CallOptions, LateAnswer, LoginKeeper, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
+import type { Methods } from "./methods.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
 import type { Watches, WatchOptions } from "./watch.ts";
 import { type Machine, machineWith, waitUnlessAborted } from "../time.ts";
@@ -78,18 +79,19 @@ export interface WriteUnderWay {
 
 type Optionally<P, O> = Record<never, never> extends P ? [params?: P, options?: O] : [params: P, options?: O];
 
-/** The function for an operation. */
-type Method<O> = O extends Operation<infer _P, infer _R, infer G>
+/** The function for an operation. The login takes the password of the client's options if none is given. */
+type Method<O, Name> = O extends Operation<infer _P, infer _R, infer G>
   ? G extends Paging
     ? (...args: Optionally<Omit<Params<O>, "cursor" | "page">, PagingOptions>) => Paged<Row<O>>
-  : O extends typeof account.login
-    ? (params?: Partial<Params<O>>, options?: CallOptions) => Promise<Result<O>>
+  : Name extends "account.login" ? (params?: Partial<Params<O>>, options?: CallOptions) => Promise<Result<O>>
   : (...args: Optionally<Params<O>, CallOptions>) => Promise<Result<O>>
   : never;
 
-/** The functions of all operations, grouped by family. */
-type Methods = {
-  readonly [F in keyof Catalogue]: { readonly [K in keyof Catalogue[F]]: Method<Catalogue[F][K]> };
+/** The functions of all operations, from the catalogue. A test compares them with {@linkcode Methods}. */
+export type DerivedMethods = {
+  readonly [F in keyof Catalogue]: {
+    readonly [K in keyof Catalogue[F]]: Method<Catalogue[F][K], `${F}.${K & string}`>;
+  };
 };
 
 /** A client of the broker. Close it with `await using`, or with {@linkcode ClientBase.close}. */
