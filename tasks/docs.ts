@@ -12,7 +12,7 @@ import { commandsPage, glossaryPage } from "./docs/commands_page.ts";
 import { withDiagram } from "./docs/states_diagram.ts";
 import { withGuards } from "./docs/guard_tables.ts";
 import { withFaults } from "./docs/fault_table.ts";
-import { clientMethods } from "./docs/client_methods.ts";
+import { clientMethods, publicTypes } from "./docs/client_methods.ts";
 import { operationIndex } from "./docs/operation_index.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
@@ -86,6 +86,7 @@ for (
   const [path, text, extension] of [
     ["lib/operations/index.json", operationIndex(), "json"],
     ["lib/client/methods.ts", clientMethods(), "ts"],
+    ["lib/operations/public_types.ts", publicTypes(), "ts"],
   ] as const
 ) {
   const url = new URL(`../${path}`, import.meta.url);
@@ -101,5 +102,5 @@ if (isCheck && stale.length > 0) {
 console.log(
   isCheck
     ? `${pages.size} pages, the diagram, the tables, the index and the types of the client are up to date`
-    : `${stale.length} of ${pages.size + 5} files written`,
+    : `${stale.length} of ${pages.size + 6} files written`,
 );

@@ -56,6 +56,8 @@ const checks: Check[] = [
   deno("format", "fmt", "--check"),
   deno("lint", "lint"),
   deno("types", "check", "--frozen", "."),
+  // Also fails if a public type must be inferred: then programs that use the package are checked slowly.
+  deno("publish", "publish", "--dry-run", "--allow-dirty", "--quiet"),
   deno("imports", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/imports.ts"),
   deno("reference", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/docs.ts", "--check"),
   deno("calendars", ...permit("--allow-read"), "tasks/calendars.ts", "--check"),

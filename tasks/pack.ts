@@ -2,7 +2,7 @@
 /**
  * Makes the npm package `hsgate-VERSION.tgz`, in the folder of `--out` or in the current one. It contains:
  *
- * - the modules of the public exports as JavaScript, made by `deno pack`, because Deno runs no TypeScript of npm packages;
+ * - the modules of the public exports as JavaScript, with their types, made by `deno pack`, because Deno runs no TypeScript of npm packages;
  * - `toolkit/`: the sources that the command `hsgate` runs, with their `deno.json` and `deno.lock`;
  * - `bin/hsgate.mjs`: the command, which starts the toolkit.
  *
@@ -70,7 +70,6 @@ async function pack(out: string): Promise<string> {
       "pack",
       "--quiet",
       "--allow-dirty",
-      "--allow-slow-types",
       "--no-source-maps",
       "-o",
       archive,
@@ -93,7 +92,7 @@ async function pack(out: string): Promise<string> {
     const needed = Object.keys(made.dependencies).map((name) => [name, packages.get(name)!]); // all are in the import map
     const entries = Object.entries(project.exports).map(([name, path]) => [
       name,
-      { types: path.replace("./", "./toolkit/"), default: path.replace(/ts$/, "js") },
+      { types: path.replace(/ts$/, "d.ts"), default: path.replace(/ts$/, "js") },
     ]);
     const description = {
       name: "hsgate",

@@ -12,8 +12,8 @@ import {
   indexedFamilies,
   loadedFamily,
   loadFamily,
-  type OperationName,
 } from "../operations/families.ts";
+import type { OperationName } from "../operations/public_types.ts";
 import { whereToLook } from "../operations/proof.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import { Redactor } from "../redact.ts";

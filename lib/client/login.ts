@@ -5,7 +5,8 @@
  */
 import { LoginExpiredError } from "../errors.ts";
 import type { account } from "../operations/account.ts";
-import { loadFamily, type OperationName } from "../operations/families.ts";
+import { loadFamily } from "../operations/families.ts";
+import type { OperationName } from "../operations/public_types.ts";
 import type { Result } from "../operations/operation.ts";
 import { LoginRefusals, NoSuccessError } from "../transports/login_refusals.ts";
 import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";

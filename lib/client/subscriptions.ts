@@ -5,14 +5,13 @@
  */
 import type { PushTopic } from "../dictionaries/push.ts";
 import { InvalidParamsError } from "../errors.ts";
-import type { Params } from "../operations/operation.ts";
-import type { PushEvent } from "../operations/pushes.ts";
-import type { quotes } from "../operations/quotes.ts";
+import type { PushEvent } from "../operations/public_types.ts";
 import { maxSubscriptions } from "../operations/shared.ts";
+import type { Methods } from "./methods.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 
 /** A security for a subscription. */
-export type WatchedSecurity = Params<typeof quotes.subscribe>["securities"][number];
+export type WatchedSecurity = Parameters<Methods["quotes"]["subscribe"]>[0]["securities"][number];
 
 /** Sends a subscription, or its cancellation. */
 export type SendSubscription = (

@@ -4,57 +4,60 @@
  * @module
  */
 import { dictionary } from "./dictionary.ts";
-import type { NameOf } from "./dictionary.ts";
+import type { DictionaryOf, NameOf } from "./dictionary.ts";
 
+const barIntervalCodes = {
+  "2": ["day", "day"],
+  "3": ["week", "week"],
+  "4": ["month", "month"],
+  "5": ["1m", "1 minute"],
+  "6": ["5m", "5 minutes"],
+  "7": ["15m", "15 minutes"],
+  "8": ["30m", "30 minutes"],
+  "9": ["60m", "60 minutes"],
+  "10": ["120m", "120 minutes"],
+  "11": ["quarter", "quarter"],
+  "12": ["year", "year"],
+  "13": ["5-day", "five days"],
+  "14": ["3m", "3 minutes"],
+} as const;
 /** Names for `cycType`. */
-export const BarInterval = dictionary({
+export const BarInterval: DictionaryOf<typeof barIntervalCodes> = dictionary({
   wire: "cycType",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
-  values: {
-    "2": ["day", "day"],
-    "3": ["week", "week"],
-    "4": ["month", "month"],
-    "5": ["1m", "1 minute"],
-    "6": ["5m", "5 minutes"],
-    "7": ["15m", "15 minutes"],
-    "8": ["30m", "30 minutes"],
-    "9": ["60m", "60 minutes"],
-    "10": ["120m", "120 minutes"],
-    "11": ["quarter", "quarter"],
-    "12": ["year", "year"],
-    "13": ["5-day", "five days"],
-    "14": ["3m", "3 minutes"],
-  },
+  values: barIntervalCodes,
 });
 /** Names for `cycType`. */
 export type BarInterval = NameOf<typeof BarInterval>;
 
+const priceAdjustmentCodes = {
+  "0": ["none", "none"],
+  "1": ["forward", "forward-adjusted"],
+  "2": ["backward", "backward-adjusted"],
+} as const;
 /** Names for `exRightFlag`. */
-export const PriceAdjustment = dictionary({
+export const PriceAdjustment: DictionaryOf<typeof priceAdjustmentCodes> = dictionary({
   wire: "exRightFlag",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   closed: true,
-  values: {
-    "0": ["none", "none"],
-    "1": ["forward", "forward-adjusted"],
-    "2": ["backward", "backward-adjusted"],
-  },
+  values: priceAdjustmentCodes,
 });
 /** Names for `exRightFlag`. */
 export type PriceAdjustment = NameOf<typeof PriceAdjustment>;
 
+const directionCodes = {
+  "0": ["older", "leftward (older)"],
+  "1": ["newer", "rightward (newer)"],
+} as const;
 /** Names for `direction`. */
-export const Direction = dictionary({
+export const Direction: DictionaryOf<typeof directionCodes> = dictionary({
   wire: "direction",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   closed: true,
-  values: {
-    "0": ["older", "leftward (older)"],
-    "1": ["newer", "rightward (newer)"],
-  },
+  values: directionCodes,
 });
 /** Names for `direction`. */
 export type Direction = NameOf<typeof Direction>;

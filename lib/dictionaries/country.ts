@@ -4,31 +4,32 @@
  * @module
  */
 import { dictionary } from "./dictionary.ts";
-import type { NameOf } from "./dictionary.ts";
+import type { DictionaryOf, NameOf } from "./dictionary.ts";
 
+const countryCodes = {
+  CHN: ["CHN", "Mainland China"],
+  HKG: ["HKG", "Hong Kong"],
+  MAC: ["MAC", "Macau"],
+  TWN: ["TWN", "Taiwan"],
+  SGP: ["SGP", "Singapore"],
+  KOR: ["KOR", "South Korea"],
+  JPN: ["JPN", "Japan"],
+  USA: ["USA", "United States"],
+  GBR: ["GBR", "United Kingdom"],
+  FRA: ["FRA", "France"],
+  RUS: ["RUS", "Russia"],
+  BEL: ["BEL", "Belgium"],
+  DEU: ["DEU", "Germany"],
+  CAN: ["CAN", "Canada"],
+  ESP: ["ESP", "Spain"],
+  NZL: ["NZL", "New Zealand"],
+} as const;
 /** Names for `countryCode`. */
-export const Country = dictionary({
+export const Country: DictionaryOf<typeof countryCodes> = dictionary({
   wire: "countryCode",
   type: "string",
   source: "API document, community Go SDK",
-  values: {
-    CHN: ["CHN", "Mainland China"],
-    HKG: ["HKG", "Hong Kong"],
-    MAC: ["MAC", "Macau"],
-    TWN: ["TWN", "Taiwan"],
-    SGP: ["SGP", "Singapore"],
-    KOR: ["KOR", "South Korea"],
-    JPN: ["JPN", "Japan"],
-    USA: ["USA", "United States"],
-    GBR: ["GBR", "United Kingdom"],
-    FRA: ["FRA", "France"],
-    RUS: ["RUS", "Russia"],
-    BEL: ["BEL", "Belgium"],
-    DEU: ["DEU", "Germany"],
-    CAN: ["CAN", "Canada"],
-    ESP: ["ESP", "Spain"],
-    NZL: ["NZL", "New Zealand"],
-  },
+  values: countryCodes,
 });
 /** Names for `countryCode`. */
 export type Country = NameOf<typeof Country>;

@@ -104,10 +104,15 @@ export class Dictionary<Name extends string = string> {
   }
 }
 
+/** The table of a list of codes: `DictionaryOf<typeof sideCodes>`. */
+export type DictionaryOf<Values extends Record<string, readonly [name: string, label: string]>> = Dictionary<
+  Values[keyof Values][0]
+>;
+
 /** Builds a code table from codes, names and labels. */
 export function dictionary<const Values extends Record<string, readonly [name: string, label: string]>>(
   init: DictionaryInit<Values>,
-): Dictionary<Values[keyof Values][0]> {
+): DictionaryOf<Values> {
   const entries = Object.entries(init.values).map(([code, [name, label]]) => ({ code, name, label }));
   return new Dictionary(init, entries);
 }

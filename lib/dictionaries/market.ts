@@ -4,20 +4,21 @@
  * @module
  */
 import { dictionary } from "./dictionary.ts";
-import type { NameOf } from "./dictionary.ts";
+import type { DictionaryOf, NameOf } from "./dictionary.ts";
 
+const marketCodes = {
+  K: ["hk", "Hong Kong"],
+  P: ["us", "United States"],
+  v: ["shenzhen", "Shenzhen Connect"],
+  t: ["shanghai", "Shanghai Connect"],
+} as const;
 /** Market of a listing, or of the account for that market. */
-export const Market = dictionary({
+export const Market: DictionaryOf<typeof marketCodes> = dictionary({
   wire: "exchangeType",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   closed: true,
-  values: {
-    K: ["hk", "Hong Kong"],
-    P: ["us", "United States"],
-    v: ["shenzhen", "Shenzhen Connect"],
-    t: ["shanghai", "Shanghai Connect"],
-  },
+  values: marketCodes,
 });
 /** Market of a listing, or of the account for that market. */
 export type Market = NameOf<typeof Market>;

@@ -4,30 +4,32 @@
  * @module
  */
 import { dictionary } from "./dictionary.ts";
-import type { NameOf } from "./dictionary.ts";
+import type { DictionaryOf, NameOf } from "./dictionary.ts";
 
+const optionTypeCodes = {
+  C: ["call", "call"],
+  P: ["put", "put"],
+} as const;
 /** Names for `optionType`. */
-export const OptionType = dictionary({
+export const OptionType: DictionaryOf<typeof optionTypeCodes> = dictionary({
   wire: "optionType",
   type: "string",
   source: "API document, community Go SDK",
-  values: {
-    C: ["call", "call"],
-    P: ["put", "put"],
-  },
+  values: optionTypeCodes,
 });
 /** Names for `optionType`. */
 export type OptionType = NameOf<typeof OptionType>;
 
+const moneynessCodes = {
+  "1": ["in-the-money", "in the money"],
+  "2": ["out-of-the-money", "out of the money"],
+} as const;
 /** Names for `flagInOut`. */
-export const Moneyness = dictionary({
+export const Moneyness: DictionaryOf<typeof moneynessCodes> = dictionary({
   wire: "flagInOut",
   type: "int",
   source: "API document, community Go SDK",
-  values: {
-    "1": ["in-the-money", "in the money"],
-    "2": ["out-of-the-money", "out of the money"],
-  },
+  values: moneynessCodes,
 });
 /** Names for `flagInOut`. */
 export type Moneyness = NameOf<typeof Moneyness>;

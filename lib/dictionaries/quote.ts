@@ -4,86 +4,92 @@
  * @module
  */
 import { dictionary } from "./dictionary.ts";
-import type { NameOf } from "./dictionary.ts";
+import type { DictionaryOf, NameOf } from "./dictionary.ts";
 
+const quoteSessionCodes = {
+  "-3": ["overnight", "overnight"],
+  "-2": ["after-hours", "after-hours"],
+  "-1": ["pre-market", "pre-market"],
+  "0": ["unset", "not set, as HK pushes show"],
+  "1": ["regular", "regular"],
+} as const;
 /** Names for `mktTmType`. */
-export const QuoteSession = dictionary({
+export const QuoteSession: DictionaryOf<typeof quoteSessionCodes> = dictionary({
   wire: "mktTmType",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
-  values: {
-    "-3": ["overnight", "overnight"],
-    "-2": ["after-hours", "after-hours"],
-    "-1": ["pre-market", "pre-market"],
-    "0": ["unset", "not set, as HK pushes show"],
-    "1": ["regular", "regular"],
-  },
+  values: quoteSessionCodes,
 });
 /** Names for `mktTmType`. */
 export type QuoteSession = NameOf<typeof QuoteSession>;
 
+const depthFeedCodes = {
+  "2": ["total-view", "TotalView feed"],
+  "3": ["arca-book", "ArcaBook feed"],
+} as const;
 /** Names for `depthBookType`. */
-export const DepthFeed = dictionary({
+export const DepthFeed: DictionaryOf<typeof depthFeedCodes> = dictionary({
   wire: "depthBookType",
   type: "int",
   source: "vendor Python SDK 1.1.2, community Go SDK",
-  values: {
-    "2": ["total-view", "TotalView feed"],
-    "3": ["arca-book", "ArcaBook feed"],
-  },
+  values: depthFeedCodes,
 });
 /** Names for `depthBookType`. */
 export type DepthFeed = NameOf<typeof DepthFeed>;
 
+const tickSideCodes = {
+  "0": ["flat", "flat"],
+  "1": ["buy", "buy"],
+  "2": ["sell", "sell"],
+} as const;
 /** Names for `tickerSide` (Ticker.side). */
-export const TickSide = dictionary({
+export const TickSide: DictionaryOf<typeof tickSideCodes> = dictionary({
   wire: "tickerSide",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, protos 2.2.0",
-  values: {
-    "0": ["flat", "flat"],
-    "1": ["buy", "buy"],
-    "2": ["sell", "sell"],
-  },
+  values: tickSideCodes,
 });
 /** Names for `tickerSide` (Ticker.side). */
 export type TickSide = NameOf<typeof TickSide>;
 
+const bookSideCodes = {
+  "0": ["buy", "buy"],
+  "1": ["sell", "sell"],
+} as const;
 /** Names for `orderBookNotifySide` (OrderBookFullNotify.side). */
-export const BookSide = dictionary({
+export const BookSide: DictionaryOf<typeof bookSideCodes> = dictionary({
   wire: "orderBookNotifySide",
   type: "int",
   source: "vendor Python SDK 1.1.2, protos 2.2.0",
-  values: {
-    "0": ["buy", "buy"],
-    "1": ["sell", "sell"],
-  },
+  values: bookSideCodes,
 });
 /** Names for `orderBookNotifySide` (OrderBookFullNotify.side). */
 export type BookSide = NameOf<typeof BookSide>;
 
+const brokerSideCodes = {
+  "0": ["buy", "buy"],
+  "1": ["sell", "sell"],
+} as const;
 /** Names for `brokerNotifySide` (BrokerNotify.side). */
-export const BrokerSide = dictionary({
+export const BrokerSide: DictionaryOf<typeof brokerSideCodes> = dictionary({
   wire: "brokerNotifySide",
   type: "int",
   source: "vendor Python SDK 1.1.2, protos 2.2.0",
-  values: {
-    "0": ["buy", "buy"],
-    "1": ["sell", "sell"],
-  },
+  values: brokerSideCodes,
 });
 /** Names for `brokerNotifySide` (BrokerNotify.side). */
 export type BrokerSide = NameOf<typeof BrokerSide>;
 
+const brokerItemTypeCodes = {
+  "66": ["broker", "item is a broker code (letter B)"],
+  "83": ["level", "no broker here, item is the level (letter S)"],
+} as const;
 /** Names for `brokerType` (Broker.type). */
-export const BrokerItemType = dictionary({
+export const BrokerItemType: DictionaryOf<typeof brokerItemTypeCodes> = dictionary({
   wire: "brokerType",
   type: "int",
   source: "API document",
-  values: {
-    "66": ["broker", "item is a broker code (letter B)"],
-    "83": ["level", "no broker here, item is the level (letter S)"],
-  },
+  values: brokerItemTypeCodes,
 });
 /** Names for `brokerType` (Broker.type). */
 export type BrokerItemType = NameOf<typeof BrokerItemType>;

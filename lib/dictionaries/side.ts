@@ -4,20 +4,21 @@
  * @module
  */
 import { dictionary } from "./dictionary.ts";
-import type { NameOf } from "./dictionary.ts";
+import type { DictionaryOf, NameOf } from "./dictionary.ts";
 
+const sideCodes = {
+  "1": ["buy", "buy (open long)"],
+  "2": ["sell", "sell (close long)"],
+  "3": ["short-close", "short close (buy back)"],
+  "4": ["short-open", "short open (sell short)"],
+} as const;
 /** Side of an order. If there is a short position, the broker sets the direction from it. */
-export const Side = dictionary({
+export const Side: DictionaryOf<typeof sideCodes> = dictionary({
   wire: "entrustBs",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   closed: true,
-  values: {
-    "1": ["buy", "buy (open long)"],
-    "2": ["sell", "sell (close long)"],
-    "3": ["short-close", "short close (buy back)"],
-    "4": ["short-open", "short open (sell short)"],
-  },
+  values: sideCodes,
 });
 /** Side of an order. If there is a short position, the broker sets the direction from it. */
 export type Side = NameOf<typeof Side>;

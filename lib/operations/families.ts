@@ -26,8 +26,8 @@ const loaders = {
 export type Catalogue = { readonly [F in FamilyName]: Awaited<ReturnType<(typeof loaders)[F]>> };
 /** Name of a family, such as `orders`. */
 export type FamilyName = keyof typeof loaders;
-/** Our name of an operation, such as `orders.place`. */
-export type OperationName = { [F in FamilyName]: `${F}.${keyof Catalogue[F] & string}` }[FamilyName];
+/** Our name of an operation, from the catalogue; a test compares it with `OperationName`. */
+export type DerivedName = { [F in FamilyName]: `${F}.${keyof Catalogue[F] & string}` }[FamilyName];
 
 /** Details of an operation that code needs before it loads the operation's family. */
 export interface Indexed {

@@ -38,23 +38,23 @@ const codePattern = /^(.*?)(\d{2})(\d{2})(\d{2})([CP])(\d{5,})$/;
 export function formatOptionCode(terms: OptionTerms): string {
   const issues: Issue[] = [];
   const { underlying, expiry, optionType, strike } = terms;
-  const require = (fits: boolean, name: keyof OptionTerms, expected: string) => {
+  const checkTerm = (fits: boolean, name: keyof OptionTerms, expected: string) => {
     if (!fits) issues.push({ path: [name], value: terms[name], expected });
   };
-  require(
+  checkTerm(
     typeof underlying === "string" && underlyingPattern.test(underlying),
     "underlying",
     'capital letters, digits and dots, such as "AAPL"',
   );
   const day: Issue[] = [];
   date.check(expiry, ["expiry"], day);
-  require(
+  checkTerm(
     day.length === 0 && expiry.startsWith("20"),
     "expiry",
     'a date that exists from 2000 to 2099, such as "2025-08-15"',
   );
-  require(OptionType.has(optionType), "optionType", '"call" or "put"');
-  require(fitsStrike(strike), "strike", "a decimal above zero with at most 4 decimals");
+  checkTerm(OptionType.has(optionType), "optionType", '"call" or "put"');
+  checkTerm(fitsStrike(strike), "strike", "a decimal above zero with at most 4 decimals");
   if (issues.length > 0) throw new InvalidParamsError("write option code", issues);
 
   const day6 = expiry.replaceAll("-", "").slice(-6);

@@ -8,7 +8,9 @@ import { OrderStatus } from "../dictionaries/order_status.ts";
 import { BookSide, BrokerSide, QuoteSession } from "../dictionaries/quote.ts";
 import { Side } from "../dictionaries/side.ts";
 import { bookLevelRecord, brokerRecord, quoteRecord, tickRecord } from "./quotes.ts";
-import { field, key, listOf, record, type RecordOf } from "./records.ts";
+import type { OrderEvent } from "./public_types.ts";
+import { field, key, listOf, record } from "./records.ts";
+import type { PushedEvent } from "./pushed_event.ts";
 import { securityRecord } from "./shared.ts";
 import { anyOf, date, decimal, int32, orderId, text, timeOfDay, type ValueType } from "./types.ts";
 
@@ -57,7 +59,7 @@ const orderUpdateFields = {
   remark: field("remark", text),
 };
 /** A change of an order's state, usually a fill. The account number is left out because it is personal data. */
-export type OrderUpdate = RecordOf<typeof orderUpdateFields>;
+export type OrderUpdate = OrderEvent["data"];
 
 const quotePush = record({
   /** The security. */
@@ -153,24 +155,9 @@ export const pushes = {
   }),
 };
 
-/** A push as a typed event. */
-export type PushEvent = {
-  [K in keyof typeof pushes]: (typeof pushes)[K] extends PushInit<infer Type, infer T> ? {
-      type: Type;
-      data: T;
-      /** When the broker sent it, Unix milliseconds. */
-      sentAt: number;
-      /**
-       * Difference between `sentAt` and the broker's clock, milliseconds; set only above five minutes. This machine's
-       * clock is used until an answer contains the broker's time. A large difference can mean that somebody on the
-       * network sent an old push again.
-       */
-      offMs?: number;
-      /**
-       * Set if the order pushes of the stream have named two accounts, and the setting `fundAccounts` does not say
-       * which are yours. The order may be a stranger's: look it up in the lists.
-       */
-      unsureAccount?: true;
-    }
+/** A push as a typed event, from the catalogue; a test compares it with `PushEvent`. */
+export type DerivedPushEvent = {
+  [K in keyof typeof pushes]: (typeof pushes)[K] extends PushInit<infer Type, infer T>
+    ? PushedEvent & { type: Type; data: T }
     : never;
 }[keyof typeof pushes];

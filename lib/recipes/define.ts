@@ -5,7 +5,7 @@
  * @module
  */
 import type { StepPermissions } from "./compiled.ts";
-import type { RecipeSource } from "./schema/recipe_schema.ts";
+import type { RecipeSource } from "./schema/recipe_source.ts";
 
 /**
  * Returns its argument; an editor completes the recipe and checks its types.

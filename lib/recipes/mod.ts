@@ -63,7 +63,17 @@ export type {
 export type { CompileOptions } from "./compile/compile_recipe.ts";
 export type { RecipeIssue } from "./recipe_error.ts";
 export type { Power, PowerKind } from "./powers.ts";
-export type { RecipeSource, ScheduleSource, StepSource } from "./schema/recipe_schema.ts";
+export type {
+  CalendarSource,
+  CronSource,
+  EverySource,
+  MisfireAction,
+  NoticeSource,
+  ParamSource,
+  RecipeSource,
+  ScheduleSource,
+  StepSource,
+} from "./schema/recipe_source.ts";
 export type { RecipeContext, RecipeEvent, RecipeResult, StepResult } from "./run_recipe.ts";
 
 const loadCompiler = lazily(() => import("./compile/compile_recipe.ts"));

@@ -7,14 +7,12 @@
 import { ResponseCode } from "../dictionaries/response_code.ts";
 import type { catalogue } from "../operations/mod.ts";
 import type { Params, Result } from "../operations/operation.ts";
+import type { OperationName } from "../operations/public_types.ts";
 import type { OrderUpdate } from "../operations/pushes.ts";
 
 type Catalogue = typeof catalogue;
 
-/** Names of all operations, such as `orders.place`. */
-export type OperationName = {
-  [F in keyof Catalogue]: { [K in keyof Catalogue[F]]: `${F & string}.${K & string}` }[keyof Catalogue[F]];
-}[keyof Catalogue];
+export type { OperationName };
 
 type EntryOf<Name extends string> = Name extends `${infer F}.${infer K}`
   ? F extends keyof Catalogue ? K extends keyof Catalogue[F] ? Catalogue[F][K] : never : never

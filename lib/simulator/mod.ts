@@ -83,6 +83,6 @@ export type { Clock } from "../time.ts";
 export type { Fault, FaultKind } from "./endpoints/faults.ts";
 export { startGateway } from "./gateway/mod.ts";
 export { ScriptError, scriptJsonSchema } from "./script.ts";
-export type { ScriptEntry, ScriptSource } from "./script.ts";
+export type { ScriptEntry, ScriptMarket, ScriptSource } from "./script.ts";
 export type { GatewayInfo, GatewayOptions, SimulatedGateway } from "./gateway/mod.ts";
 export type { PlatformInfo, SimulatedPlatform } from "./platform/mod.ts";

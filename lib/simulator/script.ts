@@ -32,9 +32,10 @@ const marketDays = {
   shanghai: "XSHG",
   shenzhen: "XSHG",
   futures: "HKFUT",
-} as const satisfies Record<string, TimelineName>;
+} as const satisfies Record<ScriptMarket, TimelineName>;
 
-type ScriptMarket = keyof typeof marketDays;
+/** A market of the simulator, for a halt of the whole market. */
+export type ScriptMarket = "hk" | "us" | "shanghai" | "shenzhen" | "futures";
 
 const timeExpected = 'a local time of the exchange, such as "2025-08-18 10:30"';
 const dayExpected = 'a trading day, such as "2025-08-18"';
@@ -64,7 +65,8 @@ const ratioExpected = 'new shares for old shares, such as "3:1" or "1:10"';
 const ratio = z.string(ratioExpected).regex(/^[1-9]\d{0,3}:[1-9]\d{0,3}$/, ratioExpected);
 const market = z.enum(Object.keys(marketDays) as [ScriptMarket, ...ScriptMarket[]]); // the table is not empty
 
-const entry = z.discriminatedUnion("what", [
+/** The schema of an entry. */
+export const scriptEntry = z.discriminatedUnion("what", [
   z.strictObject({
     what: z.literal("price").describe("the price moves to a level, at once or over a span of time"),
     symbol,
@@ -116,8 +118,27 @@ const entry = z.discriminatedUnion("what", [
   }),
 ]);
 
-/** One entry of a script. */
-export type ScriptEntry = z.input<typeof entry>;
+/** One entry of a script; the reference of the scripts is `scriptJsonSchema`. A test compares the type with the schema. */
+export type ScriptEntry =
+  | { what: "price"; symbol: string; at: string; to: string | number; over?: string | undefined }
+  | {
+    what: "gap";
+    symbol: string;
+    on: string;
+    by?: string | undefined;
+    to?: string | number | undefined;
+  }
+  | { what: "dividend"; symbol: string; on: string; cash: string | number; pays?: string | undefined }
+  | { what: "split"; symbol: string; on: string; ratio: string }
+  | {
+    what: "halt";
+    symbol?: string | undefined;
+    market?: ScriptMarket | undefined;
+    at: string;
+    for?: string | undefined;
+  }
+  | { what: "resume"; symbol?: string | undefined; market?: ScriptMarket | undefined; at: string }
+  | { what: "outage"; of: "gateway" | "lists" | "pushes"; at: string; for: string };
 
 /** A script: a list of entries, or a text in YAML or JSON with its file name for messages. */
 export type ScriptSource = readonly ScriptEntry[] | { text: string; fileName: string };
@@ -155,12 +176,12 @@ const MOST_SHOWN = 500;
 
 /** Returns the JSON Schema of scripts. */
 export function scriptJsonSchema(): object {
-  return z.toJSONSchema(z.array(entry), { io: "input" });
+  return z.toJSONSchema(z.array(scriptEntry), { io: "input" });
 }
 
 /** Returns a line for each kind of entry: its name and what it does. */
 export function scriptKinds(): [kind: string, text: string][] {
-  return entry.options.map(({ shape: { what } }) => [[...what.values][0]!, what.description ?? ""]); // one literal
+  return scriptEntry.options.map(({ shape: { what } }) => [[...what.values][0]!, what.description ?? ""]); // one literal
 }
 
 /**
@@ -186,7 +207,7 @@ function planOf(given: unknown, fileName: string, calendars: Calendars): ScriptP
   if (Array.isArray(given) && given.length > MOST_ENTRIES) {
     throw new ScriptError(fileName, [`expected at most ${MOST_ENTRIES} entries`]);
   }
-  const result = z.array(entry).safeParse(given);
+  const result = z.array(scriptEntry).safeParse(given);
   if (!result.success) {
     const issues = result.error.issues.flatMap((issue) => issueTexts(issue, given));
     throw new ScriptError(fileName, issues.slice(0, MOST_ISSUES));
@@ -198,7 +219,7 @@ function planOf(given: unknown, fileName: string, calendars: Calendars): ScriptP
   return plan;
 }
 
-type Checked = z.output<typeof entry>;
+type Checked = z.output<typeof scriptEntry>;
 
 /** Converts the entries of a script, and collects what is wrong with them. */
 class Planner {
@@ -394,7 +415,7 @@ function issueTexts(issue: z.core.$ZodIssue, given: unknown): string[] {
   const each = (given as Record<string, unknown>[])[index];
   const field = fields.map(String).join(".");
   if (issue.code === "unrecognized_keys") {
-    const kind = entry.options.find(({ shape }) => shape.what.values.has(each?.what as never));
+    const kind = scriptEntry.options.find(({ shape }) => shape.what.values.has(each?.what as never));
     const known = Object.keys(kind?.shape ?? {}).join(", ");
     return issue.keys.map((key) => issueText(index, key, each?.[key], `one of the fields ${known}`));
   }

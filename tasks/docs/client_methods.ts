@@ -7,6 +7,7 @@
 import { FieldComments } from "../../lib/operations/doc_comments.ts";
 import { catalogue } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
+import { pushes } from "../../lib/operations/pushes.ts";
 import { docOf, docOfFamily, sources } from "../../lib/operations/sources.ts";
 import type { FieldsInfo, ValueType } from "../../lib/operations/types.ts";
 
@@ -119,5 +120,37 @@ ${
     families.map(({ family, title }) => `${comment(docOfFamily(family)!)}readonly ${family}: ${title};\n`)
       .join("")
   }}
+`;
+}
+
+/** Returns the text of `lib/operations/public_types.ts`. */
+export function publicTypes(): string {
+  const names = Object.values(catalogue).flatMap((entries) =>
+    Object.values<AnyOperation>(entries).map(({ name }) => JSON.stringify(name))
+  );
+  const events = Object.values(pushes).map(({ type, payload }) => {
+    const title = `${type[0]!.toUpperCase()}${type.slice(1)}Event`;
+    const data = recordOf(payload.fields!, `push.${type}`, false); // every payload is a record
+    return {
+      title,
+      text:
+        `/** A push \`${type}\`. */\nexport interface ${title} extends PushedEvent {\n/** Name of the event. */\ntype: ${
+          JSON.stringify(type)
+        };\n/** Content of the push. */\ndata: ${data};\n}\n`,
+    };
+  });
+  return `/**
+ * The names of the operations and the types of the pushes. Written by \`deno task docs\` from the catalogue in lib/operations: edit there.
+ *
+ * @module
+ */
+import type { PushedEvent } from "./pushed_event.ts";
+
+${events.map(({ text }) => text).join("\n")}
+/** Our name of an operation, such as \`orders.place\`. */
+export type OperationName = ${names.join(" | ")};
+
+/** A push as a typed event. */
+export type PushEvent = ${events.map(({ title }) => title).join(" | ")};
 `;
 }

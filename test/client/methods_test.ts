@@ -1,6 +1,9 @@
 /** The written types of the client's methods equal the types of the catalogue. */
 import type { Client, DerivedMethods } from "../../lib/client/client.ts";
 import type { Methods } from "../../lib/client/methods.ts";
+import type { DerivedName } from "../../lib/operations/families.ts";
+import type { OperationName, PushEvent } from "../../lib/operations/public_types.ts";
+import type { DerivedPushEvent } from "../../lib/operations/pushes.ts";
 
 type Same<A, B> = [A] extends [B] ? [B] extends [A] ? true : false : false;
 type Args<M> = M extends (...args: infer A) => unknown ? Required<A> : never;
@@ -22,10 +25,14 @@ type Different = {
 }[keyof DerivedMethods];
 
 const none: [Different] extends [never] ? true : Different = true;
+const events: Same<PushEvent, DerivedPushEvent> = true;
+const names: Same<OperationName, DerivedName> = true;
 const families: Same<keyof Methods, keyof DerivedMethods> = true;
 
 Deno.test("the types of the client's methods are those of the catalogue", () => {
   void none;
+  void events;
+  void names;
   void families;
   void (undefined as unknown as Client);
 });

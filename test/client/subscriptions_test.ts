@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { InvalidParamsError, TransportError } from "../../lib/errors.ts";
 import { Subscriptions, type WatchedSecurity, watchFilter } from "../../lib/client/subscriptions.ts";
-import type { PushEvent } from "../../lib/operations/pushes.ts";
+import type { PushEvent } from "../../lib/operations/public_types.ts";
 
 const stock = (symbol: string): WatchedSecurity => ({ type: "us-stock", symbol });
 const many = (count: number, from = 0) =>

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { PushEvent } from "../../lib/operations/pushes.ts";
+import type { PushEvent } from "../../lib/operations/public_types.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { PushQueue } from "../../lib/transports/push/queue.ts";
 import { backoffMs } from "../../lib/transports/push/reconnect.ts";

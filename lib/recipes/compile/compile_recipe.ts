@@ -26,7 +26,8 @@ import { tooLarge } from "../../regular_files.ts";
 
 import { MOST_ISSUES, RecipeError, type RecipeIssue } from "../recipe_error.ts";
 import { bindParams, type ReadParam, readParam } from "../schema/recipe_params.ts";
-import { recipeSchema, type RecipeSource, type StepSource } from "../schema/recipe_schema.ts";
+import { recipeSchema } from "../schema/recipe_schema.ts";
+import type { RecipeSource, StepSource } from "../schema/recipe_source.ts";
 import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "../schema/recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
 import { micOf } from "../engine/step_context.ts";

@@ -11,7 +11,7 @@ import { durationOf } from "./written_times.ts";
 import { Budget } from "../expressions/budget.ts";
 import type { Expression } from "../expressions/expressions.ts";
 import { bindParams, type ReadParam } from "../schema/recipe_params.ts";
-import type { StepSource } from "../schema/recipe_schema.ts";
+import type { StepSource } from "../schema/recipe_source.ts";
 import { MOST_ISSUES } from "../recipe_error.ts";
 import { expected, type Found, valueAt } from "../schema/schema_issues.ts";
 import { findMaker, type TypeOf } from "./step_source.ts";

@@ -15,7 +15,7 @@ import type {
   SessionSpan,
 } from "../compiled.ts";
 import { durationOf, readDuration, showDuration } from "./written_times.ts";
-import type { RecipeSource } from "../schema/recipe_schema.ts";
+import type { RecipeSource } from "../schema/recipe_source.ts";
 import { gapOver } from "./schedule.ts";
 import { micOf } from "../engine/step_context.ts";
 import { expected, type Found } from "../schema/schema_issues.ts";

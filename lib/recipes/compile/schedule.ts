@@ -7,7 +7,7 @@ import { didYouMean } from "../../client/nearest.ts";
 import { type Issue, messageOf } from "../../errors.ts";
 import type { CompiledSchedule } from "../compiled.ts";
 import { durationOf, readAt, readDuration, readSpan } from "./written_times.ts";
-import type { RecipeSource, ScheduleSource } from "../schema/recipe_schema.ts";
+import type { RecipeSource, ScheduleSource } from "../schema/recipe_source.ts";
 import { expected, type Found } from "../schema/schema_issues.ts";
 import { lazily } from "../../lazy.ts";
 
@@ -77,7 +77,7 @@ async function checkMembers(source: ScheduleSource, isFine: (member: string) => 
   const found: Found[] = [];
   const textOf = (member: string): string | undefined => {
     // A schedule is a map; without a valid form, its members and their types are unknown.
-    const value = (source as Record<string, unknown>)[member];
+    const value = (source as unknown as Record<string, unknown>)[member];
     return typeof value === "string" && isFine(member) ? value : undefined;
   };
   const timezone = textOf("timezone");

@@ -253,10 +253,3 @@ export const recipeSchema = z.strictObject({
         "Address of a monitoring service such as Healthchecks, to which hsgate reports the start, success and failure of each run; ${secret:name} if the address contains a token",
     }),
 }).meta({ title: "hsgate recipe" });
-
-/** A recipe as a person writes it. */
-export type RecipeSource = z.input<typeof recipeSchema>;
-/** A step as a person writes it. */
-export type StepSource = z.input<typeof stepSchema>;
-/** A schedule as a person writes it. */
-export type ScheduleSource = z.input<typeof schedule>;

@@ -4,7 +4,8 @@
  * @module
  */
 import { NotifyType } from "../../dictionaries/message_type.ts";
-import { pushes, type PushEvent } from "../../operations/pushes.ts";
+import type { PushEvent } from "../../operations/public_types.ts";
+import { pushes } from "../../operations/pushes.ts";
 import { type Envelopes, loadEnvelopes } from "../../wire/envelope.ts";
 import type { Clock } from "../../time.ts";
 import type { OrderPush } from "../contract.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { BrokerError, ProtocolError } from "../../errors.ts";
-import type { PushEvent } from "../../operations/pushes.ts";
+import type { PushEvent } from "../../operations/public_types.ts";
 
 /**
  * Reports that pushes may be missing. The broker does not number pushes, so a client cannot know which are missing. A

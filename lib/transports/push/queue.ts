@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { pushes, type PushEvent } from "../../operations/pushes.ts";
+import type { PushEvent } from "../../operations/public_types.ts";
+import { pushes } from "../../operations/pushes.ts";
 import type { ConflatedEvent, DroppedEvent, TransportEvent } from "./events.ts";
 
 /** Limits of a {@linkcode PushQueue}. */

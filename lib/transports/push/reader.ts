@@ -6,7 +6,8 @@
  */
 import { NotifyType } from "../../dictionaries/message_type.ts";
 import { ProtocolError } from "../../errors.ts";
-import { pushes, type PushEvent } from "../../operations/pushes.ts";
+import type { PushEvent } from "../../operations/public_types.ts";
+import { pushes } from "../../operations/pushes.ts";
 import { Mismatch } from "../../operations/types.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { Envelopes, Notify } from "../../wire/envelope.ts";

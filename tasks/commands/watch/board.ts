@@ -4,7 +4,7 @@
  * @module
  */
 import { isZero } from "../../../lib/decimal.ts";
-import type { PushEvent } from "../../../lib/operations/pushes.ts";
+import type { PushEvent } from "../../../lib/operations/public_types.ts";
 import type { Quote } from "../../../lib/operations/quotes.ts";
 import {
   type ConnectionEvent,

@@ -1,0 +1,22 @@
+/**
+ * Defines the members that every push has as an event.
+ *
+ * @module
+ */
+
+/** Members of every push. */
+export interface PushedEvent {
+  /** When the broker sent it, Unix milliseconds. */
+  sentAt: number;
+  /**
+   * Difference between `sentAt` and the broker's clock, milliseconds; set only above five minutes. This machine's
+   * clock is used until an answer contains the broker's time. A large difference can mean that somebody on the
+   * network sent an old push again.
+   */
+  offMs?: number;
+  /**
+   * Set if the order pushes of the stream have named two accounts, and the setting `fundAccounts` does not say
+   * which are yours. The order may be a stranger's: look it up in the lists.
+   */
+  unsureAccount?: true;
+}
