@@ -32,7 +32,10 @@ export function shownHost(
     isJson(text) ? shownJson(redactor.jsonText(text, remove)) : terminalText(more(remove(text)));
   const out = (text: string) => shown(text, figures ? certain : any);
   // Errors and notes may also contain an address from a file.
-  const note = (text: string) => shown(text, any, withoutCredentials);
+  const note = (text: string) => {
+    const line = shown(text, any, withoutCredentials);
+    return isJson(text) ? line : shortened(line);
+  };
   // Copy descriptors, not values: reading the property `signal` would install the signal handlers.
   const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(host));
   const { errTerminal } = host;
@@ -63,6 +66,17 @@ export function shownHost(
     } satisfies Partial<Host>,
   );
 }
+
+/** Most characters of a line of an error or a note: a text of the broker must not fill the screen. */
+const MOST_NOTE = 10_000;
+
+/** Returns a text with at most this many characters in each line. */
+const shortened = (text: string): string =>
+  text.length <= MOST_NOTE
+    ? text
+    : text.split("\n").map((line) => line.length <= MOST_NOTE ? line : `${line.slice(0, MOST_NOTE)}…`).join(
+      "\n",
+    );
 
 /** Returns whether a whole line or text is a JSON object or list. */
 function isJson(text: string): boolean {

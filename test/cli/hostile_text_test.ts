@@ -320,3 +320,14 @@ Deno.test("shownText() keeps line breaks and all writing systems, and shownJson(
   assert(!SHOWN_WRONG.test(json));
   assertEquals(JSON.parse(json), value);
 });
+
+Deno.test("a line of a note or an error is cut where it would fill the screen, and JSON never", () => {
+  const notes: string[] = [];
+  const world = { note: (line: string) => void notes.push(line), color: false } as Partial<Host> as Host;
+  const host = shownHost(world, { figures: false });
+  const long = "K".repeat(3_000_000);
+  host.note(`hsgate: warning: ${long}: no quote\nhsgate: the next line`);
+  host.note(JSON.stringify({ text: long }));
+  assertEquals(notes[0]!.split("\n").map((line) => line.length), [10_001, "hsgate: the next line".length]);
+  assertEquals(JSON.parse(notes[1]!), { text: long });
+});
