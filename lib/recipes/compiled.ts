@@ -296,6 +296,16 @@ export interface StepScope {
   outputs: Readonly<Record<string, unknown>>;
   /** Result of the run; only for notices. */
   outcome?: NoticeOutcome;
+  /** The work that the expressions of the run may still do. @default each step has only its own limit */
+  work?: RunWork;
+}
+
+/** The work that the expressions of a run may do, over all its steps and the runs that they start. */
+export interface RunWork {
+  /** Evaluation steps in all. */
+  readonly most: number;
+  /** Evaluation steps that are left. */
+  left: number;
 }
 
 /** The order desk of an account, for a step that follows the orders that it places. */

@@ -6,7 +6,7 @@
 import type { Calendars } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { Limits } from "../client/limits.ts";
-import type { CompiledRecipe, RunDay } from "../recipes/compiled.ts";
+import type { CompiledRecipe, RunDay, RunWork } from "../recipes/compiled.ts";
 import type { Redactor } from "../redact.ts";
 import type { Store } from "../store/store.ts";
 import type { CallingStep } from "./claims/claim.ts";
@@ -46,6 +46,8 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   whenStopped?: "due" | "cancelled";
   /** The day of the outer run, for nested runs. @default none: each run has its own day */
   within?: RunDay;
+  /** The work that the expressions of the outer run may still do, for nested runs. @default that of a new run */
+  work?: RunWork;
   /** Called in the transaction that ends a run, unless a person stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void | Promise<void>;
   /** Runs another recipe as a step of this one. */

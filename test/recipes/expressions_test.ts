@@ -10,10 +10,12 @@ import {
 import { sessionTimeOf } from "../../lib/calendars/mod.ts";
 import { Environment } from "@marcbachmann/cel-js";
 import { Budget, costs } from "../../lib/recipes/expressions/budget.ts";
+import { compileText } from "../../lib/recipes/compile/compile_recipe.ts";
 import { compileExpression } from "../../lib/recipes/expressions/expressions.ts";
 import { ExpressionError } from "../../lib/recipes/recipe_error.ts";
 import { linearPattern } from "../../lib/recipes/expressions/linear_pattern.ts";
 import { readTemplate } from "../../lib/recipes/expressions/templates.ts";
+import { stepContext } from "./support.ts";
 
 const scope: StepScope = {
   recipe: "test",
@@ -193,6 +195,36 @@ Deno.test("a budget is shared by the expressions of a step", async () => {
   const error = await assertRejects(() => fill(new Budget('step "a"')), ExpressionError);
   assertStringIncludes(error.message, 'of step "a": it takes more than 5000000 steps');
   await fill();
+});
+
+Deno.test("the expressions of a run share a budget, in conditions and in parameters", async () => {
+  const text = JSON.stringify({
+    name: "r",
+    params: { ids: [1, 2, 3, 4, 5, 6, 7, 8, 9] },
+    steps: [{
+      id: "a",
+      uses: "fills.today",
+      if: "params.ids.all(a, params.ids.all(b, params.ids.all(c, a + b + c > 0)))",
+      with: { market: "${{ params.ids.all(a, a > 0) ? 'hk' : 'us' }}" },
+    }],
+  });
+  const [step] = (await compileText({ text, fileName: "r.json" }, {})).steps;
+  const work = { most: 20_000, left: 20_000 };
+  const params = { ids: Array.from({ length: 9 }, (_, at) => at + 1) };
+  const decide = () => step!.condition!({ ...scope, params, work });
+  assertEquals(decide(), true);
+  assert(work.left > 0 && work.left < 18_000, `${work.left}`);
+  const expected = "the expressions of this run take more than 20000 steps";
+  assertThrows(
+    () => {
+      for (let count = 0; count < 100; count++) decide();
+    },
+    ExpressionError,
+    expected,
+  );
+  assertThrows(decide, ExpressionError, expected);
+  const run = () => step!.run(stepContext(undefined, { params, work }));
+  await assertRejects(run, ExpressionError, expected);
 });
 
 Deno.test("matches() takes time only in proportion to its text, and matches like RE2", () => {

@@ -276,6 +276,36 @@ testBoth("an inner run ends with its outer run, and no scheduler continues it", 
   await b.scheduler.stop();
 });
 
+testBoth(
+  "an inner run shares the work of its outer run's expressions, and each run has its own",
+  async () => {
+    const works: unknown[] = [];
+    const note = ({ work }: StepContext) => works.push(work);
+    const inner = recipe({
+      name: "inner",
+      schedules: [],
+      steps: [step({ run: (context) => Promise.resolve(note(context)) })],
+    });
+    const outer = recipe({
+      name: "outer",
+      schedules: [every(10 * MINUTE)],
+      steps: [step({
+        id: "in",
+        run: async (context) => {
+          note(context);
+          await context.runRecipe("inner", {});
+        },
+      })],
+    });
+    await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [inner, outer] });
+    await b.scheduler.start();
+    await b.machine.pass(15 * MINUTE);
+    await b.scheduler.stop();
+    assertEquals(works, Array(4).fill({ most: 50_000_000, left: 50_000_000 }));
+    assertEquals([works[0] === works[1], works[2] === works[3], works[0] === works[2]], [true, true, false]);
+  },
+);
+
 Deno.test(
   "runNested() distinguishes calls of one recipe by step, by parameters and by count",
   async () => {

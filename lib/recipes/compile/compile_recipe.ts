@@ -148,7 +148,7 @@ async function compileValue(
       ? "some"
       : "none",
     isNotice: false,
-    budget: new Budget(undefined, STEPS_AT_CHECK),
+    budget: new Budget(undefined, { steps: STEPS_AT_CHECK }),
     connect,
     folder,
     ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },

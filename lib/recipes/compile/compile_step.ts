@@ -146,7 +146,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       return "";
     };
     const filling = {
-      budget: new Budget(`step "${id}"`),
+      budget: new Budget(`step "${id}"`, { run: context.work }),
       ...around.isNotice && { onError: leaveEmpty },
     };
     // The source is a map, and a filled map is one.
@@ -389,7 +389,7 @@ async function compileCondition(source: StepSource["if"], found: Found[]): Promi
 }
 
 function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
-  const value = condition.evaluate(scope, new Budget(`step "${id}"`));
+  const value = condition.evaluate(scope, new Budget(`step "${id}"`, { run: scope.work }));
   if (typeof value === "boolean") return value;
   throw new TypeError(`Cannot tell whether to run step "${id}": "${condition.source}" is not true or false`);
 }

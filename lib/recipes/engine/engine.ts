@@ -7,7 +7,7 @@
 import { reasonOf } from "../../credentials.ts";
 import { BrokerError } from "../../errors.ts";
 import { wait } from "../../time.ts";
-import type { CompiledRecipe, CompiledStep, StepContext, StepEffect } from "../compiled.ts";
+import type { CompiledRecipe, CompiledStep, RunWork, StepContext, StepEffect } from "../compiled.ts";
 import { refusingGuard, type SentWrite, WriteGuard } from "./guarded_client.ts";
 import {
   isWorthRetrying,
@@ -155,6 +155,8 @@ export interface StepCall {
   calls: Map<string, number>;
   /** Aborted when the run must end early. */
   halt: AbortSignal;
+  /** The work that the expressions of both runs may still do. @default that of a new run */
+  work?: RunWork;
 }
 
 /** Options of a {@linkcode StepEngine}. */
@@ -174,12 +176,17 @@ interface EngineOptions {
   /** Called with each error of a call, even if the step catches it. */
   onError?(error: unknown): void;
   onEvent?(event: StepEvent): void;
+  /** The work that the expressions of the outer run may still do, for a nested run. @default that of a new run */
+  work?: RunWork;
   /** Runs another recipe as a step of this one. @default throws */
   runRecipe?(call: StepCall, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
 /** States of a step after which the steps that need it may run. */
 const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open", "not-done"]);
+
+/** Evaluation steps for the expressions of a run and of the runs that its steps start: about ten seconds. */
+const MOST_WORK = 50_000_000;
 
 /** Longest wait between two attempts. */
 const MOST_WAIT_MS = 5 * 60_000;
@@ -201,11 +208,13 @@ export class StepEngine {
   readonly #recipe: CompiledRecipe;
   readonly #options: EngineOptions;
   readonly #lost: AbortSignal;
+  readonly #work: RunWork;
   readonly #lastWrite: number;
 
   constructor(recipe: CompiledRecipe, options: EngineOptions) {
     this.#recipe = recipe;
     this.#options = options;
+    this.#work = options.work ?? { most: MOST_WORK, left: MOST_WORK };
     this.#lost = options.lost ?? new AbortController().signal;
     this.#lastWrite = recipe.steps.findLastIndex(({ effect }) => effect === "write");
   }
@@ -416,7 +425,7 @@ export class StepEngine {
   #context({ step, attempt }: StepAttempt, guard: WriteGuard, signal: AbortSignal): StepContext {
     const { scope, deps, recorder, mode, halt, runRecipe } = this.#options;
     const { redactor } = deps;
-    const call: StepCall = { step: step.id, calls: new Map(), halt };
+    const call: StepCall = { step: step.id, calls: new Map(), halt, work: this.#work };
     return stepContext(step.id, {
       scope: this.#scope(),
       deps,
@@ -437,7 +446,7 @@ export class StepEngine {
   }
 
   #scope() {
-    return { ...this.#options.scope, outputs: this.outputs };
+    return { ...this.#options.scope, outputs: this.outputs, work: this.#work };
   }
 
   #describe(error: unknown): string {

@@ -5,6 +5,7 @@
  * @module
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
+import type { RunWork } from "../compiled.ts";
 import { type LinearPattern, linearPattern } from "./linear_pattern.ts";
 
 /** Evaluation steps for all expressions of one step of a recipe: about a second. */
@@ -22,11 +23,16 @@ export class Budget {
   /** Description of the owner, such as `step "funds"`. */
   readonly owner: string | undefined;
   readonly #steps: number;
+  readonly #run: RunWork | undefined;
   #left: number;
   #problem: string | undefined;
 
-  constructor(owner?: string, steps: number = MOST_STEPS) {
+  constructor(
+    owner?: string,
+    { steps = MOST_STEPS, run }: { steps?: number; run?: RunWork | undefined } = {},
+  ) {
     this.owner = owner;
+    this.#run = run;
     this.#left = this.#steps = steps;
   }
 
@@ -38,6 +44,12 @@ export class Budget {
   /** Subtracts evaluation steps. Throws when none remain, and at every later call. */
   spend(steps: number): void {
     this.#left -= steps;
+    if (this.#run !== undefined && (this.#run.left -= steps) < 0) {
+      this.refuse(
+        `the expressions of this run take more than ${this.#run.most} steps of evaluation in all: use smaller lists ` +
+          "or a custom step",
+      );
+    }
     if (this.#left >= 0 && this.#problem === undefined) return;
     this.refuse(
       `it takes more than ${this.#steps} steps of evaluation: use a smaller list or a custom step`,

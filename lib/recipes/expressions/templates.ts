@@ -138,7 +138,7 @@ export const STEPS_AT_CHECK = 1_000_000;
 function settle(
   source: unknown,
   fillers: ReadonlyMap<string, Filler>,
-  { params, at, budget = new Budget(undefined, STEPS_AT_CHECK) }: {
+  { params, at, budget = new Budget(undefined, { steps: STEPS_AT_CHECK }) }: {
     params: Readonly<Record<string, unknown>>;
     at: Issue["path"];
     budget?: Budget;

@@ -60,7 +60,11 @@ export async function runNested(
   let state: string = claim as string; // replaced below if `claim` is a claim
   if (typeof claim !== "string") {
     const within = outer && dayOf(outerRecipe, slotOf(outer), deps.within);
-    const innerDeps = { ...deps, ...within !== undefined && { within } };
+    const innerDeps = {
+      ...deps,
+      ...parent.work && { work: parent.work },
+      ...within !== undefined && { within },
+    };
     const ended = await executeRun(recipe, claim, innerDeps, AbortSignal.any([stop, parent.halt]));
     state = ended.state;
     // The inner run continues only together with the outer run.

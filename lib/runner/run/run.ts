@@ -123,7 +123,7 @@ class Execution {
       trading: Trading;
     },
   ) {
-    const { machine, out, redactor, secret, client, timeOf, runRecipe, store, within } = deps;
+    const { machine, out, redactor, secret, client, timeOf, runRecipe, store, within, work } = deps;
     this.#recipe = recipe;
     this.#claim = claim;
     this.#deps = deps;
@@ -164,6 +164,7 @@ class Execution {
       isLost: (error) => error instanceof LeaseLostError,
       onError: (error) => this.#noteLogin(error),
       onEvent: (event) => this.#tellStep(event),
+      ...work !== undefined && { work },
       ...runRecipe !== undefined && {
         runRecipe: (call, name, params) => runRecipe({ ...claim, ...call, recipe }, name, params),
       },
