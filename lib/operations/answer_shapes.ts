@@ -104,14 +104,18 @@ export function parseWritten(text: string): unknown {
   return JSON.parse(text, keepDigits);
 }
 
-/** Calls `found` with each text and each number in a parsed answer. */
-export function eachValue(value: unknown, found: (text: string) => void): void {
-  if (value instanceof WrittenNumber) found(value.source);
-  else if (typeof value === "string") found(value);
-  else if (typeof value === "number" || typeof value === "bigint") found(String(value));
-  else if (value instanceof Uint8Array) found(value.toBase64());
-  else if (typeof value === "object" && value !== null) {
-    for (const each of Object.values(value)) eachValue(each, found);
+/** Calls `found` with each text and each number in a parsed answer, at any depth. */
+export function eachValue(answer: unknown, found: (text: string) => void): void {
+  const left = [answer];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (value instanceof WrittenNumber) found(value.source);
+    else if (typeof value === "string") found(value);
+    else if (typeof value === "number" || typeof value === "bigint") found(String(value));
+    else if (value instanceof Uint8Array) found(value.toBase64());
+    else if (typeof value === "object" && value !== null) {
+      for (const each of Object.values(value)) left.push(each);
+    }
   }
 }
 
@@ -143,11 +147,16 @@ function safeName(name: string, isKnownRecord: boolean): string {
   return isSafe ? name : `[name of ${name.length} characters]`;
 }
 
+/** Maximum length of an invented text. */
+const MOST_SAMPLE = 100_000;
+const repeated = (text: string, times: number) => text.repeat(Math.min(MOST_SAMPLE, Math.max(0, times)));
+const ones = (times: number) => repeated("1", times);
+
 /** Every form of a text: how to recognize it, and how to write a text of this form and length. */
 export const textForms: Readonly<Record<string, readonly [is: RegExp, sample: (length: number) => string]>> =
   {
     "empty": [/^$/, () => ""],
-    "spaces": [/^\s+$/, (length) => " ".repeat(length)],
+    "spaces": [/^\s+$/, (length) => repeated(" ", length)],
     "yyyymmdd": [/^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$/, () => "20250102"],
     "yyyymmddhhmmss": [
       /^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])[0-5]\d[0-5]\d$/,
@@ -162,31 +171,34 @@ export const textForms: Readonly<Record<string, readonly [is: RegExp, sample: (l
       /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/,
       (length) => "2025-01-02T03:04:05".padEnd(length, "Z"),
     ],
-    "digits": [/^\d+$/, (length) => "1".repeat(length)],
-    "-digits": [/^-\d+$/, (length) => `-${"1".repeat(length - 1)}`],
-    "decimal": [/^\d+\.\d+$/, (length) => `${"1".repeat(length - 2)}.1`],
-    "-decimal": [/^-\d+\.\d+$/, (length) => `-${"1".repeat(length - 3)}.1`],
-    "decimal without its zero": [/^-?\.\d+$|^-?\d+\.$/, (length) => `.${"1".repeat(length - 1)}`],
-    "exponent": [/^[+-]?\d*\.?\d+e[+-]?\d+$/i, (length) => `${"1".repeat(length - 2)}e1`],
+    "digits": [/^\d+$/, (length) => ones(length)],
+    "-digits": [/^-\d+$/, (length) => `-${ones(length - 1)}`],
+    "decimal": [/^\d+\.\d+$/, (length) => `${ones(length - 2)}.1`],
+    "-decimal": [/^-\d+\.\d+$/, (length) => `-${ones(length - 3)}.1`],
+    "decimal without its zero": [/^-?\.\d+$|^-?\d+\.$/, (length) => `.${ones(length - 1)}`],
+    "exponent": [/^[+-]?\d*\.?\d+e[+-]?\d+$/i, (length) => `${ones(length - 2)}e1`],
     "grouped digits": [
       /^-?\d{1,3}(,\d{3})+(\.\d+)?$/,
-      (length) => length < 7 ? `${"1".repeat(length - 4)},111` : `1,111.${"1".repeat(length - 6)}`,
+      (length) => length < 7 ? `${ones(length - 4)},111` : `1,111.${ones(length - 6)}`,
     ],
-    "percentage": [/^[+-]?\d+(\.\d+)?%$/, (length) => `${"1".repeat(length - 1)}%`],
-    "letters": [/^[A-Za-z]+$/, (length) => "A".repeat(length)],
-    "code": [/^[\w.:#&/-]+$/, (length) => `A${"1".repeat(length - 1)}`],
-    "text": [/^[\x20-\x7e]+$/, (length) => length < 3 ? "+".repeat(length) : `a ${"a".repeat(length - 2)}`],
-    "control characters": [/\p{Cc}/u, (length) => "\u0001".repeat(length)],
-    "other characters": [/^/, (length) => "\u6587".repeat(length)],
+    "percentage": [/^[+-]?\d+(\.\d+)?%$/, (length) => `${ones(length - 1)}%`],
+    "letters": [/^[A-Za-z]+$/, (length) => repeated("A", length)],
+    "code": [/^[\w.:#&/-]+$/, (length) => `A${ones(length - 1)}`],
+    "text": [
+      /^[\x20-\x7e]+$/,
+      (length) => length < 3 ? repeated("+", length) : `a ${repeated("a", length - 2)}`,
+    ],
+    "control characters": [/\p{Cc}/u, (length) => repeated("\u0001", length)],
+    "other characters": [/^/, (length) => repeated("\u6587", length)],
   };
 
 /** Every form of a number. */
 export const numberForms: typeof textForms = {
-  "whole": [/^\d+$/, (length) => "1".repeat(length)],
-  "-whole": [/^-\d+$/, (length) => `-${"1".repeat(length - 1)}`],
-  "fraction": [/^\d+\.\d+$/, (length) => `${"1".repeat(length - 2)}.1`],
-  "-fraction": [/^-\d+\.\d+$/, (length) => `-${"1".repeat(length - 3)}.1`],
-  "exponent": [/^/, (length) => `${"1".repeat(Math.max(1, length - 2))}e1`],
+  "whole": [/^\d+$/, (length) => ones(length)],
+  "-whole": [/^-\d+$/, (length) => `-${ones(length - 1)}`],
+  "fraction": [/^\d+\.\d+$/, (length) => `${ones(length - 2)}.1`],
+  "-fraction": [/^-\d+\.\d+$/, (length) => `-${ones(length - 3)}.1`],
+  "exponent": [/^/, (length) => `${ones(Math.max(1, length - 2))}e1`],
 };
 
 const formOf = (forms: typeof textForms, text: string) =>
@@ -228,6 +240,15 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "list" : value === null ? "null" : "record";
 }
 
+/** Levels of an answer that are described. The deepest documented answer has five. */
+const MOST_LEVELS = 25;
+
+/** Returns what was seen of a member. A name such as "constructor" must not find a member of every object. */
+function memberOf(members: Record<string, Seen>, name: string): Seen {
+  if (!Object.hasOwn(members, name)) members[name] = { times: 0 };
+  return members[name]!;
+}
+
 /** Walks through an answer; collects what was seen and what differs. */
 class Walker {
   readonly differences = new Map<string, Difference>();
@@ -237,6 +258,7 @@ class Walker {
   /** The record of a missing member, by the path of the member. */
   readonly #parents = new Map<string, string>();
   readonly #over: WireAnswer["over"];
+  #depth = 0;
 
   constructor(over: WireAnswer["over"]) {
     this.#over = over;
@@ -272,8 +294,20 @@ class Walker {
     });
   }
 
-  /** Adds a value to what was seen at its place. */
+  /** Adds a value to what was seen at its place. Does not look into values that are nested deeper than any answer. */
   value(seen: Seen, value: unknown, path: string, type: ValueType<unknown> | undefined): void {
+    if (this.#depth > MOST_LEVELS) {
+      return this.add(path, "envelope", "differs", `more than ${MOST_LEVELS} levels of lists and records`);
+    }
+    this.#depth++;
+    try {
+      this.#value(seen, value, path, type);
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #value(seen: Seen, value: unknown, path: string, type: ValueType<unknown> | undefined): void {
     seen.times++;
     this.#values.set(path, (this.#values.get(path) ?? 0) + 1);
     const kind = kindOf(value);
@@ -422,7 +456,6 @@ class Walker {
       const info = names.get(name);
       const shown = safeName(name, known !== undefined);
       const inner = path === "" ? shown : `${path}.${shown}`;
-      record.members[shown] ??= { times: 0 };
       if (known !== undefined && info === undefined) {
         this.add(inner, "extra", "differs", `the catalogue has no such member; came: ${kindOf(member)}`);
       }
@@ -433,7 +466,7 @@ class Walker {
         const weight = info.key ? "breaks" : "differs";
         this.add(inner, "null", weight, `expected ${info.type.expected}, came: null`);
       }
-      this.value(record.members[shown]!, member, inner, info?.type);
+      this.value(memberOf(record.members, shown), member, inner, info?.type);
     }
     for (const info of Object.values(known ?? {})) this.#missing(info, value, path);
   }
@@ -443,7 +476,8 @@ class Walker {
     value: Record<string, unknown>,
     path: string,
   ): void {
-    const came = [wire, ...aliases].map((name) => value[name]).find((each) => each !== undefined);
+    const came = [wire, ...aliases].map((name) => Object.hasOwn(value, name) ? value[name] : undefined)
+      .find((each) => each !== undefined);
     if (came === null || came !== undefined && (came !== "" || !key)) return;
     // A socket leaves out a member with its default value, and has no field for a member with a gap.
     if (this.#over === "socket" && gap !== undefined) return;
@@ -575,7 +609,7 @@ function envelope(
   for (const [name, value] of Object.entries(members)) {
     const isListed = (envelopes[over] as readonly string[]).includes(name);
     const shown = safeName(name, true);
-    const inner = seen.record.members[shown] ??= { times: 0 };
+    const inner = memberOf(seen.record.members, shown);
     if (!isListed) {
       walker.add(shown, "envelope", "differs", `the envelope has no such member; came: ${kindOf(value)}`);
     }

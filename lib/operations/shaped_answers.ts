@@ -120,7 +120,15 @@ function json(seen: Seen | undefined, index: number): string {
 
 function rowsOf({ sizes, of }: NonNullable<Seen["list"]>): string[] {
   if (of === undefined || sizes[1] === 0) return [];
-  return Array.from({ length: alternatives(of) }, (_, index) => json(of, index));
+  return Array.from({ length: alternatives(of) }, (_, index) => varied(json(of, index), index));
+}
+
+/** Changes the last digits of longer texts of digits, so that each row has its own cursor and order number. */
+function varied(row: string, index: number): string {
+  return row.replaceAll(
+    /"(1+)11"/g,
+    (_, start) => `"${start}${String((11 + index) % 100).padStart(2, "0")}"`,
+  );
 }
 
 /** Returns a name for a member whose name the shape does not tell. */
@@ -144,4 +152,22 @@ export function codesOf(
     }
   }
   return codes;
+}
+
+/** Returns the shape of a page after the last row: every list is empty. */
+export function withoutRows(answer: SeenAnswer): SeenAnswer {
+  const empty = (seen: Seen): Seen => ({
+    ...seen,
+    ...seen.list !== undefined && { list: { times: seen.list.times, sizes: [0, 0] } },
+    ...seen.record !== undefined && {
+      record: {
+        ...seen.record,
+        members: Object.fromEntries(
+          Object.entries(seen.record.members).map(([name, each]) => [name, empty(each)]),
+        ),
+      },
+    },
+  });
+  const { body, payload } = answer;
+  return { ...answer, ...body && { body: empty(body) }, ...payload && { payload: empty(payload) } };
 }

@@ -10,8 +10,9 @@ import type { AnswerShape } from "../operations/shaped_answers.ts";
 /** What came of a call. `fits`: as the catalogue says. `unreadable`: hsgate cannot read the answer. */
 export type CallOutcome = "fits" | "differs" | "unreadable" | "rejected" | "no-answer";
 
-const lengths = z.tuple([z.number(), z.number(), z.number()]);
-const size = z.tuple([z.number(), z.number()]);
+const whole = z.number().int().min(0);
+const lengths = z.tuple([whole, whole, whole]);
+const size = z.tuple([whole, whole]);
 const forms = z.record(z.string(), lengths);
 const seen: z.ZodType<Seen> = z.lazy(() =>
   z.strictObject({
@@ -72,7 +73,11 @@ const report = z.strictObject({
   /** What the user said to each family. */
   families: z.record(z.string(), z.enum(["called", "declined", "not reached"])),
   /** By how much the broker's clock was ahead of this machine's, smallest and largest, in milliseconds. */
-  clock: z.strictObject({ source: z.string(), aheadMs: size, answers: z.number() }).optional(),
+  clock: z.strictObject({
+    source: z.string(),
+    aheadMs: z.tuple([z.number(), z.number()]),
+    answers: z.number(),
+  }).optional(),
   calls: z.array(call),
   /** Operations that were not called, and why. */
   left: z.array(z.strictObject({ operation: z.string(), market: z.string().optional(), why: z.string() })),

@@ -197,6 +197,12 @@ Deno.test("probe reports each kind of difference, goes on after rejections, and 
     env: { ...envOf(simulator), HSGATE_GATEWAY_URL: simulator.info.gatewayUrl },
   });
   assertStringIncludes(holdings.out, "stockType");
+  const days = '{"market":"hk","from":"2025-08-01","to":"2025-08-14"}';
+  const history = await cli(["call", "orders.history", days, "--all", "--json"], {
+    env: { ...envOf(simulator), HSGATE_GATEWAY_URL: simulator.info.gatewayUrl },
+  });
+  assertEquals(history.code, 0, history.err);
+  assert(JSON.parse(history.out).length > 0);
 });
 
 Deno.test('with readOnly "yes" probe sends no password, and says what it could not call', async () => {

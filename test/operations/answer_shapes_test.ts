@@ -190,3 +190,18 @@ Deno.test("answersOf() makes answers that show every type, form and code, and ev
   }));
   for (const form of formsOf(answer.body)) assert(again.has(form), `${form} in ${[...again].join("\n")}`);
 });
+
+Deno.test("a hostile answer neither changes objects of the program nor overflows the stack", () => {
+  const operation = operations.get("orders.today")!;
+  const row = '{"entrustId":"5001","constructor":"x","toString":{"valueOf":1},"__proto__":{"a":1}}';
+  const text = `{"ok":true,"err":"","data":{"data":[${row}]}}`;
+  const { answer } = examine(operation, { over: "gateway", status: 200, text });
+  assertEquals((Object as { times?: number }).times, undefined);
+  const members = answer.body?.record?.members.data?.record?.members.data?.list?.of?.record?.members ?? {};
+  assertEquals(Object.entries(members).find(([name]) => name === "constructor")?.[1].times, 1);
+  for (const levels of [100, 3_000, 40_000]) {
+    const deep = `{"ok":true,"err":"","data":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    const { answer, differences } = examine(operation, { over: "gateway", status: 200, text: deep });
+    assert(differences.length > 0 && JSON.stringify(answer).length < 10_000);
+  }
+});

@@ -4,7 +4,13 @@
  * @module
  */
 import type { AnyOperation } from "../../operations/operation.ts";
-import { type AnswerShape, answersOf, codesOf, type ShapedAnswer } from "../../operations/shaped_answers.ts";
+import {
+  type AnswerShape,
+  answersOf,
+  codesOf,
+  type ShapedAnswer,
+  withoutRows,
+} from "../../operations/shaped_answers.ts";
 import type { Payload } from "../../wire/envelope.ts";
 import type { Messages } from "../../wire/messages.ts";
 import type { HttpAnswer } from "../../endpoints/http_server.ts";
@@ -18,11 +24,20 @@ const encoder = new TextEncoder();
 
 /** The shapes, and which answer of each comes next. */
 export class ShapedAnswers {
-  readonly #shapes: readonly { shape: AnswerShape; answers: readonly ShapedAnswer[] }[];
+  readonly #shapes: readonly {
+    shape: AnswerShape;
+    answers: readonly ShapedAnswer[];
+    /** Answer to a request for a later page. */
+    last: ShapedAnswer | undefined;
+  }[];
   readonly #next = new Map<AnswerShape, number>();
 
   constructor(shapes: readonly AnswerShape[]) {
-    this.#shapes = shapes.map((shape) => ({ shape, answers: answersOf(shape.answer) }));
+    this.#shapes = shapes.map((shape) => ({
+      shape,
+      answers: answersOf(shape.answer),
+      last: answersOf(withoutRows(shape.answer))[0],
+    }));
   }
 
   /** Returns the next HTTP answer to a call; `undefined` if the broker answers it. */
@@ -44,6 +59,9 @@ export class ShapedAnswers {
       shape.operation === operation.name && shape.answer.over === over
     ).toSorted((a, b) => likeness(b.shape) - likeness(a.shape));
     if (found === undefined) return undefined;
+    // Every list ends after its first page; otherwise its invented cursors would lead in a circle.
+    const { cursor = "0", page = 1 } = params as { cursor?: string; page?: number };
+    if (operation.paging !== undefined && (cursor !== "0" || page > 1)) return found.last;
     const nth = this.#next.get(found.shape) ?? 0;
     this.#next.set(found.shape, nth + 1);
     return found.answers[nth % found.answers.length];

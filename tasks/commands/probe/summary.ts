@@ -58,7 +58,11 @@ export function summaryOf(report: ProbeReport): string[] {
 }
 
 function clockLine({ aheadMs: [least, most], source }: NonNullable<ProbeReport["clock"]>): string {
-  const seconds = (ms: number) => (Math.abs(ms) / 1000).toFixed(1);
   const widest = Math.abs(least) > Math.abs(most) ? least : most;
-  return `Clock: the broker's is at most ${seconds(widest)} s ${widest < 0 ? "behind" : "ahead"} (${source})`;
+  const seconds = Math.abs(widest) / 1000;
+  const [divisor, unit] = seconds < 120 ? [1, "s"] : seconds < 86_400 ? [60, "minutes"] : [86_400, "days"];
+  const size = `${(seconds / divisor).toFixed(1)} ${unit}`;
+  return `Clock: the broker's is at most ${size} ${
+    widest < 0 ? "behind" : "ahead of"
+  } this machine's (${source})`;
 }
