@@ -22,6 +22,7 @@ export const listsMistakes: unique symbol = Symbol("listsMistakes");
 
 /** Base of every error that a call can throw. Never contains a password, token, key or phone number. */
 export class BrokerError extends Error {
+  /** Name of the class. */
   override readonly name: string = "BrokerError";
   /** The broker's code, or our own short code. */
   readonly code: string | undefined;
@@ -30,6 +31,7 @@ export class BrokerError extends Error {
   /** The transport that carried the call. */
   readonly transport: string | undefined;
 
+  /** Creates the error from its text and its context. */
   constructor(message: string, context: ErrorContext = {}) {
     // The message may quote the broker, and programs print error messages: remove control characters, and line ends,
     // so that no text of the broker looks like a line of the program.
@@ -100,10 +102,12 @@ export function showIssues(issues: readonly Issue[]): string {
 export class InvalidParamsError extends BrokerError {
   /** Its message has a line for each issue, and quotes each value. */
   static readonly [listsMistakes] = true;
+  /** Name of the class. */
   override readonly name: string = "InvalidParamsError";
   /** All issues, not only the first. */
   readonly issues: readonly Issue[];
 
+  /** Creates the error; its text lists every mistake after the action. */
   constructor(action: string, issues: readonly Issue[], context: ErrorContext = {}) {
     const lines = showIssues(issues);
     super(
@@ -122,10 +126,12 @@ export class InvalidParamsError extends BrokerError {
  * was executed; any other failure answer to a write is an `OutcomeUnknownError`.
  */
 export class RejectedError extends BrokerError {
+  /** Name of the class. */
   override readonly name: string = "RejectedError";
   /** The broker's own text. */
   readonly text: string;
 
+  /** Creates the error; `text` is the broker's own text. */
   constructor(message: string, text: string, context: ErrorContext = {}) {
     super(message, context);
     this.text = text;
@@ -134,6 +140,7 @@ export class RejectedError extends BrokerError {
 
 /** The login that the operation needs has expired or was never made: log in again. */
 export class LoginExpiredError extends RejectedError {
+  /** Name of the class. */
   override readonly name: string = "LoginExpiredError";
 }
 
@@ -142,6 +149,7 @@ export class LoginExpiredError extends RejectedError {
  * automatically, or the two programs keep taking the login from each other.
  */
 export class DisplacedError extends RejectedError {
+  /** Name of the class. */
   override readonly name: string = "DisplacedError";
 }
 
@@ -151,12 +159,14 @@ export class DisplacedError extends RejectedError {
  * which covers every other reason, the client tries again after a wait that grows from a minute to an hour.
  */
 export class LoginRefusedError extends RejectedError {
+  /** Name of the class. */
   override readonly name: string = "LoginRefusedError";
   /** `password` if the broker rejected the password, `passing` for any other reason. */
   readonly reason: "password" | "passing";
   /** Time until the client may log in again automatically, milliseconds; absent after `password`. */
   readonly retryInMs: number | undefined;
 
+  /** Creates the error; `text` is the broker's own text. */
   constructor(
     message: string,
     text: string,
@@ -170,11 +180,13 @@ export class LoginRefusedError extends RejectedError {
 
 /** An order was sent outside the market's hours. */
 export class MarketClosedError extends RejectedError {
+  /** Name of the class. */
   override readonly name: string = "MarketClosedError";
 }
 
 /** The broker is busy. The client makes a read up to three times, by default, before it throws this error. */
 export class BusyError extends RejectedError {
+  /** Name of the class. */
   override readonly name: string = "BusyError";
 }
 
@@ -183,6 +195,7 @@ export class BusyError extends RejectedError {
  * The client makes a read up to three times, by default, before it throws this error.
  */
 export class TransportError extends BrokerError {
+  /** Name of the class. */
   override readonly name: string = "TransportError";
 }
 
@@ -191,10 +204,12 @@ export class TransportError extends BrokerError {
  * before you send anything again.
  */
 export class OutcomeUnknownError extends BrokerError {
+  /** Name of the class. */
   override readonly name: string = "OutcomeUnknownError";
   /** Operations that list what the write created or changed, such as `orders.today`; empty if there is none. */
   readonly lists: readonly string[];
 
+  /** Creates the error; `lists` names the lists that show the outcome. */
   constructor(
     message: string,
     { lists = [], ...context }: ErrorContext & { lists?: readonly string[] } = {},
@@ -206,11 +221,13 @@ export class OutcomeUnknownError extends BrokerError {
 
 /** The answer is invalid: its header, signature, encryption, JSON or shape is wrong, or the end of a list is missing. */
 export class ProtocolError extends BrokerError {
+  /** Name of the class. */
   override readonly name: string = "ProtocolError";
 }
 
 /** This transport cannot make the call because the API documentation has a gap. */
 export class UnmappedError extends BrokerError {
+  /** Name of the class. */
   override readonly name: string = "UnmappedError";
 }
 

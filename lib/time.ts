@@ -104,6 +104,7 @@ export class ShiftedClock implements Clock {
   readonly #start: number;
   readonly #began = performance.now();
 
+  /** Creates the clock at a time, Unix milliseconds. */
   constructor(start: number) {
     this.#start = start;
   }
@@ -117,6 +118,7 @@ export class ShiftedClock implements Clock {
 export class ManualClock implements Clock {
   #now: number;
 
+  /** Creates the clock with a start, Unix milliseconds. */
   constructor(start: number) {
     this.#now = start;
   }

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import project from "../deno.json" with { type: "json" };
 import { type Counts, runTests } from "./run_tests.ts";
 
 interface Check {
@@ -22,6 +23,21 @@ function deno(name: string, ...args: string[]): Check {
     return { good: success, note: "", output: text };
   };
   return { name, run };
+}
+
+/** Returns a check that every member of the public exports has a description. */
+function descriptions(): Check {
+  const run = async () => {
+    const args = ["doc", "--lint", ...Object.values(project.exports)];
+    const { stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: root, env: { NO_COLOR: "1" } })
+      .output();
+    // Types that an export names need not be exported themselves.
+    const found = new TextDecoder().decode(stderr).split(/\n(?=error)/).filter((each) =>
+      each.startsWith("error[") && !each.startsWith("error[private-type-ref]")
+    );
+    return { good: found.length === 0, note: "", output: found.join("\n") };
+  };
+  return { name: "descriptions", run };
 }
 
 function tests(name: string, args: readonly string[], paths: readonly string[]): Check {
@@ -58,6 +74,7 @@ const checks: Check[] = [
   deno("types", "check", "--frozen", "."),
   // Also fails if a public type must be inferred: then programs that use the package are checked slowly.
   deno("publish", "publish", "--dry-run", "--allow-dirty", "--quiet"),
+  descriptions(),
   deno("imports", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/imports.ts"),
   deno("reference", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/docs.ts", "--check"),
   deno("calendars", ...permit("--allow-read"), "tasks/calendars.ts", "--check"),
@@ -72,7 +89,7 @@ for (const { name, run } of checks) {
   const start = performance.now();
   const { good, note, output, counts } = await run();
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  lines.push(`${good ? "ok    " : "FAILED"}  ${name.padEnd(10)} ${seconds.padStart(6)} s  ${note}`.trimEnd());
+  lines.push(`${good ? "ok    " : "FAILED"}  ${name.padEnd(12)} ${seconds.padStart(6)} s  ${note}`.trimEnd());
   if (!good && output !== "") console.error(`\n${name}:\n${output.trimEnd()}\n`);
   total.passed += counts?.passed ?? 0;
   total.failed += counts?.failed ?? (good ? 0 : 1);

@@ -45,6 +45,7 @@ export class ProgressText {
   #dayStartedAt = 0;
   #isDrawn = false;
 
+  /** Creates the display of one export. */
   constructor(options: ProgressOptions) {
     this.#options = options;
   }

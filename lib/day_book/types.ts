@@ -44,7 +44,7 @@ export interface DayBookOptions {
   to: string;
   /** Folder that gets one folder per day; created if missing. */
   out: string;
-  /** @default ["csv", "jsonl"] */
+  /** Formats of the files. @default ["csv", "jsonl"] */
   formats?: readonly DayBookFormat[];
   /**
    * Returns the current time in Unix milliseconds. The export uses it to distinguish past days from today.
@@ -166,8 +166,11 @@ export interface Difference {
   check: CheckName;
   /** The row's key; absent if the difference is not about one row. */
   rowKey?: string;
+  /** Value that the check expected. */
   expected: string;
+  /** Value that the check found. */
   actual: string;
+  /** The difference in words. */
   message: string;
 }
 
@@ -192,9 +195,11 @@ export type CheckName =
 
 /** One market of a day. */
 export interface MarketResult {
+  /** Whether the day of this market is final. */
   status: DayStatus;
   /** Number of rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
+  /** Number of differences that the checks found. */
   differences: number;
   /** Number of checks that were not possible, or not for every row. */
   notCheckable: number;
@@ -204,7 +209,9 @@ export interface MarketResult {
 export interface DayResult {
   /** `yyyy-MM-dd` */
   day: string;
+  /** Whether the day is final. */
   status: DayStatus;
+  /** What the export did with the folder of the day. */
   action: DayAction;
   /** Folder of the day. */
   path: string;
@@ -212,6 +219,7 @@ export interface DayResult {
   beside: string[];
   /** Number of rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
+  /** Results by market. */
   markets: Partial<Record<DayBookMarket, MarketResult>>;
   /** Number of differences that the checks found. */
   differences: number;
@@ -223,7 +231,9 @@ export interface DayResult {
 
 /** Result of an export. */
 export interface DayBookResult {
+  /** Folder that contains the folders of the days. */
   out: string;
+  /** Results by day, in order. */
   days: DayResult[];
   /** Number of rows of all days and lists. */
   rows: number;
@@ -258,12 +268,14 @@ export interface DayBookErrorContext extends ErrorContext {
 
 /** Thrown if an export stops. The days before it are complete, and a repeated call continues after them. */
 export class DayBookError extends BrokerError {
+  /** Name of the class. */
   override readonly name: string = "DayBookError";
   /** Days that are complete and kept. */
   readonly kept: readonly string[];
   /** The day at which the export stopped. */
   readonly day: string | undefined;
 
+  /** Creates the error from its text and its context. */
   constructor(message: string, context: DayBookErrorContext = {}) {
     super(message, context);
     this.kept = context.kept ?? [];

@@ -56,10 +56,13 @@ const NO_STORE =
 export function connect(
   options: ConnectOptions & StoreOptions & { store: string },
 ): Promise<Client & Trading>;
+/** Creates a client over the direct transport, with a store for its order writes. */
 export function connect(
   options: DirectConnectOptions & StoreOptions & { store: string },
 ): Promise<DirectClient & Trading>;
+/** Creates a client over the gateway, which writes no orders without a store. */
 export function connect(options: ConnectOptions & StoreOptions): Promise<Client>;
+/** Creates a client over the direct transport, which writes no orders without a store. */
 export function connect(options: DirectConnectOptions & StoreOptions): Promise<DirectClient>;
 export async function connect(
   { store, by, limits, ...options }: (ConnectOptions | DirectConnectOptions) & StoreOptions,

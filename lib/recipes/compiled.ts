@@ -24,6 +24,7 @@ export type RecipeClass = "read" | "keep-alive" | "write";
 export interface RunDay {
   /** Date of the slot's session; without a session or a calendar, the slot's own date in `zone`. */
   date: string;
+  /** Time zone of the date, such as `Asia/Hong_Kong`. */
   zone: string;
   /** Exchange whose sessions the recipe follows; absent if its schedule names none. */
   calendar?: Mic;
@@ -43,15 +44,21 @@ export interface AsOfNow {
 
 /** A part of every session of an exchange. */
 export interface SessionSpan {
+  /** Exchange of the session. */
   mic: Mic;
+  /** Start of the span. */
   from: SessionTime;
+  /** End of the span. */
   to: SessionTime;
 }
 
 /** A schedule by the sessions of an exchange. */
 export interface CalendarSchedule {
+  /** A schedule by the sessions of an exchange. */
   form: "calendar";
+  /** Exchange whose sessions have the slots. */
   mic: Mic;
+  /** Sessions that have a slot. */
   days:
     | "every-session"
     | "first-session-of-week"
@@ -62,13 +69,17 @@ export interface CalendarSchedule {
     | "last-session-of-quarter";
   /** A moment of the session, or a wall-clock time `HH:MM` in the exchange's zone. */
   at: SessionTime | { time: string };
+  /** Whether half-days have a slot. */
   halfDays: "run" | "skip" | "only";
 }
 
 /** A schedule by a cron pattern in a named time zone. */
 export interface CronSchedule {
+  /** A schedule by a cron pattern. */
   form: "cron";
+  /** The pattern, with five or six fields. */
   cron: string;
+  /** Time zone of the pattern. */
   timezone: string;
   /** Only on days with a session of this exchange. */
   onlyIn?: Mic;
@@ -76,8 +87,11 @@ export interface CronSchedule {
 
 /** A schedule at intervals that count from the epoch, optionally only within sessions. */
 export interface EverySchedule {
+  /** A schedule with a fixed interval. */
   form: "every";
+  /** Interval, milliseconds. */
   everyMs: number;
+  /** Part of the session that has slots. */
   while?: SessionSpan;
   /** Longest delay of a slot, which is computed from a hash of its run key. */
   jitterMs: number;
@@ -90,6 +104,7 @@ export type CompiledSchedule = { id: string } & (CalendarSchedule | CronSchedule
 export interface MisfirePolicy {
   /** A run that is later than this is missed. */
   graceMs: number;
+  /** Policy for missed slots. */
   action: "skip" | "latest" | "all" | "ask";
   /** Maximum number of missed slots that `all` runs. */
   max: number;
@@ -97,7 +112,9 @@ export interface MisfirePolicy {
 
 /** A compiled recipe. */
 export interface CompiledRecipe {
+  /** Name of the recipe. */
   name: string;
+  /** One line that says what the recipe does. */
   description?: string;
   /** The recipe's file. */
   file: string;
@@ -105,10 +122,15 @@ export interface CompiledRecipe {
   sha256: string;
   /** The code that the recipe was loaded from; only for a TypeScript recipe. */
   code?: Pick<StepCode, "files" | "sha256" | "copies">;
+  /** Class of the recipe. */
   class: RecipeClass;
+  /** When the recipe runs. */
   schedules: readonly CompiledSchedule[];
+  /** How missed slots are handled. */
   misfire: MisfirePolicy;
+  /** What happens to a slot while the previous run is still running. */
   overlap: "skip" | "queue" | "cancel" | "parallel";
+  /** Longest time of a run, milliseconds. */
   timeoutMs: number;
   /** Longest time after the slot; a run that has not started by then is skipped. */
   deadlineMs?: number;
@@ -120,9 +142,11 @@ export interface CompiledRecipe {
   live?: boolean;
   /** Whether any step uses the trade login, which only one run at a time may use. */
   needsAccount: boolean;
+  /** Default values of the parameters. */
   params: Readonly<Record<string, unknown>>;
   /** The steps, ordered so that each step comes after the steps that it depends on. */
   steps: readonly CompiledStep[];
+  /** Notices at the end of a run. */
   notify?: readonly CompiledNotice[];
   /** Address of a monitoring service, or the secret that contains it. */
   ping?: { url: string } | { secret: string };
@@ -152,8 +176,11 @@ export type KnownRecipe =
 
 /** A notice that is sent at the end of a run. */
 export interface CompiledNotice {
+  /** Result of the run that sends the notice. */
   on: "success" | "failure" | "skip" | "always";
+  /** Name of the step that sends the notice. */
   uses: string;
+  /** Parameters of that step. */
   with: unknown;
   /** Sends the notice by all channels together; `outcome` of the step's context is the result of the run. */
   step: CompiledStep;
@@ -167,6 +194,7 @@ export interface NoticeChannel {
   name: string;
   /** Whether this channel sends only after another channel of the notice has failed. */
   isFallback: boolean;
+  /** The step that sends by this channel. */
   step: CompiledStep;
 }
 
@@ -219,6 +247,7 @@ export interface StepCode {
   sha256: string;
   /** The contents that run, by the URLs of the files. */
   copies: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+  /** Permissions that the step's process gets. */
   permissions: StepPermissions;
   /** The folder at which relative names in the permissions begin. */
   place: Place;
@@ -239,13 +268,17 @@ export interface StepReach {
 
 /** One compiled step. */
 export interface CompiledStep {
+  /** Name of the step. */
   id: string;
   /** Name of a step, or of an operation of the catalogue. */
   uses: string;
+  /** Effect of the step. */
   effect: StepEffect;
+  /** Names of the steps that must have succeeded before. */
   needs: readonly string[];
   /** Whether the step uses the trade login, which only one run at a time may use. */
   needsAccount?: boolean;
+  /** Longest time of one attempt, milliseconds. */
   timeoutMs?: number;
   /** Only for reads and local steps. */
   retry?: { attempts: number; waitMs: number };
@@ -282,7 +315,9 @@ export interface CompiledStep {
 
 /** Data that expressions may use; it never contains the current time. */
 export interface StepScope {
+  /** Name of the recipe. */
   recipe: string;
+  /** Key of the run. */
   runKey: string;
   /** Id of the slot's schedule; absent for a manual run. */
   scheduleId?: string;
@@ -290,7 +325,9 @@ export interface StepScope {
   slot: string;
   /** The session that the slot belongs to. */
   session?: { date: string; open: string; close: string; halfDay: boolean };
+  /** The session before. */
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };
+  /** Values of the parameters in this run. */
   params: Readonly<Record<string, unknown>>;
   /** Outputs of earlier steps, by id. */
   outputs: Readonly<Record<string, unknown>>;
@@ -325,8 +362,11 @@ export interface StepContext extends StepScope {
   stepKey: string;
   /** The day of the run, whenever it begins. */
   day: RunDay;
+  /** Number of this attempt, from 1. */
   attempt: number;
+  /** Aborted when the step must stop. */
   signal: AbortSignal;
+  /** Returns the time of the run, Unix milliseconds. */
   now: () => number;
   /** Trading days of the exchanges. */
   calendars: Calendars;
@@ -351,6 +391,7 @@ export interface StepContext extends StepScope {
   out: string;
   /** Whether all files must be written below `out`, even if a path is absolute; for a dry run. */
   keepWithin?: boolean;
+  /** Writes a line to the log of the run. */
   log(
     level: "debug" | "info" | "warn" | "error",
     message: string,

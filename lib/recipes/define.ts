@@ -27,15 +27,19 @@ export function defineRecipe(recipe: RecipeSource): RecipeSource {
 
 /** Type of a step's parameter. */
 export interface StepParam {
+  /** Type of the value. */
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
   /** Value if the recipe omits the parameter; without a default, the recipe must give a value. */
   default?: unknown;
+  /** Meaning of the parameter. */
   description?: string;
 }
 
 /** Type of a member of a step's output. */
 export interface StepOutput {
+  /** Type of the value. */
   type: StepParam["type"];
+  /** Meaning of the output. */
   description?: string;
 }
 
@@ -56,13 +60,19 @@ export type StepParams<S extends Readonly<Record<string, StepParam>>> = {
 
 /** Context of a custom step. */
 export interface OwnStepContext {
+  /** Name of the recipe. */
   recipe: string;
+  /** Key of the run. */
   runKey: string;
+  /** Key of the step in the run. */
   stepKey: string;
   /** ISO 8601 in UTC. */
   slot: string;
+  /** The session of the slot: date, and open and close. */
   session?: { date: string; open: string; close: string; halfDay: boolean };
+  /** The session before. */
   previousSession?: { date: string; open: string; close: string; halfDay: boolean };
+  /** Number of this attempt, from 1. */
   attempt: number;
   /** Folder for files. The step may write there only if its permissions name the folder. */
   out: string;
@@ -79,20 +89,23 @@ export interface OwnStepContext {
    * @param outcome `ok` if the write was executed, `refused` if it was not executed and no longer can be.
    */
   proven(error: unknown, outcome: "ok" | "refused"): void;
+  /** Writes a line to the log of the run. */
   log(
     level: "debug" | "info" | "warn" | "error",
     message: string,
     data?: Readonly<Record<string, unknown>>,
   ): void;
+  /** Reports progress for displays. */
   progress(event: { done?: number; total?: number; text: string }): void;
 }
 
 /** A custom step. */
 export interface OwnStep<S extends Readonly<Record<string, StepParam>>, O> {
+  /** One line that says what the step does. */
   summary?: string;
   /** Effect of the step, which decides whether the step may run again; a `local` step does not use the broker. */
   effect: "read" | "local" | "write";
-  /** @default none */
+  /** Permissions that the step's process needs. @default none */
   permissions?: StepPermissions;
   /** Parameters that recipes may give. @default none */
   params?: S;

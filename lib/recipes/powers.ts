@@ -28,6 +28,7 @@ export type PowerKind = keyof typeof powerKinds;
 
 /** A power of a recipe. */
 export interface Power {
+  /** Kind of the power. */
   kind: PowerKind;
   /** The program with its arguments as JSON, the path, the variable's name, the address, or the operation. */
   name: string;

@@ -12,10 +12,12 @@ export const MOST_ISSUES = 100;
 export class RecipeError extends BrokerError {
   /** Its message has a line for each mistake. */
   static readonly [listsMistakes] = true;
+  /** Name of the class. */
   override readonly name: string = "RecipeError";
   /** All mistakes, with their places. */
   readonly issues: readonly RecipeIssue[];
 
+  /** Creates the error; its text lists every mistake. */
   constructor(fileName: string, issues: readonly RecipeIssue[]) {
     const lines = issues.map(({ line, column, message }) => `${fileName}:${line}:${column}: ${message}`);
     super(`Cannot use recipe "${fileName}": ${lines.length === 1 ? lines[0] : `\n${lines.join("\n")}`}`, {
@@ -38,13 +40,16 @@ export interface RecipeIssue {
   column: number;
   /** Path of the member; empty for the text itself. */
   path: Issue["path"];
+  /** The mistake in words. */
   message: string;
 }
 
 /** A TypeScript recipe was not loaded, because its code may not run yet. */
 export class UnreadCodeError extends RecipeError {
+  /** Name of the class. */
   override readonly name: string = "UnreadCodeError";
 
+  /** Creates the error for a file whose code may not run yet. */
   constructor(fileName: string) {
     const message = "it is TypeScript, and it is not run until it is trusted";
     super(fileName, [{ line: 1, column: 1, path: [], message }]);

@@ -13,6 +13,7 @@ import type { RunScope } from "./engine/step_context.ts";
 
 /** Context of a run without a store. */
 export interface RecipeContext {
+  /** Client for the operations of the steps. */
   client: Client;
   /** Returns the time, Unix milliseconds. */
   now: () => number;
@@ -20,12 +21,15 @@ export interface RecipeContext {
   calendars?: Calendars;
   /** Base of relative folders in the recipe. @default the current folder */
   out?: string;
+  /** Aborting it stops the run. */
   signal?: AbortSignal;
   /** Parameters to use instead of the recipe's own; `bindParams` checks them. */
   params?: Readonly<Record<string, unknown>>;
   /** Slot of the run, ISO 8601. @default now */
   slot?: string;
+  /** The session of the slot. */
   session?: StepScope["session"];
+  /** The session before. */
   previousSession?: StepScope["previousSession"];
   /** Day of the run. @default the day of the session, or of the slot in UTC */
   day?: RunDay;
@@ -37,6 +41,7 @@ export interface RecipeContext {
   sleep?: (ms: number) => Promise<void>;
   /** Runs another recipe. @default throws */
   runRecipe?: StepContext["runRecipe"];
+  /** Called with each event of the run. */
   onProgress?: (event: RecipeEvent) => void;
   /**
    * Allows a recipe to write. This function does not check the window and does not prevent a second run at the same
@@ -67,7 +72,9 @@ export type RecipeEvent =
 
 /** Result of one step. */
 export interface StepResult {
+  /** Name of the step. */
   id: string;
+  /** The step of hsgate, the operation, or the file. */
   uses: string;
   /** Whether the step succeeded and reported no problem. */
   ok: boolean;
@@ -79,8 +86,11 @@ export interface StepResult {
 
 /** Result of a run. */
 export interface RecipeResult {
+  /** Name of the recipe. */
   name: string;
+  /** Results of the steps, in their order. */
   steps: StepResult[];
+  /** Whether every step was ok. */
   ok: boolean;
 }
 

@@ -35,6 +35,7 @@ export interface RehearseOptions {
   recipes: string | URL | readonly (string | URL | CompiledRecipe)[];
   /** First and last day, `YYYY-MM-DD`; whole days in UTC. */
   from: string;
+  /** Last day, `yyyy-MM-dd`. */
   to: string;
   /** Outages: a list, or the text of a script in YAML with its file name for messages. */
   outages?: readonly Outage[] | { text: string; fileName: string };

@@ -16,12 +16,15 @@ import type { UnsentMessage } from "./simulated_recipe.ts";
 
 /** Numbers of slots of one recipe. */
 export interface RecipeTally {
+  /** Name of the recipe. */
   recipe: string;
+  /** Number of slots. */
   slots: number;
   /** Slots whose run succeeded, late or not. */
   ok: number;
   /** Slots whose run did not succeed. */
   failed: number;
+  /** Slots that were skipped. */
   skipped: number;
   /** Skipped slots by reason. */
   reasons: Record<string, number>;
@@ -31,16 +34,21 @@ export interface RecipeTally {
 
 /** A slot that did not simply succeed: it failed, was skipped, was late, or needed another attempt. */
 export interface RehearsalException {
+  /** Key of the run. */
   runKey: string;
+  /** Name of the recipe. */
   recipe: string;
+  /** Name of the schedule. */
   schedule: string;
   /** Day of the session, or of the slot in the schedule's zone. */
   day: string;
+  /** State of the slot at the end. */
   state: string;
   /** Why the slot was skipped or its run did not succeed. */
   reason?: string;
   /** The failed step and its error, without addresses of the simulator. */
   step?: string;
+  /** Text of the error. */
   error?: string;
   /** Delay of the start, milliseconds; absent up to one minute. */
   lateMs?: number;
@@ -54,9 +62,13 @@ export interface RehearsalException {
 export interface WouldHaveSent {
   /** ISO 8601 in UTC. */
   at: string;
+  /** Name of the recipe. */
   recipe: string;
+  /** Key of the run. */
   runKey: string;
+  /** Channels of the message. */
   by: string[];
+  /** Text of the message. */
   text?: string;
 }
 
@@ -67,7 +79,9 @@ export type SpecialDay =
 
 /** A slot affected by a clock change. */
 export interface ClockChange {
+  /** Name of the recipe. */
   recipe: string;
+  /** Name of the schedule. */
   schedule: string;
   /** `gap` if the local time does not exist, `fold` if it exists twice. */
   kind: "gap" | "fold";
@@ -79,23 +93,35 @@ export interface ClockChange {
 
 /** An event that the scheduler reported: a clock jump, or the takeover of a dead process's run. */
 export interface RehearsalEvent {
+  /** ISO 8601 in UTC. */
   at: string;
+  /** What happened. */
   what: "clock-jump" | "recovered";
+  /** Size of the clock jump, milliseconds. */
   byMs?: number;
+  /** Key of the run that was taken over. */
   runKey?: string;
+  /** State of that run. */
   state?: string;
 }
 
 /** The result of a rehearsal: plain data, identical at every repetition. */
 export interface RehearsalResult {
+  /** First day, `yyyy-MM-dd`. */
   from: string;
+  /** Last day, `yyyy-MM-dd`. */
   to: string;
+  /** Number that determines the simulator's data. */
   seed: number;
+  /** Numbers of slots by recipe. */
   recipes: RecipeTally[];
   /** Ordered by day and recipe. */
   exceptions: RehearsalException[];
+  /** Half-days and clock changes of the days. */
   specialDays: SpecialDay[];
+  /** Messages that real runs would have sent. */
   wouldHaveSent: WouldHaveSent[];
+  /** Events of the scheduler. */
   events: RehearsalEvent[];
 }
 

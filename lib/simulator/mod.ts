@@ -31,8 +31,11 @@ export interface SimulatorInfo extends GatewayInfo, PlatformInfo {}
 
 /** A running simulator. Both sides show the same account and share one list of armed faults. */
 export interface Simulator extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
+  /** What a client needs to connect. */
   readonly info: SimulatorInfo;
+  /** The ports of the gateway. */
   readonly gateway: SimulatedGateway;
+  /** The ports of the platform. */
   readonly platform: SimulatedPlatform;
   /** Processes orders and pushes changes on both sides, like a tick of the timers. */
   round(): void;

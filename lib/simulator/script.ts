@@ -158,8 +158,13 @@ export interface ScriptPlan extends MarketPlan {
 
 /** Thrown for an invalid script. */
 export class ScriptError extends TypeError {
+  /** Name of the class. */
   override name = "ScriptError";
-  /** @param issues Every mistake: the entry, the field, the value, and what was expected. */
+  /**
+   * Creates the error; its text lists every mistake.
+   *
+   * @param issues Every mistake: the entry, the field, the value, and what was expected.
+   */
   constructor(fileName: string, readonly issues: readonly string[]) {
     super(`Cannot use script "${fileName}":\n  ${issues.join("\n  ")}`);
   }

@@ -11,6 +11,7 @@ import { RecipeError, type RecipeIssue, UnreadCodeError } from "../recipe_error.
 
 /** A file to check: its path, and optionally its text. */
 export interface CheckedFile {
+  /** Path of the file. */
   path: string;
   /** Text to check instead of the file's content. */
   text?: string;
@@ -32,9 +33,11 @@ export interface NamedSlot {
 
 /** A slot whose local time a clock change skips or repeats, computed by the runner. */
 export interface NamedClockChange {
+  /** `gap` if the local time does not exist, `fold` if it exists twice. */
   kind: "gap" | "fold";
   /** Local time, `2027-03-14T02:30`. */
   wall: string;
+  /** Time zone whose clock changes. */
   zone: string;
   /** When the slot runs, epoch milliseconds: once, twice or not at all. */
   runsAt: readonly number[];
@@ -59,11 +62,13 @@ export interface CheckOptions extends Pick<CompileOptions, "calendars" | "limits
 
 /** Result for one file. */
 export interface FileReport {
+  /** Path of the file. */
   path: string;
   /** Absent if the recipe has mistakes. */
   recipe?: CompiledRecipe;
   /** Set for TypeScript that may not run yet, so that nothing else is known about the file. */
   unread?: true;
+  /** Every mistake, with its place. */
   issues: readonly RecipeIssue[];
   /** Slots of all schedules, up to the tenth slot that runs. Contains at least the first such slot of each schedule. */
   next: readonly (NamedSlot & { scheduleId: string })[];
@@ -75,6 +80,7 @@ export interface FileReport {
 export interface CheckReport {
   /** Whether no file has a mistake. */
   ok: boolean;
+  /** One report per file. */
   files: FileReport[];
 }
 

@@ -12,7 +12,9 @@ import type { Shape, TextForm } from "../../operations/types.ts";
 
 /** Declaration of a recipe's parameter. */
 export interface ParamType {
+  /** Type of the value. */
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
+  /** Meaning of the parameter. */
   description?: string;
   /** Whether a run must give the parameter, because it has no default. */
   required: boolean;

@@ -71,6 +71,7 @@ export type FaultPush = "order" | "quote" | "tick" | "brokers" | "book";
 
 /** A fault to arm. */
 export interface Fault {
+  /** Kind of the fault. */
   kind: FaultKind;
   /** Strikes only this operation, by hsgate's name or the broker's. */
   operation?: string;

@@ -86,11 +86,15 @@ interface GatewayState extends Matches {
 
 /** What a client needs to connect to a simulated gateway. */
 export interface GatewayInfo {
+  /** Address of the gateway. */
   gatewayUrl: string;
   /** `host:port` */
   pushAddress: string;
+  /** Trade password of the account. */
   tradePassword: string;
+  /** Key that encrypts the trade password, Base64. */
   tradePasswordKey: string;
+  /** Number that determines the data. */
   seed: number;
   /** Simulated time of the start, ISO 8601 in Hong Kong time. */
   clock: string;
@@ -100,6 +104,7 @@ export interface GatewayInfo {
 
 /** A running gateway. */
 export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
+  /** What a client needs to connect. */
   readonly info: GatewayInfo;
   /** Returns its current state. */
   state(): GatewayState;

@@ -102,7 +102,9 @@ export interface PlatformInfo extends PlatformCredentials {
   developerPrivateKey: string;
   /** The platform's public key, Base64 of SubjectPublicKeyInfo. */
   platformPublicKey: string;
+  /** Trade password of the account. */
   tradePassword: string;
+  /** Number that determines the data. */
   seed: number;
   /** Simulated time of the start, ISO 8601 in Hong Kong time. */
   clock: string;
@@ -136,6 +138,7 @@ interface PlatformState {
 
 /** A running platform. */
 export interface SimulatedPlatform extends AsyncDisposable, Omit<Core, "seed" | "shaped"> {
+  /** What a client needs to connect. */
   readonly info: PlatformInfo;
   /** Returns its current state. */
   state(): PlatformState;

@@ -35,8 +35,11 @@ export type TradeLoginState = "made" | "none" | "refused" | "gone";
 
 /** A state of one connection. */
 export interface DirectState {
+  /** Name of the event. */
   type: "state";
+  /** The connection. */
   channel: ChannelName;
+  /** Its new state. */
   phase: DirectPhase;
   /** When it was reached, Unix milliseconds. */
   at: number;
