@@ -12,6 +12,12 @@ const flags = {
   from: { type: "string", value: "DAY", text: "first trading day, such as 2025-08-11 (the day of --to)" },
   to: { type: "string", value: "DAY", text: "last trading day (the last day whose session is over)" },
   out: { type: "string", value: "DIR", text: "folder for the files (out)" },
+  join: {
+    type: "string",
+    value: "FILE",
+    text:
+      "also join the days: out/2025.csv writes out/2025.fills.csv and a file for each other list; or .jsonl",
+  },
   formats: { type: "string", value: "LIST", text: "csv, jsonl (both)" },
   wire: {
     type: "boolean",
@@ -51,11 +57,16 @@ folder, such as 2025-08-15.disputed-1. If the broker rejects the request for a l
 list, and the day stays provisional. For an
 account without futures use --accounts securities.
 
+--join writes one file per list with the rows of all days of the range, also of days that
+are kept. Provisional days are included. The file appears complete or not at all, and
+replaces an earlier one. The folders of the days stay as they are.
+
 A folder belongs to one account; the export rejects another account. A day of a million
 fills needs less than 200 MB in all; each further row needs about 8 bytes.`,
   flags,
   exits: [3, 4, 6, 7],
   examples: [
     "export day-book --markets hk,us --from 2025-08-11 --to 2025-08-15 --out out --formats csv,jsonl",
+    "export day-book --from 2025-01-02 --to 2025-12-31 --join out/2025.csv",
   ],
 });

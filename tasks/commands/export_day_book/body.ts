@@ -6,9 +6,11 @@
 import { secretsOf } from "../../../lib/client/settings.ts";
 import { Redactor } from "../../../lib/redact.ts";
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
+import { joinDays, joinTarget } from "../../../lib/day_book/folder/join_days.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
 import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
+import { plain } from "../../terminal/print.ts";
 import { clientOf, loadSettingsOf } from "../shared/session.ts";
 import { showProgress } from "./progress.ts";
 import { dayColumns, dayRows, dayTable } from "../../terminal/day_table.ts";
@@ -33,6 +35,12 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     flags.accounts ?? "securities,futures",
     ["securities", "futures"] as const,
   );
+  const join = flags.join;
+  if (join !== undefined && !formats.includes(joinTarget(join).format)) {
+    throw new UsageError(
+      `Cannot use --join "${join}" with --formats ${formats.join(",")}: the export writes no such files`,
+    );
+  }
   const out = flags.out ?? "out";
   refuseLinkedOut(out); // the folder may contain a link of that name
   const view = listView(flags);
@@ -66,13 +74,17 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     ...flags.wire && { wire: true },
     ...flags.owner !== undefined && { owner: flags.owner },
   });
+  const joined = join === undefined ? undefined : joinDays(result, join);
+  const shownJoined = (joined ?? []).map(({ path, days }) =>
+    plain(`joined ${days} ${days === 1 ? "day" : "days"} into ${path}`)
+  );
   printList(host, view, {
     columns: dayColumns,
     rows: dayRows(result),
     data: ({ day, market, action, result }) => ({ day, market, action, ...result }),
-    json: () => result,
+    json: () => joined === undefined ? result : { ...result, joined },
     empty: "",
-    lines: () => dayTable(result, host, { columns: view.columns }),
+    lines: () => [...dayTable(result, host, { columns: view.columns }), ...shownJoined],
   });
   return result.ok ? 0 : 7;
 }
