@@ -6,7 +6,17 @@ import { loadSettings } from "../../lib/client/load_settings.ts";
 import { BrokerError, LoginExpiredError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import type { ReadOnly, Transport } from "../../lib/transports/transport.ts";
-import { cli, envOf, folder, KEY, PASSWORD, simulate, trustAll } from "../cli/support.ts";
+import {
+  cli,
+  directEnvOf,
+  envOf,
+  folder,
+  KEY,
+  PASSWORD,
+  simulate,
+  simulatePlatform,
+  trustAll,
+} from "../cli/support.ts";
 import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
 import { farEnd, ok } from "../support/far_end.ts";
 
@@ -133,6 +143,24 @@ Deno.test("a script with the settings of a read-only profile reads, and writes n
   assertEquals(await codeOf(client.orders.place(ORDER)), "read-only");
   assertEquals(await codeOf(client.transport.call(operations.get("orders.place")!, ORDER, {})), "read-only");
   assertEquals(gateway.state().callsTaken, before);
+});
+
+Deno.test("the setting readOnly also reaches the direct transport of a script", async () => {
+  await using platform = await simulatePlatform();
+  await using dir = await folder();
+  for (const readOnly of ["yes", "login"]) {
+    const env: Record<string, string> = {
+      ...directEnvOf(platform.info, dir.path),
+      HSGATE_READ_ONLY: readOnly,
+    };
+    await using client = await connectConfigured({ env: (name) => env[name] });
+    assertEquals(await codeOf(client.raw("trade", "TradeEntrust", {})), "read-only");
+    const order = operations.get("orders.place")!;
+    assertEquals(await codeOf(client.transport.call(order, ORDER, {})), "read-only");
+    const funds = client.account.funds({ market: "hk" });
+    if (readOnly === "yes") await assertRejects(() => funds, LoginExpiredError);
+    else await funds;
+  }
 });
 
 Deno.test("commands with HSGATE_READ_ONLY send no order and no login, and say why", async () => {
