@@ -38,6 +38,8 @@ interface Known {
 export class Disk implements Disposable {
   /** Number of transactions so far that have changed intents or halts. */
   deskWrites = 0;
+  /** The process that changed an intent last, by the intent's id. */
+  readonly writers = new Map<string, Process>();
   #ids = new Set<string>();
   #isMany = false;
   /** Ids of intents that open transactions have changed; `undefined` in a set means that any intent may have changed. */
@@ -94,7 +96,10 @@ export class Disk implements Disposable {
       let changing = this.#changing.get(db);
       if (isOfDesk) {
         if (changing === undefined) this.#changing.set(db, changing = new Set());
-        changing.add(intentOf(args));
+        const id = intentOf(args);
+        changing.add(id);
+        const process = currentProcess();
+        if (typeof id === "string" && process !== undefined) this.writers.set(id, process);
       }
       // A statement outside of a transaction, a commit, or a rollback, which counts too.
       if (changing === undefined || db.isTransaction) return;

@@ -10,10 +10,18 @@ import type { Intent } from "../desk/intent.ts";
 import { findIntent, recentIntents } from "../desk/queries.ts";
 import { type IntentState, unresolvedStates } from "../desk/states.ts";
 import { endedStates } from "../desk/broker_lists.ts";
-import { findRun } from "../runner/queries/runs.ts";
+import { findRun, type RunRow } from "../runner/queries/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { Pipe } from "./pipes.ts";
-import { DAY_CAP, type Executed, liveStatuses, ORDER_CAP, type Swarm, type TrueOrder } from "./processes.ts";
+import {
+  DAY_CAP,
+  type Executed,
+  holderOf,
+  liveStatuses,
+  ORDER_CAP,
+  type Swarm,
+  type TrueOrder,
+} from "./processes.ts";
 import type { Process, World } from "./world.ts";
 
 /** What a check sees. */
@@ -32,8 +40,10 @@ export interface Seen {
   isBrokerSame: boolean;
   /** Whether trading was halted before the event that is checked. */
   isHalted: boolean;
-  /** States of the runs that sent something since the last check, by their keys. */
-  runs: ReadonlyMap<string, string>;
+  /** The runs that sent something since the last check, by their keys. */
+  runs: ReadonlyMap<string, Pick<RunRow, "state" | "holder"> | undefined>;
+  /** The process that changed an intent last, by the intent's id. */
+  writers: ReadonlyMap<string, Pick<Process, "name" | "number">>;
 }
 
 interface Invariant {
@@ -146,14 +156,19 @@ export const invariants = {
   },
   "lease": {
     text: "a run sends nothing after it has ended or another process has taken it over",
-    check: ({ sent, runs }) => {
-      const wrong = sent.find(({ why: { runKey } }) =>
-        runKey !== undefined && runs.get(runKey) !== "running"
-      );
-      return wrong &&
-        `${describe(wrong)} was sent by the run ${wrong.why.runKey}, which is "${
-          runs.get(wrong.why.runKey!) ?? "missing"
-        }"`;
+    check: ({ sent, runs, writers }) => {
+      for (const intent of sent) {
+        const { why: { runKey } } = intent;
+        if (runKey === undefined) continue;
+        const run = runs.get(runKey);
+        const by = `${describe(intent)} was sent by the run ${runKey}`;
+        if (run?.state !== "running") return `${by}, which is "${run?.state ?? "missing"}"`;
+        const writer = writers.get(intent.id);
+        if (writer !== undefined && run.holder !== holderOf(writer)) {
+          return `${by} in ${holderOf(writer)}, and ${run.holder} has the run`;
+        }
+      }
+      return undefined;
     },
   },
   "caps": {
@@ -337,6 +352,7 @@ const shown = ({ name, params, orderIds }: Executed) =>
 /** Reads the store and applies the invariants. */
 export class Checker {
   readonly #swarm: Swarm;
+  readonly #writers: Seen["writers"];
   readonly #claims = new Map<string, Executed>();
   readonly #sent = new Set<string>();
   #executed = 0;
@@ -344,8 +360,9 @@ export class Checker {
   #intents: readonly Intent[] = [];
   #wasHalted = false;
 
-  constructor(swarm: Swarm) {
+  constructor(swarm: Swarm, writers: Seen["writers"]) {
     this.#swarm = swarm;
+    this.#writers = writers;
   }
 
   /** The execution of each intent so far, by the intent's id. */
@@ -377,10 +394,10 @@ export class Checker {
     this.#executed = swarm.executed.length;
     const sent = intents.filter(({ id, sentAt }) => sentAt !== undefined && !this.#sent.has(id));
     for (const { id } of sent) this.#sent.add(id);
-    const runs = new Map<string, string>();
+    const runs = new Map<string, RunRow | undefined>();
     for (const { why: { runKey } } of sent) {
       if (runKey !== undefined) {
-        runs.set(runKey, (await findRun(store, runKey))?.state ?? "missing");
+        runs.set(runKey, await findRun(store, runKey));
       }
     }
     const halt = swarm.halts.at(-1);
@@ -395,6 +412,7 @@ export class Checker {
       isBrokerSame: swarm.changes === this.#changes,
       isHalted: isHalted && this.#wasHalted,
       runs,
+      writers: this.#writers,
     };
     this.#wasHalted = isHalted;
     this.#changes = swarm.changes;

@@ -131,12 +131,12 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     lookEveryMs,
     roundMs,
   });
-  const checker = new Checker(swarm);
   const coverage: Coverage = new Map();
   let failure: SeedResult["failure"];
   let store: Store | undefined;
   globalThis.addEventListener("unhandledrejection", unhandled);
   const disk = new Disk();
+  const checker = new Checker(swarm, disk.writers);
   const replaced = ambient(world, network);
   try {
     store = await openSqlite(`${own}/hsgate.db`, { mark: "leave" });

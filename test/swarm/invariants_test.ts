@@ -72,3 +72,27 @@ Deno.test("an unknown order may be left to a person only if its order may belong
   assertEquals(check([one, { ...other, known: ["o0"] }], ["100"])[0], true);
   assertEquals(check([one, { ...other, params: { ...other.params, price: "501" } }], ["100"])[0], true);
 });
+
+Deno.test("a write belongs to the process that has the run", () => {
+  const intent = {
+    id: "one",
+    operation: "orders.place",
+    state: "sent",
+    why: { runKey: "buy/s1/2025-08-15" },
+  };
+  const check = (run: { state: string; holder: string } | undefined) =>
+    // It reads nothing else.
+    invariants.lease.check({
+      sent: [intent],
+      runs: new Map([[intent.why.runKey, run]]),
+      writers: new Map([["one", { name: "scheduler-1", number: 4 }]]),
+    } as unknown as Seen);
+  assertEquals(check({ state: "running", holder: "scheduler-1 4" }), undefined);
+  const by = `intent one (orders.place, "sent") was sent by the run buy/s1/2025-08-15`;
+  assertEquals(check({ state: "unknown", holder: "scheduler-1 4" }), `${by}, which is "unknown"`);
+  assertEquals(check(undefined), `${by}, which is "missing"`);
+  assertEquals(
+    check({ state: "running", holder: "scheduler-2 5" }),
+    `${by} in scheduler-1 4, and scheduler-2 5 has the run`,
+  );
+});
