@@ -321,3 +321,37 @@ deskTest("without a socket message, an algorithmic order is an error, and nothin
   assertEquals([report.state, (await at.look()).used], ["stopped", {}]);
   assertStringIncludes(report.trades[0]!.reason!, "over the direct transport");
 }, { skip: { memory: "it has the algorithmic orders", gateway: "it has the algorithmic orders" } });
+
+deskTest(
+  "the orders of other programs in the same listing stay when the plan's own order is cancelled",
+  async (house) => {
+    const { client } = house;
+    const plan = await planAt(client, [PURCHASE]);
+    await using at = await executor(house, { onWait() {} });
+    const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
+    at.foreign.add(orderId);
+    const report = await at.run(plan, { ...RESTING, deadline: "2m" });
+    assertEquals([report.state, at.texts("cancelling").length], ["stopped", 1]);
+    const open = (await client.orders.today({ market: "hk" }).toArray()).filter(({ canCancel }) => canCancel);
+    assertEquals(open.map((order) => order.orderId), [orderId]);
+  },
+  { house: { script: RISING } },
+);
+
+deskTest(
+  "an order that somebody cancels elsewhere is replaced only as often as the terms say",
+  async (house) => {
+    const { client } = house;
+    const plan = await planAt(client, [PURCHASE]);
+    await using at = await executor(house, {
+      async onWait({ open }) {
+        for (const orderId of open) await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+      },
+    });
+    const sent = house.count("orders.place");
+    const report = await at.run(plan, { ...RESTING, maxReprices: "2" });
+    assertEquals([sent(), report.state, report.trades[0]!.filled], [3, "stopped", "0"]);
+    assertEquals(report.trades[0]!.reason, "not filled at 3 prices in time");
+  },
+  { house: { script: RISING } },
+);
