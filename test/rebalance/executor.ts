@@ -7,6 +7,7 @@
 import { assert } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { add, compare } from "../../lib/decimal.ts";
+import { BusyError } from "../../lib/errors.ts";
 import {
   type ExecutionEvent,
   type Plan,
@@ -60,8 +61,18 @@ export async function executor(
     }
     return { used, open, cash: (await watcher.account.funds({ market: "hk" })).available! };
   };
+  /** Looks again when a fault for the execution has struck this look. */
+  const lookAgain = async (): Promise<AtBroker> => {
+    for (;;) {
+      try {
+        return await look();
+      } catch (error) {
+        if (!(error instanceof BusyError)) throw error;
+      }
+    }
+  };
   const checked = async (plan: Plan) => {
-    const at = await look();
+    const at = await lookAgain();
     for (const [key, used] of Object.entries(at.used)) {
       const cap = add(
         "0",
@@ -92,7 +103,7 @@ export async function executor(
   return {
     events,
     foreign,
-    look,
+    look: lookAgain,
     deskFor: (plan: Plan) => house.open({ machine: machineFor(plan), resolveMs: 0 }),
     async run(
       plan: Plan,
