@@ -170,8 +170,10 @@ export class RehearsedProcess implements StepRunner {
   async runStep(step: CompiledStep, context: StepContext): Promise<unknown> {
     const work = new Work(this.#turn);
     let client: Client | undefined;
+    // The calls of a rehearsal take virtual time, and do not go through an order desk.
+    const { desk: _, ...own } = context;
     const simulated: StepContext = {
-      ...context,
+      ...own,
       sleep: (ms) => work.idle(() => context.sleep!(ms)), // the runner sets `sleep` for every step
       client: () => Promise.resolve(client ??= this.#connect(work)),
       runRecipe: (name, params) => work.idle(() => context.runRecipe(name, params)),

@@ -18,6 +18,7 @@ const loaders: ReadonlyMap<string, () => Promise<AnyStepKind>> = new Map(Object.
   "snapshot": lazily(async () => (await import("./snapshot.ts")).snapshot),
   "watch": lazily(async () => (await import("./watch.ts")).watch),
   "cancel-open-orders": lazily(async () => (await import("./cancel_open_orders.ts")).cancelOpenOrders),
+  "rebalance": lazily(async () => (await import("./rebalance.ts")).rebalanceStep),
   "convert-report": lazily(async () => (await import("./convert_report.ts")).convertReport),
   "notify": lazily(async () => (await import("./notify.ts")).notify),
   "run": lazily(async () => (await import("./run_recipe.ts")).runRecipeStep),

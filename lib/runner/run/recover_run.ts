@@ -28,7 +28,10 @@ export interface ProvenStep {
 }
 
 /** Steps that write orders only through the client. If such a step has no intent, it has sent nothing. */
-const orderSteps = ["cancel-open-orders"];
+const orderSteps = ["cancel-open-orders", "rebalance"];
+
+/** How often a step that resumes may begin again although its attempts end with errors. */
+const MOST_ATTEMPTS = 5;
 
 /**
  * Returns the outcomes of the unresolved steps of a run, or `undefined` if nothing proves them yet.
@@ -59,12 +62,18 @@ export async function proveSteps(
   // The steps of a recipe that has changed since may have written in other ways.
   const isSame = row.recipe_sha === versionOf(recipe);
   const proven: ProvenStep[] = [];
-  for (const { step_id: id } of await unresolvedSteps(store, runKey)) {
+  for (const { step_id: id, state, attempt } of await unresolvedSteps(store, runKey)) {
     const step = recipe.steps.find((each) => each.id === id);
     const own = intents.filter(({ why }) => why.step === id);
     const writes = sent.filter((each) => each.step === id);
     const changes = own.length === 1 ? await changesOf(store, own[0]!.id) : [];
-    const part = step && outcomeOfStep(step, own, { writes, changes, isSame });
+    const part = step && outcomeOfStep(step, own, {
+      writes,
+      changes,
+      isSame,
+      // An attempt that ended with an error begins again only if the answer to an order was lost.
+      mayResume: state === "begun" || row.reason === "stopped" || own.length > 0 && attempt < MOST_ATTEMPTS,
+    });
     if (part === undefined) return undefined;
     proven.push(part);
   }
@@ -81,18 +90,20 @@ interface SentWrite {
 function outcomeOfStep(
   { id, uses, resumes }: CompiledStep,
   intents: readonly Intent[],
-  { writes, changes, isSame }: {
+  { writes, changes, isSame, mayResume }: {
     writes: readonly SentWrite[];
     /** The changes of the only intent. */
     changes: readonly IntentChange[];
     isSame: boolean;
+    /** Whether a step that resumes may begin again. */
+    mayResume: boolean;
   },
 ): ProvenStep | undefined {
   const operation = findOperation(uses);
   const told = intents.map(({ id: intent, state, orderIds }) =>
     `intent ${intent} is ${state}${orderIds.length === 0 ? "" : ` (order ${orderIds.join(", ")})`}`
   ).join(", ");
-  if (resumes && isSame) {
+  if (resumes && isSame && mayResume) {
     return { id, state: "again", because: `it was interrupted, and begins again${told && `: ${told}`}` };
   }
   const isOfDesk = isSame && (operation?.order !== undefined || orderSteps.includes(uses));

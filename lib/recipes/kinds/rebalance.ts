@@ -1,0 +1,359 @@
+/**
+ * Defines the step `rebalance`: plans how to bring a portfolio back to its targets, and executes the plan.
+ *
+ * The plan is recorded in the store before anything is sent. A step that was interrupted continues that plan: what is left
+ * of it follows from its orders in the store.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { showInstant } from "../../calendars/mod.ts";
+import { isZero } from "../../decimal.ts";
+import { InvalidParamsError } from "../../errors.ts";
+import {
+  approveExactly,
+  approvePlan,
+  checkAccount,
+  findPlan,
+  makePlan,
+  type Plan,
+  planPage,
+  type PlanRecord,
+  plansOf,
+  readBrokerAccount,
+  readExecutionTerms,
+  readRebalanceSettings,
+  rebalance,
+  type RebalanceFile,
+  type RebalanceReport,
+  recordPlan,
+  refusePlan,
+  shortHash,
+  STOPPED_BY,
+} from "../../rebalance/mod.ts";
+import type { StepContext, StepDesk } from "../compiled.ts";
+import { durationOf } from "../compile/written_times.ts";
+import { Halt } from "../engine/step_context.ts";
+import { someTime } from "../schema/recipe_schema.ts";
+import { folder, writesInto } from "./fields.ts";
+import { pathIn, writeWhole } from "./files.ts";
+import { stepKind } from "./kind.ts";
+import { pause } from "./times.ts";
+
+const params = z.strictObject({
+  portfolio: z.record(z.string(), z.unknown()).meta({
+    description: "Targets, limits and terms of execution, as in the file of `hsgate rebalance`",
+  }),
+  mode: z.enum(["plan", "confirm", "live"]).default("plan").meta({
+    description: "plan sends nothing, confirm waits until a person approves the plan, live executes it",
+  }),
+  approval: someTime.default("1h").meta({
+    description: "With confirm: how long the step waits for the approval",
+  }),
+  out: folder.default("out/rebalance"),
+});
+type Params = z.infer<typeof params>;
+
+const amounts = z.record(z.string(), z.string());
+const output = z.strictObject({
+  /** Whether nothing of the plan remains; true for a plan that only was to be made. */
+  ok: z.boolean(),
+  hash: z.string(),
+  /** `nothing`: no trade was needed. `planned`: the plan was made, and nothing was sent. */
+  state: z.enum(["nothing", "planned", "done", "stopped"]),
+  /** Why something remains. */
+  reason: z.string().optional(),
+  /** Each trade: `sell 100 of 00700.HK`, with what was filled. */
+  trades: z.array(z.strictObject({
+    symbol: z.string(),
+    side: z.string(),
+    planned: z.string(),
+    filled: z.string(),
+    remaining: z.string(),
+    averagePrice: z.string().optional(),
+    arrivalPrice: z.string().optional(),
+    slippage: z.string().optional(),
+    reason: z.string().optional(),
+  })),
+  /** Cost compared with the prices when the execution began, by currency. */
+  slippage: amounts,
+  fees: z.strictObject({ estimated: amounts, booked: amounts.optional() }),
+  /** Sum of the squared drifts: before, as planned, and as reached. */
+  drift: z.strictObject({ before: z.string(), planned: z.string(), reached: z.string() }),
+  /** The page of the plan and of its execution, and the same as JSON. */
+  files: z.array(z.string()),
+});
+/** Result of the step. */
+export type Rebalanced = z.infer<typeof output>;
+
+/** Time between two looks for an approval. */
+const LOOK_MS = 5_000;
+/** The execution begins within this time after a recipe has approved its own plan. */
+const OWN_APPROVAL_MS = 10 * 60_000;
+
+/** Plans, waits for the approval if it needs one, and executes. */
+export const rebalanceStep = stepKind<Params, Rebalanced>({
+  name: "rebalance",
+  summary: "Brings a portfolio back to its targets: makes a plan, waits for its approval, and executes it",
+  effect: "write",
+  resumes: true,
+  needsAccount: () => true,
+  asOfNow: () => ({ reads: "account, quotes", exchanges: [] }),
+  reaches: writesInto,
+  params,
+  output,
+  check({ portfolio }, wrong) {
+    if (typeof portfolio !== "object") return; // an expression
+    try {
+      readRebalanceSettings(portfolio, "plan");
+    } catch (error) {
+      if (!(error instanceof InvalidParamsError)) throw error;
+      for (const { path, expected } of error.issues) wrong(["portfolio", ...path], expected);
+    }
+  },
+  async run(given, context) {
+    const settings = readRebalanceSettings(given.portfolio, "plan");
+    if (context.desk === undefined) {
+      context.log("warn", "this run has no order desk, so it only makes the plan, and sends nothing");
+      const plan = await planNow(settings, context);
+      const files = await writeFiles({ given, context }, plan);
+      return { ...resultOf(plan), ...plan.trades.length === 0 && { state: "nothing" }, files };
+    }
+    const desk = await context.desk();
+    const earlier = await earlierPlan(desk, context);
+    const resumed = earlier && await resume(earlier, { given, settings, desk, context });
+    if (resumed !== undefined && earlier?.runKey === context.stepKey) return resumed;
+    return await begin({ given, settings, desk, context });
+  },
+  async plan(given, context) {
+    const settings = readRebalanceSettings(given.portfolio, "plan");
+    const { trades, cashAfter, fees, sumSquaredDriftBefore, sumSquaredDrift, leftOut, hash } = await planNow(
+      settings,
+      context,
+    );
+    return {
+      mode: given.mode,
+      trades: trades.map(({ side, quantity, symbol, price }) =>
+        `${side} ${quantity} of ${symbol}, planned at ${price}`
+      ),
+      fees,
+      cashAfter,
+      sumSquaredDriftBefore,
+      sumSquaredDrift,
+      leftOut,
+      hash,
+    };
+  },
+});
+
+/** One run of the step. */
+interface Work {
+  given: Params;
+  settings: RebalanceFile;
+  desk: StepDesk;
+  context: StepContext;
+}
+
+/** Makes a plan for the account as it is now. */
+async function planNow(settings: RebalanceFile, context: StepContext): Promise<Plan> {
+  return await makePlan(settings, await accountNow(settings, context));
+}
+
+async function accountNow(settings: RebalanceFile, { client, now, calendars, signal }: StepContext) {
+  return await readBrokerAccount(await client(), settings, { now, calendars, signal });
+}
+
+/** Returns the plan of this step from an earlier attempt, or one that an earlier run of the recipe did not end. */
+async function earlierPlan(
+  { store, account }: StepDesk,
+  { stepKey, recipe }: StepContext,
+): Promise<PlanRecord | undefined> {
+  const plans = await plansOf(store, { account });
+  return plans.find(({ runKey }) => runKey === stepKey) ??
+    plans.find(({ runKey, state }) => state === "running" && runKey?.startsWith(`${recipe}/`));
+}
+
+/** Makes a plan, records it, and does what the mode says. */
+async function begin(work: Work): Promise<Rebalanced> {
+  const { given, settings, desk, context } = work;
+  const { store, account } = desk;
+  const plan = await planNow(settings, context);
+  if (plan.trades.length === 0) return { ...resultOf(plan), state: "nothing", files: [] };
+  const record = await recordPlan(store, {
+    account,
+    plan,
+    terms: settings.execution ?? readExecutionTerms(),
+    source: { settings },
+    at: context.now(),
+    runKey: context.stepKey,
+  });
+  const files = await writeFiles(work, plan);
+  context.log(
+    "info",
+    `made the plan ${shortHash(plan.hash)}: ${plan.trades.length} trades, page ${files[0]}`,
+  );
+  if (given.mode === "plan") return { ...resultOf(plan), files };
+  return await proceed(record, work);
+}
+
+/** Continues a plan of an earlier attempt. */
+async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
+  const { desk, context } = work;
+  const { plan, state, approval, reason, report } = record;
+  context.log("info", `continues the plan ${shortHash(plan.hash)}, which is ${state}`);
+  if (state === "planned" || state === "approved") {
+    if (work.given.mode === "plan") return { ...resultOf(plan), files: await writeFiles(work, plan) };
+    return await proceed(record, work);
+  }
+  if (state === "running") return await executed(record, work);
+  // A stop of the process ended it, so the approval that it had still counts.
+  if (state === "stopped" && approval !== undefined && reason?.startsWith(STOPPED_BY)) {
+    const at = context.now();
+    const again = await approvePlan(desk.store, record, { by: approval.by, at, until: at + OWN_APPROVAL_MS });
+    return await executed(again, work);
+  }
+  return { ...resultOf(plan, report, reason), files: await writeFiles(work, plan, report) };
+}
+
+/** Gets the approval of a plan, checks that the account still fits it, and executes it. */
+async function proceed(record: PlanRecord, work: Work): Promise<Rebalanced> {
+  const { given, settings, desk, context } = work;
+  const { plan } = record;
+  let approved: PlanRecord | undefined = record;
+  if (given.mode === "confirm") {
+    approved = await awaitApproval(record, work);
+    if (approved === undefined) {
+      const stopped = await findPlan(desk.store, desk.account, plan.hash);
+      return {
+        ...resultOf(plan, undefined, stopped?.reason),
+        ok: false,
+        files: await writeFiles(work, plan),
+      };
+    }
+  } else if (record.state === "planned") {
+    const wish = { by: `recipe ${context.recipe}`, at: context.now(), forMs: OWN_APPROVAL_MS };
+    approved = await approveExactly(desk.store, record, wish, settings);
+  }
+  // The approval may have taken long.
+  checkAccount(plan, settings, await accountNow(settings, context));
+  return await executed(approved, work);
+}
+
+/** Waits until a person approves a plan. Returns `undefined` if nobody does, or if a person refuses it. */
+async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord | undefined> {
+  const { given, desk: { store, account }, context } = work;
+  const { hash, plannedAt } = record;
+  const until = plannedAt + durationOf(given.approval);
+  const text = `the plan ${shortHash(hash)} waits for approval until ${showInstant(until)}: hsgate approve ${
+    shortHash(hash)
+  }`;
+  context.log("warn", text);
+  for (;;) {
+    const now = await findPlan(store, account, hash);
+    if (now?.state === "approved" && now.approval !== undefined && now.approval.until > context.now()) {
+      return now;
+    }
+    if (now?.state === "stopped") return undefined;
+    if (context.now() >= until) {
+      await refusePlan(store, record, {
+        at: context.now(),
+        reason: `nobody approved it within ${given.approval}`,
+      });
+      return undefined;
+    }
+    context.progress({ text });
+    await pause(context, Math.min(LOOK_MS, Math.max(1, until - context.now())));
+  }
+}
+
+/** Executes an approved or running plan. */
+async function executed(record: PlanRecord, work: Work): Promise<Rebalanced> {
+  const { desk, context } = work;
+  const { plan, terms } = record;
+  const { signal } = context;
+  const report = await rebalance(desk, plan, terms, {
+    by: `recipe ${context.recipe}`,
+    calendars: context.calendars,
+    signal,
+    onEvent({ kind, trade, text }) {
+      const symbol = trade === undefined ? "" : `${plan.trades[trade]!.symbol}: `;
+      context.log(kind === "note" ? "debug" : "info", `${symbol}${text}`);
+    },
+  });
+  const files = await writeFiles(work, plan, report);
+  // The next process continues after a stop of this one. A person who cancels a run ends the plan.
+  const halt: unknown = signal.reason;
+  if (signal.aborted && halt instanceof Halt && (halt.kind === "stopped" || halt.kind === "lost")) throw halt;
+  return { ...resultOf(plan, report), files };
+}
+
+/** Returns the result of a plan and, if it was executed, of its execution. */
+function resultOf(plan: Plan, report?: RebalanceReport, reason?: string): Omit<Rebalanced, "files"> {
+  const { hash, sumSquaredDriftBefore: before, sumSquaredDrift: planned, fees } = plan;
+  if (report === undefined) {
+    return {
+      ok: reason === undefined,
+      hash,
+      state: reason === undefined ? "planned" : "stopped",
+      ...reason !== undefined && { reason },
+      trades: plan.trades.map(({ symbol, side, quantity }) => ({
+        symbol,
+        side,
+        planned: quantity,
+        filled: "0",
+        remaining: quantity,
+      })),
+      slippage: {},
+      fees: { estimated: fees },
+      drift: { before, planned, reached: before },
+    };
+  }
+  const { state, trades, slippage, fees: paid, drift } = report;
+  const why = report.reason ?? reason;
+  return {
+    ok: trades.every(({ remaining, open, unknown }) => [remaining, open, unknown].every(isZero)),
+    hash,
+    state: state === "done" ? "done" : "stopped",
+    ...why !== undefined && { reason: why },
+    trades: trades.map((each) => ({
+      symbol: each.symbol,
+      side: each.side,
+      planned: each.planned,
+      filled: each.filled,
+      remaining: each.remaining,
+      ...each.averagePrice !== undefined && { averagePrice: each.averagePrice },
+      ...each.arrivalPrice !== undefined && { arrivalPrice: each.arrivalPrice },
+      ...each.slippage !== undefined && { slippage: each.slippage.money },
+      ...each.reason !== undefined && { reason: each.reason },
+    })),
+    slippage,
+    fees: { estimated: paid.estimated, ...paid.booked !== undefined && { booked: paid.booked } },
+    drift,
+  };
+}
+
+/** Writes the page of a plan and its data, before and after the execution into the same files. */
+async function writeFiles(
+  { given, context }: Pick<Work, "given" | "context">,
+  plan: Plan,
+  report?: RebalanceReport,
+): Promise<string[]> {
+  const day = context.day.date;
+  const contents = {
+    html: planPage(plan, report),
+    json: `${JSON.stringify({ plan, report: report ?? null }, null, 2)}\n`,
+  };
+  const files: string[] = [];
+  for (const [ending, content] of Object.entries(contents)) {
+    const path = pathIn(context, given.out, day, `${shortHash(plan.hash)}.${ending}`);
+    const file = await writeWhole(path, content);
+    await context.artifact({
+      dataset: `rebalance/${shortHash(plan.hash)}.${ending}`,
+      businessDay: day,
+      final: report !== undefined,
+      ...file,
+    });
+    files.push(file.path);
+  }
+  return files;
+}
