@@ -118,10 +118,10 @@ for (
     assertEquals(code, 130, out);
     const time = String.raw`\d\d:\d\d:\d\d`;
     const lost = new RegExp(
-      `lost the stream; nothing has arrived since ${time} \\(Cannot read pushes: nothing came for 500 ms\\)`,
+      `lost the stream; nothing has arrived since ${time} HKT \\(Cannot read pushes: nothing came for 500 ms\\)`,
     );
     assert(lost.test(out), out);
-    const back = new RegExp(`the stream is back: changes from ${time} to ${time} may be missing`);
+    const back = new RegExp(`the stream is back: changes from ${time} to ${time} HKT may be missing`);
     assert(back.test(out), out);
   });
 }
