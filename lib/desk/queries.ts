@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isZero } from "../decimal.ts";
 import { rowsValue, type Store } from "../store/store.ts";
 import type { AbsentLooks, Intent, IntentChange, IntentKind } from "./intent.ts";
 import { type Evidence, type IntentState, isFinal, mayChange, unresolvedStates } from "./states.ts";
@@ -309,6 +310,22 @@ export async function intentsOfPlan(store: Store, account: string, hash: string)
     hash,
   );
   return rows.map(intentOf);
+}
+
+/** Returns another plan of rebalancing of an account whose orders have filled, and had not ended before an instant. */
+export async function planFilledSince(
+  store: Store,
+  account: string,
+  { except, since }: { except: string; since: number },
+): Promise<string | undefined> {
+  const rows = await store.all<{ plan: string; filled: string }>(
+    `select plan, filled from intent where account = ? and plan is not null and plan <> ?
+      and (ended_at is null or ended_at >= ?) order by created_at, id`,
+    account,
+    except,
+    since,
+  );
+  return rows.find(({ filled }) => !isZero(filled))?.plan;
 }
 
 /** What a plan of rebalancing allows. */

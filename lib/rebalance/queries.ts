@@ -8,6 +8,7 @@
  * @module
  */
 import type { Decimal } from "../decimal.ts";
+import { planFilledSince } from "../desk/queries.ts";
 import { BrokerError } from "../errors.ts";
 import type { Store } from "../store/store.ts";
 import type { Plan } from "./plan.ts";
@@ -304,6 +305,8 @@ export interface Beginning {
   leaseMs: number;
   /** When an execution that begins now ends at the latest. */
   deadlineAt: number;
+  /** Whether only an execution that is in progress may be continued. @default false */
+  isContinued?: boolean;
 }
 
 /**
@@ -311,16 +314,21 @@ export interface Beginning {
  * start and its deadline.
  *
  * @throws {BrokerError} `plan-unknown`; `plan-not-approved` if nobody approved the plan or the approval has expired;
- * `plan-held` if another process executes it; `plan-state` if it is done; `plan-other` if another plan of the account is
- * running.
+ * `plan-held` if another process executes it; `plan-state` if it is done; `plan-changed` if another plan of the account
+ * has traded since this one was recorded or begun; `plan-other` if another plan of the account is running.
  */
 export async function beginPlan(
   store: Store,
   { account, hash }: { account: string; hash: string },
-  { holder, at, leaseMs, deadlineAt }: Beginning,
+  { holder, at, leaseMs, deadlineAt, isContinued = false }: Beginning,
 ): Promise<PlanRecord> {
   return await store.transaction(async () => {
-    const { state, approval, holder: other, heldUntil = 0 } = await needPlan(store, account, hash);
+    const { state, approval, holder: other, heldUntil = 0, plannedAt, startedAt = plannedAt } =
+      await needPlan(
+        store,
+        account,
+        hash,
+      );
     const plan = `the plan ${shortHash(hash)}`;
     const cannot = (code: string, why: string) => refused(code, `Cannot execute ${plan}: ${why}`);
     if (state === "done") throw cannot("plan-state", "it is done already; make a new plan");
@@ -328,6 +336,8 @@ export async function beginPlan(
       if (other !== undefined && other !== holder && heldUntil > at) {
         throw cannot("plan-held", "another process executes it");
       }
+    } else if (isContinued) {
+      throw cannot("plan-state", "another process has ended its execution");
     } else if (approval === undefined) {
       throw cannot("plan-not-approved", `nobody has approved it; run: hsgate approve ${shortHash(hash)}`);
     } else if (approval.until <= at) {
@@ -336,6 +346,15 @@ export async function beginPlan(
         `its approval has expired at ${new Date(approval.until).toISOString()}; run: hsgate approve ${
           shortHash(hash)
         }`,
+      );
+    }
+    const newer = state === "running"
+      ? undefined
+      : await planFilledSince(store, account, { except: hash, since: startedAt });
+    if (newer !== undefined) {
+      throw cannot(
+        "plan-changed",
+        `the plan ${shortHash(newer)} of this account has traded since; make a new plan`,
       );
     }
     const running = await store.get<{ hash: string }>(

@@ -1,5 +1,6 @@
 /** Tests of the plans in the store: who may execute one, until when, and what a second process gets. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { insertIntent } from "../../lib/desk/queries.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import {
   approvePlan,
@@ -116,6 +117,38 @@ storeTest("an account executes one plan at a time", async (store) => {
   }
   await beginPlan(store, key, beginning);
   assertEquals(await codeOf(() => beginPlan(store, { ...key, hash: second.hash }, beginning)), "plan-other");
+});
+
+storeTest("a process that has waited continues an execution, and never begins a new one", async (store) => {
+  await recordPlan(store, recorded);
+  await approvePlan(store, key, { ...approval, until: 9_000 });
+  await beginPlan(store, key, beginning);
+  await endPlan(store, key, { holder: "one", state: "stopped", reason: "deadline", at: 3_000, report });
+  const waited = { ...beginning, holder: "two", at: 4_000, isContinued: true };
+  assertEquals(await codeOf(() => beginPlan(store, key, waited)), "plan-state");
+  assertEquals((await beginPlan(store, key, { ...waited, isContinued: false })).holder, "two");
+});
+
+storeTest("a plan does not begin after another plan of the account has traded", async (store) => {
+  await recordPlan(store, recorded);
+  await approvePlan(store, key, { ...approval, until: 9_000 });
+  const other = { account: "main", kind: "place", operation: "orders.place", params: {} } as const;
+  const begin = () => beginPlan(store, key, { ...beginning, at: 4_000 });
+  const trade = async (id: string, [filled, endedAt]: [string, number | undefined], plan: string) => {
+    await insertIntent(store, { ...other, id, fingerprint: id, why: { plan }, createdAt: 500, timeoutMs: 1 });
+    await store.run("update intent set filled = ?, ended_at = ? where id = ?", filled, endedAt, id);
+  };
+  await trade("own", ["100", 1_200], plan.hash);
+  await trade("before", ["100", 999], "b".repeat(64));
+  await trade("unfilled", ["0", 1_200], "b".repeat(64));
+  assertEquals((await begin()).state, "running");
+  await endPlan(store, key, { holder: "one", state: "stopped", reason: "deadline", at: 5_000, report });
+  await trade("open", ["100", undefined], "c".repeat(64));
+  const { message, code } = await assertRejects(begin, BrokerError);
+  assertEquals(code, "plan-changed");
+  assertStringIncludes(message, "the plan cccccccccccc of this account has traded since; make a new plan");
+  await store.run("update intent set ended_at = 3999 where id = 'open'");
+  assertEquals((await begin()).state, "running");
 });
 
 storeTest("the first arrival price stays, and the last note", async (store) => {
