@@ -45,10 +45,10 @@ import {
 import type { Store } from "../store/store.ts";
 import { type Machine, readDuration, wait, waitUnlessAborted } from "../time.ts";
 import { type MarketHours, marketHours, marketTime } from "./hours.ts";
-import type { Plan, PlannedTrade } from "./plan.ts";
+import { canonical, type Plan, type PlannedTrade } from "./plan.ts";
 import { currencyOfMarket } from "./plan_file.ts";
 import { arrivalOf, type MarketView, mostCovered, orderPrice, readView } from "./pricing.ts";
-import { type Progress, progressOf } from "./progress.ts";
+import { missingOf, type Progress, progressOf } from "./progress.ts";
 import {
   approvePlan,
   beginPlan,
@@ -133,7 +133,7 @@ const stopCodes: readonly (string | undefined)[] = ["halted", "plan-not-running"
  *
  * @throws {InvalidParamsError} If a quote is missing or too old, or the broker does not confirm a lot. Nothing was sent.
  * @throws {BrokerError} If the plan may not be executed (codes `plan-not-approved`, `plan-held`, `plan-other`,
- * `plan-state`), or another process has taken over the execution (`plan-held`).
+ * `plan-changed`, `plan-state`), or another process has taken over the execution (`plan-held`).
  * @throws {StoreError} If the store cannot be used. The execution can be continued later.
  */
 export async function rebalance(
@@ -146,6 +146,13 @@ export async function rebalance(
   const { by = "a script", signal } = options;
   const key = { account, hash: plan.hash };
   const found = await findPlan(store, account, plan.hash);
+  if (found !== undefined && canonical(found.plan) !== canonical(plan)) {
+    throw new BrokerError(
+      `Cannot execute the plan ${shortHash(plan.hash)}: it differs from the recorded plan with this hash; ` +
+        "execute the plan of the record, or make a new plan",
+      { code: "plan-changed", operation: "rebalance" },
+    );
+  }
   if (found?.state === "done" && found.report !== undefined) return found.report;
   const at = machine.now();
   await recordPlan(store, { account, plan, terms, at });
@@ -164,6 +171,7 @@ async function beginOnce(
   { holder, terms, signal }: { holder: string; terms: ExecutionTerms; signal: AbortSignal | undefined },
 ): Promise<PlanRecord> {
   let heldUntil: number | undefined;
+  let isContinued = false;
   for (;;) {
     const at = machine.now();
     try {
@@ -172,14 +180,16 @@ async function beginOnce(
         at,
         leaseMs: LEASE_MS,
         deadlineAt: deadlineOf(terms, at),
+        isContinued,
       });
     } catch (error) {
       if (!(error instanceof BrokerError) || error.code !== "plan-held") throw error;
-      const until = (await findPlan(store, account, hash))?.heldUntil ?? at;
-      // The process has renewed its lease, so it lives.
-      if (heldUntil !== undefined && until > heldUntil) throw error;
+      const { state, heldUntil: until = at } = (await findPlan(store, account, hash))!; // no plan is ever removed
+      // The process has renewed its lease, so it lives; or it has ended the execution.
+      if (state !== "running" || (heldUntil !== undefined && until > heldUntil)) throw error;
       heldUntil = until;
       await wait(machine, Math.max(until - at, 1), signal);
+      isContinued = true;
     }
   }
 }
@@ -382,14 +392,17 @@ class Execution {
     return marketTime(this.#plan.trades[0]?.market ?? "hk", this.#deadlineAt + this.#aheadMs);
   }
 
-  /** Records the prices of the market now, for trades without an arrival price. */
+  /** Records the prices of the market now, for trades without an arrival price and without orders. */
   async #noteArrival(
     { arrival }: PlanRecord,
     views: ReadonlyMap<number, MarketView> | undefined,
   ): Promise<void> {
     const found: Record<string, { price: Decimal; at: number }> = {};
+    const progress = await this.#progress();
     for (const { index, trade } of this.#runs) {
-      if (arrival[index] !== undefined) continue;
+      // After the first order of a trade, the market has another price.
+      const hasSent = progress[index]!.intents.some(({ sentAt }) => sentAt !== undefined);
+      if (arrival[index] !== undefined || hasSent) continue;
       try {
         const price = arrivalOf(views?.get(index) ?? await this.#view(trade));
         if (price !== undefined) found[index] = { price, at: this.#now() };
@@ -795,8 +808,9 @@ class Execution {
     const { store, account } = this.#desk;
     const { holder } = this.#options;
     const progress = await this.#progress();
-    const isDone = progress.every(({ left, live, pending }) =>
-      isZero(left) && live.length === 0 && pending.length === 0
+    const isDone = progress.every(({ live, pending }, index) =>
+      isZero(missingOf(this.#plan.trades[index]!, progress[index]!)) && live.length === 0 &&
+      pending.length === 0
     );
     const state = isDone ? "done" : "stopped";
     const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";

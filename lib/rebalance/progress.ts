@@ -47,3 +47,12 @@ export function progressOf({ trades }: Pick<Plan, "trades">, intents: readonly I
     };
   });
 }
+
+/**
+ * Returns the quantity of a trade that is neither filled nor may still fill. It is larger than what is left if somebody
+ * has reduced an order elsewhere: nothing is ordered again for that part.
+ */
+export function missingOf({ quantity }: { quantity: Decimal }, { filled, open, unknown }: Progress): Decimal {
+  const missing = subtract(quantity, add(filled, open, unknown));
+  return compare(missing, "0") > 0 ? missing : "0";
+}

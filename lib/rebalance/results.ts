@@ -22,7 +22,7 @@ import { dateAt } from "../calendars/mod.ts";
 import type { Market } from "../dictionaries/market.ts";
 import { BrokerError } from "../errors.ts";
 import type { Plan } from "./plan.ts";
-import { type Progress, progressOf } from "./progress.ts";
+import { missingOf, type Progress, progressOf } from "./progress.ts";
 import type { PlanRecord } from "./queries.ts";
 import type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 
@@ -152,10 +152,12 @@ export async function reportOf(
   const orders = await readFilled(client, plan, { now, signal });
   const trades = plan.trades.map((trade, index): TradeReport => {
     const { filled, open, unknown, left, intents: own } = progress[index]!;
+    const missing = missingOf(trade, progress[index]!);
     const known = filledOf(orders, progress[index]!);
     const arrivalPrice = arrival[index]?.price;
-    const isLeft = compare(left, "0") > 0;
-    const why = notes[index]?.text;
+    const isLeft = !isZero(missing);
+    const why = notes[index]?.text ??
+      (isLeft && isZero(left) ? "an order ended with fewer shares than it was sent with" : undefined);
     return {
       market: trade.market,
       symbol: trade.symbol,
@@ -165,7 +167,7 @@ export async function reportOf(
       filled: normalize(filled),
       open: normalize(open),
       unknown: normalize(unknown),
-      remaining: isLeft ? normalize(left) : "0",
+      remaining: normalize(missing),
       ...isLeft && (why ?? reason) !== undefined && { reason: (why ?? reason)! },
       orderIds: own.flatMap((intent) => [...intent.orderIds]),
       ...known && {

@@ -355,3 +355,43 @@ deskTest(
   },
   { house: { script: RISING } },
 );
+
+deskTest(
+  "an order that somebody reduces elsewhere leaves a rest, which is reported and not ordered",
+  async (house) => {
+    const { client } = house;
+    const plan = await planAt(client, [PURCHASE]);
+    let isReduced = false;
+    await using at = await executor(house, {
+      async onWait({ open: [orderId] }) {
+        if (orderId === undefined || isReduced) return;
+        isReduced = true;
+        await client.orders.amend({
+          market: "hk",
+          symbol: "00700.HK",
+          orderId,
+          quantity: "100",
+          price: "610.00",
+        });
+      },
+    });
+    const report = await at.run(plan, RESTING);
+    const [trade] = report.trades;
+    assertEquals([report.state, trade!.filled, trade!.remaining], ["stopped", "100", "100"]);
+    assertStringIncludes(trade!.reason!, "fewer shares");
+    assertCounted(report);
+  },
+  { house: { script: RISING } },
+);
+
+deskTest("a plan that differs from the record with its hash is not executed", async (house) => {
+  const { store, clock } = house;
+  const plan = await planAt(house.client, [PURCHASE]);
+  await recordPlan(store, { account: ACCOUNT, plan, terms: termsOf(QUICK), at: clock.now() });
+  await approve(house, plan);
+  await using at = await executor(house, { onWait() {} });
+  const sent = house.count("orders.place");
+  const other = { ...plan, cashBuffer: { HKD: "-1000000.00" } };
+  assertEquals((await assertRejects(() => at.run(other, QUICK), BrokerError)).code, "plan-changed");
+  assertEquals([sent(), (await findPlan(store, ACCOUNT, plan.hash))?.state], [0, "approved"]);
+});
