@@ -4,6 +4,7 @@
  * @module
  */
 import { showInstant } from "../../../lib/calendars/mod.ts";
+import { compare } from "../../../lib/decimal.ts";
 import { intentsOfPlan } from "../../../lib/desk/queries.ts";
 import { BrokerError } from "../../../lib/errors.ts";
 import { replacePage } from "../../../lib/private_files.ts";
@@ -121,12 +122,22 @@ async function reportNow(
   try {
     await using open = await connectDesk(book, flags, { host, command: "rebalance show", writes: false });
     const intents = await intentsOfPlan(book.store, record.account, record.hash);
-    return await reportOf(open.client, record, intents, { now: host.now(), signal: host.signal });
+    const now = await reportOf(open.client, record, intents, { now: host.now(), signal: host.signal });
+    return record.report !== undefined && showsLess(now, record.report) ? record.report : now;
   } catch (error) {
     if (!(error instanceof BrokerError) || host.signal.aborted) throw error;
     host.note(`hsgate: the broker's lists could not be read: ${plain(error.message)}`);
     return record.report;
   }
+}
+
+/** Returns whether a report lacks what an earlier one has: old orders leave the store, and the broker's lists. */
+function showsLess(now: RebalanceReport, before: RebalanceReport): boolean {
+  return before.trades.some(({ filled, averagePrice }, index) => {
+    const trade = now.trades[index]!; // both are of the same plan
+    return compare(trade.filled, filled) < 0 ||
+      (averagePrice !== undefined && trade.averagePrice === undefined);
+  });
 }
 
 /** The members of a plan that a list shows. */
