@@ -61,6 +61,14 @@ const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "a
     absent: "any",
   },
   intent_change: { data: "object" },
+  rebalance: {
+    plan: "object",
+    terms: "object",
+    source: "object",
+    arrival: "object",
+    notes: "object",
+    report: "object",
+  },
 };
 
 /**
