@@ -1,8 +1,18 @@
 /** Tests of the step `rebalance`: its mistakes, and what it plans. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { InvalidParamsError } from "../../lib/errors.ts";
-import { readRebalanceSettings } from "../../lib/rebalance/mod.ts";
+import {
+  approvePlan,
+  beginPlan,
+  findPlan,
+  readRebalanceSettings,
+  recordPlan,
+} from "../../lib/rebalance/mod.ts";
 import { rebalanceStep } from "../../lib/recipes/kinds/rebalance.ts";
+import { ACCOUNT, deskTest } from "../desk/support.ts";
+import { planAt, PURCHASE } from "../rebalance/executor.ts";
+import { termsOf } from "../rebalance/support.ts";
+import { type Noted, stepContext } from "./support.ts";
 
 const pure = { permissions: "none" } as const;
 
@@ -42,3 +52,50 @@ Deno.test("the numbers of a recipe keep their digits", pure, () => {
     assertEquals(error instanceof InvalidParamsError, true);
   }
 });
+
+deskTest(
+  "with the mode plan, a plan that an earlier run left unfinished is named, and not continued",
+  async (house) => {
+    const { client, clock, store } = house;
+    const plan = await planAt(client, [PURCHASE]);
+    const [at, key] = [clock.now(), { account: ACCOUNT, hash: plan.hash }];
+    await recordPlan(store, {
+      account: ACCOUNT,
+      plan,
+      terms: termsOf(),
+      at,
+      runKey: "test/main/2025-08-14/step",
+    });
+    await approvePlan(store, key, { by: "Ada", at, until: at + 60_000 });
+    await beginPlan(store, key, { holder: "ended", at, leaseMs: 1, deadlineAt: at + 3_600_000 });
+    const sent = house.count("orders.place");
+    const desk = house.open();
+    const noted: Noted = { artifacts: [], logs: [] };
+    const context = stepContext(undefined, {
+      out: await Deno.makeTempDir(),
+      now: () => clock.now(),
+      client: () => Promise.resolve(client),
+      desk: () =>
+        Promise.resolve({
+          store,
+          account: ACCOUNT,
+          machine: house.machine,
+          client: (why) => desk.client(why),
+          reconcile: (options) => desk.reconcile(options),
+        }),
+    }, noted);
+    try {
+      const given = (mode: string) =>
+        rebalanceStep.params.parse({ mode, portfolio: { market: "hk", targets: { "00700.HK": "0.3" } } });
+      const { state } = await rebalanceStep.run(given("plan"), context, () => undefined);
+      assertEquals([state, sent(), (await findPlan(store, ACCOUNT, plan.hash))?.holder], [
+        "planned",
+        0,
+        "ended",
+      ]);
+      assertStringIncludes(noted.logs.join("\n"), 'is not finished, and mode "plan" sends nothing');
+    } finally {
+      await Deno.remove(context.out, { recursive: true });
+    }
+  },
+);

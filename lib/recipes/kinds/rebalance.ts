@@ -121,8 +121,16 @@ export const rebalanceStep = stepKind<Params, Rebalanced>({
     }
     const desk = await context.desk();
     const earlier = await earlierPlan(desk, context);
-    const resumed = earlier && await resume(earlier, { given, settings, desk, context });
-    if (resumed !== undefined && earlier?.runKey === context.stepKey) return resumed;
+    if (given.mode !== "plan") {
+      const resumed = earlier && await resume(earlier, { given, settings, desk, context });
+      if (resumed !== undefined && earlier?.runKey === context.stepKey) return resumed;
+    } else if (earlier?.state === "running") {
+      const short = shortHash(earlier.hash);
+      context.log(
+        "warn",
+        `the plan ${short} is not finished, and mode "plan" sends nothing: hsgate rebalance run ${short}`,
+      );
+    }
     return await begin({ given, settings, desk, context });
   },
   async plan(given, context) {
@@ -201,14 +209,12 @@ async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const { desk, context } = work;
   const { plan, state, approval, reason, report } = record;
   context.log("info", `continues the plan ${shortHash(plan.hash)}, which is ${state}`);
-  if (state === "planned" || state === "approved") {
-    if (work.given.mode === "plan") return { ...resultOf(plan), files: await writeFiles(work, plan) };
-    return await proceed(record, work);
-  }
+  if (state === "planned" || state === "approved") return await proceed(record, work);
   if (state === "running") return await executed(record, work);
-  // A stop of the process ended it, so the approval that it had still counts.
-  if (state === "stopped" && approval !== undefined && reason?.startsWith(STOPPED_BY)) {
-    const at = context.now();
+  // A stop of the process ended it, so the approval that it had still counts until the deadline.
+  const at = context.now();
+  const isEarly = at < (record.deadlineAt ?? 0);
+  if (state === "stopped" && approval !== undefined && isEarly && reason?.startsWith(STOPPED_BY)) {
     const again = await approvePlan(desk.store, record, { by: approval.by, at, until: at + OWN_APPROVAL_MS });
     return await executed(again, work);
   }
