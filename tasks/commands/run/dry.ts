@@ -18,6 +18,8 @@ import {
 } from "../../../lib/recipes/run_recipe.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
+import { report } from "../../terminal/error_report.ts";
+import { exitCodeOf } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { cellOf, type Color, paint, plain, widthOf, wrapped } from "../../terminal/print.ts";
 import type { RunInput } from "../run.ts";
@@ -69,7 +71,12 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   redactor.error(error);
   if (flags.json) host.out(JSON.stringify(jsonOf(shown, { error, outside })));
   else for (const line of linesOf(shown, { recipe, connection, outside, host })) host.out(line);
-  if (error !== undefined) throw error;
+  if (error !== undefined) {
+    if (!flags.json) throw error;
+    // The document contains the error, and --json prints one document.
+    report(error, undefined, host);
+    return exitCodeOf(error);
+  }
   return found.ok ? 0 : 7;
 }
 
