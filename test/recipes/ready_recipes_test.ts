@@ -48,6 +48,7 @@ Deno.test("recipes/ contains these recipes, all valid, each with a comment on wh
       ["keep-login", "keep-alive", "skip", "skip", []],
       ["margin-watch", "read", "latest", "queue", []],
       ["morning-snapshot", "read", "all", "queue", []],
+      ["rebalance", "write", "skip", "skip", []],
       ["weekly-report", "read", "all", "queue", []],
     ],
   );
