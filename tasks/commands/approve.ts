@@ -3,7 +3,11 @@ import { command, type Flags, type Input, unconnected } from "../terminal/comman
 import { by, keyText, recipes, store } from "../terminal/flags.ts";
 
 const approveFlags = {
-  for: { type: "string", value: "TIME", text: "of a plan: how long the approval counts, such as 30m (1h)" },
+  for: {
+    type: "string",
+    value: "TIME",
+    text: "for a plan: how long the approval is valid, such as 30m (1h)",
+  },
   by,
   store,
   recipes,
@@ -21,19 +25,19 @@ export type RefuseInput = Input<typeof refuseFlags>;
 /** Approves a missed run. */
 export const approve = command({
   name: "approve",
-  summary: "approve a missed run, so that it still runs, or a plan of rebalancing",
+  summary: "approve a missed run, so that it still runs, or a rebalancing plan",
   usage: "KEY|HASH",
   args: [1, 1],
   details: `${keyText}
-HASH is the hash of a plan from "rebalance show", or its first 8 letters or more.
+HASH is the hash of a plan from "rebalance show"; its first 8 characters are enough.
 
 A missed run waits for approval if its recipe says "misfire: ask". Approval makes the
 run due, and a running scheduler starts it. If the deadline or the window of the run
 has passed, approve skips it instead.
 
-A plan is approved exactly as it was recorded, on the day on which it was made. If its
-file has changed since, the command fails. Its execution must begin before the approval
-expires: a recipe that waits for the approval begins it, or "rebalance run".`,
+You approve a plan exactly as it was recorded, on the day on which it was made. If its
+file has changed since, the command fails. If a recipe waits for the approval, it then
+executes the plan. Otherwise start "rebalance run" before the approval expires.`,
   flags: approveFlags,
   without: unconnected,
   exits: [[1, "the run was skipped: its deadline or window has passed; or the command failed"]],
@@ -47,12 +51,12 @@ expires: a recipe that waits for the approval begins it, or "rebalance run".`,
 /** Skips a missed run. */
 export const refuse = command({
   name: "refuse",
-  summary: "skip a missed run that waits for approval, or stop a plan of rebalancing",
+  summary: "skip a missed run that waits for approval, or stop a rebalancing plan",
   usage: "KEY|HASH",
   args: [1, 1],
   details: `${keyText}
-HASH is the hash of a plan from "rebalance show", or its first 8 letters or more. A plan that is
-executed now cannot be refused: stop its process, or use "halt".`,
+HASH is the hash of a plan from "rebalance show"; its first 8 characters are enough. While
+a process executes a plan, you cannot refuse it: stop that process, or use "halt".`,
   flags: refuseFlags,
   without: unconnected,
   exits: [],

@@ -9,7 +9,7 @@ const flags = {
     text:
       'length of a bar: "day", "week", "month", "quarter", "year", 5-day, 1m, 3m, 5m, 15m, 30m, 60m, 120m (day)',
   },
-  from: { type: "string", value: "DAY", text: "first day (the last bars up to --to)" },
+  from: { type: "string", value: "DAY", text: "first day (without it: the last --count bars up to --to)" },
   to: { type: "string", value: "DAY", text: "last day (today at the exchange)" },
   count: { type: "string", value: "N", text: "without --from: number of bars, 1 to 1500 (20)" },
   adjust: {
@@ -26,12 +26,13 @@ export type BarsInput = Input<typeof flags>;
 /** Lists bars. */
 export const bars = command({
   name: "bars",
-  summary: "list the bars of a security: daily, or of another period",
+  summary: "list the daily bars of a security, or bars of another length",
   usage: "SYMBOL",
   args: [1, 1],
-  details: `Bars are listed oldest first. Days are those of the exchange. Bars of minutes have the time
-at which they begin, in Hong Kong time (HKT), and --columns date shows the exchange's day. The last bar may not be complete yet. --columns
-also accepts turnover and close-before (the close of the previous bar).
+  details: `The oldest bar comes first. Days are days at the exchange. A bar of minutes shows the time at
+which it begins, in Hong Kong time (HKT); --columns time,date,close also shows the day at the
+exchange. The last bar may not be complete yet. --columns also accepts turnover and
+close-before (the close of the previous bar).
 
 The broker sends bars only for subscribed securities. If the security is not subscribed, the
 command subscribes to its quotes while it reads.`,

@@ -16,7 +16,7 @@ const flags = {
     type: "string",
     value: "FILE",
     text:
-      "also join the days: out/2025.csv writes out/2025.fills.csv and a file for each other list; or .jsonl",
+      "also join the days: out/2025.csv writes out/2025.fills.csv and one file for each other list; .jsonl instead of .csv is possible",
   },
   formats: { type: "string", value: "LIST", text: "csv, jsonl (both)" },
   wire: {
@@ -48,21 +48,21 @@ export const exportDayBook = command({
   args: [0, 0],
   details:
     `The folder of a day appears complete or not at all. If its checks find differences, the command lists them
-and ends with exit code 7. The next export keeps final days as they are. It reads
-days with differences and provisional days again.
+and ends with exit code 7. The next export keeps the files of final days, and reads provisional
+days and days with differences again.
 
-If the export misses a row of an earlier export, or finds smaller amounts, it
-keeps the earlier files and names each missing row. It writes the new files to another
+If a row of an earlier export is missing in the broker's answers, or an amount is smaller, the
+command keeps the earlier files and lists each missing row. It writes the new files to another
 folder, such as 2025-08-15.disputed-1. If the broker rejects the request for a list, the export names the
-list, and the day stays provisional. For an
-account without futures use --accounts securities.
+list, and the day stays provisional. If the
+account has no futures, use --accounts securities.
 
---join writes one file per list with the rows of all days of the range, also of days that
-are kept. Provisional days are included. The file appears complete or not at all, and
-replaces an earlier one. The folders of the days stay as they are.
+--join also writes one file per list (fills, orders, fund journal) with the rows of all days of
+the range, final or provisional. It writes each file completely or not at all, and replaces an
+earlier file. It does not change the folders of the days.
 
 A folder belongs to one account; the export rejects another account. A day of a million
-fills needs less than 200 MB in all; each further row needs about 8 bytes.`,
+fills needs less than 200 MB of memory; each further row needs about 8 bytes.`,
   flags,
   exits: [3, 4, 6, 7],
   examples: [

@@ -20,18 +20,19 @@ export const portfolio = command({
   summary: "show holdings, cash, value and profit, by market and in one currency",
   usage: "",
   args: [0, 0],
-  details: `The value of a holding is its last price times its quantity. The profit of the day counts
-from the close of the day before, with today's fills at their prices and without fees. It is
-zero until the listing trades today. The total profit is price minus the broker's cost
-price, times quantity. Splits and dividends of the day are not considered. Futures are not
-included.
+  details: `The value of a holding is its last price times its quantity. The profit of
+the day is the change since the previous close; today's fills count at their prices, without
+fees. It is zero until the listing trades today. The total profit is the last price minus the
+broker's cost price, times the quantity. The command does not adjust for splits and dividends
+of the day, and leaves out futures.
 
-Cash is the available amount and the frozen amount. Shanghai and Shenzhen have the same
-cash, which counts once. The total uses the broker's spot rates. If a quote, a cost price
-or a rate is missing, the command names it, and the sums are without it.
+Cash is the available amount plus the frozen amount. Shanghai and Shenzhen share one amount
+of cash, which counts once. The total uses the broker's spot rates. If a quote, a cost price
+or a rate is missing, the command reports it, and leaves the affected amounts out of the sums.
 
-CSV and JSON have exact amounts; tables round them to cents. With --output csv, jsonl or md,
-the list has a row for each holding; --json also has the markets, the sums and the rates.`,
+CSV and JSON contain exact amounts; tables round them to cents. With --output csv, jsonl or
+md, the command prints only the holdings, one row each; --json also prints the markets, the
+sums and the rates.`,
   flags,
   calendars: false,
   exits: [3, 4, 6],

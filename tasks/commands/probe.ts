@@ -25,23 +25,24 @@ export const probe = command({
   summary: "call every read at your own broker, and compare each answer with the catalogue",
   usage: "",
   args: [0, 0],
-  details: `The command calls each read of the catalogue over the gateway, or with --transport direct
-over the platform, and compares the answer member by member before it is decoded:
-missing and additional members, other types and forms, unknown codes, other pages, and
-the difference of the clocks. It asks before each family of operations, and needs --yes
-without a terminal.
+  details: `The catalogue is hsgate's description of every operation and its answer. The command
+calls each read over the gateway, or over the platform with --transport direct. It
+reports missing and additional members of the answers, other types and forms, unknown
+codes, pages with wrong rows, and the difference between the clocks. It asks before each
+family of operations, such as quotes; without a terminal, it needs --yes.
 
 It sends no write, and its connection refuses writes. It logs in for trading only if a
-read needs that and the trade password is set; with the setting readOnly "yes" it does
-not log in. Over the direct transport, the login ends any other session of the account.
+read needs this and the trade password is set; with the setting readOnly "yes" it does
+not log in for trading. Over the direct transport, the login ends any other session of the account.
 
-The report has names of members, types, forms, lengths, and codes of code tables. It has
-no account number, name, quantity, amount, symbol or order number, so you can pass it on.
-Its file is only for you to read until then. After Ctrl-C the report has what was done.
+The report contains names of members, types, forms, lengths, and codes of code tables. It
+contains no account number, name, quantity, amount, symbol or order number, so you can pass
+it on. Only you can read its file (mode 600). After Ctrl-C, the report contains the calls up
+to then.
 
---replay FILE checks a report without the broker: a simulator answers in the shapes of the
-report, and the command says for each operation whether this version of hsgate reads
-them. "sim --answers FILE" starts such a simulator.`,
+--replay FILE checks a report without the broker. A simulator sends answers with the types
+and forms of the report, and the command prints for each call whether this version of hsgate
+reads them. "sim --answers FILE" starts such a simulator.`,
   flags,
   calendars: false,
   exits: [4, 6, [7, "done, and answers differ from the catalogue or cannot be read"]],

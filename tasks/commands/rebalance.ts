@@ -5,7 +5,7 @@ import { by, newStore, store } from "../terminal/flags.ts";
 const html = {
   type: "string",
   value: "FILE",
-  text: "also write a page: the plan with before and after, and what its execution did",
+  text: "also write an HTML page: the plan, and what was executed",
 } as const;
 
 const flags = {
@@ -15,7 +15,7 @@ const flags = {
   account: {
     type: "string",
     value: "FILE",
-    text: "with --plan: plan for the account of this file, without a broker",
+    text: "with --plan: use the account in this file, without a broker",
   },
   html,
   by,
@@ -32,8 +32,8 @@ const showFlags = { html, store } as const satisfies Flags;
 /** Arguments and flags of `hsgate rebalance show`. */
 export type RebalanceShowInput = Input<typeof showFlags>;
 
-const remains = [7, "the execution ended, and something of the plan remains"] as const;
-const hashText = 'HASH is the hash of a plan from "rebalance show", or its first letters.';
+const remains = [7, "the execution ended, and a part of the plan was not executed"] as const;
+const hashText = 'HASH is the hash of a plan from "rebalance show"; its first 8 characters are enough.';
 
 /** Plans how to bring a portfolio back to its targets, and executes the plan. */
 export const rebalance = command({
@@ -44,21 +44,22 @@ export const rebalance = command({
   details: `FILE is YAML or JSON. It names the target weights, the cash that must remain, limits, and
 the terms of execution; docs/rebalancing.md explains every member. The command reads
 holdings, cash, quotes, lots and exchange rates from the broker. It prints the trades,
-their estimated fees, the cash and the drift after them, and what was left out and why.
-Then it asks you, and executes exactly this plan. Without a terminal it needs --yes.
+their estimated fees, the cash and the drift (weight minus target) after them, and why a
+symbol is not traded. Then it asks you, and executes exactly this plan. Without a terminal,
+it needs --yes.
 --plan and --propose send no order.
 
-The plan has the least sum of squared drifts that lots, fees, cash and the limits allow, and
-among those plans the least turnover. If that is not proven, a better plan may exist, with a
-sum of lowerBound or more.
+Of all plans that lots, fees, cash and the limits allow, hsgate chooses the one with the
+smallest sum of squared drifts, and of those the one that trades the least value. If it has no
+proof, a better plan may exist; its sum cannot be below lowerBound.
 
-It sells first, and buys with the cash that the broker shows. No order goes beyond the plan,
-also after a crash: "rebalance run" continues a plan that was interrupted. Guard rails check
-each order; the setting liveTrading must be "allow".
+The command sells first, and then buys with the cash that the broker shows. Orders never
+exceed the planned quantities. After a crash, "rebalance run" continues the plan. Guard rails
+check each order; the setting liveTrading must be "allow".
 
---plan --json prints { base, trades, cashAfter, weightsAfter, sumSquaredDrift, lowerBound,
-leftOut } and further members. hash identifies the plan, its account and its settings.
-Without --plan, --json prints what the execution did.`,
+With --plan or --propose, --json prints { base, trades, cashAfter, weightsAfter,
+sumSquaredDrift, lowerBound, leftOut, hash } and further members; hash identifies the plan.
+Otherwise --json prints what was executed.`,
   flags,
   exits: [3, 4, 5, 6, remains],
   examples: [
@@ -79,9 +80,9 @@ export const rebalanceRun = command({
   details: `${hashText}
 Without it, the command takes the only plan of the account that is approved or running.
 
-Before the first order of an approved plan, the command compares its file and the account
-with the plan. If they differ, it sends nothing: make a new plan. A plan that was
-interrupted continues with what is left of it, until its deadline.`,
+Before the first order, the command checks that the file and the account still fit the plan.
+If they do not, it sends nothing: make a new plan. If the process of a plan was killed, the
+command continues with the rest of the plan, until the plan's deadline.`,
   flags: runFlags,
   exits: [3, 4, 5, 6, remains],
   examples: ["rebalance run 1f0c6b2a94d7", "rebalance run"],
@@ -94,9 +95,10 @@ export const rebalanceShow = command({
   usage: "[HASH]",
   args: [0, 1],
   details: `${hashText}
-Without it, the command lists the last 20 plans of the account. For a plan whose execution has
-ended, it shows filled and remaining quantities, average prices, the slippage against the
-price when the execution began, estimated and booked fees, and the drift that was reached.`,
+Without it, the command lists the last 20 plans of the account. If the execution of the plan
+has begun, it also shows the filled and remaining quantities, the average prices, estimated
+and booked fees, the drift that was reached, and the slippage: the difference from the prices
+when the execution began.`,
   flags: showFlags,
   exits: [],
   examples: ["rebalance show", "rebalance show 1f0c6b2a94d7 --html result.html"],
