@@ -29,7 +29,7 @@ export const bars = command({
   summary: "list the daily bars of a security, or bars of another length",
   usage: "SYMBOL",
   args: [1, 1],
-  details: `The oldest bar comes first. Days are days at the exchange. A bar of minutes shows the time at
+  details: `The oldest bar comes first. A day is a day at the exchange. A bar of minutes shows the time at
 which it begins, in Hong Kong time (HKT); --columns time,date,close also shows the day at the
 exchange. The last bar may not be complete yet. --columns also accepts turnover and
 close-before (the close of the previous bar).

@@ -50,8 +50,8 @@ it needs --yes.
 --plan and --propose send no order.
 
 Of all plans that lots, fees, cash and the limits allow, hsgate chooses the one with the
-smallest sum of squared drifts, and of those the one that trades the least value. If it has no
-proof, a better plan may exist; its sum cannot be below lowerBound.
+smallest sum of squared drifts, and of those the one that trades the least value. If hsgate
+cannot prove that, a better plan may exist; its sum is at least lowerBound.
 
 The command sells first, and then buys with the cash that the broker shows. Orders never
 exceed the planned quantities. After a crash, "rebalance run" continues the plan. Guard rails
