@@ -1,6 +1,7 @@
 /** Tests of runs whose writes were interrupted: the order desk finds out what was written, and the run goes on. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import type { StepContext } from "../../lib/recipes/compiled.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { Redactor } from "../../lib/redact.ts";
 import type { RunDeps } from "../../lib/runner/deps.ts";
@@ -13,7 +14,7 @@ import { recentIntents } from "../../lib/desk/queries.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
 import { brokerBench, countPlaced, inCallTime, ORDER } from "./broker_bench.ts";
-import { type Bench, HOUR, MINUTE, runsOf } from "./support.ts";
+import { at, type Bench, bench, HOUR, MINUTE, orders, runsOf, step, TestMachine } from "./support.ts";
 
 /** A recipe of plain operations: an order, and a read after it. */
 const buyThenLook = () =>
@@ -173,4 +174,67 @@ Deno.test("a cancellation whose process ended after its answer is done only if e
       isFilled ? ["failed", undefined] : ["ok", { cancelled: [orderId], failed: [] }],
     );
   }
+});
+
+/** A recipe of one step that may begin again, as the step `rebalance` does: its plan limits what it sends. */
+const resuming = (run: (context: StepContext) => Promise<unknown>) =>
+  orders([], { steps: [step({ uses: "rebalance", effect: "write", resumes: true, run })] });
+const ORDERS_KEY = "orders/s1/2025-08-15";
+
+testBoth("a step that resumes begins again after its process died, and only then", async () => {
+  const begun: number[] = [];
+  const recipe = resuming(({ attempt }) => {
+    begun.push(attempt);
+    return attempt === 1 ? new Promise(() => {}) : Promise.resolve(null);
+  });
+  await using b = await bench({ start: "2025-08-15T01:59:55Z", recipes: [recipe] });
+  await b.scheduler.start();
+  await b.machine.pass(10_000);
+  assertEquals([begun, await runsOf(b.store)], [[1], [`${ORDERS_KEY} running live`]]);
+  // The time of the first process stands still, so it does nothing more.
+  const machine = new TestMachine(at("2025-08-15T02:00:05Z"));
+  const second = b.another("p2", { machine });
+  await second.start();
+  await machine.pass(20_000);
+  assertEquals(begun, [1], "the first process may still live");
+  await machine.pass(MINUTE);
+  assertEquals([begun, await runsOf(b.store)], [[1, 2], [`${ORDERS_KEY} ok live`]]);
+  await second.stop();
+});
+
+testBoth("a step that resumes and fails does not begin again", async () => {
+  let begun = 0;
+  await using b = await bench({
+    start: "2025-08-15T01:59:55Z",
+    recipes: [resuming(() => {
+      begun++;
+      throw new TypeError("it fails");
+    })],
+  });
+  await b.scheduler.start();
+  await b.machine.pass(HOUR);
+  await b.scheduler.stop();
+  assertEquals([begun, await runsOf(b.store)], [1, [`${ORDERS_KEY} failed step live`]]);
+});
+
+testBoth("a step that resumes and loses an answer each time begins five times at most", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  inCallTime(broker);
+  const before = await countPlaced(broker);
+  broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place", times: 99 });
+  let begun = 0;
+  await using b = await brokerBench(broker, {
+    recipes: [resuming(async ({ client }) => {
+      begun++;
+      // Each order has another price, because the desk does not guess which of two equal orders is its own.
+      await (await client()).orders.place({ ...ORDER, price: String(300 + begun) });
+    })],
+    onSchedulerEvent: () => {}, // a look may fail
+  });
+  await b.scheduler.start();
+  await passUntil(b, `${ORDERS_KEY} failed step live`);
+  await b.machine.pass(HOUR);
+  await b.scheduler.stop();
+  assertEquals([begun, await countPlaced(broker) - before], [5, 5]);
+  assertEquals(await runsOf(b.store), [`${ORDERS_KEY} failed step live`]);
 });

@@ -1,0 +1,118 @@
+/**
+ * Runs a scheduler with one recipe in its own process, in simulated time, until the recipe's run has ended. Started again
+ * after a kill, it continues with the same store. See `rebalance_killed_test.ts`.
+ *
+ * @module
+ */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import { createClient } from "../../lib/client/client.ts";
+import { readLimits } from "../../lib/client/limits.ts";
+import { compileRecipe } from "../../lib/recipes/mod.ts";
+import { Redactor } from "../../lib/redact.ts";
+import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
+import type { SimulatorInfo } from "../../lib/simulator/mod.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { type Machine, systemMachine } from "../../lib/time.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
+
+/** What the process is given, as JSON in its only argument. */
+export interface RebalanceJob {
+  info: SimulatorInfo;
+  /** Path of the store. */
+  store: string;
+  /** Folder for the files of the run. */
+  out: string;
+  /** Text of the recipe. */
+  recipe: string;
+  /** Address of the process that has the clock. */
+  world: string;
+  holder: string;
+}
+
+/** Longest time that passes at once, so that the market and the process go on together. */
+const STEP_MS = 1_000;
+
+/** A machine in the time of another process. Time stands still while a call to the broker has no answer. */
+class FarMachine implements Machine {
+  readonly id = systemMachine.id;
+  readonly random = systemMachine.random;
+  readonly #world: string;
+  readonly #fetch = globalThis.fetch;
+  readonly #timers = new Set<{ at: number; callback: () => void }>();
+  #now = 0;
+  /** Calls without an answer. */
+  #calls = 0;
+
+  constructor(world: string) {
+    this.#world = world;
+    globalThis.fetch = async (...args: Parameters<typeof fetch>) => {
+      this.#calls++;
+      try {
+        return await this.#fetch(...args);
+      } finally {
+        this.#calls--;
+      }
+    };
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  setTimer(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#now + Math.max(0, ms), callback };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** Lets time pass up to the next timer, at most one step. */
+  async pass(): Promise<void> {
+    const ms = Math.min(STEP_MS, ...[...this.#timers].map(({ at }) => Math.max(0, at - this.#now)));
+    this.#now = Number(await (await this.#fetch(`${this.#world}/?ms=${this.#now === 0 ? 0 : ms}`)).text());
+    for (const timer of [...this.#timers].filter(({ at }) => at <= this.#now)) {
+      if (this.#timers.delete(timer)) timer.callback();
+    }
+    do {
+      for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setTimeout(resolve));
+    } while (this.#calls > 0);
+  }
+}
+
+if (import.meta.main) {
+  const { info, store: path, out, recipe: text, world, holder }: RebalanceJob = JSON.parse(Deno.args[0]!);
+  const machine = new FarMachine(world);
+  await machine.pass();
+  // The connection itself is in real time. A busy machine must not turn an answer into a lost one.
+  const { gatewayUrl: url, tradePasswordKey, tradePassword } = info;
+  const client = createClient(gateway({ url, tradePasswordKey, timeoutMs: 120_000 }), { tradePassword });
+  const store = await openSqlite(path);
+  const scheduler = new Scheduler({
+    calendars: () => builtInCalendars,
+    store,
+    machine,
+    holder,
+    recipes: [await compileRecipe(text, "rebalance.yaml")],
+    out,
+    redactor: new Redactor(),
+    client: () => Promise.resolve(client),
+    secret: () => Promise.reject(new TypeError("no secrets")),
+    limits: readLimits({ liveTrading: "allow" }),
+    onSchedulerEvent(event) {
+      // deno-lint-ignore no-console -- the parent shows it
+      if (event.type === "error") console.error(event.error);
+    },
+  });
+  const started = scheduler.start();
+  const isOpen = async () =>
+    (await store.get<{ n: number }>(
+      "select count(*) as n from run where state not in ('due', 'running', 'waiting_recovery', 'unknown')",
+    ))!.n === 0;
+  while (await isOpen()) await machine.pass();
+  await started;
+  await client.close();
+  Deno.exit(0);
+}
