@@ -137,7 +137,14 @@ export class Runner {
     }
     return await store.transaction(async () => {
       if (!await continueRun(store, runKey, steps, now)) return undefined;
-      await store.event(now, "resolved", { state, actor: DESK, because }, runKey);
+      // A step that begins again has not failed.
+      const isAgain = state === "failed" && steps.every((step) => step.state !== "failed");
+      await store.event(
+        now,
+        "resolved",
+        { state: isAgain ? "again" : state, actor: DESK, because },
+        runKey,
+      );
       return because;
     });
   }

@@ -199,6 +199,8 @@ testBoth("a step that resumes begins again after its process died, and only then
   assertEquals(begun, [1], "the first process may still live");
   await machine.pass(MINUTE);
   assertEquals([begun, await runsOf(b.store)], [[1, 2], [`${ORDERS_KEY} ok live`]]);
+  const told = await b.store.all<{ data: string }>("select data from event where kind = 'resolved'");
+  assertEquals(told.map(({ data }) => JSON.parse(data).state), ["again"]);
   await second.stop();
 });
 
