@@ -736,14 +736,23 @@ class Execution {
       isPurchase(intent) && pendingStates.includes(intent.state)
     );
     const now = this.#now();
-    const before = this.#figures.get(currency);
     const own = await intentsOfPlan(store, account, hash);
-    let cash = subtract(figure, costs(pending, usedOf));
-    if (before !== undefined && Math.abs(now - before.at) < CASH_LAG_MS) {
-      const since = own.filter((intent) => isPurchase(intent) && (intent.sentAt ?? 0) >= before.at);
-      const others = pending.filter(({ id }) => !since.some((each) => each.id === id));
-      cash = least(cash, subtract(before.amount, costs([...since, ...others], usedOf)));
-    } else this.#figures.set(currency, { at: now, amount: figure });
+    const sentSince = (at: number) =>
+      own.filter((intent) => isPurchase(intent) && (intent.sentAt ?? 0) >= at);
+    let before = this.#figures.get(currency);
+    const isSettled = sentSince(now - CASH_LAG_MS).length === 0;
+    // A new figure may lack the newest purchases, so the earlier one stays until all of them must be in the broker's cash.
+    // The same if the clock was set back: purchases sent since then would seem to be older than the figure.
+    if (before === undefined || now < before.at || isSettled && now - before.at >= CASH_LAG_MS) {
+      before = { at: isSettled ? now : now - CASH_LAG_MS, amount: figure };
+      this.#figures.set(currency, before);
+    }
+    const since = sentSince(before.at);
+    const others = pending.filter(({ id }) => !since.some((each) => each.id === id));
+    const cash = least(
+      subtract(figure, costs(pending, usedOf)),
+      subtract(before.amount, costs([...since, ...others], usedOf)),
+    );
     // Fees are charged after the day; what the broker has frozen besides the orders may be for them.
     const fees = subtract(this.#feesOf(own.filter(inCurrency)), subtract(frozen, frozenByOrders));
     const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");

@@ -61,6 +61,19 @@ deskTest(
 );
 
 deskTest(
+  "purchases keep the cash buffer although the broker's cash shows them late",
+  async (house) => {
+    const { available = "0" } = await house.client.account.funds({ market: "hk" });
+    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "500" }], {
+      cashBuffer: { HKD: subtract(available, "150000") }, // enough for two lots
+    });
+    await using at = await executor(house, { onWait() {}, cashLagMs: 25_000 });
+    const report = await at.run(plan, { ...QUICK, maxReprices: "15" });
+    assertEquals([report.state, report.trades[0]!.filled], ["stopped", "200"]);
+  },
+);
+
+deskTest(
   "an order is repriced a limited number of times; each time the rest only, after the end of the last one",
   async (house) => {
     const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "2000" }]);

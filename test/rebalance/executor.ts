@@ -11,6 +11,7 @@ import { BusyError } from "../../lib/errors.ts";
 import {
   type ExecutionEvent,
   type Plan,
+  type PlanDesk,
   rebalance,
   type RebalanceOptions,
   type RebalanceReport,
@@ -42,9 +43,33 @@ export interface AtBroker {
 /** Executes plans on a machine whose waiting lets the simulated market go on, and looks at the broker meanwhile. */
 export async function executor(
   house: DeskHouse,
-  { onWait }: { onWait?: (at: AtBroker) => void | Promise<void> } = {},
+  { onWait, cashLagMs }: {
+    onWait?: (at: AtBroker) => void | Promise<void>;
+    /** How much later the execution sees the broker's cash. */
+    cashLagMs?: number;
+  } = {},
 ) {
   const watcher = await house.connect("memory");
+  const figures: { at: number; funds: Awaited<ReturnType<Client["account"]["funds"]>> }[] = [];
+  const { now } = house.machine;
+  const noteCash = async () => {
+    figures.push({ at: now(), funds: await watcher.account.funds({ market: "hk" }) });
+  };
+  /** Returns a desk whose clients see the cash late. */
+  const late = (desk: PlanDesk): PlanDesk => ({
+    client(why) {
+      const client = desk.client(why);
+      const funds = async () => {
+        await noteCash();
+        return figures.findLast(({ at }) => at <= now() - cashLagMs!)?.funds ?? figures[0]!.funds;
+      };
+      return { ...client, account: { ...client.account, funds } };
+    },
+    reconcile: (options) => desk.reconcile(options),
+    store: desk.store,
+    account: desk.account,
+    machine: desk.machine,
+  });
   const events: ExecutionEvent[] = [];
   const foreign = new Set<string>();
   const look = async (): Promise<AtBroker> => {
@@ -93,6 +118,7 @@ export async function executor(
       house.machine.setTimer(ms, async () => {
         house.round();
         try {
+          if (cashLagMs !== undefined) await noteCash();
           await onWait?.(await checked(plan));
         } catch (error) {
           failure ??= { error };
@@ -111,7 +137,7 @@ export async function executor(
       options: RebalanceOptions = {},
     ): Promise<RebalanceReport> {
       const desk = house.open({ machine: machineFor(plan), resolveMs: 0 });
-      const report = await rebalance(desk, plan, termsOf(terms), {
+      const report = await rebalance(cashLagMs === undefined ? desk : late(desk), plan, termsOf(terms), {
         onEvent: (event) => events.push(event),
         ...options,
       });
