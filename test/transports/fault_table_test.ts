@@ -62,19 +62,19 @@
  * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
  * - desk: desk/faults_test.ts "F08: an order that fills before the first look, and is in no list of orders, is found through its fill"
  *
- * F09 an order that the broker splits, and a part of which is missing. A transport does not distinguish a rejected
+ * F09 an order that the broker splits, with one part missing in the lists. A transport does not distinguish a rejected
  * part from one that a person cancelled.
  * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a missing part is detected"
  * - desk: desk/desk_test.ts "the parts of an order that the broker splits belong to one intent, with and without an answer"
  * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never takes more than was asked for"
  *
- * F10 an amendment that is lost and leaves the old and the new order
+ * F10 an amendment whose answer is lost, and after which both the old and the new order exist
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "an amendment whose answer is lost and that leaves two orders: both are found and both are cancelled"
  * - direct: none: as above, the step knows no transport
  * - desk: desk/faults_test.ts "F10: an amendment whose answer is lost and that may have left two orders is ambiguous, and names both"
  *
- * F11 a cancellation that races a fill, or comes for an order that is over
+ * F11 a cancellation at the same time as a fill, or after the order has ended
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows it, and it is sent once"
  * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown until a list shows that the order has ended"
