@@ -83,7 +83,7 @@ function exceptionLines(exceptions: readonly RehearsalException[]): string[] {
     const names = Map.groupBy(group, ({ recipe }) => recipe);
     const list = [...names].sort(([a], [b]) => a < b ? -1 : 1)
       .map(([recipe, { length }]) => length === 1 ? recipe : `${recipe} x${length}`);
-    const latest = Math.max(...group.map(({ lateMs = 0 }) => lateMs));
+    const latest = group.reduce((most, { lateMs = 0 }) => Math.max(most, lateMs), 0);
     const late = latest === 0 ? "" : ` (late by ${group.length === 1 ? "" : "up to "}${shortly(latest)})`;
     return `${head}: ${list.join(", ")}${late}`;
   });

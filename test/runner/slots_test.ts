@@ -1,10 +1,11 @@
+import { Cron } from "croner";
 import { builtInCalendars, Calendars } from "../../lib/calendars/mod.ts";
-import { assert, assertEquals } from "@std/assert";
-import { clockChangeSlots } from "../../lib/runner/schedule/schedule_checks.ts";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { clockChangeSlots, runnableDaysOf } from "../../lib/runner/schedule/schedule_checks.ts";
 import { latestSlot, nextSlots, slotsBetween } from "../../lib/runner/schedule/slots.ts";
 import type { CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { randomFrom } from "../../lib/time.ts";
-import { at, close45, DAY, every, HOUR, iso, MINUTE } from "./support.ts";
+import { at, close45, DAY, every, HOUR, iso, MINUTE, recipe } from "./support.ts";
 
 const cron = (pattern: string, timezone: string, onlyIn?: "XHKG" | "XNYS"): CompiledSchedule => ({
   id: "c",
@@ -13,6 +14,11 @@ const cron = (pattern: string, timezone: string, onlyIn?: "XHKG" | "XNYS"): Comp
   timezone,
   onlyIn,
 });
+const session = {
+  mic: "XHKG",
+  from: { anchor: "open", offsetMs: 0 },
+  to: { anchor: "close", offsetMs: 0 },
+} as const;
 const times = (schedule: CompiledSchedule, from: string, to: string) =>
   slotsBetween(builtInCalendars, schedule, at(from), at(to)).map((slot) =>
     [iso(slot.at), slot.skipped, slot.assumed && "assumed"].filter(Boolean).join(" ")
@@ -290,11 +296,6 @@ Deno.test("slotsBetween() returns the same slots however the time is split, for 
 });
 
 Deno.test("latestSlot() finds the same slot as a complete listing, and frequent slots do not make it slower", () => {
-  const session = {
-    mic: "XHKG",
-    from: { anchor: "open", offsetMs: 0 },
-    to: { anchor: "close", offsetMs: 0 },
-  } as const;
   const gated: CompiledSchedule = { id: "g", form: "every", everyMs: MINUTE, jitterMs: 0, while: session };
   const quarter: CompiledSchedule = { ...close45, days: "last-session-of-quarter" };
   const schedules = [
@@ -330,4 +331,48 @@ Deno.test("latestSlot() finds the same slot as a complete listing, and frequent 
     now,
   );
   assert(performance.now() - began < 60_000, `${performance.now() - began} ms`);
+});
+
+Deno.test("runnableDaysOf() reads few times of a pattern for each day, however many slots the day has", () => {
+  const given = recipe({
+    schedules: [cron("1-59/2 0-15 * * *", "Asia/Hong_Kong", "XHKG")],
+    window: {
+      mic: "XHKG",
+      from: { anchor: "open", offsetMs: 5 * MINUTE },
+      to: { anchor: "close", offsetMs: -10 * MINUTE },
+    },
+    deadlineMs: 1000,
+  });
+  const original = Cron.prototype.nextRun;
+  let reads = 0;
+  Cron.prototype.nextRun = function (...of) {
+    reads++;
+    return original.apply(this, of);
+  };
+  try {
+    const [days] = runnableDaysOf(builtInCalendars, given, at("2026-01-01T00:00Z"));
+    assertEquals(days!.missed, []);
+    assert(days!.fine > 200, `${days!.fine} days`);
+    // The first slot of a day is long before the window; the second search finds one in the window.
+    assert(reads <= 3 * 400, `${reads} times read`);
+  } finally {
+    Cron.prototype.nextRun = original;
+  }
+});
+
+Deno.test("slotsBetween() rejects an interval that never reaches its end, as a damaged store may contain", () => {
+  for (const everyMs of [0, 0.0001, -1000, 99, Number.NaN]) {
+    for (const form of [{}, { while: session }]) {
+      assertThrows(
+        () =>
+          times(
+            { id: "e", form: "every", everyMs, jitterMs: 0, ...form },
+            "2026-01-05T00:00Z",
+            "2026-01-07T00:00Z",
+          ),
+        RangeError,
+        "100 ms",
+      );
+    }
+  }
 });

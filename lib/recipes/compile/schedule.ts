@@ -6,15 +6,12 @@
 import { didYouMean } from "../../client/nearest.ts";
 import { type Issue, messageOf } from "../../errors.ts";
 import type { CompiledSchedule } from "../compiled.ts";
-import { durationOf, readAt, readDuration, readSpan } from "./written_times.ts";
+import { durationOf, readAt, readDuration, readSpan, SHORTEST_EVERY_MS } from "./written_times.ts";
 import type { RecipeSource, ScheduleSource } from "../schema/recipe_source.ts";
 import { expected, type Found } from "../schema/schema_issues.ts";
 import { lazily } from "../../lazy.ts";
 
 const loadCroner = lazily(() => import("croner"));
-
-/** Shortest interval of `every`. Shorter intervals are of no use, because the runner may take seconds to react. */
-const SHORTEST_EVERY_MS = 100;
 
 /**
  * Compiles the schedules of a recipe. Omits a schedule with a mistake, but reports all its mistakes.

@@ -11,6 +11,9 @@ import type { SessionSpan } from "../compiled.ts";
 
 export { durationExpected, durationOf, durationPattern, readDuration, showDuration } from "../../time.ts";
 
+/** Shortest interval of `every`. Shorter intervals are of no use, because the runner may take seconds to react. */
+export const SHORTEST_EVERY_MS = 100;
+
 /** Names of the calendars. */
 // The table has exactly these keys.
 export const mics = Object.keys(calendarZone) as Mic[];

@@ -118,7 +118,9 @@ async function describeMany(
 /** Returns how many runs began late, for example after an outage, and the longest delay. */
 function tellLate(rows: readonly RunRow[]): string {
   const late = rows.map(latenessOf).filter((ms) => ms > 0);
-  return late.length === 0 ? "" : `, ${late.length} of them late, by up to ${showLength(Math.max(...late))}`;
+  return late.length === 0
+    ? ""
+    : `, ${late.length} of them late, by up to ${showLength(late.reduce((most, ms) => Math.max(most, ms)))}`;
 }
 
 /** Returns further causes of the day: clock jumps, and runs that take longer than the interval of their schedule. */
@@ -133,9 +135,9 @@ async function whatElse(
   const zone = await zoneOfRow(store, recipe, odd[0]!); // `odd` is not empty
   const day = Temporal.PlainDate.from(date);
   const from = day.toZonedDateTime(zone).epochMilliseconds;
-  const until = Math.max(
+  const until = odd.reduce(
+    (most, { finished_at }) => Math.max(most, finished_at ?? 0),
     day.add({ days: 1 }).toZonedDateTime(zone).epochMilliseconds,
-    ...odd.map(({ finished_at }) => finished_at ?? 0),
   );
   const jumps = (await clockJumps(store, from, until)).map(({ at, data }) => {
     // Written by the scheduler.

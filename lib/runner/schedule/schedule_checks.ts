@@ -14,7 +14,7 @@ import {
 } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { boundsOfSlot, type OpenWindow, windowOn } from "./plan_run.ts";
-import { firstSlot, latestSlot, readPattern, type Slot } from "./slots.ts";
+import { firstSlot, readPattern, type Slot } from "./slots.ts";
 
 /** A wall-clock time of a schedule that a clock change skips or repeats. */
 interface ClockChangeSlot {
@@ -193,7 +193,10 @@ function canRun(...of: Parameters<typeof boundsOfSlot>): boolean {
   return skipped === undefined && (deadlineAt === undefined || dueAt <= deadlineAt);
 }
 
-/** Returns whether a later slot of the day can run: tries the last slot before the window closes. */
+/**
+ * Returns whether a later slot of the day can run. A slot that is due before the window opens begins at the opening,
+ * so only slots whose deadline is not over by then are searched.
+ */
 function canRunLater(
   calendars: Calendars,
   recipe: CompiledRecipe,
@@ -202,6 +205,7 @@ function canRunLater(
 ): boolean {
   const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
   const last = Math.min(open.until - jitterMs, after);
-  const later = last <= slot.at ? undefined : latestSlot(calendars, schedule, slot.at, last);
+  const from = Math.max(slot.at, open.from - (recipe.deadlineMs ?? 0) - 1);
+  const later = last <= from ? undefined : firstSlot(calendars, schedule, from, last);
   return later !== undefined && canRun(calendars, recipe, schedule, later);
 }

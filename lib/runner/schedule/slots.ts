@@ -25,6 +25,7 @@ import type {
   CronSchedule,
   EverySchedule,
 } from "../../recipes/compiled.ts";
+import { SHORTEST_EVERY_MS } from "../../recipes/compile/written_times.ts";
 
 /** One instant that a schedule names. */
 export interface Slot {
@@ -200,8 +201,19 @@ function* cronSlots(
   }
 }
 
-/** Returns the first multiple of a period after an instant, counted from the epoch. */
-const firstAfter = (everyMs: number, after: number) => (Math.floor(after / everyMs) + 1) * everyMs;
+/**
+ * Returns the first multiple of a period after an instant, counted from the epoch.
+ *
+ * @throws {RangeError} If the period is too short: a schedule from a damaged store would have slots without end.
+ */
+function firstAfter(everyMs: number, after: number): number {
+  if (!(everyMs >= SHORTEST_EVERY_MS)) {
+    throw new RangeError(
+      `Cannot list the slots of a schedule: its interval is ${everyMs} ms, and the shortest is ${SHORTEST_EVERY_MS} ms`,
+    );
+  }
+  return (Math.floor(after / everyMs) + 1) * everyMs;
+}
 
 function* everySlots({ everyMs }: EverySchedule, after: number, until: number): Generator<Slot> {
   for (let at = firstAfter(everyMs, after); at <= until; at += everyMs) yield { at, key: showInstant(at) };
@@ -283,7 +295,7 @@ function patternOf({ cron, timezone }: CronSchedule): Pattern {
   return pattern;
 }
 
-/** A span of this length is listed slot by slot. Slots are at least 100 ms apart. */
+/** A span of this length is listed slot by slot. */
 const LISTED_MS = 10_000;
 
 /**
