@@ -115,6 +115,16 @@ export function add(...values: Decimal[]): Decimal {
   return write({ coefficient: parts.reduce((sum, part) => sum + rescale(part, scale), 0n), scale });
 }
 
+/**
+ * Returns the exact sum of a list of any length, with as many decimals as the value that has most; `"0"` for an empty
+ * list. Use it for lists: JavaScript cannot pass more than about 100,000 values as the parameters of `add`.
+ */
+export function sumOf(values: Iterable<Decimal>): Decimal {
+  const total = new DecimalSum();
+  for (const value of values) total.add(value);
+  return total.toString();
+}
+
 /** Returns the exact difference `a - b`. */
 export function subtract(a: Decimal, b: Decimal): Decimal {
   return add(a, negate(b));

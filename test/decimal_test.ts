@@ -52,6 +52,12 @@ Deno.test("a text that is not a decimal is rejected, not read as zero", () => {
   }
 });
 
+Deno.test("sumOf() adds up a list that is too long for the parameters of a function", () => {
+  assertEquals(decimal.sumOf(Array.from({ length: 300_000 }, () => "0.01")), "3000.00");
+  assertEquals(decimal.sumOf([]), "0");
+  assertEquals(decimal.sumOf(["1.50", "1"]), "2.50");
+});
+
 Deno.test("DecimalSum equals add() over the same values", () => {
   const sum = new decimal.DecimalSum();
   const values = Array.from({ length: 200 }, (_, i) => `${i % 2 ? "-" : ""}${i}.${"0".repeat(i % 7)}${i}`);

@@ -6,7 +6,7 @@
  */
 import { addDays, dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
-import { add, compare } from "../decimal.ts";
+import { compare, sumOf } from "../decimal.ts";
 import {
   childrenOfAlgo,
   dayOfLists,
@@ -117,7 +117,7 @@ function isSmaller(intent: Intent, looked: Look): boolean {
   if (quantity === undefined || intent.kind === "cancel") return false;
   const sizes = intent.orderIds.map((id) => looked.orders.get(id)?.quantity);
   if (sizes.some((size) => size === undefined)) return false;
-  return compare(add("0", ...sizes.map((size) => size ?? "0")), quantity) < 0;
+  return compare(sumOf(sizes.map((size) => size ?? "0")), quantity) < 0;
 }
 
 /**
@@ -160,7 +160,7 @@ async function moveByRows(
   // The broker may execute an amendment by a cancellation and a new order, which is not known yet.
   const isReplaced = ({ orderId, state }: SeenOrder) => state === "cancelled" && amended.includes(orderId);
   const rows = counted.map((row): SeenOrder => isReplaced(row) ? { ...row, state: "working" } : row);
-  const filled = add("0", ...rows.map((row) => row.filled));
+  const filled = sumOf(rows.map((row) => row.filled));
   if (compare(filled, intent.filled) < 0) return; // an older state of the list than the one seen before
   const listed = stateOf(rows);
   if (listed === undefined) return;

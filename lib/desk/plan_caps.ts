@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { add, compare, type Decimal, normalize, subtract } from "../decimal.ts";
+import { compare, type Decimal, normalize, subtract, sumOf } from "../decimal.ts";
 import { BrokerError } from "../errors.ts";
 import type { Store } from "../store/store.ts";
 import { isSameSymbol } from "./broker_lists.ts";
@@ -59,10 +59,10 @@ export async function refuseBeyondPlan(
   if (kind !== "place" || symbol === undefined || quantity === undefined) {
     throw refuse("plan-cap", "only new orders with a quantity can be part of");
   }
-  const cap = add("0", ...caps.trades.filter(isSame).map((trade) => trade.quantity));
+  const cap = sumOf(caps.trades.filter(isSame).map((trade) => trade.quantity));
   const used = (await intentsOfPlan(store, account, plan))
     .filter((intent) => intent.id !== own && isSame(termsOf(intent))).map(usedOf);
-  const left = subtract(cap, add("0", ...used));
+  const left = subtract(cap, sumOf(used));
   if (compare(quantity, left) <= 0) return;
   throw refuse(
     "plan-cap",

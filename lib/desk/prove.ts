@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { add, compare, isDecimal } from "../decimal.ts";
+import { compare, isDecimal, sumOf } from "../decimal.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { laterLists } from "../operations/proof.ts";
 import {
@@ -132,7 +132,7 @@ function onlyShare(
 
 /** Quantity of an order; if only fills show it, at least the quantity that they show. */
 const sizeOf = ({ quantity, filled }: SeenOrder): string => quantity ?? filled;
-const totalOf = (orders: readonly SeenOrder[]): string => add("0", ...orders.map(sizeOf));
+const totalOf = (orders: readonly SeenOrder[]): string => sumOf(orders.map(sizeOf));
 const idsOf = (orders: readonly SeenOrder[]): string[] => orders.map(({ orderId }) => orderId);
 
 /** Returns the orders in a look that the intent itself may have placed; orders that its order has placed do not count. */

@@ -9,7 +9,7 @@ import { orderFields } from "./orders.ts";
 import { type Field, field, key, params, record, type RecordOf, rows } from "./records.ts";
 import { checkCommon, cursorPaging, dateRange, fillIdentity, market } from "./shared.ts";
 import { decimal } from "./types.ts";
-import { add, compare, type Decimal, isDecimal, multiply, subtract } from "../decimal.ts";
+import { add, compare, type Decimal, isDecimal, multiply, subtract, sumOf } from "../decimal.ts";
 
 type FeeFields = Record<FeeItem, Field<string, "required">>;
 
@@ -123,7 +123,7 @@ function restOf({ fees: { total, ...items } = {}, fillAmount }: FillWithFees): D
   const listed = Object.values(items);
   if (total === undefined || fillAmount === undefined) return undefined;
   if (![total, fillAmount, ...listed].every(isDecimal)) return undefined;
-  const rest = subtract(total, add("0", ...listed));
+  const rest = subtract(total, sumOf(listed));
   const most = add(multiply(fillAmount.replace(/^-/, ""), MOST_OF_AMOUNT), MOST_BESIDE);
   if (rest.startsWith("-") || compare(rest, most) > 0) return undefined;
   const [whole = "0", decimals = ""] = rest.split(".");

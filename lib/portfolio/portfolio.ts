@@ -6,7 +6,7 @@
 import { dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { type Security, securityOf } from "../client/security.ts";
-import { add, compare, type Decimal, isZero, multiply, normalize, subtract } from "../decimal.ts";
+import { add, compare, type Decimal, isZero, multiply, normalize, subtract, sumOf } from "../decimal.ts";
 import { bareCode, dayOfLists, mayBeEmptied, zoneOfMarket } from "../desk/broker_lists.ts";
 import { currencyOf, isBuy, lastOf, mics, multiplierOf, priceOf, typeOf } from "../desk/guards/order.ts";
 import { quoteInstant } from "../desk/guards/sessions.ts";
@@ -247,7 +247,7 @@ function holdingsOf(
     const isIt = (each: { symbol: string }) => bareCode(each.symbol) === bareCode(symbol);
     const rows = holdings.filter(isIt);
     const sum = (values: readonly (Decimal | undefined)[]) =>
-      normalize(add("0", ...values.map((value) => value ?? "0")));
+      normalize(sumOf(values.map((value) => value ?? "0")));
     const quantity = sum(rows.map(({ quantity }) => quantity));
     const costPrice = rows.length === 1 ? priceOf({ price: rows[0]!.costPrice }) : undefined;
     const traded = fills.filter(isIt);
@@ -351,7 +351,7 @@ function marketsOf(
   return all.map((currency): PortfolioMarket => {
     const inIt = held.filter((each) => each.currency === currency);
     const sum = (of: (holding: PortfolioHolding) => Decimal | undefined) =>
-      normalize(add("0", ...inIt.map((each) => of(each) ?? "0")));
+      normalize(sumOf(inIt.map((each) => of(each) ?? "0")));
     return {
       market,
       currency,
@@ -377,7 +377,7 @@ function totalsOf(markets: readonly PortfolioMarket[], notes: string[]): Portfol
       );
     }
     const counted = isOne ? cash ?? "0" : "0";
-    const sum = (of_: (market: PortfolioMarket) => Decimal) => normalize(add("0", ...of.map(of_)));
+    const sum = (of_: (market: PortfolioMarket) => Decimal) => normalize(sumOf(of.map(of_)));
     const value = sum(({ value }) => value);
     return {
       currency,
@@ -427,7 +427,7 @@ function converted(
     rates[each.currency] === undefined && amounts(each).some((amount) => !isZero(amount));
   if (totals.some(isMissing)) return undefined;
   const sum = (of: (total: PortfolioTotal) => Decimal) =>
-    normalize(add("0", ...totals.map((each) => multiply(of(each), rates[each.currency] ?? "0"))));
+    normalize(sumOf(totals.map((each) => multiply(of(each), rates[each.currency] ?? "0"))));
   return {
     currency: base,
     cash: sum(({ cash }) => cash),

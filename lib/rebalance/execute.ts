@@ -18,6 +18,7 @@ import {
   multiply,
   normalize,
   subtract,
+  sumOf,
   toStep,
 } from "../decimal.ts";
 import { endedStates, isSameSymbol, look, type SeenOrder } from "../desk/broker_lists.ts";
@@ -725,13 +726,10 @@ class Execution {
     };
     const isPurchase = (intent: Intent) => inCurrency(intent) && termsOf(intent).side === "buy";
     const costs = (intents: readonly Intent[], of: (intent: Intent) => Decimal) =>
-      add(
-        "0",
-        ...intents.map((intent) => {
-          const { market, symbol = "", price = "0" } = termsOf(intent);
-          return this.#costOf({ market: market as Market, symbol }, price, of(intent));
-        }),
-      );
+      sumOf(intents.map((intent) => {
+        const { market, symbol = "", price = "0" } = termsOf(intent);
+        return this.#costOf({ market: market as Market, symbol }, price, of(intent));
+      }));
     const pending = (await openIntents(store, account)).filter((intent) =>
       isPurchase(intent) && pendingStates.includes(intent.state)
     );
@@ -761,17 +759,14 @@ class Execution {
 
   /** Returns the estimated fees of what some intents of the plan have filled today. */
   #feesOf(intents: readonly Intent[]): Decimal {
-    return add(
-      "0",
-      ...intents.map((intent) => {
-        const { market, symbol = "", side, price = "0" } = termsOf(intent);
-        const zone = calendarZone[mics[market as Market]];
-        const date = dateAt(this.#brokerNow(), zone);
-        if (isZero(intent.filled) || dateAt((intent.sentAt ?? 0) + this.#aheadMs, zone) !== date) return "0";
-        const order = { market: market as Market, symbol, isBuy: side === "buy", price, date };
-        return estimateFees({ ...order, quantity: intent.filled }) ?? "0";
-      }),
-    );
+    return sumOf(intents.map((intent) => {
+      const { market, symbol = "", side, price = "0" } = termsOf(intent);
+      const zone = calendarZone[mics[market as Market]];
+      const date = dateAt(this.#brokerNow(), zone);
+      if (isZero(intent.filled) || dateAt((intent.sentAt ?? 0) + this.#aheadMs, zone) !== date) return "0";
+      const order = { market: market as Market, symbol, isBuy: side === "buy", price, date };
+      return estimateFees({ ...order, quantity: intent.filled }) ?? "0";
+    }));
   }
 
   /** Returns how much of a sale the broker says can be sold. */
@@ -786,7 +781,7 @@ class Execution {
       pendingStates.includes(intent.state) && intent.kind === "place" &&
       termsOf(intent).side === "sell" && isSameSymbol(termsOf(intent).symbol, symbol)
     );
-    const free = subtract(held, add("0", ...pending.map(usedOf)));
+    const free = subtract(held, sumOf(pending.map(usedOf)));
     const most = compare(free, "0") > 0 ? toStep(free, lot, "down") : "0";
     return {
       quantity: least(wanted, most),

@@ -17,6 +17,7 @@ import {
   normalize,
   round,
   subtract,
+  sumOf,
 } from "../decimal.ts";
 import type { Market } from "../dictionaries/market.ts";
 import { sha256 } from "../sha256.ts";
@@ -129,10 +130,7 @@ export async function makePlan(file: RebalanceFile, account: Account, effort: Ef
     positions.map(({ market, symbol, currency }) => [`${market} ${symbol}`, currency]),
   );
   const sums = (of: (trade: PlannedTrade) => Decimal) => (currency: string) =>
-    add(
-      "0",
-      ...trades.filter(({ market, symbol }) => currencyOf.get(`${market} ${symbol}`) === currency).map(of),
-    );
+    sumOf(trades.filter(({ market, symbol }) => currencyOf.get(`${market} ${symbol}`) === currency).map(of));
   const cashOf = (currency: string) => account.cash[currency] ?? "0";
   const spent = sums(({ side, value, fees }) =>
     side === "buy" ? negate(add(value, fees)) : subtract(value, fees)
@@ -194,7 +192,7 @@ function positionOf(prepared: Prepared, position: Position, lots: number): Plann
   const weight = (parts: bigint) =>
     normalize(divide(String(parts), String(unit), WEIGHT_PLACES, "half-even"));
   const orders = lots === 0 ? [] : prepared.ordersOf(position, lots);
-  const traded = add("0", ...orders.map((each) => each.quantity));
+  const traded = sumOf(orders.map((each) => each.quantity));
   const after = position.start + prepared.weightOf(position, lots);
   return {
     market,

@@ -6,7 +6,7 @@
  * @module
  */
 import * as z from "zod";
-import { add, compare, type Decimal, divide, isDecimal, multiply } from "../decimal.ts";
+import { compare, type Decimal, divide, isDecimal, multiply, sumOf } from "../decimal.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
 import { parse as parseCsv } from "../std/csv.ts";
@@ -230,17 +230,17 @@ function settingsOf(
     const parts: [string, Decimal][] = Array.isArray(symbols)
       ? symbols.map((symbol) => [symbol, divide(weight, String(symbols.length), WEIGHT_PLACES, "down")])
       : Object.entries(symbols).map(([symbol, part]) => [symbol, multiply(weight, part)]);
-    if (!Array.isArray(symbols) && compare(add("0", ...Object.values(symbols)), "1") > 0) {
+    if (!Array.isArray(symbols) && compare(sumOf(Object.values(symbols)), "1") > 0) {
       issues.push({
         path: ["groups", name, "symbols"],
-        value: add(...Object.values(symbols)),
+        value: sumOf(Object.values(symbols)),
         expected: "parts that are together at most 1: lower some of them",
       });
     }
     for (const [symbol, part] of parts) place(["groups", name, "symbols"], symbol, part);
     groups[name] = { weight, symbols: parts.map(([symbol]) => symbol), ...drift !== undefined && { drift } };
   }
-  const total = add("0", ...Object.values(targets));
+  const total = sumOf(Object.values(targets));
   if (compare(total, "1") > 0) {
     issues.push({
       path: ["targets"],

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { add, compare, type Decimal, subtract } from "../decimal.ts";
+import { add, compare, type Decimal, subtract, sumOf } from "../decimal.ts";
 import type { Intent } from "../desk/intent.ts";
 import { pendingStates } from "../desk/guards/order.ts";
 import { usedOf } from "../desk/plan_caps.ts";
@@ -33,13 +33,13 @@ export function progressOf({ trades }: Pick<Plan, "trades">, intents: readonly I
     const own = intents.filter(({ kind, why }) => kind === "place" && why.trade === index);
     const pending = own.filter(({ state }) => pendingStates.includes(state));
     const live = own.filter(({ state }) => !isFinal(state) && !pendingStates.includes(state));
-    const filled = add("0", ...own.map((intent) => intent.filled));
-    const used = (some: readonly Intent[]) => add("0", ...some.map(usedOf));
+    const filled = sumOf(own.map((intent) => intent.filled));
+    const used = (some: readonly Intent[]) => sumOf(some.map(usedOf));
     const left = subtract(quantity, used(own));
     return {
       intents: own,
       filled,
-      open: subtract(used(live), add("0", ...live.map((intent) => intent.filled))),
+      open: subtract(used(live), sumOf(live.map((intent) => intent.filled))),
       unknown: used(pending),
       left: compare(left, "0") > 0 ? left : "0",
       live,

@@ -14,6 +14,7 @@ import {
   negate,
   normalize,
   subtract,
+  sumOf,
 } from "../decimal.ts";
 import { isSameSymbol, zoneOfMarket } from "../desk/broker_lists.ts";
 import { currencyOf } from "../desk/guards/order.ts";
@@ -104,13 +105,13 @@ const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =>
 /** Returns the sum of what the lists show of some orders, if that is the whole quantity; otherwise `undefined`. */
 function filledOf(orders: ReadonlyMap<string, Filled>, { intents, filled }: Progress): Filled | undefined {
   const rows = intents.flatMap(filledIdsOf).flatMap((id) => orders.get(id) ?? []);
-  const quantity = add("0", ...rows.map((row) => row.quantity));
+  const quantity = sumOf(rows.map((row) => row.quantity));
   if (isZero(filled) || compare(quantity, filled) !== 0) return undefined;
   const fees = rows.map((row) => row.fees).filter((each) => each !== undefined);
   return {
     quantity,
-    amount: add("0", ...rows.map((row) => row.amount)),
-    ...fees.length === rows.length && { fees: add("0", ...fees) },
+    amount: sumOf(rows.map((row) => row.amount)),
+    ...fees.length === rows.length && { fees: sumOf(fees) },
   };
 }
 
@@ -222,14 +223,11 @@ function driftReached({ positions, trades, sumSquaredDrift }: Plan, progress: re
   let sum = sumSquaredDrift;
   for (const { market, symbol, trade, drift, driftAfter } of positions) {
     if (isZero(trade)) continue;
-    const filled = add(
-      "0",
-      ...trades.map((each, index) => {
-        if (each.market !== market || !isSameSymbol(each.symbol, symbol)) return "0";
-        const quantity = progress[index]!.filled;
-        return each.side === "buy" ? quantity : negate(quantity);
-      }),
-    );
+    const filled = sumOf(trades.map((each, index) => {
+      if (each.market !== market || !isSameSymbol(each.symbol, symbol)) return "0";
+      const quantity = progress[index]!.filled;
+      return each.side === "buy" ? quantity : negate(quantity);
+    }));
     // The drift changes in proportion to the quantity.
     const missing = multiply(subtract(driftAfter, drift), subtract(trade, filled));
     const reached = subtract(driftAfter, divide(missing, trade, DRIFT_PLACES, "half-even"));

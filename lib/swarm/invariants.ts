@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { add, compare, type Decimal, multiply } from "../decimal.ts";
+import { compare, type Decimal, multiply, sumOf } from "../decimal.ts";
 import type { Intent } from "../desk/intent.ts";
 import { findIntent, recentIntents } from "../desk/queries.ts";
 import { type IntentState, unresolvedStates } from "../desk/states.ts";
@@ -93,7 +93,7 @@ export const invariants = {
         const intent = byId.get(id);
         const wanted = (intent?.params as { quantity?: Decimal } | undefined)?.quantity;
         if (intent === undefined || wanted === undefined) continue;
-        const total = add("0", ...orderIds.map((orderId) => swarm.orders.get(orderId)?.quantity ?? "0"));
+        const total = sumOf(orderIds.map((orderId) => swarm.orders.get(orderId)?.quantity ?? "0"));
         if (compare(total, wanted) > 0) {
           return `${describe(intent)} asked for ${wanted}, and its orders for ${total}`;
         }
@@ -187,7 +187,7 @@ export const invariants = {
       const today = intents.filter((intent) =>
         isPlaced(intent) && !refused.includes(intent.state) && day(intent.sentAt!) === day(sent[0]!.sentAt!)
       );
-      const total = add("0", ...today.map(valueOf));
+      const total = sumOf(today.map(valueOf));
       return compare(total, DAY_CAP) > 0 ? `the orders of the day are worth ${total}` : undefined;
     },
   },
@@ -251,7 +251,7 @@ function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "i
   const its = candidatesOf(rival);
   const contested = own.filter((order) => its.includes(order));
   if (rivals.length > 1 || contested.length > MOST_DIVIDED) return true;
-  const total = (orders: readonly TrueOrder[]) => add("0", ...orders.map(({ quantity }) => quantity));
+  const total = (orders: readonly TrueOrder[]) => sumOf(orders.map(({ quantity }) => quantity));
   let divisions = 0;
   for (let mask = 0; mask < 2 ** contested.length; mask++) {
     const share = own.filter((order) => {
@@ -294,7 +294,7 @@ export const quietInvariants = {
         if (executed.name !== "orders.place" || executed.isRefused || intent === undefined) continue;
         if (intent.state === "ambiguous" || isForPerson(intent, seen)) continue; // a person decides
         const orders = executed.orderIds.map((orderId) => swarm.orders.get(orderId)!);
-        const filled = add("0", ...orders.map((order) => order.filled));
+        const filled = sumOf(orders.map((order) => order.filled));
         const isLive = orders.some(({ status }) => liveStatuses.includes(status));
         if (compare(filled, intent.filled) !== 0) {
           return `${

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { add, compare, type Decimal, multiply, subtract } from "../decimal.ts";
+import { add, compare, type Decimal, multiply, subtract, sumOf } from "../decimal.ts";
 import { corporateActions } from "../facts/corporate_actions.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 import type { Swarm } from "./processes.ts";
@@ -65,7 +65,7 @@ export class MoneyCheck {
 
     for (const { orderId, fees = {} } of fills) {
       const { total = "0", ...each } = fees;
-      const sum = add("0", ...Object.values(each));
+      const sum = sumOf(Object.values(each));
       if (compare(sum, total) !== 0) {
         return `the fees of order ${orderId} add up to ${sum}, and their total is ${total}`;
       }
@@ -78,12 +78,12 @@ export class MoneyCheck {
       const own = pushed.filter((fill) => fill.orderId === orderId);
       const rows = fills.filter((row) => row.orderId === orderId);
       const [quantity, amount] = [
-        add("0", ...own.map((fill) => fill.quantity)),
-        add("0", ...own.map((fill) => multiply(fill.price, fill.quantity))),
+        sumOf(own.map((fill) => fill.quantity)),
+        sumOf(own.map((fill) => multiply(fill.price, fill.quantity))),
       ];
       const listed = [
-        add("0", ...rows.map((row) => row.filledQuantity)),
-        add("0", ...rows.map((row) => row.fillAmount)),
+        sumOf(rows.map((row) => row.filledQuantity)),
+        sumOf(rows.map((row) => row.fillAmount)),
       ] as const;
       if (compare(quantity, listed[0]) !== 0 || compare(amount, listed[1]) !== 0) {
         return `order ${orderId}: its pushes have ${quantity} for ${amount}, and the list of fills ${
@@ -91,12 +91,9 @@ export class MoneyCheck {
         }`;
       }
     }
-    const booked = add("0", ...journal.map(({ amount }) => amount));
-    const trades = add(
-      "0",
-      ...journal.filter(({ type }) => tradeTypes.includes(type)).map(({ amount }) => amount),
-    );
-    const traded = add("0", ...fills.map(cashOf));
+    const booked = sumOf(journal.map(({ amount }) => amount));
+    const trades = sumOf(journal.filter(({ type }) => tradeTypes.includes(type)).map(({ amount }) => amount));
+    const traded = sumOf(fills.map(cashOf));
     if (compare(trades, traded) !== 0) {
       return `the fund journal of ${date} has ${trades} for trades, and fills less fees add up to ${traded}`;
     }

@@ -14,6 +14,7 @@ import {
   isProduct,
   multiply,
   subtract,
+  sumOf,
 } from "../../decimal.ts";
 import { optionMultiplier } from "../../facts/contracts.ts";
 import { readOptionCode } from "../../operations/option_code.ts";
@@ -274,7 +275,7 @@ export function checkFees(items: readonly Decimal[], total: Decimal): Disagreeme
   const rest = new DecimalSum();
   for (const item of items) rest.add(item);
   if (rest.subtract(total).isZero) return undefined;
-  const sum = add("0", ...items);
+  const sum = sumOf(items);
   return { expected: sum, actual: total, message: `the fees add up to ${sum}, but the total is ${total}` };
 }
 

@@ -13,6 +13,7 @@ import {
   normalize,
   round,
   subtract,
+  sumOf,
   toStep,
 } from "../../decimal.ts";
 import { isSameSymbol } from "../broker_lists.ts";
@@ -70,12 +71,12 @@ export function sellableOf(check: Check): Promise<Decimal> {
       const open = [...looked?.orders.values() ?? []]
         .filter((each) => isSameSymbol(each.symbol, symbol) && each.side === "sell" && isOpen(each))
         .map(remainingOf);
-      return subtract(add(position, own), add("0", ...open, ...pending));
+      return subtract(add(position, own), sumOf([...open, ...pending]));
     }
     const row = (await client.account.holdings({ market })).find((each) => isSameSymbol(each.symbol, symbol));
     // Until it is triggered, a conditional order may name what another open order sells.
     if (isConditional) return row?.quantity ?? row?.sellableQuantity ?? "0";
-    return subtract(add(row?.sellableQuantity ?? "0", own), add("0", ...pending));
+    return subtract(add(row?.sellableQuantity ?? "0", own), sumOf(pending));
   });
 }
 
@@ -135,7 +136,7 @@ async function checkFunds(check: Check): Promise<void> {
   );
   const frozen = open.length === 0 ? "0" : (await client.account.funds({ market })).frozenByOrders ?? "0";
   const openOf = (worth: typeof costOf) =>
-    add("0", ...open.map((row) => worth(remainingOf(row), row.price ?? "0", row.symbol)));
+    sumOf(open.map((row) => worth(remainingOf(row), row.price ?? "0", row.symbol)));
   const unfrozen = compare(openOf(valueOf), frozen) > 0 ? subtract(openOf(costOf), frozen) : "0";
   const pending = (await pendingOf(check, "buy")).filter(({ params }) => params.market === market)
     .map(({ params, reference }) =>

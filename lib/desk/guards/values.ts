@@ -14,6 +14,7 @@ import {
   normalize,
   round,
   subtract,
+  sumOf,
   toStep,
 } from "../../decimal.ts";
 import { isSameSymbol } from "../broker_lists.ts";
@@ -136,7 +137,7 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
     rule === "maxSymbolValue"
       ? isSameSymbol(each.symbol, symbol)
       : currencyOf(each.market, each.symbol) === currency;
-  const before = add("0", ...chains.filter(isCounted).map(valueOf));
+  const before = sumOf(chains.filter(isCounted).map(valueOf));
   const total = add(before, added);
   if (compare(total, most) <= 0) return;
   // An amended order counts with its highest price. It may use the rest of the limit, and the value by which it

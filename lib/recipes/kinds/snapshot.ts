@@ -185,7 +185,7 @@ function readersOf(given: Params, context: StepContext): [string, () => Promise<
       const rows: Row[] = [];
       for (const expiry of dates) {
         const codes = await client.quotes.optionCodes({ underlying, expiry }, { signal });
-        rows.push(...codes.map((code) => ({ underlying, expiry, code })));
+        for (const code of codes) rows.push({ underlying, expiry, code });
       }
       return rows;
     }]);
