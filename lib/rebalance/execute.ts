@@ -7,30 +7,17 @@
  *
  * @module
  */
-import { builtInCalendars, type Calendars, calendarZone, dateAt } from "../calendars/mod.ts";
+import { builtInCalendars, type Calendars, dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
-import {
-  add,
-  compare,
-  type Decimal,
-  divide,
-  isZero,
-  multiply,
-  normalize,
-  subtract,
-  sumOf,
-  toStep,
-} from "../decimal.ts";
-import { endedStates, isSameSymbol, look, type SeenOrder } from "../desk/broker_lists.ts";
+import { compare, type Decimal, isZero, normalize, toStep } from "../decimal.ts";
+import { endedStates, look, type SeenOrder } from "../desk/broker_lists.ts";
 import { GuardRefusal } from "../desk/guards/check.ts";
-import { estimateFees } from "../desk/guards/fees.ts";
-import { currencyOf, least, mics, pendingStates } from "../desk/guards/order.ts";
+import { currencyOf, mics } from "../desk/guards/order.ts";
 import type { Intent, Why } from "../desk/intent.ts";
-import { usedOf } from "../desk/plan_caps.ts";
-import { intentsOfPlan, moveIntent, openIntents } from "../desk/queries.ts";
+import { intentsOfPlan, moveIntent } from "../desk/queries.ts";
 import type { Reconciled, ReconcileOptions } from "../desk/reconcile.ts";
 import { termsOf } from "../desk/terms.ts";
-import { Market } from "../dictionaries/market.ts";
+import type { Market } from "../dictionaries/market.ts";
 import {
   BrokerError,
   BusyError,
@@ -45,10 +32,10 @@ import {
 } from "../errors.ts";
 import type { Store } from "../store/store.ts";
 import { type Machine, readDuration, wait, waitUnlessAborted } from "../time.ts";
+import { Cover } from "./cover.ts";
 import { type MarketHours, marketHours, marketTime } from "./hours.ts";
 import { canonical, type Plan, type PlannedTrade } from "./plan.ts";
-import { currencyOfMarket } from "./plan_file.ts";
-import { arrivalOf, type MarketView, mostCovered, orderPrice, readView } from "./pricing.ts";
+import { arrivalOf, type MarketView, orderPrice, readView } from "./pricing.ts";
 import { missingOf, type Progress, progressOf } from "./progress.ts";
 import {
   approvePlan,
@@ -107,8 +94,6 @@ const CANCEL_AGAIN_MS = 20_000;
 const MOST_CANCELS = 3;
 /** The broker's cash and holdings may show a fill or a cancellation this much later. */
 const SHORT_MS = 15_000;
-/** The broker's cash may show a purchase this much later. */
-const CASH_LAG_MS = 30_000;
 /** A plan that a script records is approved for this time. */
 const SCRIPT_APPROVAL_MS = 10 * 60_000;
 
@@ -231,8 +216,7 @@ class Execution {
   /** The broker's clock minus this machine's. */
   #aheadMs = 0;
   readonly #notes: Record<string, string> = {};
-  /** An earlier figure of the broker's cash by currency. */
-  readonly #figures = new Map<string, { at: number; amount: Decimal }>();
+  readonly #cover: Cover;
 
   constructor(
     desk: PlanDesk,
@@ -244,6 +228,14 @@ class Execution {
     this.#options = options;
     this.#calendars = options.calendars ?? builtInCalendars;
     this.#reader = desk.client({ by: options.by, plan: plan.hash });
+    this.#cover = new Cover(plan, {
+      store: desk.store,
+      account: desk.account,
+      reader: this.#reader,
+      now: () => this.#now(),
+      aheadMs: () => this.#aheadMs,
+      signal: options.signal,
+    });
     this.#repriceMs = readDuration(options.terms.repriceEvery) ?? 60_000;
     this.#runs = plan.trades.map((trade, index) => ({
       index,
@@ -586,7 +578,7 @@ class Execution {
           continue;
         }
         cancels.set(orderId, { at: now, count: count + 1 });
-        this.#figures.delete(run.currency); // the broker gives its cash back
+        this.#cover.forget(run.currency); // the broker gives its cash back
         this.#tell("cancelling", `order ${orderId}: ${why}`, run);
         const client = this.#clientFor(run);
         try {
@@ -620,8 +612,8 @@ class Execution {
     const wanted = isOdd ? state.left : toStep(state.left, lot, "down");
     if (isZero(wanted)) return await this.#endTrade(run, `less than the lot ${lot} is left`);
     const covered = side === "buy"
-      ? await this.#affordable(run, { price, wanted, lot })
-      : await this.#sellable(run, { wanted, lot: isOdd ? "1" : lot });
+      ? await this.#cover.ofPurchase(trade, { price, wanted, lot })
+      : await this.#cover.ofSale(trade, { wanted, lot: isOdd ? "1" : lot });
     if (compare(covered.quantity, wanted) < 0) {
       run.shortSince ??= this.#now();
       await this.#note(run, covered.why);
@@ -664,128 +656,6 @@ class Execution {
       ...sensitivity !== undefined && { sensitivity },
       ...maxChildQuantity !== undefined && { maxChildQuantity },
       ...minChildAmount !== undefined && { minChildAmount },
-    };
-  }
-
-  /** Returns how much of a purchase the broker's cash covers above the plan's buffer. */
-  async #affordable(
-    { trade, currency }: Run,
-    { price, wanted, lot }: { price: Decimal; wanted: Decimal; lot: Decimal },
-  ): Promise<{ quantity: Decimal; why: string }> {
-    const found = await this.#spendable(currency, trade.market);
-    if ("why" in found) return { quantity: "0", why: found.why };
-    const room = found.cash;
-    const most = least(wanted, toStep(divide(room, price, 0, "down"), lot, "down"));
-    const quantity = compare(room, "0") <= 0
-      ? "0"
-      : mostCovered(room, { most, lot, costOf: (quantity) => this.#costOf(trade, price, quantity) });
-    const buffer = this.#plan.cashBuffer[currency] ?? "0";
-    return {
-      quantity,
-      why: `the cash covers ${normalize(quantity)} of ${normalize(wanted)}: ${
-        compare(room, "0") < 0 ? "0" : normalize(room)
-      } ${currency} above the buffer of ${normalize(buffer)}`,
-    };
-  }
-
-  /** Returns what a purchase costs, with its estimated fees. */
-  #costOf(
-    { market, symbol }: Pick<PlannedTrade, "market" | "symbol">,
-    price: Decimal,
-    quantity: Decimal,
-  ): Decimal {
-    if (isZero(quantity)) return "0";
-    const date = dateAt(this.#brokerNow(), calendarZone[mics[market]]);
-    const fees = estimateFees({ market, symbol, isBuy: true, price, quantity, date }) ?? "0";
-    return add(multiply(price, quantity), fees);
-  }
-
-  /**
-   * Returns the cash of a currency above the plan's buffer that no purchase uses yet, or why it is not known. The broker's
-   * figure may not contain the newest purchases, so they are subtracted from an earlier figure too.
-   */
-  async #spendable(currency: string, market: Market): Promise<{ cash: Decimal } | { why: string }> {
-    const { store, account } = this.#desk;
-    const { cashBuffer, hash, proceeds } = this.#plan;
-    const source = [market, ...Market.names].find((each) => currencyOfMarket[each] === currency);
-    if (source === undefined) return { why: `the broker names no cash in ${currency}` };
-    const { signal } = this.#options;
-    const { available, withdrawable, frozen = "0", frozenByOrders = frozen } = await this.#reader.account
-      .funds({ market: source }, {
-        ...signal && { signal },
-      });
-    if (available === undefined) return { why: `the broker gave no cash in ${currency}` };
-    // Proceeds that are not settled are available before they can be withdrawn.
-    const figure = proceeds?.[market] === "later" && withdrawable !== undefined
-      ? least(available, withdrawable)
-      : available;
-    const inCurrency = (intent: Intent) => {
-      const { market, symbol } = termsOf(intent);
-      return intent.kind === "place" && symbol !== undefined &&
-        currencyOf(market as Market, symbol) === currency; // the operation's schema has checked the market
-    };
-    const isPurchase = (intent: Intent) => inCurrency(intent) && termsOf(intent).side === "buy";
-    const costs = (intents: readonly Intent[], of: (intent: Intent) => Decimal) =>
-      sumOf(intents.map((intent) => {
-        const { market, symbol = "", price = "0" } = termsOf(intent);
-        return this.#costOf({ market: market as Market, symbol }, price, of(intent));
-      }));
-    const pending = (await openIntents(store, account)).filter((intent) =>
-      isPurchase(intent) && pendingStates.includes(intent.state)
-    );
-    const now = this.#now();
-    const own = await intentsOfPlan(store, account, hash);
-    const sentSince = (at: number) =>
-      own.filter((intent) => isPurchase(intent) && (intent.sentAt ?? 0) >= at);
-    let before = this.#figures.get(currency);
-    const isSettled = sentSince(now - CASH_LAG_MS).length === 0;
-    // A new figure may lack the newest purchases, so the earlier one stays until all of them must be in the broker's cash.
-    // The same if the clock was set back: purchases sent since then would seem to be older than the figure.
-    if (before === undefined || now < before.at || isSettled && now - before.at >= CASH_LAG_MS) {
-      before = { at: isSettled ? now : now - CASH_LAG_MS, amount: figure };
-      this.#figures.set(currency, before);
-    }
-    const since = sentSince(before.at);
-    const others = pending.filter(({ id }) => !since.some((each) => each.id === id));
-    const cash = least(
-      subtract(figure, costs(pending, usedOf)),
-      subtract(before.amount, costs([...since, ...others], usedOf)),
-    );
-    // Fees are charged after the day; what the broker has frozen besides the orders may be for them.
-    const fees = subtract(this.#feesOf(own.filter(inCurrency)), subtract(frozen, frozenByOrders));
-    const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");
-    return { cash: subtract(cash, kept) };
-  }
-
-  /** Returns the estimated fees of what some intents of the plan have filled today. */
-  #feesOf(intents: readonly Intent[]): Decimal {
-    return sumOf(intents.map((intent) => {
-      const { market, symbol = "", side, price = "0" } = termsOf(intent);
-      const zone = calendarZone[mics[market as Market]];
-      const date = dateAt(this.#brokerNow(), zone);
-      if (isZero(intent.filled) || dateAt((intent.sentAt ?? 0) + this.#aheadMs, zone) !== date) return "0";
-      const order = { market: market as Market, symbol, isBuy: side === "buy", price, date };
-      return estimateFees({ ...order, quantity: intent.filled }) ?? "0";
-    }));
-  }
-
-  /** Returns how much of a sale the broker says can be sold. */
-  async #sellable(
-    { trade: { market, symbol } }: Run,
-    { wanted, lot }: { wanted: Decimal; lot: Decimal },
-  ): Promise<{ quantity: Decimal; why: string }> {
-    const { signal } = this.#options;
-    const rows = await this.#reader.account.holdings({ market }, { ...signal && { signal } });
-    const held = rows.find((row) => isSameSymbol(row.symbol, symbol))?.sellableQuantity ?? "0";
-    const pending = (await openIntents(this.#desk.store, this.#desk.account)).filter((intent) =>
-      pendingStates.includes(intent.state) && intent.kind === "place" &&
-      termsOf(intent).side === "sell" && isSameSymbol(termsOf(intent).symbol, symbol)
-    );
-    const free = subtract(held, sumOf(pending.map(usedOf)));
-    const most = compare(free, "0") > 0 ? toStep(free, lot, "down") : "0";
-    return {
-      quantity: least(wanted, most),
-      why: `only ${normalize(most)} of ${normalize(wanted)} can be sold`,
     };
   }
 

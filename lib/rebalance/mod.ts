@@ -14,6 +14,7 @@
  * | `queries.ts` | the plans in the store |
  * | `approve.ts` | the rules of approval |
  * | `execute.ts` | executes a plan |
+ * | `cover.ts` | what the broker's cash and holdings cover of an order |
  * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices, and what is left |
  * | `report.ts`, `results.ts` | what an execution did |
  * | `values.ts` | values of YAML and JSON files |

@@ -1,0 +1,190 @@
+/**
+ * What the broker's cash and holdings cover of an order of a plan: cash above the buffer, and shares that can be sold.
+ *
+ * @module
+ */
+import { calendarZone, dateAt } from "../calendars/mod.ts";
+import type { Client } from "../client/client.ts";
+import {
+  add,
+  compare,
+  type Decimal,
+  divide,
+  isZero,
+  multiply,
+  normalize,
+  subtract,
+  sumOf,
+  toStep,
+} from "../decimal.ts";
+import { isSameSymbol } from "../desk/broker_lists.ts";
+import { estimateFees } from "../desk/guards/fees.ts";
+import { currencyOf, least, mics, pendingStates } from "../desk/guards/order.ts";
+import type { Intent } from "../desk/intent.ts";
+import { usedOf } from "../desk/plan_caps.ts";
+import { intentsOfPlan, openIntents } from "../desk/queries.ts";
+import { termsOf } from "../desk/terms.ts";
+import { Market } from "../dictionaries/market.ts";
+import type { Store } from "../store/store.ts";
+import type { Plan, PlannedTrade } from "./plan.ts";
+import { currencyOfMarket } from "./plan_file.ts";
+import { mostCovered } from "./pricing.ts";
+
+/** The broker's cash may show a purchase this much later. */
+const CASH_LAG_MS = 30_000;
+
+/** What {@linkcode Cover} needs. */
+export interface CoverDeps {
+  store: Store;
+  account: string;
+  reader: Client;
+  now(): number;
+  /** The broker's clock minus this machine's. */
+  aheadMs(): number;
+  signal: AbortSignal | undefined;
+}
+
+/** What cash and holdings cover during one execution of a plan. */
+export class Cover {
+  readonly #plan: Plan;
+  readonly #deps: CoverDeps;
+  /** An earlier figure of the broker's cash by currency. */
+  readonly #figures = new Map<string, { at: number; amount: Decimal }>();
+
+  constructor(plan: Plan, deps: CoverDeps) {
+    this.#plan = plan;
+    this.#deps = deps;
+  }
+
+  /** The time at the broker. */
+  #brokerNow(): number {
+    return this.#deps.now() + this.#deps.aheadMs();
+  }
+
+  /** Forgets the earlier figure of a currency: the broker gives cash back. */
+  forget(currency: string): void {
+    this.#figures.delete(currency);
+  }
+
+  /** Returns how much of a purchase the broker's cash covers above the plan's buffer. */
+  async ofPurchase(
+    trade: PlannedTrade,
+    { price, wanted, lot }: { price: Decimal; wanted: Decimal; lot: Decimal },
+  ): Promise<{ quantity: Decimal; why: string }> {
+    const currency = currencyOf(trade.market, trade.symbol);
+    const found = await this.#spendable(currency, trade.market);
+    if ("why" in found) return { quantity: "0", why: found.why };
+    const room = found.cash;
+    const most = least(wanted, toStep(divide(room, price, 0, "down"), lot, "down"));
+    const quantity = compare(room, "0") <= 0
+      ? "0"
+      : mostCovered(room, { most, lot, costOf: (quantity) => this.#costOf(trade, price, quantity) });
+    const buffer = this.#plan.cashBuffer[currency] ?? "0";
+    return {
+      quantity,
+      why: `the cash covers ${normalize(quantity)} of ${normalize(wanted)}: ${
+        compare(room, "0") < 0 ? "0" : normalize(room)
+      } ${currency} above the buffer of ${normalize(buffer)}`,
+    };
+  }
+
+  /** Returns what a purchase costs, with its estimated fees. */
+  #costOf(
+    { market, symbol }: Pick<PlannedTrade, "market" | "symbol">,
+    price: Decimal,
+    quantity: Decimal,
+  ): Decimal {
+    if (isZero(quantity)) return "0";
+    const date = dateAt(this.#brokerNow(), calendarZone[mics[market]]);
+    const fees = estimateFees({ market, symbol, isBuy: true, price, quantity, date }) ?? "0";
+    return add(multiply(price, quantity), fees);
+  }
+
+  /**
+   * Returns the cash of a currency above the plan's buffer that no purchase uses yet, or why it is not known. The broker's
+   * figure may not contain the newest purchases, so they are subtracted from an earlier figure too.
+   */
+  async #spendable(currency: string, market: Market): Promise<{ cash: Decimal } | { why: string }> {
+    const { store, account, reader, signal } = this.#deps;
+    const { cashBuffer, hash, proceeds } = this.#plan;
+    const source = [market, ...Market.names].find((each) => currencyOfMarket[each] === currency);
+    if (source === undefined) return { why: `the broker names no cash in ${currency}` };
+    const { available, withdrawable, frozen = "0", frozenByOrders = frozen } = await reader.account
+      .funds({ market: source }, { ...signal && { signal } });
+    if (available === undefined) return { why: `the broker gave no cash in ${currency}` };
+    // Proceeds that are not settled are available before they can be withdrawn.
+    const figure = proceeds?.[market] === "later" && withdrawable !== undefined
+      ? least(available, withdrawable)
+      : available;
+    const inCurrency = (intent: Intent) => {
+      const { market, symbol } = termsOf(intent);
+      return intent.kind === "place" && symbol !== undefined &&
+        currencyOf(market as Market, symbol) === currency; // the operation's schema has checked the market
+    };
+    const isPurchase = (intent: Intent) => inCurrency(intent) && termsOf(intent).side === "buy";
+    const costs = (intents: readonly Intent[], of: (intent: Intent) => Decimal) =>
+      sumOf(intents.map((intent) => {
+        const { market, symbol = "", price = "0" } = termsOf(intent);
+        return this.#costOf({ market: market as Market, symbol }, price, of(intent));
+      }));
+    const pending = (await openIntents(store, account)).filter((intent) =>
+      isPurchase(intent) && pendingStates.includes(intent.state)
+    );
+    const now = this.#deps.now();
+    const own = await intentsOfPlan(store, account, hash);
+    const sentSince = (at: number) =>
+      own.filter((intent) => isPurchase(intent) && (intent.sentAt ?? 0) >= at);
+    let before = this.#figures.get(currency);
+    const isSettled = sentSince(now - CASH_LAG_MS).length === 0;
+    // A new figure may lack the newest purchases, so the earlier one stays until all of them must be in the broker's cash.
+    // The same if the clock was set back: purchases sent since then would seem to be older than the figure.
+    if (before === undefined || now < before.at || isSettled && now - before.at >= CASH_LAG_MS) {
+      before = { at: isSettled ? now : now - CASH_LAG_MS, amount: figure };
+      this.#figures.set(currency, before);
+    }
+    const since = sentSince(before.at);
+    const others = pending.filter(({ id }) => !since.some((each) => each.id === id));
+    const cash = least(
+      subtract(figure, costs(pending, usedOf)),
+      subtract(before.amount, costs([...since, ...others], usedOf)),
+    );
+    // Fees are charged after the day; what the broker has frozen besides the orders may be for them.
+    const fees = subtract(this.#feesOf(own.filter(inCurrency)), subtract(frozen, frozenByOrders));
+    const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");
+    return { cash: subtract(cash, kept) };
+  }
+
+  /** Returns the estimated fees of what some intents of the plan have filled today. */
+  #feesOf(intents: readonly Intent[]): Decimal {
+    return sumOf(intents.map((intent) => {
+      const { market, symbol = "", side, price = "0" } = termsOf(intent);
+      const zone = calendarZone[mics[market as Market]];
+      const date = dateAt(this.#brokerNow(), zone);
+      if (isZero(intent.filled) || dateAt((intent.sentAt ?? 0) + this.#deps.aheadMs(), zone) !== date) {
+        return "0";
+      }
+      const order = { market: market as Market, symbol, isBuy: side === "buy", price, date };
+      return estimateFees({ ...order, quantity: intent.filled }) ?? "0";
+    }));
+  }
+
+  /** Returns how much of a sale the broker says can be sold. */
+  async ofSale(
+    { market, symbol }: PlannedTrade,
+    { wanted, lot }: { wanted: Decimal; lot: Decimal },
+  ): Promise<{ quantity: Decimal; why: string }> {
+    const { store, account, reader, signal } = this.#deps;
+    const rows = await reader.account.holdings({ market }, { ...signal && { signal } });
+    const held = rows.find((row) => isSameSymbol(row.symbol, symbol))?.sellableQuantity ?? "0";
+    const pending = (await openIntents(store, account)).filter((intent) =>
+      pendingStates.includes(intent.state) && intent.kind === "place" &&
+      termsOf(intent).side === "sell" && isSameSymbol(termsOf(intent).symbol, symbol)
+    );
+    const free = subtract(held, sumOf(pending.map(usedOf)));
+    const most = compare(free, "0") > 0 ? toStep(free, lot, "down") : "0";
+    return {
+      quantity: least(wanted, most),
+      why: `only ${normalize(most)} of ${normalize(wanted)} can be sold`,
+    };
+  }
+}
