@@ -169,7 +169,7 @@ export const textForms: Readonly<Record<string, readonly [is: RegExp, sample: (l
     "yyyy-mm-dd hh:mm:ss": [/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/, () => "2025-01-02 03:04:05"],
     "yyyy-mm-ddThh:mm:ss": [
       /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/,
-      (length) => "2025-01-02T03:04:05".padEnd(length, "Z"),
+      (length) => `2025-01-02T03:04:05${repeated("Z", length - 19)}`,
     ],
     "digits": [/^\d+$/, (length) => ones(length)],
     "-digits": [/^-\d+$/, (length) => `-${ones(length - 1)}`],

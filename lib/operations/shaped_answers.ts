@@ -30,22 +30,39 @@ export interface AnswerShape {
 /** Maximum number of rows in an invented list, and of answers for one shape. */
 const MOST = 64;
 
-/** Returns the answers that show everything that a shape contains. */
+/** How much may still be invented. Lists inside lists, as a report of somebody else may ask for, would have no end. */
+export interface Room {
+  /** Number of characters. */
+  left: number;
+}
+
+/** Maximum number of characters of all answers that are invented together. */
+const MOST_CHARACTERS = 16 * 1024 * 1024;
+
+/** Returns the room for the answers of a report. */
+export const newRoom = (): Room => ({ left: MOST_CHARACTERS });
+
+/**
+ * Returns the answers that show everything that a shape contains.
+ *
+ * @throws {TypeError} If the answers need more room.
+ */
 export function answersOf(
   { over, status = 200, body, type = 0, code = "", message, payload }: SeenAnswer,
+  room: Room = newRoom(),
 ): ShapedAnswer[] {
   if (over !== "socket") {
     return Array.from(
       { length: alternatives(body) },
-      (_, index) => ({ over, status, text: json(body, index) }),
+      (_, index) => ({ over, status, text: json(body, index, room) }),
     );
   }
-  const text = JSON.parse(json(body, 0));
+  const text = JSON.parse(json(body, 0, room));
   const head = { over, type, code, text: typeof text === "string" ? text : "" } as const;
   if (message === undefined) return [head];
   return Array.from({ length: alternatives(payload) }, (_, index) => {
     const members: unknown = JSON.parse(
-      json(payload, index),
+      json(payload, index, room),
       (name, value) => name.startsWith("#") ? undefined : value,
     ); // fields without a definition, which readers skip
     const isRecord = typeof members === "object" && members !== null;
@@ -85,25 +102,42 @@ function samples(lengths: NonNullable<Seen["texts"]>, forms: typeof textForms): 
 const turns = (member: Seen, records: number) => alternatives(member) + (member.times < records ? 1 : 0);
 
 /** Returns how many different values it takes to show everything that was seen at a place. */
-function alternatives(seen: Seen | undefined): number {
-  if (seen === undefined) return 1;
+const alternatives = (seen: Seen | undefined): number =>
+  seen === undefined ? 1 : counted.getOrInsertComputed(seen, countAlternatives);
+
+/** The results of `alternatives`, because every value of a list asks for those of all places below. */
+const counted = new WeakMap<Seen, number>();
+
+function countAlternatives(seen: Seen): number {
   const { list, record } = seen;
   const lists = list === undefined ? 0 : 1 + (list.sizes[0] === 0 && list.sizes[1] > 0 ? 1 : 0);
-  const records = record === undefined ? 0 : Math.max(
-    1,
-    ...Object.values(record.members).map((member) => turns(member, record.times)),
+  const records = Object.values(record?.members ?? {}).reduce(
+    (most, member) => Math.max(most, turns(member, record!.times)), // there are members
+    record === undefined ? 0 : 1,
   );
   return Math.min(MOST, Math.max(1, scalars(seen).length + lists + records));
 }
 
 /** Returns the JSON of one of the values of a place. */
-function json(seen: Seen | undefined, index: number): string {
+function json(seen: Seen | undefined, index: number, room: Room): string {
+  const text = jsonOf(seen, index, room);
+  // A text inside another one counts again, which only makes the limit stricter for deep values.
+  room.left -= text.length;
+  if (room.left < 0) {
+    throw new TypeError(
+      `Cannot invent answers like those of the report: they have more than ${MOST_CHARACTERS} characters`,
+    );
+  }
+  return text;
+}
+
+function jsonOf(seen: Seen | undefined, index: number, room: Room): string {
   if (seen === undefined) return "null";
   const { list, record } = seen;
   const plain = scalars(seen);
   const makers: (() => string)[] = plain.map((text) => () => text);
   if (list !== undefined) {
-    makers.push(() => `[${rowsOf(list).join(",")}]`);
+    makers.push(() => `[${rowsOf(list, room).join(",")}]`);
     if (list.sizes[0] === 0 && list.sizes[1] > 0) makers.push(() => "[]");
   }
   if (record === undefined) return (makers[index % Math.max(1, makers.length)] ?? (() => "null"))();
@@ -113,14 +147,14 @@ function json(seen: Seen | undefined, index: number): string {
   const members = Object.entries(record.members).flatMap(([name, member]) => {
     const turn = nth % turns(member, record.times);
     const isMissing = turn === alternatives(member);
-    return isMissing ? [] : [`${JSON.stringify(wireName(name))}:${json(member, turn)}`];
+    return isMissing ? [] : [`${JSON.stringify(wireName(name))}:${json(member, turn, room)}`];
   });
   return `{${members.join(",")}}`;
 }
 
-function rowsOf({ sizes, of }: NonNullable<Seen["list"]>): string[] {
+function rowsOf({ sizes, of }: NonNullable<Seen["list"]>, room: Room): string[] {
   if (of === undefined || sizes[1] === 0) return [];
-  return Array.from({ length: alternatives(of) }, (_, index) => varied(json(of, index), index));
+  return Array.from({ length: alternatives(of) }, (_, index) => varied(json(of, index, room), index));
 }
 
 /** Changes the last digits of longer texts of digits, so that each row has its own cursor and order number. */

@@ -5,6 +5,8 @@
  */
 import { z } from "zod";
 import { type Difference, listedNames, type Seen, type SeenAnswer } from "../operations/answer_shapes.ts";
+import { messageOf } from "../errors.ts";
+import { countValues } from "../nested_values.ts";
 import type { AnswerShape } from "../operations/shaped_answers.ts";
 
 /** What came of a call. `fits`: as the catalogue says. `unreadable`: hsgate cannot read the answer. */
@@ -88,6 +90,9 @@ export type ProbeCall = z.infer<typeof call>;
 /** The report of a probe. Contains no value of the account. */
 export type ProbeReport = z.infer<typeof report>;
 
+/** Maximum nesting of a report. Each level of an answer, which has at most 100, is three levels of its shape. */
+const MOST_LEVELS = 400;
+
 /**
  * Reads a report.
  *
@@ -99,6 +104,13 @@ export function readReport(text: string, fileName: string): ProbeReport {
     parsed = JSON.parse(text);
   } catch {
     throw new TypeError(`Cannot read "${fileName}": it is not JSON; name a report of "hsgate probe"`);
+  }
+  try {
+    countValues(parsed, { levels: MOST_LEVELS });
+  } catch (error) {
+    throw new TypeError(
+      `Cannot read "${fileName}": it is not a report of "hsgate probe": ${messageOf(error)}`,
+    );
   }
   const read = report.safeParse(parsed);
   if (read.success) return read.data;

@@ -5,7 +5,8 @@
  */
 import * as z from "zod";
 import { compare, type Decimal, isDecimal, normalize } from "../decimal.ts";
-import { InvalidParamsError, type Issue } from "../errors.ts";
+import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
+import { countValues } from "../nested_values.ts";
 import { parse as parseYaml } from "../std/yaml.ts";
 
 /** Digits before and after the point, so that a hostile number cannot make the arithmetic slow. */
@@ -47,6 +48,7 @@ export function readValues(text: string, what: string): unknown {
   } catch {
     return readYaml(text, what);
   }
+  checkSize(value, what);
   const twice = repeatedMember(text);
   if (twice !== undefined) {
     throw new TypeError(`Cannot read ${what}: it has the member "${twice}" twice; remove one of them`);
@@ -63,12 +65,28 @@ function readYaml(text: string, what: string): unknown {
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
     throw new TypeError(`Cannot read ${what}: it is neither YAML nor JSON: ${error.message}`);
   }
-  if (valuesIn(value, MOST_VALUES) > MOST_VALUES) {
+  checkSize(value, what);
+  return value;
+}
+
+/** Maximum number of lists and maps inside each other. The deepest valid file has fewer than ten. */
+const MOST_LEVELS = 100;
+
+/** Rejects a text whose aliases make it huge, or that is nested so deeply that checking it overflows the stack. */
+function checkSize(value: unknown, what: string): void {
+  let count: number;
+  try {
+    count = countValues(value, { levels: MOST_LEVELS, values: MOST_VALUES });
+  } catch (error) {
+    throw new TypeError(
+      `Cannot read ${what}: ${messageOf(error)}; at most ${MOST_LEVELS} levels are allowed`,
+    );
+  }
+  if (count > MOST_VALUES) {
     throw new TypeError(
       `Cannot read ${what}: it has more than ${MOST_VALUES} values, counted again for each alias; use fewer aliases`,
     );
   }
-  return value;
 }
 
 /** Returns the name of a member that a map of a JSON text has twice; `undefined` if there is none. */
@@ -89,17 +107,6 @@ function repeatedMember(text: string): string | undefined {
 
 /** Maximum number of values in a YAML file. A file of 1 MiB has fewer without aliases. */
 const MOST_VALUES = 500_000;
-
-/** Counts values, those of an alias each time; ends soon after `most`. */
-function valuesIn(value: unknown, most: number): number {
-  if (typeof value !== "object" || value === null) return 1;
-  let count = 1;
-  for (const each of Object.values(value)) {
-    if (count > most) break;
-    count += valuesIn(each, most - count);
-  }
-  return count;
-}
 
 /** Options of {@linkcode checked}. */
 interface CheckOptions {

@@ -1,7 +1,8 @@
 /** Tests of the description of answers without values, and of answers made from such a description. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type Difference, examine, type Seen } from "../../lib/operations/answer_shapes.ts";
 import { operations } from "../../lib/operations/mod.ts";
+import { readReport } from "../../lib/probe/report.ts";
 import { answersOf } from "../../lib/operations/shaped_answers.ts";
 
 const order = {
@@ -204,4 +205,26 @@ Deno.test("a hostile answer neither changes objects of the program nor overflows
     const { answer, differences } = examine(operation, { over: "gateway", status: 200, text: deep });
     assert(differences.length > 0 && JSON.stringify(answer).length < 10_000);
   }
+});
+
+Deno.test("answersOf() rejects a shape whose answers would not end or would be huge", () => {
+  const codes = { times: 1, codes: Array.from({ length: 64 }, (_, code) => String(code)) };
+  const nested = (levels: number): Seen => {
+    if (levels === 0) return { times: 1, texts: { digits: [1, 1, 1] } };
+    const members = { a: nested(levels - 1), b: codes };
+    return { times: 1, list: { times: 1, sizes: [1, 3], of: { times: 1, record: { times: 1, members } } } };
+  };
+  const answered = (body: Seen) => answersOf({ over: "gateway", status: 200, body });
+  assertEquals(answered(nested(1)).length, 1);
+  // 64^8 rows: without a limit this call never returns.
+  assertThrows(() => answered(nested(8)), TypeError, "more than");
+  const [date] = answered({ times: 1, texts: { "yyyy-mm-ddThh:mm:ss": [1, 19, 2 ** 40] } });
+  assert(date?.over === "gateway" && date.text.length < 200_000);
+});
+
+Deno.test("readReport() rejects a report that is nested too deep, before anything reads it recursively", () => {
+  const shape = `${'{"times":1,"list":{"times":1,"sizes":[1,1],"of":'.repeat(3000)}{"times":1}${
+    "}}".repeat(3000)
+  }`;
+  assertThrows(() => readReport(`{"calls":${shape}}`, "r.json"), TypeError, "nested too deep");
 });

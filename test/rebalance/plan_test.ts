@@ -255,6 +255,10 @@ Deno.test(
       "more than 500000 values, counted again for each alias",
     );
     await assertRejects(() => read("[".repeat(100_000)), TypeError, "neither YAML nor JSON");
+    const levels = `{"targets":${'{"A":'.repeat(1500)}1${"}".repeat(1501)}`;
+    for (const deep of [levels, "market: hk\ntargets: &a { A: *a }\n", "a: &a [*a, *a]\n"]) {
+      await assertRejects(() => read(deep), TypeError, "nested too deep, or contain themselves");
+    }
     const yaml = await read("market: hk\ntargets: { 00700.HK: 0.40 }\nsellOnly: true\n");
     assertEquals([yaml.targets, yaml.sellOnly], [{ "00700.HK": "0.40" }, true]);
   },

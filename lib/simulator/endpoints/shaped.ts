@@ -8,6 +8,7 @@ import {
   type AnswerShape,
   answersOf,
   codesOf,
+  newRoom,
   type ShapedAnswer,
   withoutRows,
 } from "../../operations/shaped_answers.ts";
@@ -33,10 +34,11 @@ export class ShapedAnswers {
   readonly #next = new Map<AnswerShape, number>();
 
   constructor(shapes: readonly AnswerShape[]) {
+    const room = newRoom();
     this.#shapes = shapes.map((shape) => ({
       shape,
-      answers: answersOf(shape.answer),
-      last: answersOf(withoutRows(shape.answer))[0],
+      answers: answersOf(shape.answer, room),
+      last: answersOf(withoutRows(shape.answer), room)[0],
     }));
   }
 
