@@ -1,5 +1,5 @@
 /**
- * Defines the errors that calls to the broker throw: one class for each different reaction of a caller.
+ * Defines the errors that calls to the broker throw: one class for each case that callers handle differently.
  *
  * @module
  */
@@ -184,7 +184,7 @@ export class MarketClosedError extends RejectedError {
   override readonly name: string = "MarketClosedError";
 }
 
-/** The broker is busy. The client makes a read up to three times, by default, before it throws this error. */
+/** The broker is busy. By default, the client tries a read up to three times before it throws this error. */
 export class BusyError extends RejectedError {
   /** Name of the class. */
   override readonly name: string = "BusyError";
@@ -192,7 +192,7 @@ export class BusyError extends RejectedError {
 
 /**
  * The request was not delivered, or a read got no answer: connection refused, closed or timed out, or not connected.
- * The client makes a read up to three times, by default, before it throws this error.
+ * By default, the client tries a read up to three times before it throws this error.
  */
 export class TransportError extends BrokerError {
   /** Name of the class. */

@@ -41,7 +41,7 @@ const setFlags = {
   because: {
     type: "string",
     value: "TEXT",
-    text: "the reason; it is shown wherever the day is used",
+    text: "the reason; commands that use the day show it",
   },
   "half-day": {
     type: "boolean",

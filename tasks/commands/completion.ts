@@ -12,7 +12,7 @@ export const completion = command({
   args: [1, 1],
   details: `The script completes commands, flags and their values, topics of the help, recipes of the
 folder "recipes", operations, and the symbols of orders in the store hsgate.db of the current
-folder. It does not log in, and connects to nobody. If there is no program "hsgate", the script defines a function of that
+folder. It makes no connection. If there is no program "hsgate", the script defines a function of that
 name for this installation, by its path. Each completion starts a process that may read only the
 current folder; it reads no recipe, only its file name. Add the line of the example to the
 startup file of your shell.`,

@@ -58,7 +58,7 @@ contains a secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/d
 --store /data/hsgate.db.
 
 With --store postgres://user@host/database the files contain the URL without a password;
-HSGATE_STORE_PASSWORD gives the password to the runs. On Kubernetes the URL comes from
+the runs read the password from HSGATE_STORE_PASSWORD. On Kubernetes the URL comes from
 the Secret too, and "--as scheduler" writes a Deployment of two schedulers.`,
   flags,
   without: unconnected,

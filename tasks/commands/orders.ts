@@ -273,8 +273,8 @@ export const fills = command({
   summary: "list today's fills, with the intents that ordered them",
   usage: "",
   args: [0, 0],
-  details: `Fees are not known before clearing: "export day-book" has them. If there is a store, each
-fill names its intent; a fill without one was ordered elsewhere.`,
+  details:
+    `Fees are not known before clearing: "export day-book" has them. If there is a store, each fill names its intent; a fill without an intent was ordered elsewhere.`,
   flags: fillsFlags,
   calendars: false,
   exits: [3, 4, 6],

@@ -22,7 +22,7 @@ export type ProbeInput = Input<typeof flags>;
 /** Compares the broker's answers with the catalogue. */
 export const probe = command({
   name: "probe",
-  summary: "call every read at your own broker, and compare each answer with the catalogue",
+  summary: "call every read operation, and compare each answer with the catalogue",
   usage: "",
   args: [0, 0],
   details: `The catalogue is hsgate's description of every operation and its answer. The command

@@ -15,7 +15,7 @@ export type RerunInput = Input<typeof flags>;
 /** Runs an earlier run again. */
 export const rerun = command({
   name: "rerun",
-  summary: "run a read-only run again, under its own key",
+  summary: "repeat a read-only run under the same key",
   usage: "KEY",
   args: [1, 1],
   details: `${keyText} A failed run continues at the step that failed and

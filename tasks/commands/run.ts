@@ -52,7 +52,7 @@ crontab line starts it. --manual, or a recipe without a schedule, makes a manual
 --if-new is for crontabs and timers, which start a recipe more often than it has slots:
 if the slot was already started, the command exits 0.
 
-hsgate makes a manual run for now, instead of running the latest slot, if all of this
+hsgate makes a manual run with the present time, instead of running the latest slot, if all of this
 is true: nobody has started the slot, its day is over, and the recipe reads data that
 the broker reports only for the present. With --if-new or --force-deadline, hsgate never makes this manual run.
 

@@ -89,7 +89,7 @@ rejects requests from web pages of other origins.
   - { what: resume, market: us, at: 2025-08-20 13:30 }
   - { what: outage, of: lists, at: 2025-08-21 16:30, for: 10m }
 
-"of" of an outage is gateway, lists or pushes; its times are Hong Kong time. The page
+An outage needs "of": gateway, lists or pushes. Its times are Hong Kong time. The page
 docs/simulator.md describes each entry.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout"],

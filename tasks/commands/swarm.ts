@@ -33,7 +33,7 @@ coverage counts how often each kind of fault happened in each state of an intent
   flags,
   without: unconnected,
   calendars: false,
-  exits: [[1, "an invariant did not hold"]],
+  exits: [[1, "a check failed: the store and the broker disagree, or hsgate broke one of its rules"]],
   examples: [
     "swarm --seeds 50",
     "swarm --seeds 200 --from-seed 20250818 --json",

@@ -27,7 +27,7 @@ export function glossaryPage(): string {
   return [
     "<!-- Written by `deno task docs` from tasks/terminal/topics.ts: edit there. -->\n",
     "# Glossary",
-    "What words of hsgate and of trading mean here. `hsgate help glossary` prints the same list.",
+    "Terms of hsgate and of trading. `hsgate help glossary` prints the same list.",
     table(["Word", "Meaning"], Object.entries(glossary).map(([word, meaning]) => [word, meaning])),
   ].join("\n\n") + "\n";
 }

@@ -308,7 +308,7 @@ function errorsPage(source: string): string {
   return [
     notice,
     "# Errors",
-    "There is one class for each different reaction of a caller. No message contains a password, token, key or phone number.",
+    "There is one class for each case that a program handles differently. No message contains a password, token, key or phone number.",
     ...sections,
   ].join("\n\n");
 }

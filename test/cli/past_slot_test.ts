@@ -47,7 +47,7 @@ Deno.test("run makes a manual run if the day of its latest slot is over; a timer
   assertEquals(JSON.parse(first.out).state, "ok");
   assertStringIncludes(
     first.err,
-    'hsgate: this is a manual run for now: step "fills" reads "fills.today", which the broker reports only for the present, and slot ' +
+    'hsgate: this is a manual run with the present time: step "fills" reads "fills.today", which the broker reports only for the present, and slot ' +
       'evening/main/2025-08-15 has passed (2025-08-15 is over in Asia/Hong_Kong); for past days use "fills.history"\n',
   );
   assertEquals(await w.runs(), ["evening/m/… ok"]);

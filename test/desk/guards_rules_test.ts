@@ -158,7 +158,7 @@ Deno.test("lot: the quantities that each market accepts", async () => {
   await assertRefuses("lot", { ...unknown, quantity: "7.5" }, unquoted, "7 and 8");
 });
 
-Deno.test("lot: on the mainland, only the whole odd rest of a holding may be sold, and STAR stocks from 200", async () => {
+Deno.test("lot: on the mainland, an odd lot is sold only as all shares beyond the whole lots, and STAR stocks from 200", async () => {
   const maotai = { ...SALE, market: "shanghai", symbol: "600519.SH", price: "10" } as const;
   await check({ ...maotai, quantity: "250" }, mainland("350", "350"));
   await check({ ...maotai, quantity: "50" }, mainland("350", "350"));

@@ -62,7 +62,7 @@ export function validPrices(
 export const priceCollar: Rule = {
   name: "priceCollar",
   about:
-    "distance of a price from the last price, up or down; also of a purchase above the best ask, or of a sale below the best bid",
+    "largest distance of a price from the last price; also how far a purchase may be above the best ask, and a sale below the best bid",
   async check(check) {
     const { priceCollar } = check.limits;
     if (priceCollar === undefined) return;

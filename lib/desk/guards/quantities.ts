@@ -27,7 +27,7 @@ export const lot: Rule = {
   name: "lot",
   about:
     "a quantity that is not a multiple of the board lot; an odd lot passes only with the order type `odd-lot`, or if " +
-    "it sells the whole odd rest of a mainland holding",
+    "it sells all shares of a mainland holding beyond its whole lots",
   async check(check) {
     const { market, symbol, quantity, orderType, side } = check.order;
     const refuse = (what: string, ...nearest: Decimal[]) =>
@@ -71,7 +71,7 @@ export const lot: Rule = {
 export const maxVolumeShare: Rule = {
   name: "maxVolumeShare",
   about:
-    "quantity against the average volume of the last 20 trading days, such as `1%`; needs bars (see below)",
+    "largest quantity, as a part of the average daily volume of the last 20 trading days, such as `1%`; needs bars (see below)",
   async check(check) {
     const { maxVolumeShare } = check.limits;
     if (maxVolumeShare === undefined) return;

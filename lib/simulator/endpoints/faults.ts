@@ -31,8 +31,9 @@ export const faultKinds = {
   "cursor-backward": "the last row of a page has the cursor of the first row",
   "cursor-empty": "the last row of a page has no cursor",
   "short-page": "a full page arrives with half its rows, although more exist",
-  "empty-page": "a page arrives without its rows: over HTTP without any list",
-  "insert-row": "a row is added before a list that is read by cursor, and stays: every row moves back by one",
+  "empty-page": "a page arrives without its rows; over HTTP, even the list is missing",
+  "insert-row":
+    "adds a row at the start of a list that is read by cursor; the row stays, and each other row moves back by one",
   "duplicate-push": "a push arrives twice",
   "reorder-push": "a push arrives after the one that follows it",
   "drop-push": "a push does not arrive",

@@ -24,7 +24,7 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
   const because = flags.because?.trim() ?? "";
   if (because === "") {
     throw new UsageError(
-      `Cannot set ${mic} ${date}: give the reason with --because "…"; it is shown wherever the day is used`,
+      `Cannot set ${mic} ${date}: give the reason with --because "…"; commands that use the day show it`,
     );
   }
   const place = await calendarsPlace(flags, host);

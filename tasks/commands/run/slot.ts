@@ -204,7 +204,7 @@ async function pastSlot(
   const past = await findPastSlot(store, recipe, { now, calendars });
   if (past === undefined) return undefined;
   const { runKey, step, asOfNow: { reads, instead }, why } = past;
-  return `this is a manual run for now: step "${step}" reads ${reads}, which the broker reports only for the present, and slot ${runKey} has passed ` +
+  return `this is a manual run with the present time: step "${step}" reads ${reads}, which the broker reports only for the present, and slot ${runKey} has passed ` +
     `(${why})${instead === undefined ? "" : `; for past days use "${instead}"`}`;
 }
 
