@@ -173,6 +173,26 @@ Deno.test("notify --test sends a test by every channel of a recipe, even if othe
   assertEquals((await at.hsgate("notify", at.path)).code, 2);
 });
 
+Deno.test("notify --test sends a test by each step that sends, whatever its condition and its text need", async () => {
+  await using hook = startHook();
+  const address = `http://127.0.0.1:${hook.addr.port}/`;
+  const recipe = `name: eod
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+  - id: warn
+    uses: notify
+    if: decimalCompare(outputs.funds.available, "-1") < 0
+    with: { webhook: "${address}", chat: { url: "${address}" }, text: "low: \${{ outputs.funds.available }}" }
+`;
+  await using at = await work(recipe);
+  const { code, out, err } = await at.hsgate("notify", "--test", at.path);
+  assertEquals([code, out], [0, 'step "warn" by webhook and chat  sent\n'], err);
+  const text = 'Test by hsgate: step "warn" of "eod" by webhook and chat. This is only a test.';
+  assertEquals(hook.texts, [text, text]);
+  const { out: json } = await at.hsgate("notify", "--test", at.path, "--json");
+  assertEquals(JSON.parse(json), [{ step: "warn", channel: "webhook and chat", sent: true }]);
+});
+
 async function assertNoFile(path: string): Promise<void> {
   const found = await Deno.stat(path).then(() => true, () => false);
   assertEquals(found, false, path);
