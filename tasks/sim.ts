@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Starts the simulated broker with the ports of the gateway and of the platform, prints one line of JSON when it is
- * ready, and runs until it is stopped.
+ * Starts the simulated broker with the ports of the gateway and of the platform, prints its addresses when it is ready,
+ * and runs until it is stopped.
  *
  * Run: `deno run --allow-net=127.0.0.1,localhost --allow-read --allow-write tasks/sim.ts --help`
  *
@@ -18,6 +18,7 @@ import { readRegularTextSync } from "../lib/regular_files.ts";
 import { withoutCredentials } from "../lib/credentials.ts";
 import { shownText } from "../lib/shown_text.ts";
 import { ScriptError, scriptJsonSchema, startSimulator } from "../lib/simulator/mod.ts";
+import { NOTICES_PATH } from "../lib/simulator/endpoints/notices.ts";
 import type { AnswerShape } from "../lib/operations/shaped_answers.ts";
 import { DEFAULT_CLOCK, flagNames, sim } from "./commands/sim.ts";
 import { helpOf } from "./terminal/help.ts";
@@ -48,6 +49,7 @@ interface Flags {
   script: string | undefined;
   answers: string | undefined;
   info: string | undefined;
+  json: boolean;
 }
 
 /** Returns the flags, or what `--help` and `--script-schema` ask for. @throws {FlagError} If a flag is invalid. */
@@ -55,7 +57,7 @@ function readFlags(args: string[]): Flags | "help" | "schema" {
   const unknown = (argument: string) => {
     throw new FlagError(`"${argument}" is not a flag`);
   };
-  const given = parseArgs(args, { string: flagNames, boolean: ["help", "script-schema"], unknown });
+  const given = parseArgs(args, { string: flagNames, boolean: ["help", "json", "script-schema"], unknown });
   if (given.help === true) return "help";
   if (given["script-schema"] === true) return "schema";
   const text = (name: string): string | undefined => {
@@ -102,6 +104,7 @@ function readFlags(args: string[]): Flags | "help" | "schema" {
     script: text("script"),
     answers: text("answers"),
     info: text("info"),
+    json: given.json === true,
   };
 }
 
@@ -152,6 +155,7 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
   const { httpPort, pushPort } = flags;
   const { platformPort, tradePort, hqPort, heartbeatIntervalSec, allowedIps, boundDevices } = flags;
   const shared = { hostname, names, pushIntervalMs, onError };
+  const onNotice = (text: string) => note(`Notice: ${text}`);
   await using simulator = await startSimulator({
     seed,
     days,
@@ -159,7 +163,7 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
     clock: new ShiftedClock(flags.clock),
     ...(flags.script === undefined ? {} : { script: readScriptFile(flags.script) }),
     ...flags.answers !== undefined && { answers: await readAnswers(flags.answers) },
-    gateway: { ...shared, httpPort, pushPort },
+    gateway: { ...shared, httpPort, pushPort, onNotice },
     platform: {
       ...shared,
       platformPort,
@@ -177,13 +181,19 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
         "The control routes are off",
     );
   }
-  const line = `${JSON.stringify(info)}\n`;
-  if (flags.info !== undefined) replaceFile(flags.info, line);
-  note(
-    `Simulated gateway at ${info.gatewayUrl}, pushes at ${info.pushAddress}, platform at ${info.authUrl}; ` +
-      "stop it with Ctrl+C",
-  );
-  out(line.trimEnd());
+  const line = JSON.stringify(info);
+  const isJson = flags.json || flags.info === undefined;
+  const say = isJson ? note : out;
+  say(`Simulated gateway at ${info.gatewayUrl}, pushes at ${info.pushAddress}, platform at ${info.authUrl}`);
+  if (info.controlToken !== undefined) {
+    say(`Shows the notices that recipes send to ${info.gatewayUrl}${NOTICES_PATH}`);
+  }
+  if (flags.info !== undefined) {
+    replaceFile(flags.info, `${line}\n`);
+    say(`Wrote the addresses, passwords and keys to ${flags.info}, for --config`);
+  }
+  say("Ctrl+C stops the simulator");
+  if (isJson) out(line);
   await stopped;
   note("Stopping");
 }

@@ -46,7 +46,11 @@ const flags = {
     text: 'answer in the shapes that a report of "hsgate probe" contains',
   },
   "script-schema": { type: "boolean", text: "print the JSON Schema of scripts, and exit" },
-  info: { type: "string", value: "FILE", text: "also write the line of JSON to this file" },
+  info: {
+    type: "string",
+    value: "FILE",
+    text: "write the line of JSON to this file, and print it only with --json",
+  },
 } as const satisfies Flags;
 
 /** Names of the flags with a value. */
@@ -62,8 +66,9 @@ export const sim = command({
 command. Ctrl-C stops the simulator.
 
 When it is ready, the simulator prints one line of JSON with the addresses of gateway and
-platform, and with what a client needs to log in. --info FILE also writes that line to a
-file; other commands use the file with --config:
+platform, and with what a client needs to log in. --info FILE writes that line to a file
+that only you can read, and prints only the addresses; other commands use the file with
+--config:
 
   {"gatewayUrl":"http://127.0.0.1:11111","pushAddress":"127.0.0.1:11112",
    "tradePassword":"…","tradePasswordKey":"…","seed":1,
@@ -77,6 +82,9 @@ The seed determines the keys and passwords, so they are not secret. A request to
 /control/faults makes the simulator fail in a chosen way. It needs the header
 "authorization: Bearer CONTROLTOKEN", and the token is new at each start. The simulator
 rejects requests from web pages of other origins.
+
+Recipes can send notices to the path /notices of the gateway's address, as "webhook" or
+as "chat" of any style. The simulator prints their texts.
 
 --script FILE is a list of entries. Times are local times of the entry's exchange:
 

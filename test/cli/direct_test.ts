@@ -290,7 +290,7 @@ Deno.test("other processes can use the platform through sim's --info file", asyn
   await using files = await folder();
   const info = `${files.path}/sim.json`;
   const ports = ["--http-port", "0", "--push-port", "0"];
-  const sim = start(["sim", ...ports, "--info", info]);
+  const sim = start(["sim", ...ports, "--info", info, "--json"]);
   const reader = sim.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { mobile, loginPassword, tradePassword } = JSON.parse((await reader.read()).value ?? "");
   const env = { HSGATE_LEASE_FOLDER: files.path };

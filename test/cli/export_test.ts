@@ -273,7 +273,7 @@ Deno.test("demo names the transport that it used, and rejects an unknown transpo
 Deno.test("sim starts on free ports, serves the other commands through its --info file, and stops at Ctrl-C", async () => {
   await using out = await folder();
   const info = `${out.path}/sim.json`;
-  const sim = start(["sim", "--http-port", "0", "--push-port", "0", "--info", info]);
+  const sim = start(["sim", "--http-port", "0", "--push-port", "0", "--info", info, "--json"]);
   const reader = sim.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { gatewayUrl } = JSON.parse((await reader.read()).value ?? "");
   const quote = await spawned(["quote", "00700.HK", "--json", "--config", info]);

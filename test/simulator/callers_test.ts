@@ -80,6 +80,41 @@ Deno.test("HTTP ports reject requests from a page of another origin, and execute
   assertEquals(await from({ origin: `http://${host}`, "sec-fetch-site": "same-origin" }), 200);
 });
 
+Deno.test("the path for notices reads the text of every format, and rejects web pages and other bodies", async () => {
+  const texts: string[] = [];
+  await using simulator = await start({ onNotice: (text) => texts.push(text) });
+  const { host } = new URL(simulator.info.gatewayUrl);
+  const port = portOf(simulator.info.gatewayUrl);
+  const send = (body: unknown, headers: Record<string, string> = {}) =>
+    statusOf(port, { host, ...headers }, {
+      path: "/notices",
+      method: "POST",
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  const formats = [
+    { text: "webhook", recipe: "eod" },
+    { content: "discord", allowed_mentions: { parse: [] } },
+    { msg_type: "text", content: { text: "lark" } },
+    { msgtype: "text", text: { content: "wecom" } },
+  ];
+  for (const body of formats) assertEquals(await send(body), 200);
+  assertEquals(texts, ["webhook", "discord", "lark", "wecom"]);
+  for (const body of ["{", "[]", "{}", "null", '{"text":7}']) assertEquals(await send(body), 400, body);
+  assertEquals(await send({ text: "page" }, { "content-type": "text/plain" }), 400);
+  assertEquals(await send({ text: "page" }, { origin: "http://evil.example" }), 403);
+  assertEquals(texts.length, 4);
+  // Without a reader, the path is like every other unknown one.
+  await using other = await start();
+  assertEquals(
+    await statusOf(portOf(other.info.gatewayUrl), { host: new URL(other.info.gatewayUrl).host }, {
+      path: "/notices",
+      method: "POST",
+      body: '{"text":"x"}',
+    }),
+    404,
+  );
+});
+
 Deno.test("control routes need the token of this start, whatever else a request contains", async () => {
   await using simulator = await start();
   await using other = await start();

@@ -488,7 +488,7 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
   const folder = await Deno.makeTempDir();
   try {
     const path = `${folder}/sim.json`;
-    const task = runTask(["--http-port", "0", "--push-port", "0", "--seed", "3", "--info", path]);
+    const task = runTask(["--http-port", "0", "--push-port", "0", "--seed", "3", "--info", path, "--json"]);
     const reader = task.stdout.pipeThrough(new TextDecoderStream()).getReader();
     let line = "";
     line = await readUntil("\n", reader, (text) => text.includes("\n"), { text: line });
@@ -527,6 +527,45 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
     await task.stderr.cancel();
     assertEquals((await task.status).code, 0);
     assertEquals([...Deno.readDirSync(folder)].map(({ name }) => name), ["sim.json"]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("task sim with --info prints addresses and notices for people, and secrets only into the file", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const path = `${folder}/sim.json`;
+    const task = runTask(["--http-port", "0", "--push-port", "0", "--info", path]);
+    const reader = task.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    const printed = await readUntil("its addresses", reader, (text) => text.includes("Ctrl+C"));
+    const info = JSON.parse(await Deno.readTextFile(path));
+    const notices = `${info.gatewayUrl}/notices`;
+    const body = JSON.stringify({ text: "margin is low" });
+    await (await fetch(notices, { method: "POST", body, headers: { "content-type": "application/json" } }))
+      .body?.cancel();
+    task.kill("SIGTERM");
+    let rest = "";
+    for (let part; !(part = await reader.read()).done;) rest += part.value;
+    const err = await new Response(task.stderr).text();
+    assertEquals((await task.status).code, 0);
+    assertEquals(err, "Notice: margin is low\nStopping\n");
+    for (const part of [info.gatewayUrl, info.pushAddress, info.authUrl, notices, path]) {
+      assertStringIncludes(printed, part);
+    }
+    const open = [
+      "gatewayUrl",
+      "pushAddress",
+      "authUrl",
+      "seed",
+      "clock",
+      "tradeServer",
+      "hqServer",
+      "countryCode",
+    ];
+    const secrets = Object.entries(info).filter(([name]) => !open.includes(name));
+    assertEquals(secrets.length, 7);
+    for (const [name, value] of secrets) assert(!(printed + rest + err).includes(String(value)), name);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

@@ -23,6 +23,7 @@ import { type Core, type CoreOptions, hostOf, makeCore, repeat, toHongKongIso } 
 import { simulatedCredentials, tradePasswordReader } from "../endpoints/credentials.ts";
 import { problemAnswer } from "../../endpoints/gateway_http.ts";
 import type { Fault, FaultKind } from "../endpoints/faults.ts";
+import { NOTICES_PATH, receiveNotice } from "../endpoints/notices.ts";
 import { PushBodies } from "../endpoints/pushes.ts";
 import { QuoteFeed, Subscriptions } from "../endpoints/subscriptions.ts";
 import { TradeLogin, type TradeLoginState } from "../endpoints/trade_login.ts";
@@ -58,6 +59,8 @@ export interface GatewayPortOptions {
   bodyLimit?: number;
   /** Whether KL is rejected for securities without a subscription. @default true */
   barsNeedSubscription?: boolean;
+  /** Called with the text of each notice that arrives at `/notices`; only on this machine's own addresses. @default rejects them */
+  onNotice?: (text: string) => void;
   /** Called with errors of the simulator itself. @default reports them as uncaught */
   onError?: (error: unknown) => void;
 }
@@ -200,7 +203,9 @@ export async function openGateway(
     faults: { armed: faults.armed, struck: faults.counts },
     ...broker.matches(),
   });
-  const control = isLoopback(hostname)
+  const isLocal = isLoopback(hostname);
+  const onNotice = isLocal ? options.onNotice : undefined;
+  const control = isLocal
     ? new Control({ faults, clock, view: view ?? { state, round }, token: controlToken })
     : undefined;
 
@@ -210,10 +215,12 @@ export async function openGateway(
       problemAnswer(status, `1010 ${reason}`);
     httpServer = new HttpServer(
       { hostname, names, port: options.httpPort ?? 0, bodyLimit, explain, now: () => clock.now() },
-      (request) =>
-        control !== undefined && request.path.startsWith("/control/")
-          ? control.answer(request)
-          : operationEndpoint.answer(request),
+      (request) => {
+        if (control !== undefined && request.path.startsWith("/control/")) return control.answer(request);
+        return onNotice !== undefined && request.path === NOTICES_PATH
+          ? receiveNotice(request, onNotice)
+          : operationEndpoint.answer(request);
+      },
     );
   } catch (error) {
     stopOrderPushes();

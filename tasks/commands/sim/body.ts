@@ -5,8 +5,8 @@
  */
 import type { Input } from "../../terminal/command.ts";
 
-/** Runs the simulator task. Its output is always JSON, so --json is removed. */
+/** Runs the simulator task. */
 export async function run({ args, host }: Input): Promise<number> {
   const { main } = await import("../../sim.ts");
-  return await main(args.filter((word) => word !== "--json"), host.note);
+  return await main([...args], host.note);
 }
