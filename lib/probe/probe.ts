@@ -5,6 +5,7 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
+import type { Security } from "../client/security.ts";
 import {
   BrokerError,
   BusyError,
@@ -157,6 +158,10 @@ class Probe {
     const planned = planCall(operation, market, { learned: this.#learned, now, isLast });
     if ("why" in planned) return planned.waits ? false : left(planned.why);
     const first = await this.#call(planned, undefined);
+    if (first?.call.outcome === "rejected" && operation.name === "quotes.bars") {
+      await this.#callSubscribed(planned);
+      return true;
+    }
     const { paging } = operation;
     if (paging === undefined || first?.answer === undefined || this.#isEnded()) return true;
     const rows = rowsOf(first.answer);
@@ -180,6 +185,43 @@ class Probe {
     return true;
   }
 
+  /**
+   * Makes a call again, subscribed to its security. The broker may send bars only then. The first call was rejected, so no
+   * other program had this subscription, and the probe ends it.
+   */
+  async #callSubscribed(planned: PlannedCall): Promise<void> {
+    const { client } = this.#options;
+    const subscription = { topic: "quote" as const, securities: [planned.params.security as Security] };
+    try {
+      await this.#pace();
+      if (this.#isEnded()) return;
+      await client.quotes.subscribe(subscription);
+    } catch (error) {
+      if (!(error instanceof BrokerError)) throw error;
+      return; // the report has the rejection
+    }
+    try {
+      this.#planned++;
+      await this.#call(planned, undefined, true);
+    } finally {
+      // Also after Ctrl-C. If it fails, the broker ends the subscription with the connection.
+      await client.quotes.unsubscribe(subscription).catch((error) => {
+        if (!(error instanceof BrokerError)) throw error;
+      });
+    }
+  }
+
+  /** Waits until the next call may be sent. */
+  async #pace(): Promise<void> {
+    const { machine, signal } = this.#options;
+    await waitUnlessAborted(
+      machine,
+      Math.max(0, this.#calledAt + this.#paceMs - machine.monotonic()),
+      signal,
+    );
+    this.#calledAt = machine.monotonic();
+  }
+
   #pagingFault(call: ProbeCall, text: string): void {
     const fault: Difference = { path: "", kind: "paging", weight: "differs", times: 1, of: 1, text };
     call.differences.push(fault);
@@ -189,16 +231,13 @@ class Probe {
   async #call(
     { operation, market, params, codes }: PlannedCall,
     page: number | undefined,
+    subscribed = false,
   ): Promise<{ call: ProbeCall; answer?: unknown } | undefined> {
     const { client, machine, signal, onCall, timeoutMs } = this.#options;
-    await waitUnlessAborted(
-      machine,
-      Math.max(0, this.#calledAt + this.#paceMs - machine.monotonic()),
-      signal,
-    );
+    await this.#pace();
     if (this.#isEnded()) return undefined;
     onCall?.({ operation: operation.name, market, done: this.#calls.length, planned: this.#planned });
-    const started = this.#calledAt = machine.monotonic();
+    const started = this.#calledAt;
     let wire: WireAnswer | undefined;
     let answer: unknown;
     let thrown: unknown;
@@ -222,6 +261,7 @@ class Probe {
     const call: ProbeCall = {
       operation: operation.name,
       ...page !== undefined && { page },
+      ...subscribed && { subscribed },
       params: Object.keys(params),
       codes,
       outcome,

@@ -50,6 +50,8 @@ const call = z.strictObject({
   operation: z.string(),
   /** Which page of a list; absent for other calls. */
   page: z.number().optional(),
+  /** Made again with a subscription to its security, after a rejection; absent for other calls. */
+  subscribed: z.literal(true).optional(),
   /** The names of the parameters that were sent. */
   params: z.array(z.string()),
   /** The parameters that are names of a code table, such as the market. */

@@ -31,7 +31,8 @@ reports missing and additional members of the answers, other types and forms, un
 codes, pages with wrong rows, and the difference between the clocks. It asks before each
 family of operations, such as quotes; without a terminal, it needs --yes.
 
-It sends no write, and its connection refuses writes. It logs in for trading only if a
+It sends no write, and its connection refuses writes. If the broker rejects "quotes.bars",
+the command subscribes to that security for one more call. It logs in for trading only if a
 read needs this and the trade password is set; with the setting readOnly "yes" it does
 not log in for trading. Over the direct transport, the login ends any other session of the account.
 
@@ -45,7 +46,11 @@ and forms of the report, and the command prints for each call whether this versi
 reads them. "sim --answers FILE" starts such a simulator.`,
   flags,
   calendars: false,
-  exits: [4, 6, [7, "done, and answers differ from the catalogue or cannot be read"]],
+  exits: [
+    [4, "no call got an answer"],
+    [6, "reads were left out because the trade login is missing, and every answer is as expected"],
+    [7, "answers differ from the catalogue or cannot be read; reads may be missing too"],
+  ],
   examples: [
     "probe",
     "probe --only quotes --only account",

@@ -63,7 +63,9 @@ Deno.test("probe calls every read once for each market, writes nothing, and find
   const wanted = reads().filter((each) => whyNot(each, "gateway") === undefined);
   assert(wanted.length > 30);
   for (const operation of wanted) {
-    const calls = report.calls.filter((each) => each.operation === operation.name && each.page === undefined);
+    const calls = report.calls.filter((each) =>
+      each.operation === operation.name && each.page === undefined && !each.subscribed
+    );
     const left = report.left.filter((each) => each.operation === operation.name);
     assertEquals(calls.length + left.length, marketsOf(operation).length, operation.name);
     assert(calls.length > 0, operation.name);
@@ -73,6 +75,12 @@ Deno.test("probe calls every read once for each market, writes nothing, and find
   assertEquals(gateway.broker.call("orders.today", { market: "hk", limit: 99, cursor: "0" }), before);
   const { subscriptions, orderPushes, tradeLogin } = gateway.state();
   assertEquals([subscriptions, orderPushes, tradeLogin], [0, pushed, "in"]);
+  // The broker rejects bars without a subscription, and sends them with the probe's own, which ends.
+  const bars = report.calls.filter(({ operation }) => operation === "quotes.bars");
+  assertEquals(bars.map(({ outcome, subscribed }) => `${outcome} ${subscribed === true}`), [
+    ...Array(4).fill(["rejected false", "fits true"]).flat(),
+  ]);
+  assertStringIncludes(shown, "Called again with a subscription: quotes.bars");
   assertEquals((await Deno.stat(out)).mode! & 0o777, 0o600);
   assertStringIncludes(shown, "as the catalogue says");
   assert(report.calls.some(({ page }) => page === 2), "a list was read with a second page");
@@ -262,6 +270,30 @@ function isOurs(value: string): boolean {
     return dictionaries(response);
   });
 }
+
+Deno.test("the report shows the code of a rejection only if it has the form of a code", async () => {
+  await using platform = await simulatePlatform();
+  await using dir = await folder();
+  const out = `${dir.path}/d.json`;
+  const codes = ["1006", "88009", "Qzxw", "1006 of 88009173355"];
+  for (const code of codes) {
+    platform.faults.arm({ kind: "system-error", operation: "account.holdings", times: 1, code, text: "no" });
+  }
+  const words = ["probe", "--transport", "direct", "--only", "account", "--yes", "--out", out, ...FAST];
+  const { out: shown, err } = await cli(words, { env: directEnvOf(platform.info, dir.path) });
+  const report = await reportIn(out);
+  const holdings = report.calls.filter(({ operation }) => operation === "account.holdings");
+  assertEquals(holdings.map(({ outcome, code }) => [outcome, code]), [
+    ["rejected", "1006"],
+    ["rejected", undefined],
+    ["rejected", undefined],
+    ["rejected", undefined],
+  ]);
+  for (const code of codes.slice(1)) {
+    assert(![await Deno.readTextFile(out), shown, err].join("\n").includes(code), code);
+  }
+  assertStringIncludes(shown, "Rejected: account.holdings (1006), account.holdings (no code)");
+});
 
 /** Marks: texts and numbers that occur nowhere else. */
 const MARKS = {

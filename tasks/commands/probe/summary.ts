@@ -46,6 +46,8 @@ export function summaryOf(report: ProbeReport): string[] {
   }
   const rejected = Map.groupBy(by("rejected"), ({ operation, code = "no code" }) => `${operation} (${code})`);
   if (rejected.size > 0) lines.push("", `Rejected: ${[...rejected.keys()].join(", ")}`);
+  const subscribed = new Set(calls.filter((each) => each.subscribed).map(({ operation }) => operation));
+  if (subscribed.size > 0) lines.push("", `Called again with a subscription: ${[...subscribed].join(", ")}`);
   const called = new Set(calls.map(({ operation }) => operation));
   const never = left.filter(({ operation }) => !called.has(operation));
   for (const [why, those] of Map.groupBy(never, (each) => each.why)) {
