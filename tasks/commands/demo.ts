@@ -19,6 +19,6 @@ a portfolio of the account back to its targets, and sends no order. It reads no 
 and nothing reaches a broker. Both transports produce the same files.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "timeout"],
-  exits: [7],
+  exits: [[7, "done, and the checks found differences"]],
   examples: ["demo", "demo --transport direct --out demo-files"],
 });

@@ -64,7 +64,7 @@ earlier file. It does not change the folders of the days.
 A folder belongs to one account; the export rejects another account. A day of a million
 fills needs less than 200 MB of memory; each further row needs about 8 bytes.`,
   flags,
-  exits: [3, 4, 6, 7],
+  exits: [3, 4, 6, [7, "done, and the checks found differences"]],
   examples: [
     "export day-book --markets hk,us --from 2025-08-11 --to 2025-08-15 --out out --formats csv,jsonl",
     "export day-book --from 2025-01-02 --to 2025-12-31 --join out/2025.csv",

@@ -13,7 +13,7 @@ export const exitCodes = {
   4: "no answer: gateway or platform not reachable, busy or too slow; nothing was changed",
   5: "a write was sent and its outcome is unknown: check the lists that the error names",
   6: "the login is missing, has expired or was rejected",
-  7: "done, but checks found differences",
+  7: "ended without an error, but the result is not as expected or not complete",
   75: "stopped before every run had ended; the store lists what is left",
   130: "interrupted",
 } as const;
