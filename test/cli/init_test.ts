@@ -244,6 +244,23 @@ Deno.test("init asks, accepts names and numbers, and asks again with the nearest
   );
 });
 
+Deno.test("init names Deno as the machine has it: on the search path, through npx, or by its own path", async () => {
+  const npx = `npx -y deno@${Deno.version.deno}`;
+  const cases: [programs: string[], deno: string][] = [
+    [["deno", "npx"], "deno"],
+    [["npx"], npx],
+    [[], Deno.execPath()],
+  ];
+  for (const [programs, deno] of cases) {
+    await using temp = await folder();
+    for (const name of programs) await Deno.writeTextFile(`${temp.path}/${name}`, "");
+    const env = { PATH: `/missing:${temp.path}`, HSGATE_COMMAND: "hsgate" };
+    const { code, out, err } = await cli(["init", `${temp.path}/desk`, "--yes", "--json"], { env });
+    assertEquals(code, 0, err);
+    assertEquals(JSON.parse(out).next.at(-1), `${deno} task -q fees`);
+  }
+});
+
 Deno.test("init writes nothing if the user presses Ctrl-C at a question", async () => {
   await using temp = await folder();
   const { answer } = person("", "", new InterruptedError("interrupted"));

@@ -139,7 +139,26 @@ export function nextSteps(answers: Answers, host: Pick<Host, "env" | "now">): Ne
 
 /** Returns how the user runs Deno; a user who has Deno only through npm needs npx. */
 function denoCommand({ env }: Pick<Host, "env">): string {
-  return env("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno}` : "deno";
+  const npx = `npx -y deno@${Deno.version.deno}`;
+  if (env("npm_command") === "exec") return npx; // npx adds its own Deno to the search path
+  const path = env("PATH");
+  if (path === undefined || isOn(path, "deno")) return "deno";
+  return isOn(path, "npx") ? npx : shellLine([Deno.execPath()]);
+}
+
+/** Returns whether the search path has a program. */
+function isOn(path: string, name: string): boolean {
+  const isWindows = Deno.build.os === "windows";
+  const names = isWindows ? [`${name}.exe`, `${name}.cmd`] : [name];
+  return path.split(isWindows ? ";" : ":").some((folder) =>
+    names.some((each) => {
+      try {
+        return Deno.statSync(`${folder}/${each}`).isFile;
+      } catch {
+        return false; // missing, or a folder that the user may not read
+      }
+    })
+  );
 }
 
 /** Returns the last day whose session has begun, if the calendar covers it. */
