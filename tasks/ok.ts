@@ -78,7 +78,7 @@ const checks: Check[] = [
   deno("imports", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/imports.ts"),
   deno("reference", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/docs.ts", "--check"),
   deno("calendars", ...permit("--allow-read"), "tasks/calendars.ts", "--check"),
-  tests("package", ["--quiet"], ["test/package/installed.ts"]),
+  tests("package", ["--quiet"], ["test/package/installed.ts", "test/package/first_minutes.ts"]),
   ...(examples.length === 0 ? [] : [tests("examples", ["--doc", "--quiet"], examples)]),
   ...(Deno.args.includes("--no-tests") ? [] : [tests("tests", ["--reporter=dot"], ["test/"])]),
 ];

@@ -30,7 +30,7 @@ Deno.test('README\'s two export lines read the file of --info, and its command "
     days: 5,
   });
   const lines = readme.split("\n");
-  const exports = lines.filter((line) => /^export HSGATE_.*sim\.json/.test(line));
+  const exports = lines.filter((line) => /^export HSGATE_TRADE_.*sim\.json/.test(line));
   assertEquals(exports.length, 2);
   const [, command = ""] = /^\| `(call [^`]*)`/m.exec(readme) ?? [];
   const folder = await Deno.makeTempDir({ prefix: "hsgate-readme-" });

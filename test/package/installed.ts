@@ -3,27 +3,12 @@
  * Downloads packages, so `deno task ok` runs it, and `deno task test` does not.
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { environment } from "./machine.ts";
 import { assertRuns, scriptsOf } from "../support/page_scripts.ts";
 import project from "../../deno.json" with { type: "json" };
 
 const root = new URL("../../", import.meta.url).pathname;
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-
-/** Environment of a new user; settings of the network and of npm stay, because packages are downloaded. */
-function environment(home: string): Record<string, string> {
-  const kept = /^(PATH|LANG|TMPDIR|DENO_TLS_CA_STORE|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|(https?|no)_proxy)$/i;
-  const own = Object.entries(Deno.env.toObject());
-  const cache = Deno.env.get("npm_config_cache") ?? `${Deno.env.get("HOME")}/.npm`;
-  return {
-    ...Object.fromEntries(own.filter(([name]) => kept.test(name))),
-    HOME: home,
-    NO_COLOR: "1",
-    npm_config_cache: cache,
-    npm_config_userconfig: Deno.env.get("npm_config_userconfig") ?? `${Deno.env.get("HOME")}/.npmrc`,
-    npm_config_update_notifier: "false",
-    npm_config_loglevel: "error",
-  };
-}
 
 interface Installed extends AsyncDisposable {
   home: string;
