@@ -169,7 +169,7 @@ async function moveByRows(
   const isEnd = endedStates.some((state) => state === to);
   if (isEnd && lacksParts(intent, looked)) return; // the rest of it may still be open
   if (to === intent.state) {
-    if (compare(filled, intent.filled) !== 0) await noteIntent(records.store, intent.id, { filled });
+    if (compare(filled, intent.filled) !== 0) await noteIntent(records.store, intent, { filled });
     return;
   }
   const remark = seen.map((row) => row.remark).find((each) => each !== undefined && each !== "");

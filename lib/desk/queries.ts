@@ -168,18 +168,28 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
   });
 }
 
-/** Records a filled quantity, or looks that did not show the intent. Does not change the state. */
+/**
+ * Records a filled quantity, or looks that did not show the intent. Does not change the state.
+ *
+ * @param from The intent as the caller has read it. Another look may have changed it meanwhile, and then nothing is recorded.
+ * @returns Whether it was recorded.
+ */
 export async function noteIntent(
   store: Store,
-  id: string,
+  from: Pick<Intent, "id" | "state" | "filled" | "absent">,
   { filled, absent }: { filled?: string; absent?: AbsentLooks },
-): Promise<void> {
-  await store.run(
-    "update intent set filled = coalesce(?, filled), absent = coalesce(?, absent) where id = ?",
+): Promise<boolean> {
+  const changed = await store.run(
+    `update intent set filled = coalesce(?, filled), absent = coalesce(?, absent)
+      where id = ? and state = ? and filled = ? and absent is not distinct from ?`,
     filled,
     absent && JSON.stringify(absent),
-    id,
+    from.id,
+    from.state,
+    from.filled,
+    from.absent && JSON.stringify(from.absent),
   );
+  return changed > 0;
 }
 
 /** Deletes the record of looks that did not show an intent. */

@@ -285,7 +285,8 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
   }
 }
 
-async function countAbsence(
+/** Counts a look that did not show an unknown intent. Returns what is missing for the proof that it was not executed. */
+export async function countAbsence(
   records: Records,
   intent: Intent,
   { looked, owners }: { looked: Look; owners: Owners },
@@ -304,7 +305,10 @@ async function countAbsence(
     ...firstBrokerAt !== undefined && { firstBrokerAt },
     ...brokerAt !== undefined && { lastBrokerAt: brokerAt },
   };
-  await noteIntent(records.store, intent.id, { absent });
+  if (!await noteIntent(records.store, intent, { absent })) {
+    // Another look has ended meanwhile, and may have shown something.
+    return (await records.find(intent.id)).state === "unknown" ? "another reading of the lists" : undefined;
+  }
   const { sentNumber } = intent;
   const later = new Set(
     [...owners].filter(([, owner]) =>

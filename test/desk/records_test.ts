@@ -1,15 +1,21 @@
 /** Tests that a look at the lists changes no intent that has changed since the look began. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { Client } from "../../lib/client/client.ts";
+import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
+import { follow } from "../../lib/desk/follow.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import {
   addOrders,
   findIntent,
+  forgetLooks,
   insertIntent,
   moveIntent,
+  noteIntent,
   openAccounts,
   openIntents,
   unresolvedIntents,
 } from "../../lib/desk/queries.ts";
+import { countAbsence } from "../../lib/desk/reconcile.ts";
 import { Records } from "../../lib/desk/records.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
@@ -63,6 +69,81 @@ for (
     },
   );
 }
+
+/** Returns a look that shows the order of {@linkcode accepted} with this much filled, or nothing. */
+function lookOf(filled?: string): Look {
+  const order: SeenOrder = {
+    orderId: "1",
+    symbol: "00700.HK",
+    side: "buy",
+    orderType: undefined,
+    price: undefined,
+    triggerValue: undefined,
+    trailBy: undefined,
+    quantity: "600",
+    filled: filled ?? "0",
+    state: "part-filled",
+    placedAt: undefined,
+    day: undefined,
+    remark: undefined,
+    lists: ["orders.today"],
+  };
+  const at = systemMachine.now();
+  const orders = new Map(filled === undefined ? [] : [[order.orderId, order]]);
+  return { beganAt: at, endedAt: at, aheadMs: undefined, lists: order.lists, orders };
+}
+
+for (
+  const [what, change, filled] of [
+    ["notes more fills", () => Promise.resolve(), "200"],
+    [
+      "loses no fills of an order that a later look has shown to its end",
+      (store) => moveIntent(store, "i", { to: "filled", by: "list", at: 1, filled: "600" }),
+      "600",
+    ],
+    [
+      "loses no fills that a later look has noted",
+      async (store) => {
+        const intent = (await findIntent(store, "i"))!; // it was recorded above
+        await noteIntent(store, intent, { filled: "300" });
+      },
+      "300",
+    ],
+  ] as readonly [string, (store: Store) => Promise<unknown>, string][]
+) {
+  testBoth(`a look that ends late ${what}`, async ({ open }) => {
+    await using store = await open();
+    const records = new Records({ store, machine: systemMachine, account: "main" });
+    await accepted(store);
+    const read = await moveIntent(store, "i", { to: "part-filled", by: "list", at: 1, filled: "100" });
+    await change(store);
+    const client = {} as unknown as Client; // nothing here reads a list
+    await follow({ records, client }, read, lookOf("200"));
+    assertEquals((await findIntent(store, "i"))?.filled, filled);
+  });
+}
+
+testBoth(
+  "a look without an order does not count if another look has shown a part of it meanwhile",
+  async ({ open }) => {
+    await using store = await open();
+    const machine = systemMachine;
+    const records = new Records({ store, machine, account: "main" });
+    await accepted(store);
+    await moveIntent(store, "i", { to: "unknown", by: "person", at: 1, orderIds: [] });
+    const at = machine.now();
+    await noteIntent(store, (await findIntent(store, "i"))!, {
+      absent: { count: 2, firstAt: at - 1, lastAt: at },
+    });
+    const read = (await findIntent(store, "i"))!;
+    await forgetLooks(store, "i");
+    const missing = await countAbsence(records, read, { looked: lookOf(), owners: new Map() });
+    assertEquals([missing, (await findIntent(store, "i"))?.absent], [
+      "another reading of the lists",
+      undefined,
+    ]);
+  },
+);
 
 Deno.test("reading the open intents of an account does not read those that have ended", async () => {
   await using store = await openSqlite(":memory:");
