@@ -35,13 +35,49 @@ export {
   UnmappedError,
 } from "./lib/errors.ts";
 
-export type { Client, ClientOptions, RetryOptions, WriteUnderWay } from "./lib/client/client.ts";
+// The types of the operations, which `deno task docs` writes from the catalogue.
+export type * from "./lib/client/methods.ts";
+export type * from "./lib/operations/public_types.ts";
+export type { PushedEvent } from "./lib/operations/pushed_event.ts";
+export type { Dictionary, DictionaryEntry, Unlisted } from "./lib/dictionaries/dictionary.ts";
+
+// The client and its options.
+export type { Client, ClientBase, ClientOptions, RetryOptions, WriteUnderWay } from "./lib/client/client.ts";
 export type { ConnectOptions, DirectClient, DirectConnectOptions } from "./lib/client/connect.ts";
 export type { Paged, PagingOptions } from "./lib/client/paging.ts";
 export type { Page } from "./lib/client/page_walk.ts";
 export type { WatchOptions } from "./lib/client/watch.ts";
 export type { WatchedSecurity } from "./lib/client/subscriptions.ts";
-export type { TransportEvent } from "./lib/transports/push/events.ts";
+export type { Amounts, LimitName, Limits, LimitTexts } from "./lib/client/limits.ts";
+export type { StoreOptions } from "./lib/desk/connect.ts";
+export type { ErrorContext, Issue } from "./lib/errors.ts";
+export type { Decimal } from "./lib/decimal.ts";
+export type { Machine, TimerOptions } from "./lib/time.ts";
+export type { Redactor } from "./lib/redact.ts";
+export type { OptionTerms } from "./lib/operations/option_code.ts";
+export type { Calendars, Coverage, DataMic, Mic } from "./lib/calendars/mod.ts";
+export type { CalendarData, CalendarRecord, DaysByYear } from "./lib/calendars/records.ts";
+export type { Override, Session, SessionBreak } from "./lib/calendars/book.ts";
+
+// The order desk and its store.
+export type { Trading } from "./lib/desk/trading.ts";
+export type { Desk } from "./lib/desk/desk.ts";
+export type { AbsentLooks, Intent, IntentKind, Why } from "./lib/desk/intent.ts";
+export type { Reconciled, ReconcileOptions } from "./lib/desk/reconcile.ts";
+export type { Decision } from "./lib/desk/decide.ts";
+export type { IntentState } from "./lib/desk/states.ts";
+export type { SeenOrder, SeenState } from "./lib/desk/broker_lists.ts";
+export type { SqlValue, Store, Wanted } from "./lib/store/store.ts";
+
+// Transports, and the catalogue's descriptions that they read.
+export type {
+  ConflatedEvent,
+  ConnectionEvent,
+  DroppedEvent,
+  GapEvent,
+  TransportEvent,
+  UnknownEvent,
+} from "./lib/transports/push/events.ts";
 export type { GatewayOptions } from "./lib/transports/gateway.ts";
 export type {
   DirectEvent,
@@ -49,5 +85,36 @@ export type {
   DirectState,
   DirectTransport,
 } from "./lib/transports/direct/mod.ts";
-export type { CallOptions, LateAnswer, Transport } from "./lib/transports/transport.ts";
-export type { Machine } from "./lib/time.ts";
+export type {
+  BrokerTime,
+  CallOptions,
+  LateAnswer,
+  LoginKeeper,
+  ReadOnly,
+  Transport,
+} from "./lib/transports/transport.ts";
+export type {
+  ChannelName,
+  DirectFault,
+  DirectPhase,
+  LateAnswerEvent,
+  TradeLoginState,
+} from "./lib/transports/direct/events.ts";
+export type { ProbeOptions } from "./lib/transports/direct/options.ts";
+export type { ReconnectOptions } from "./lib/transports/push/reconnect.ts";
+export type { PushHooks, PushStream, PushStreamStats } from "./lib/transports/push/stream.ts";
+export type { PushQueueOptions, PushQueueStats } from "./lib/transports/push/queue.ts";
+export type { Padding } from "./lib/wire/padding.ts";
+export type { WireAnswer } from "./lib/operations/answer_shapes.ts";
+export type {
+  AnyOperation,
+  Effect,
+  Gap,
+  Need,
+  Operation,
+  OperationInit,
+  Paging,
+  Proof,
+  SocketMapping,
+} from "./lib/operations/operation.ts";
+export type { FieldInfo, FieldsInfo, Shape, TextForm, ValueType } from "./lib/operations/types.ts";

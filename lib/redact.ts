@@ -93,6 +93,7 @@ export class Redactor {
   /** Built when it is needed, once for all secrets that were added before. */
   #patterns: Patterns | undefined;
 
+  /** Creates a redactor without any secrets; add them later. */
   constructor({ onTooShort = () => {}, anyLength = false }: RedactorOptions = {}) {
     this.#onTooShort = onTooShort;
     this.#anyLength = anyLength;

@@ -12,7 +12,7 @@ import { commandsPage, glossaryPage } from "./docs/commands_page.ts";
 import { withDiagram } from "./docs/states_diagram.ts";
 import { withGuards } from "./docs/guard_tables.ts";
 import { withFaults } from "./docs/fault_table.ts";
-import { clientMethods, publicTypes } from "./docs/client_methods.ts";
+import { clientTypes } from "./docs/client_methods.ts";
 import { operationIndex } from "./docs/operation_index.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
@@ -82,11 +82,12 @@ for (
   stale.push(`docs/${name}`);
   if (!isCheck) await Deno.writeTextFile(url, wanted);
 }
+const types = clientTypes();
 for (
   const [path, text, extension] of [
     ["lib/operations/index.json", operationIndex(), "json"],
-    ["lib/client/methods.ts", clientMethods(), "ts"],
-    ["lib/operations/public_types.ts", publicTypes(), "ts"],
+    ["lib/client/methods.ts", types.methods, "ts"],
+    ["lib/operations/public_types.ts", types.publicTypes, "ts"],
   ] as const
 ) {
   const url = new URL(`../${path}`, import.meta.url);

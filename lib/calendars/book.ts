@@ -11,7 +11,9 @@ import { type CalendarData, type ConnectData, readHours, spellDays } from "./rec
 
 /** A break within a session, local `"HH:MM"`. */
 export interface SessionBreak {
+  /** Start of the break. */
   from: string;
+  /** End of the break. */
   to: string;
 }
 

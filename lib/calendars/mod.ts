@@ -107,7 +107,7 @@ function readDate(date: string): Temporal.PlainDate {
 }
 
 /** The days that a calendar covers. */
-interface Coverage {
+export interface Coverage {
   /** First covered day; it may be on a weekend. */
   from: string;
   /** Last day. */
@@ -125,6 +125,7 @@ export class Calendars {
   /** Calendars that were built already. */
   readonly #shelves = new Map<Mic, Shelf>();
 
+  /** Creates calendars from the built-in data and the given updates. */
   constructor(local: LocalCalendars = {}) {
     this.#local = local;
   }

@@ -98,7 +98,7 @@ export type DerivedMethods = {
 export type Client = Methods & ClientBase;
 
 /** Members of a client besides the operations. */
-interface ClientBase extends AsyncDisposable {
+export interface ClientBase extends AsyncDisposable {
   /** The transport of the client. */
   readonly transport: Transport;
   /**

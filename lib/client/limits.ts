@@ -15,15 +15,21 @@ export type Amounts = Readonly<Record<string, Decimal>>;
 export interface Limits {
   /** Whether orders may be sent at all. */
   liveTrading: boolean;
+  /** Largest value of one order. */
   maxOrderValue?: Amounts | undefined;
+  /** Largest value of a day's orders of one listing. */
   maxSymbolValue?: Amounts | undefined;
+  /** Largest value of a day's orders. */
   maxDayValue?: Amounts | undefined;
+  /** Maximum number of orders in a minute. */
   maxOrdersPerMinute?: number | undefined;
+  /** Listings that orders may name. */
   allowedSymbols?: readonly string[] | undefined;
   /** Whether an order may sell more than the account has. */
   allowShort: boolean;
   /** Largest distance from the last price, as a fraction of it. */
   priceCollar?: Decimal | undefined;
+  /** Largest age of the quote that a price is compared with, in seconds. */
   quoteMaxAge?: number | undefined;
   /** Largest part of the average day's volume, as a fraction of it. */
   maxVolumeShare?: Decimal | undefined;

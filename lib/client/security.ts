@@ -6,13 +6,7 @@
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { listing } from "../facts/listings.ts";
 import { readOptionCode } from "../operations/option_code.ts";
-
-/** A security as the market-data operations expect it. */
-export interface Security {
-  type: SecurityType;
-  /** Code with its suffix, if the exchange has one. */
-  symbol: string;
-}
+import type { Security } from "../operations/public_types.ts";
 
 /** Returns the IANA time zone of the exchange of a code. China and Hong Kong have the same time. */
 export function zoneOf(symbol: string): string {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PushTopic } from "../dictionaries/push.ts";
+import type { PushTopic } from "../operations/public_types.ts";
 import { RejectedError, TransportError, UnmappedError } from "../errors.ts";
 import type { AnyOperation, Params } from "../operations/operation.ts";
 import { loadFamily } from "../operations/families.ts";

@@ -4,7 +4,6 @@
  * @module
  */
 import type { Calendars } from "../calendars/mod.ts";
-import type { Market } from "../dictionaries/market.ts";
 import {
   BrokerError,
   BusyError,
@@ -14,6 +13,7 @@ import {
   ProtocolError,
   TransportError,
 } from "../errors.ts";
+import type { Market } from "../operations/public_types.ts";
 
 /** A file format for rows. */
 export type DayBookFormat = "csv" | "jsonl";

@@ -66,18 +66,25 @@ export const endedStates: readonly SeenState[] = ["filled", "cancelled", "reject
 
 /** An order as the broker's lists show it. */
 export interface SeenOrder {
+  /** The broker's order number. */
   orderId: string;
   /** The lists that show it. */
   lists: readonly string[];
+  /** Listing code. */
   symbol: string | undefined;
+  /** Side of the order. */
   side: string | undefined;
+  /** Type of the order. */
   orderType: string | undefined;
+  /** Limit price. */
   price: Decimal | undefined;
   /** What triggers a conditional order, and the unit of its trailing distance. */
   triggerValue: Decimal | undefined;
+  /** Unit of the trailing distance of a conditional order. */
   trailBy: string | undefined;
   /** Quantity ordered; absent if only fills show the order. */
   quantity: Decimal | undefined;
+  /** Quantity filled so far. */
   filled: Decimal;
   /** Absent if only fills show the order, or if its state is not a known one. */
   state: SeenState | undefined;

@@ -51,6 +51,7 @@ export class Desk {
   /** An internal error of a look in the background. */
   #failure: { error: unknown } | undefined;
 
+  /** Creates the order desk of an account. */
   constructor(
     { client, guard, haltedByFile, resolveMs, timeoutMs = 10_000, lookEveryMs, ...options }: DeskOptions,
   ) {

@@ -12,30 +12,39 @@ export type IntentKind = "place" | "amend" | "cancel";
 export interface Why {
   /** The recipe, run and step that write; absent for a person or a script. */
   recipe?: string;
+  /** Key of the run that writes. */
   runKey?: string;
+  /** Id of the step that writes. */
   step?: string;
   /** Name of the person or program. */
   by?: string;
   /** Hash of the plan of rebalancing that the order is part of, and the place of its trade in the plan, from 0. */
   plan?: string;
+  /** Place of the trade in the plan, from 0. */
   trade?: number;
 }
 
 /** The looks at the broker's lists that did not show an order. */
 export interface AbsentLooks {
+  /** Number of such looks. */
   count: number;
   /** Times of the first and the last such look, Unix milliseconds. */
   firstAt: number;
+  /** Time of the last such look, Unix milliseconds. */
   lastAt: number;
   /** The same by the broker's clock; absent if the answers contained no time. */
   firstBrokerAt?: number;
+  /** Time of the last such look by the broker's clock; absent if the answers contained no time. */
   lastBrokerAt?: number;
 }
 
 /** The record of one order write, from its plan to its outcome. */
 export interface Intent {
+  /** Number of the intent, unique in the store. */
   id: string;
+  /** Name of the account. */
   account: string;
+  /** What it does to orders. */
   kind: IntentKind;
   /** Our name of the operation. */
   operation: string;
@@ -43,7 +52,9 @@ export interface Intent {
   params: Readonly<Record<string, unknown>>;
   /** Equal for two intents that ask for the same; see `fingerprintOf`. */
   fingerprint: string;
+  /** Who wants the write, and why. */
   why: Why;
+  /** State of the write. */
   state: IntentState;
   /** Orders of the broker that belong to it. More than one if the broker split the order. */
   orderIds: readonly string[];
@@ -60,7 +71,9 @@ export interface Intent {
   lookSince: number | undefined;
   /** Quantity filled so far, as the lists show it. */
   filled: string;
+  /** The looks that did not show the order; absent if there were none. */
   absent: AbsentLooks | undefined;
+  /** When it was planned, Unix milliseconds. */
   createdAt: number;
   /** When the first byte may have left, Unix milliseconds. */
   sentAt: number | undefined;
@@ -68,6 +81,7 @@ export interface Intent {
   sentNumber: number | undefined;
   /** How long the call waits for its answer. */
   timeoutMs: number;
+  /** When its final state was recorded, Unix milliseconds; absent before. */
   endedAt: number | undefined;
 }
 

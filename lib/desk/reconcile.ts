@@ -29,6 +29,7 @@ export interface ReconcileDeps extends FollowDeps {
 
 /** How to compare. */
 export interface ReconcileOptions {
+  /** Stops the comparison. */
   signal?: AbortSignal;
   /** Markets whose foreign orders to return, even if no intent is open there. */
   markets?: readonly string[];

@@ -16,24 +16,21 @@ export type Evidence =
   /** A person. */
   | "person";
 
-/** Every state, in the order in which an intent passes through them. */
-export const allStates = [
-  "planned",
-  "approved",
-  "sent",
-  "acknowledged",
-  "working",
-  "part-filled",
-  "filled",
-  "cancelled",
-  "rejected",
-  "expired",
-  "unknown",
-  "ambiguous",
-  "abandoned",
-] as const;
-/** State of an intent. */
-export type IntentState = (typeof allStates)[number];
+/** State of an intent, in the order in which an intent passes through them. */
+export type IntentState =
+  | "planned"
+  | "approved"
+  | "sent"
+  | "acknowledged"
+  | "working"
+  | "part-filled"
+  | "filled"
+  | "cancelled"
+  | "rejected"
+  | "expired"
+  | "unknown"
+  | "ambiguous"
+  | "abandoned";
 
 /** A change of state that may happen. */
 interface Change {

@@ -6,7 +6,7 @@
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Names for `algoEntrustType`. */
+/** Type of an algorithmic order: limit or market. */
 export const AlgoOrderType = dictionary({
   wire: "algoEntrustType",
   type: "string",
@@ -16,10 +16,10 @@ export const AlgoOrderType = dictionary({
     "2": ["market", "market"],
   },
 });
-/** Names for `algoEntrustType`. */
+/** Type of an algorithmic order: limit or market. */
 export type AlgoOrderType = NameOf<typeof AlgoOrderType>;
 
-/** Names for `algoStrategy`. */
+/** Strategy of an algorithmic order. */
 export const AlgoStrategy = dictionary({
   wire: "algoStrategy",
   type: "string",
@@ -32,10 +32,10 @@ export const AlgoStrategy = dictionary({
     "1005": ["pov", "POV (also called INLINE)"],
   },
 });
-/** Names for `algoStrategy`. */
+/** Strategy of an algorithmic order. */
 export type AlgoStrategy = NameOf<typeof AlgoStrategy>;
 
-/** Names for `algoSensitivity`. */
+/** How aggressively an algorithmic order trades. */
 export const AlgoSensitivity = dictionary({
   wire: "algoSensitivity",
   type: "string",
@@ -46,10 +46,10 @@ export const AlgoSensitivity = dictionary({
     "3": ["passive", "passive"],
   },
 });
-/** Names for `algoSensitivity`. */
+/** How aggressively an algorithmic order trades. */
 export type AlgoSensitivity = NameOf<typeof AlgoSensitivity>;
 
-/** Names for `algoAction`. */
+/** Action on the strategy of an algorithmic order. */
 export const AlgoAction = dictionary({
   wire: "algoAction",
   type: "string",
@@ -61,10 +61,10 @@ export const AlgoAction = dictionary({
     "4": ["resume", "resume"],
   },
 });
-/** Names for `algoAction`. */
+/** Action on the strategy of an algorithmic order. */
 export type AlgoAction = NameOf<typeof AlgoAction>;
 
-/** Names for `algoStrategyStatus`. */
+/** States of the strategy of an algorithmic order. */
 export const AlgoStrategyStatus = dictionary({
   wire: "algoStrategyStatus",
   type: "string",
@@ -76,10 +76,10 @@ export const AlgoStrategyStatus = dictionary({
     "4": ["resume", "resume"],
   },
 });
-/** Names for `algoStrategyStatus`. */
+/** States of the strategy of an algorithmic order. */
 export type AlgoStrategyStatus = NameOf<typeof AlgoStrategyStatus>;
 
-/** Names for `algoOrderStatus`. */
+/** States of an algorithmic order. */
 export const AlgoOrderStatus = dictionary({
   wire: "algoOrderStatus",
   type: "string",
@@ -98,5 +98,5 @@ export const AlgoOrderStatus = dictionary({
     E: ["amendment-pending", "amendment pending"],
   },
 });
-/** Names for `algoOrderStatus`. */
+/** States of an algorithmic order. */
 export type AlgoOrderStatus = NameOf<typeof AlgoOrderStatus>;

@@ -21,14 +21,14 @@ const barIntervalCodes = {
   "13": ["5-day", "five days"],
   "14": ["3m", "3 minutes"],
 } as const;
-/** Names for `cycType`. */
+/** Interval of a bar. */
 export const BarInterval: DictionaryOf<typeof barIntervalCodes> = dictionary({
   wire: "cycType",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: barIntervalCodes,
 });
-/** Names for `cycType`. */
+/** Interval of a bar. */
 export type BarInterval = NameOf<typeof BarInterval>;
 
 const priceAdjustmentCodes = {
@@ -36,7 +36,7 @@ const priceAdjustmentCodes = {
   "1": ["forward", "forward-adjusted"],
   "2": ["backward", "backward-adjusted"],
 } as const;
-/** Names for `exRightFlag`. */
+/** How bars are adjusted for corporate actions. */
 export const PriceAdjustment: DictionaryOf<typeof priceAdjustmentCodes> = dictionary({
   wire: "exRightFlag",
   type: "int",
@@ -44,14 +44,14 @@ export const PriceAdjustment: DictionaryOf<typeof priceAdjustmentCodes> = dictio
   closed: true,
   values: priceAdjustmentCodes,
 });
-/** Names for `exRightFlag`. */
+/** How bars are adjusted for corporate actions. */
 export type PriceAdjustment = NameOf<typeof PriceAdjustment>;
 
 const directionCodes = {
   "0": ["older", "leftward (older)"],
   "1": ["newer", "rightward (newer)"],
 } as const;
-/** Names for `direction`. */
+/** Whether bars are older or newer than a given time. */
 export const Direction: DictionaryOf<typeof directionCodes> = dictionary({
   wire: "direction",
   type: "int",
@@ -59,7 +59,7 @@ export const Direction: DictionaryOf<typeof directionCodes> = dictionary({
   closed: true,
   values: directionCodes,
 });
-/** Names for `direction`. */
+/** Whether bars are older or newer than a given time. */
 export type Direction = NameOf<typeof Direction>;
 
 /**

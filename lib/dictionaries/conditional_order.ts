@@ -6,7 +6,7 @@
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Names for `condOrderStatus`. */
+/** States of a conditional order. */
 export const ConditionalOrderStatus = dictionary({
   wire: "condOrderStatus",
   type: "string",
@@ -23,10 +23,10 @@ export const ConditionalOrderStatus = dictionary({
     "10": ["recalled", "recalled"],
   },
 });
-/** Names for `condOrderStatus`. */
+/** States of a conditional order. */
 export type ConditionalOrderStatus = NameOf<typeof ConditionalOrderStatus>;
 
-/** Names for `condTrackType`. */
+/** Unit of the trailing distance of a conditional order. */
 export const TrailBy = dictionary({
   wire: "condTrackType",
   type: "string",
@@ -37,5 +37,5 @@ export const TrailBy = dictionary({
     "3": ["price", "price"],
   },
 });
-/** Names for `condTrackType`. */
+/** Unit of the trailing distance of a conditional order. */
 export type TrailBy = NameOf<typeof TrailBy>;

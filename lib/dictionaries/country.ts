@@ -24,12 +24,12 @@ const countryCodes = {
   ESP: ["ESP", "Spain"],
   NZL: ["NZL", "New Zealand"],
 } as const;
-/** Names for `countryCode`. */
+/** Country of a phone number. */
 export const Country: DictionaryOf<typeof countryCodes> = dictionary({
   wire: "countryCode",
   type: "string",
   source: "API document, community Go SDK",
   values: countryCodes,
 });
-/** Names for `countryCode`. */
+/** Country of a phone number. */
 export type Country = NameOf<typeof Country>;

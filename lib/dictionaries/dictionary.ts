@@ -11,7 +11,7 @@ export type Unlisted = `unlisted:${string}`;
 const UNLISTED = "unlisted:";
 
 /** One row of a code table. */
-interface DictionaryEntry<Name extends string = string> {
+export interface DictionaryEntry<Name extends string = string> {
   /** The broker's code, as text. */
   readonly code: string;
   /** Our name for the code. */
@@ -50,6 +50,7 @@ export class Dictionary<Name extends string = string> {
   readonly #byCode = new Map<string | number, Name>();
   readonly #byName = new Map<string, DictionaryEntry<Name>>();
 
+  /** Creates a code table from its rows. */
   constructor(
     init: Omit<DictionaryInit<Record<string, readonly [Name, string]>>, "values">,
     entries: DictionaryEntry<Name>[],

@@ -6,7 +6,7 @@
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Names for `fundJournalType` (FundJourVo.type). */
+/** Type of a movement in the fund journal. */
 export const FundJournalType = dictionary({
   wire: "fundJournalType",
   type: "string",
@@ -96,5 +96,5 @@ export const FundJournalType = dictionary({
     "264": ["trading-amount-deduction-voucher", "trading-amount deduction voucher"],
   },
 });
-/** Names for `fundJournalType` (FundJourVo.type). */
+/** Type of a movement in the fund journal. */
 export type FundJournalType = NameOf<typeof FundJournalType>;

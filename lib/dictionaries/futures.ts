@@ -11,14 +11,14 @@ const positionStatusCodes = {
   "1": ["long", "long"],
   "2": ["short", "short"],
 } as const;
-/** Names for `positionStatus`. */
+/** Whether there is no position, a long one or a short one. */
 export const PositionStatus: DictionaryOf<typeof positionStatusCodes> = dictionary({
   wire: "positionStatus",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: positionStatusCodes,
 });
-/** Names for `positionStatus`. */
+/** Whether there is no position, a long one or a short one. */
 export type PositionStatus = NameOf<typeof PositionStatus>;
 
 const marginStatusCodes = {
@@ -27,14 +27,14 @@ const marginStatusCodes = {
   "3": ["dangerous", "dangerous"],
   "4": ["liquidation", "liquidation"],
 } as const;
-/** Names for `accountMarginStatus` (FuturesFundInfoVo.marginStatus). */
+/** States of the margin of a futures account. */
 export const MarginStatus: DictionaryOf<typeof marginStatusCodes> = dictionary({
   wire: "accountMarginStatus",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: marginStatusCodes,
 });
-/** Names for `accountMarginStatus` (FuturesFundInfoVo.marginStatus). */
+/** States of the margin of a futures account. */
 export type MarginStatus = NameOf<typeof MarginStatus>;
 
 const futuresOrderTypeCodes = {
@@ -43,14 +43,14 @@ const futuresOrderTypeCodes = {
   "2": ["market", "market"],
   "3": ["conditional", "conditional"],
 } as const;
-/** Names for `futuresEntrustType`. */
+/** Type of a futures order. */
 export const FuturesOrderType: DictionaryOf<typeof futuresOrderTypeCodes> = dictionary({
   wire: "futuresEntrustType",
   type: "string",
   source: "vendor Python SDK 1.1.2, vendor gateway SDK 2.3.0",
   values: futuresOrderTypeCodes,
 });
-/** Names for `futuresEntrustType`. */
+/** Type of a futures order. */
 export type FuturesOrderType = NameOf<typeof FuturesOrderType>;
 
 const futuresValidityCodes = {
@@ -60,26 +60,26 @@ const futuresValidityCodes = {
   "3": ["until-expiry", "until expiry"],
   "4": ["until-date", "until a given date"],
 } as const;
-/** Names for `futuresValidTimeType`. */
+/** How long a futures order is valid. */
 export const FuturesValidity: DictionaryOf<typeof futuresValidityCodes> = dictionary({
   wire: "futuresValidTimeType",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: futuresValidityCodes,
 });
-/** Names for `futuresValidTimeType`. */
+/** How long a futures order is valid. */
 export type FuturesValidity = NameOf<typeof FuturesValidity>;
 
 const futuresOrderOptionCodes = {
   "0": ["default", "default"],
   "1": ["after-hours", "T+1"],
 } as const;
-/** Names for `futuresOrderOptions`. */
+/** Whether a futures order trades in the after-hours session. */
 export const FuturesOrderOption: DictionaryOf<typeof futuresOrderOptionCodes> = dictionary({
   wire: "futuresOrderOptions",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: futuresOrderOptionCodes,
 });
-/** Names for `futuresOrderOptions`. */
+/** Whether a futures order trades in the after-hours session. */
 export type FuturesOrderOption = NameOf<typeof FuturesOrderOption>;

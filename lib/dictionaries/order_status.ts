@@ -73,12 +73,12 @@ const remarkTypeCodes = {
   "0": ["none", "none"],
   "1": ["voided-order", "voided order"],
 } as const;
-/** Names for `remarkType`. */
+/** Whether an order was voided. */
 export const RemarkType: DictionaryOf<typeof remarkTypeCodes> = dictionary({
   wire: "remarkType",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: remarkTypeCodes,
 });
-/** Names for `remarkType`. */
+/** Whether an order was voided. */
 export type RemarkType = NameOf<typeof RemarkType>;

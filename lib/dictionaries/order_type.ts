@@ -26,14 +26,14 @@ const orderTypeCodes = {
   "35": ["trailing-stop-limit", "trailing-stop limit"],
   "36": ["trailing-stop-market", "trailing-stop market"],
 } as const;
-/** Names for `entrustType`. */
+/** Type of an order: ordinary types, and the conditional types. */
 export const OrderType: DictionaryOf<typeof orderTypeCodes> = dictionary({
   wire: "entrustType",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: orderTypeCodes,
 });
-/** Names for `entrustType`. */
+/** Type of an order: ordinary types, and the conditional types. */
 export type OrderType = NameOf<typeof OrderType>;
 
 /** Conditional order types whose trigger price follows the market. */

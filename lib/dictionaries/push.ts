@@ -19,12 +19,12 @@ const pushTopicCodes = {
   "36": ["order-book-36", "order book variant"],
   "37": ["tick-37", "ticker variant"],
 } as const;
-/** Names for `pushTopic`. */
+/** Topic of a market-data subscription. Topics with a number in their name are undocumented variants. */
 export const PushTopic: DictionaryOf<typeof pushTopicCodes> = dictionary({
   wire: "pushTopic",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: pushTopicCodes,
 });
-/** Names for `pushTopic`. */
+/** Topic of a market-data subscription. Topics with a number in their name are undocumented variants. */
 export type PushTopic = NameOf<typeof PushTopic>;

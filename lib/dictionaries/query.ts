@@ -10,53 +10,53 @@ const queryTypeCodes = {
   "0": ["default", "default"],
   "1": ["margin", "margin"],
 } as const;
-/** Names for `queryType`. */
+/** Whether a maximum quantity includes margin. */
 export const QueryType: DictionaryOf<typeof queryTypeCodes> = dictionary({
   wire: "queryType",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2",
   values: queryTypeCodes,
 });
-/** Names for `queryType`. */
+/** Whether a maximum quantity includes margin. */
 export type QueryType = NameOf<typeof QueryType>;
 
 const clientTypeCodes = {
   "0": ["internet", "internet"],
 } as const;
-/** Names for `clientType`. */
+/** Client type of a request. */
 export const ClientType: DictionaryOf<typeof clientTypeCodes> = dictionary({
   wire: "clientType",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2",
   values: clientTypeCodes,
 });
-/** Names for `clientType`. */
+/** Client type of a request. */
 export type ClientType = NameOf<typeof ClientType>;
 
 const rateTypeCodes = {
   "0": ["swap", "swap (exchange) rate"],
   "1": ["spot", "spot rate"],
 } as const;
-/** Names for `rateType`. */
+/** Kind of exchange rate. */
 export const RateType: DictionaryOf<typeof rateTypeCodes> = dictionary({
   wire: "rateType",
   type: "string",
   source: "API document",
   values: rateTypeCodes,
 });
-/** Names for `rateType`. */
+/** Kind of exchange rate. */
 export type RateType = NameOf<typeof RateType>;
 
 const yesNoCodes = {
   "0": ["no", "no"],
   "1": ["yes", "yes"],
 } as const;
-/** Names for `yesNo`. */
+/** Yes or no. */
 export const YesNo: DictionaryOf<typeof yesNoCodes> = dictionary({
   wire: "yesNo",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: yesNoCodes,
 });
-/** Names for `yesNo`. */
+/** Yes or no. */
 export type YesNo = NameOf<typeof YesNo>;

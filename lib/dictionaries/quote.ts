@@ -13,28 +13,28 @@ const quoteSessionCodes = {
   "0": ["unset", "not set, as HK pushes show"],
   "1": ["regular", "regular"],
 } as const;
-/** Names for `mktTmType`. */
+/** Trading session of a quote or a trade, US only. */
 export const QuoteSession: DictionaryOf<typeof quoteSessionCodes> = dictionary({
   wire: "mktTmType",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: quoteSessionCodes,
 });
-/** Names for `mktTmType`. */
+/** Trading session of a quote or a trade, US only. */
 export type QuoteSession = NameOf<typeof QuoteSession>;
 
 const depthFeedCodes = {
   "2": ["total-view", "TotalView feed"],
   "3": ["arca-book", "ArcaBook feed"],
 } as const;
-/** Names for `depthBookType`. */
+/** Depth feed of an order book, US only. */
 export const DepthFeed: DictionaryOf<typeof depthFeedCodes> = dictionary({
   wire: "depthBookType",
   type: "int",
   source: "vendor Python SDK 1.1.2, community Go SDK",
   values: depthFeedCodes,
 });
-/** Names for `depthBookType`. */
+/** Depth feed of an order book, US only. */
 export type DepthFeed = NameOf<typeof DepthFeed>;
 
 const tickSideCodes = {
@@ -42,56 +42,56 @@ const tickSideCodes = {
   "1": ["buy", "buy"],
   "2": ["sell", "sell"],
 } as const;
-/** Names for `tickerSide` (Ticker.side). */
+/** Side that initiated a trade in the market. */
 export const TickSide: DictionaryOf<typeof tickSideCodes> = dictionary({
   wire: "tickerSide",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, protos 2.2.0",
   values: tickSideCodes,
 });
-/** Names for `tickerSide` (Ticker.side). */
+/** Side that initiated a trade in the market. */
 export type TickSide = NameOf<typeof TickSide>;
 
 const bookSideCodes = {
   "0": ["buy", "buy"],
   "1": ["sell", "sell"],
 } as const;
-/** Names for `orderBookNotifySide` (OrderBookFullNotify.side). */
+/** Side of an order book in a push. */
 export const BookSide: DictionaryOf<typeof bookSideCodes> = dictionary({
   wire: "orderBookNotifySide",
   type: "int",
   source: "vendor Python SDK 1.1.2, protos 2.2.0",
   values: bookSideCodes,
 });
-/** Names for `orderBookNotifySide` (OrderBookFullNotify.side). */
+/** Side of an order book in a push. */
 export type BookSide = NameOf<typeof BookSide>;
 
 const brokerSideCodes = {
   "0": ["buy", "buy"],
   "1": ["sell", "sell"],
 } as const;
-/** Names for `brokerNotifySide` (BrokerNotify.side). */
+/** Side of a broker queue in a push. */
 export const BrokerSide: DictionaryOf<typeof brokerSideCodes> = dictionary({
   wire: "brokerNotifySide",
   type: "int",
   source: "vendor Python SDK 1.1.2, protos 2.2.0",
   values: brokerSideCodes,
 });
-/** Names for `brokerNotifySide` (BrokerNotify.side). */
+/** Side of a broker queue in a push. */
 export type BrokerSide = NameOf<typeof BrokerSide>;
 
 const brokerItemTypeCodes = {
   "66": ["broker", "item is a broker code (letter B)"],
   "83": ["level", "no broker here, item is the level (letter S)"],
 } as const;
-/** Names for `brokerType` (Broker.type). */
+/** Whether an entry of the broker queue is a broker code or a level. */
 export const BrokerItemType: DictionaryOf<typeof brokerItemTypeCodes> = dictionary({
   wire: "brokerType",
   type: "int",
   source: "API document",
   values: brokerItemTypeCodes,
 });
-/** Names for `brokerType` (Broker.type). */
+/** Whether an entry of the broker queue is a broker code or a level. */
 export type BrokerItemType = NameOf<typeof BrokerItemType>;
 
 /** Names for `tickerType` (Ticker.type). */

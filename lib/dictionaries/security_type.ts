@@ -37,14 +37,14 @@ const securityTypeCodes = {
   "30007": ["a-share-concept", "A-share concept"],
   "30008": ["star-board-stock", "STAR board"],
 } as const;
-/** Names for `dataType`. */
+/** Type of a security, with its market. */
 export const SecurityType: DictionaryOf<typeof securityTypeCodes> = dictionary({
   wire: "dataType",
   type: "int",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: securityTypeCodes,
 });
-/** Names for `dataType`. */
+/** Type of a security, with its market. */
 export type SecurityType = NameOf<typeof SecurityType>;
 
 const stockTypeCodes = {

@@ -16,12 +16,12 @@ const tradingHoursCodes = {
   "8": ["us-pre-market", "US pre only"],
   "9": ["us-after-hours", "US after only"],
 } as const;
-/** Names for `sessionType`. */
+/** Trading hours in which an order is active. */
 export const TradingHours: DictionaryOf<typeof tradingHoursCodes> = dictionary({
   wire: "sessionType",
   type: "string",
   source: "API document, vendor Python SDK 1.1.2, community Go SDK",
   values: tradingHoursCodes,
 });
-/** Names for `sessionType`. */
+/** Trading hours in which an order is active. */
 export type TradingHours = NameOf<typeof TradingHours>;

@@ -6,7 +6,7 @@
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Names for `exchange`. */
+/** Routing venue of an order, US only. */
 export const RoutingVenue = dictionary({
   wire: "exchange",
   type: "string",
@@ -36,5 +36,5 @@ export const RoutingVenue = dictionary({
     PSX: ["PSX", "routing venue PSX"],
   },
 });
-/** Names for `exchange`. */
+/** Routing venue of an order, US only. */
 export type RoutingVenue = NameOf<typeof RoutingVenue>;

@@ -9,9 +9,11 @@ import { HttpInput, HttpProblem, type HttpRequest } from "./http_input.ts";
 
 /** An answer to a request. */
 export interface HttpAnswer {
+  /** HTTP status. */
   status: number;
+  /** Body of the answer. */
   body: Uint8Array;
-  /** @default "application/json" */
+  /** Media type of the body. @default "application/json" */
   contentType?: string;
   /** Further headers. */
   headers?: Readonly<Record<string, string>>;

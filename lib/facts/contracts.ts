@@ -13,11 +13,14 @@ import { compare, type Decimal } from "../decimal.ts";
 import data from "./data/futures.json" with { type: "json" };
 
 /** A futures product. */
-interface FutureProduct {
+export interface FutureProduct {
   /** Product code, such as `HSI`. */
   product: string;
+  /** Name in English. */
   name: string;
+  /** Name in traditional Chinese. */
   nameTc: string;
+  /** Name in simplified Chinese. */
   nameSc: string;
   /** The underlying index: `HSI`, `HHI` or `HTI`. */
   index: string;
@@ -37,6 +40,7 @@ export interface FutureContract extends Omit<FutureProduct, "longDated"> {
   lastTradingDay: string;
   /** The first business day after the last trading day, `yyyy-MM-dd`. */
   finalSettlementDay: string;
+  /** Currency of its prices. */
   currency: "HKD";
   /** Tick size, in index points. */
   tick: Decimal;

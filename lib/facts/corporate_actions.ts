@@ -10,6 +10,7 @@ import data from "./data/corporate_actions.json" with { type: "json" };
 
 /** A dividend, a split, or both at once. */
 export interface CorporateAction {
+  /** Code of the listing. */
   symbol: string;
   /** First day on which a buyer does not get it, `yyyy-MM-dd`. */
   exDate: string;
@@ -19,6 +20,7 @@ export interface CorporateAction {
   cash: Decimal;
   /** So many shares replace {@linkcode oldShares}; both are 1 without a split. */
   newShares: number;
+  /** Number of shares that are replaced. */
   oldShares: number;
 }
 

@@ -199,6 +199,7 @@ export type FeeMarket = "hk" | "us" | "shanghai" | "shenzhen" | "us-option" | "h
 export interface BrokerCharge {
   /** A fraction of the amount (`per: "amount"`), or money per unit in the market's currency. */
   rate: string;
+  /** What the rate applies to. */
   per: "amount" | "share" | "contract" | "order";
   /** Minimum charge per order. */
   min?: string;
@@ -210,7 +211,9 @@ export interface BrokerCharge {
 
 /** The broker's charges in one market. Without a platform fee, the computed fees have no `platformFee`. */
 export interface MarketTariff {
+  /** Commission of the broker. */
   commission: BrokerCharge;
+  /** Platform fee of the broker. */
   platformFee?: BrokerCharge;
 }
 

@@ -38,7 +38,7 @@ import {
 } from "./types.ts";
 
 /** Fields of a market's funds. */
-const fundsFields = {
+export const fundsFields = {
   /** Total assets. */
   totalAssets: field("assetBalance", decimal),
   /** Purchasing power or available cash: the broker's documents disagree. */
@@ -100,7 +100,7 @@ const fundsFields = {
 export type Funds = RecordOf<typeof fundsFields>;
 
 /** Fields of a holding. */
-const holdingFields = {
+export const holdingFields = {
   /** Listing code; US codes may carry `.US`. */
   symbol: key("stockCode", text),
   /** Name of the listing. */
@@ -139,7 +139,7 @@ export type Holding = RecordOf<typeof holdingFields>;
 const noNumber = { gap: "field number not published" };
 
 /** Fields of the maximum quantities that can be bought and sold. */
-const buyingPowerFields = {
+export const buyingPowerFields = {
   /** Whether there is no position, a long one or a short one. */
   position: field("positionStatus", anyOf(PositionStatus)),
   /** Quantity held. */
@@ -181,6 +181,8 @@ const buyingPowerFields = {
   /** Margin of a short option. */
   optionShortMargin: field("optionShortMarginAmount", decimal, noNumber),
 };
+/** The largest quantities of a listing that can be bought and sold; for options also the margin. */
+export type BuyingPower = RecordOf<typeof buyingPowerFields>;
 const buyingPowerRecord = answerRecord(buyingPowerFields, ["MaxAvailableAssetVo"]);
 
 const marginRate = record({
@@ -192,14 +194,14 @@ const marginRate = record({
   interestRate: field("interestRateWithinMortgage", decimal),
 });
 
-const wholeQuantity = (message: string) =>
-  single(
-    record({
-      /** Maximum quantity, in shares. */
-      quantity: key("data", int64),
-    }, [message]),
-    "data",
-  );
+/** Maximum quantity of a listing. */
+export const maxQuantityFields = {
+  /** Maximum quantity, in shares. */
+  quantity: key("data", int64),
+};
+/** Maximum quantity of a listing that can be bought or sold. */
+export type MaxQuantity = RecordOf<typeof maxQuantityFields>;
+const maxQuantity = single(record(maxQuantityFields, ["CommonIntResponse"]), "data");
 
 /** Client type of the request. */
 const clientType = field("clientType", asInt(oneOf(ClientType)), { fallback: "internet" });
@@ -296,7 +298,7 @@ export const account = family("account", {
       queryType: field("queryType", oneOf(QueryType), { fallback: "default", ...notInMessage }),
       clientType,
     }, checkCommon),
-    response: wholeQuantity("CommonIntResponse"),
+    response: maxQuantity,
     socket: { request: "TradeQueryBuyAmountRequest", response: "CommonIntResponse" },
   }),
 
@@ -309,7 +311,7 @@ export const account = family("account", {
     needs: "trade-login",
     source: "API document 4.2, 4.8",
     request: params({ market, symbol, clientType }, checkCommon),
-    response: wholeQuantity("CommonIntResponse"),
+    response: maxQuantity,
     socket: { request: "TradeQuerySellAmountRequest", response: "CommonIntResponse" },
   }),
 

@@ -16,7 +16,7 @@ import { Market } from "../dictionaries/market.ts";
 import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
 import { family, gap, operation, type Proof } from "./operation.ts";
-import { field, key, optional, params, record, type RecordOf, rows } from "./records.ts";
+import { type Decoded, field, key, optional, params, record, type RecordOf, rows } from "./records.ts";
 import {
   cancelledAnother,
   checkCommon,
@@ -64,7 +64,10 @@ const strategyFields = {
   /** Seconds between reports; only for `pov`. */
   intervalSec: optional("interval", int32(1, 86_400)),
 };
-const strategyParams = params(strategyFields);
+/** Settings of the strategy in a request. */
+export const strategyParams = params(strategyFields);
+/** Settings of the strategy of an algorithmic order. */
+export type AlgoSettings = Decoded<typeof strategyParams>;
 
 /** Settings of the strategy in an answer. */
 const strategyRecord = record({
@@ -87,7 +90,7 @@ const strategyRecord = record({
 });
 
 /** Fields of an algorithmic order. */
-const algoOrderFields = {
+export const algoOrderFields = {
   /** The broker's number of the algorithmic order. */
   orderId: key("orderId", orderId),
   /** Listing code. */

@@ -48,6 +48,7 @@ export interface SeenAnswer {
   code?: string;
   /** The name of the message in a socket's answer, and its members. */
   message?: string;
+  /** The members of the message. */
   payload?: Seen;
 }
 

@@ -16,7 +16,7 @@ import { checkCommon, market, pageCounters, pageNumbers, pageNumbersText } from 
 import { anyOf, asText, dateTime, decimal, flagText, int64, listingCode, orderId, text } from "./types.ts";
 
 /** Fields of a conditional order. */
-const conditionalOrderFields = {
+export const conditionalOrderFields = {
   /** The broker's number of the conditional order. */
   orderId: key("condOrderId", orderId),
   /** Type of the security. */

@@ -26,7 +26,7 @@ export const feeFields: FeeFields = Object.fromEntries(
 
 const feesRecord = record(feeFields, ["FareVo"]);
 /** Fees of one fill, in the listing's currency. Contains only the items that apply in the market. */
-export type Fees = RecordOf<FeeFields>;
+export type Fees = RecordOf<typeof feeFields>;
 
 /** Fields of a fill. */
 export const fillFields = {

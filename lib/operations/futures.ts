@@ -57,7 +57,7 @@ import {
 } from "./types.ts";
 
 /** Fields of the futures funds. */
-const futuresFundsFields = {
+export const futuresFundsFields = {
   /** Net asset value. */
   netAssets: field("assetBalance", decimal),
   /** Purchasing power. */
@@ -104,7 +104,7 @@ const fundsRecord = answerRecord(futuresFundsFields, ["FuturesFundInfoVo"]);
 export type FuturesFunds = RecordOf<typeof futuresFundsFields>;
 
 /** Fields of a futures position. */
-const futuresHoldingFields = {
+export const futuresHoldingFields = {
   /** Contract code; Hong Kong codes carry `.HK`. */
   symbol: key("stockCode", text),
   /** Name of the contract. */
@@ -210,7 +210,7 @@ const orderRecord = record(futuresOrderFields, ["FuturesOrderVo"]);
 export type FuturesOrder = RecordOf<typeof futuresOrderFields>;
 
 /** Fields of a futures product. */
-const futuresProductFields = {
+export const futuresProductFields = {
   /** Contract code. */
   symbol: key("prodCode", text),
   /** Contract series. */
@@ -229,6 +229,8 @@ const futuresProductFields = {
   afterHours: field("isSupportT1", flagInt),
 };
 const productRecord = record(futuresProductFields, ["FuturesProductInfoVo"]);
+/** A futures contract and its terms. */
+export type FuturesProduct = RecordOf<typeof futuresProductFields>;
 
 const page = (message: string) =>
   answerRecord({

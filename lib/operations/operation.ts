@@ -12,10 +12,10 @@ import { type FieldsInfo, InexactNumber, Mismatch, type Shape, type ValueType } 
 export type Effect = "read" | "write" | "session";
 
 /** The login that an operation requires. */
-type Need = "trade-login" | "platform-login" | "nothing";
+export type Need = "trade-login" | "platform-login" | "nothing";
 
 /** A gap in the documentation, so that a transport cannot make the call. */
-interface Gap {
+export interface Gap {
   /** The reason, for the error and the reference. */
   readonly gap: string;
 }
@@ -75,7 +75,7 @@ export interface Proof {
 }
 
 /** The catalogue's description of an operation. */
-interface OperationInit<Params, Result, P extends Paging | undefined = Paging | undefined> {
+export interface OperationInit<Params, Result, P extends Paging | undefined = Paging | undefined> {
   /** The broker's name. */
   wire: string;
   /** First part of the gateway path; `null` if the gateway does not serve the operation. */

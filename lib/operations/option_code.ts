@@ -6,6 +6,7 @@
 import { compare, type Decimal, divide, isDecimal, multiply, normalize, round } from "../decimal.ts";
 import { OptionType } from "../dictionaries/option.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
+import type { OptionType as OptionTypeName } from "./public_types.ts";
 import { date } from "./types.ts";
 
 /** The terms of an option that its code contains. */
@@ -15,7 +16,7 @@ export interface OptionTerms {
   /** Last trading day, such as `2025-08-15`. From 2000 to 2099, because the code has only two digits for the year. */
   expiry: string;
   /** Call or put. */
-  optionType: OptionType;
+  optionType: OptionTypeName;
   /** Strike price: above zero, with at most four decimals. */
   strike: Decimal;
 }

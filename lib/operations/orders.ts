@@ -15,6 +15,7 @@ import { RoutingVenue } from "../dictionaries/venue.ts";
 import { family, gap, operation, type Proof } from "./operation.ts";
 import {
   answerRecord,
+  type Decoded,
   field,
   key,
   listOf,
@@ -121,7 +122,7 @@ export const orderFields = {
   cursor: field("queryParamStr", text),
 };
 
-const listedOrderFields = {
+export const listedOrderFields = {
   ...orderFields,
   /** The broker's order number. */
   orderId: key("entrustId", orderId),
@@ -132,27 +133,27 @@ const orderRecord = record(listedOrderFields, ["OrderVo"]);
 export type Order = RecordOf<typeof listedOrderFields>;
 
 /** An order of a batch cancellation that the broker could not cancel. */
-const cancelFailure = record({
+export const cancelFailure = record({
   /** The broker's order number. */
   orderId: key("failEntrustId", orderId),
   /** Why the order was not cancelled, in the broker's words. */
   remark: field("remark", text),
 });
+/** An order of a batch cancellation that the broker could not cancel. */
+export type CancelFailure = Decoded<typeof cancelFailure>;
 
-const cancelAnswer = answerRecord({
+/** The answer of a batch cancellation. */
+export const cancelAnswer = answerRecord({
   /** Cancelled orders. */
   cancelled: key("successEntrustId", listOf(orderId)),
   /** Orders that were not cancelled, each with the reason. */
   failed: key("failCancelEntrust", listOf(cancelFailure)),
 });
+/** The answer of a batch cancellation. */
+export type CancelAnswer = Decoded<typeof cancelAnswer>;
 
 interface CancelManyParams {
   orderIds: readonly string[];
-}
-
-interface CancelAnswer {
-  cancelled: readonly string[];
-  failed: readonly { orderId: string }[];
 }
 
 const notCancelled = ({ failed }: CancelAnswer) => failed.map(({ orderId }) => orderId);

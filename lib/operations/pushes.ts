@@ -8,13 +8,12 @@ import { OrderStatus } from "../dictionaries/order_status.ts";
 import { BookSide, BrokerSide, QuoteSession } from "../dictionaries/quote.ts";
 import { Side } from "../dictionaries/side.ts";
 import { bookLevelRecord, brokerRecord, quoteRecord, tickRecord } from "./quotes.ts";
-import type { OrderEvent } from "./public_types.ts";
-import { field, key, listOf, record } from "./records.ts";
+import { field, key, listOf, record, type RecordOf } from "./records.ts";
 import type { PushedEvent } from "./pushed_event.ts";
 import { securityRecord } from "./shared.ts";
 import { anyOf, date, decimal, int32, orderId, text, timeOfDay, type ValueType } from "./types.ts";
 
-const orderUpdateFields = {
+export const orderUpdateFields = {
   /** Listing code. */
   symbol: key("stockCode", text),
   /** Name of the listing. */
@@ -59,7 +58,7 @@ const orderUpdateFields = {
   remark: field("remark", text),
 };
 /** A change of an order's state, usually a fill. The account number is left out because it is personal data. */
-export type OrderUpdate = OrderEvent["data"];
+export type OrderUpdate = RecordOf<typeof orderUpdateFields>;
 
 const quotePush = record({
   /** The security. */

@@ -12,6 +12,7 @@ import { family, gap, operation } from "./operation.ts";
 import {
   answerRecord,
   commandAnswer,
+  type Decoded,
   field,
   key,
   listOf,
@@ -41,7 +42,7 @@ import {
 } from "./types.ts";
 
 /** Additional quote fields of a future. */
-const futureQuoteRecord = record({
+export const futureQuoteRecord = record({
   /** Last trading day. */
   expiry: field("expiryDate", dateType),
   /** Days until the last trading day. */
@@ -59,9 +60,11 @@ const futureQuoteRecord = record({
   /** Current contract of a "main" alias. */
   mainContract: field("mainContractCode", text),
 }, ["FutureBasicQotExData"]);
+/** Additional quote fields of a future. */
+export type FutureQuote = Decoded<typeof futureQuoteRecord>;
 
 /** Additional quote fields of an option. */
-const optionQuoteRecord = record({
+export const optionQuoteRecord = record({
   /** Strike price. */
   strikePrice: field("strikePrice", decimal),
   /** Open interest. */
@@ -91,9 +94,11 @@ const optionQuoteRecord = record({
   /** Rho. */
   rho: field("rho", decimal),
 }, ["OptionBasicQotExData"]);
+/** Additional quote fields of an option. */
+export type OptionQuote = Decoded<typeof optionQuoteRecord>;
 
 /** Fields of a quote. The broker sends prices and amounts as doubles; here they are decimal strings. */
-const quoteFields = {
+export const quoteFields = {
   /** The security. */
   security: field("security", securityRecord),
   /** Last price. */
@@ -142,11 +147,17 @@ const quoteFields = {
 /** A quote; its wire name is `BasicQot`. */
 export const quoteRecord = record(quoteFields, ["BasicQot"]);
 /** A quote in an answer. A quote without its security is invalid, because the caller could not assign it. */
-const askedQuoteRecord = record({ ...quoteFields, security: key("security", securityRecord) }, ["BasicQot"]);
+export const askedQuoteRecord = record({
+  ...quoteFields,
+  /** The security. */
+  security: key("security", securityRecord),
+}, ["BasicQot"]);
+/** A quote in the answer of `quotes.latest`, which always names its security. */
+export type AskedQuote = Decoded<typeof askedQuoteRecord>;
 /** A quote. */
 export type Quote = RecordOf<typeof quoteFields>;
 
-const brokerFields = {
+export const brokerFields = {
   /** Position in the queue. */
   level: field("level", int32()),
   /** Broker code, or the number of the level if there is no broker at this position. */
@@ -161,7 +172,7 @@ export const brokerRecord = record(brokerFields, ["Broker"]);
 /** An entry of the broker queue. */
 export type BrokerPlace = RecordOf<typeof brokerFields>;
 
-const bookLevelFields = {
+export const bookLevelFields = {
   /** Level, counted from 1. */
   level: field("level", int32()),
   /** Price. */
@@ -178,7 +189,7 @@ export const bookLevelRecord = record(bookLevelFields, ["OrderBook"]);
 /** One level of the order book. */
 export type BookLevel = RecordOf<typeof bookLevelFields>;
 
-const tickFields = {
+export const tickFields = {
   /** Time of the trade in the exchange's time zone. */
   time: field("time", text),
   /** Time of the trade, Unix milliseconds. */
@@ -201,7 +212,7 @@ export const tickRecord = record(tickFields, ["Ticker"]);
 /** A trade in the market. */
 export type Tick = RecordOf<typeof tickFields>;
 
-const barFields = {
+export const barFields = {
   /** Day. */
   date: field("date", dateDash),
   /** Time of day, `HH:mm`; only in minute bars. */
@@ -227,7 +238,7 @@ const barRecord = record(barFields, ["KLine"]);
 /** A bar; its wire name is `KLine`. */
 export type Bar = RecordOf<typeof barFields>;
 
-const timeSharePointFields = {
+export const timeSharePointFields = {
   /** Time of day. */
   time: field("time", text),
   /** Price. */

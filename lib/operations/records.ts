@@ -77,7 +77,7 @@ export function key<T>(
 }
 
 type Simplify<T> = { [K in keyof T]: T[K] };
-type ValueOf<F> = F extends { readonly type: ValueType<infer T> } ? T : never;
+type ValueOf<F> = F extends { readonly type: infer V } ? Decoded<V> : never;
 type MayBeAbsent<F> = F extends { readonly key: true } ? false : true;
 
 /** The parameters type of a set of fields. */
@@ -85,6 +85,9 @@ type ParamsOf<F extends Fields> = Simplify<
   & { [K in keyof F as F[K]["presence"] extends "required" ? K : never]: ValueOf<F[K]> }
   & { [K in keyof F as F[K]["presence"] extends "required" ? never : K]?: ValueOf<F[K]> }
 >;
+
+/** The type of a value as we read or send it. */
+export type Decoded<V> = V extends ValueType<infer T> ? T : never;
 
 /** The record type of a set of fields in an answer. */
 export type RecordOf<F extends Fields> = Simplify<

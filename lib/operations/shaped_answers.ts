@@ -24,6 +24,7 @@ export interface AnswerShape {
   readonly operation: string;
   /** The codes of the request that got this answer, with our names: `market` is `hk`. */
   readonly codes: Readonly<Record<string, string>>;
+  /** The answer without its values. */
   readonly answer: SeenAnswer;
 }
 

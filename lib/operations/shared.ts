@@ -5,7 +5,7 @@
  */
 import { Market } from "../dictionaries/market.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
-import { commandAnswer, field, key, params, record, single } from "./records.ts";
+import { commandAnswer, type Decoded, field, key, params, record, single } from "./records.ts";
 import { acceptedOrderId, anyOf, date, flag, int32, int32Text, listingCode, oneOf, text } from "./types.ts";
 
 /** Market of the listing, or of the account to query. */
@@ -73,6 +73,8 @@ export const securityParams = params(
   undefined,
   ["Security"],
 );
+/** A security as the market-data operations expect it. */
+export type Security = Decoded<typeof securityParams>;
 
 /** A security in an answer. */
 export const securityRecord = record({
@@ -81,6 +83,8 @@ export const securityRecord = record({
   /** Listing code with its suffix. */
   symbol: key("code", text),
 }, ["Security"]);
+/** The security of an answer or a push. */
+export type AnsweredSecurity = Decoded<typeof securityRecord>;
 
 /** The answer of an order operation. */
 export const orderIdAnswer = single(
@@ -90,6 +94,8 @@ export const orderIdAnswer = single(
   }, ["CommonStringResponse"]),
   "data",
 );
+/** The answer of an operation that places, amends or cancels one order. */
+export type OrderAnswer = Decoded<typeof orderIdAnswer>;
 
 /**
  * Returns the id of the order to cancel if the answer names another order; otherwise an empty list. The operations
@@ -119,6 +125,8 @@ export const successAnswer = commandAnswer({
   /** A text that some gateways send instead of `success`. */
   text: field("data", text, { gap: "seen from gateways only" }),
 }, ["CommonBoolResponse"]);
+/** An answer that reports only success. */
+export type SuccessAnswer = Decoded<typeof successAnswer>;
 
 /** Page counters of an answer. */
 export const pageCounters = {

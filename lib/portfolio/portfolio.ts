@@ -5,7 +5,8 @@
  */
 import { dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
-import { type Security, securityOf } from "../client/security.ts";
+import { securityOf } from "../client/security.ts";
+import type { Security } from "../operations/public_types.ts";
 import { add, compare, type Decimal, isZero, multiply, normalize, subtract, sumOf } from "../decimal.ts";
 import { bareCode, dayOfLists, mayBeEmptied, zoneOfMarket } from "../desk/broker_lists.ts";
 import { currencyOf, isBuy, lastOf, mics, multiplierOf, priceOf, typeOf } from "../desk/guards/order.ts";

@@ -5,7 +5,8 @@
  */
 import { addDays, type Calendars, calendarZone, dateAt, type Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
-import { type Security, securityOf } from "../client/security.ts";
+import { securityOf } from "../client/security.ts";
+import type { Security } from "../operations/public_types.ts";
 import { add, compare, type Decimal, divide, normalize, subtract } from "../decimal.ts";
 import { bareCode, endedStates, type Look, look } from "../desk/broker_lists.ts";
 import { currencyOf, lastOf, marketOf, mics, priceOf, typeOf } from "../desk/guards/order.ts";

@@ -347,8 +347,11 @@ export interface RunWork {
 
 /** The order desk of an account, for a step that follows the orders that it places. */
 export interface StepDesk extends Pick<Desk, "reconcile"> {
+  /** The store of the desk. */
   store: Store;
+  /** Name of the account. */
   account: string;
+  /** Clocks and random numbers of the desk. */
   machine: Machine;
   /** Returns a client whose order writes go through the desk; the run and the step are added to `why`. */
   client(why?: Why): Client;

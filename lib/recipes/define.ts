@@ -43,19 +43,27 @@ export interface StepOutput {
   description?: string;
 }
 
-interface TypeOf {
+/** The value of each type of parameter. */
+export interface ParamValues {
+  /** A text. */
   text: string;
+  /** A number. */
   number: number;
+  /** A whole number. */
   integer: number;
+  /** True or false. */
   boolean: boolean;
+  /** An exact decimal number as text. */
   decimal: string;
+  /** A date, `yyyy-MM-dd`. */
   date: string;
+  /** A list of values. */
   list: unknown[];
 }
 
 /** The values of a step's parameters. */
 export type StepParams<S extends Readonly<Record<string, StepParam>>> = {
-  [K in keyof S]: TypeOf[S[K]["type"]];
+  [K in keyof S]: ParamValues[S[K]["type"]];
 };
 
 /** Context of a custom step. */

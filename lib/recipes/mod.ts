@@ -41,17 +41,19 @@ export type {
   RecipeClass,
   RecipeConnection,
   RunDay,
+  RunWork,
   SecretOrigin,
   SessionSpan,
   StepCode,
   StepContext,
+  StepDesk,
   StepEffect,
   StepPermissions,
   StepReach,
   StepScope,
 } from "./compiled.ts";
-export type { ParamType } from "./expressions/value_types.ts";
-export type { OwnStep, OwnStepContext, StepOutput, StepParam, StepParams } from "./define.ts";
+export type { ParamType, Type as ExpressionType } from "./expressions/value_types.ts";
+export type { OwnStep, OwnStepContext, ParamValues, StepOutput, StepParam, StepParams } from "./define.ts";
 export type {
   CheckedFile,
   CheckOptions,
@@ -61,6 +63,9 @@ export type {
   NamedSlot,
 } from "./compile/check_recipes.ts";
 export type { CompileOptions } from "./compile/compile_recipe.ts";
+export type { NamedFile, Place } from "./files/named_files.ts";
+export type { CodeFiles } from "./own_steps/code_files.ts";
+export type { CodeCopies } from "./own_steps/code_folder.ts";
 export type { RecipeIssue } from "./recipe_error.ts";
 export type { Power, PowerKind } from "./powers.ts";
 export type {

@@ -7,8 +7,7 @@
 import { ResponseCode } from "../dictionaries/response_code.ts";
 import type { catalogue } from "../operations/mod.ts";
 import type { Params, Result } from "../operations/operation.ts";
-import type { OperationName } from "../operations/public_types.ts";
-import type { OrderUpdate } from "../operations/pushes.ts";
+import type { OperationName, OrderUpdate } from "../operations/public_types.ts";
 
 type Catalogue = typeof catalogue;
 
@@ -17,6 +16,17 @@ export type { OperationName };
 type EntryOf<Name extends string> = Name extends `${infer F}.${infer K}`
   ? F extends keyof Catalogue ? K extends keyof Catalogue[F] ? Catalogue[F][K] : never : never
   : never;
+
+/** Operations that the endpoints handle themselves: logins, subscriptions, the platform. */
+export type EndpointName =
+  | `account.${"login" | "logout" | "keepLogin"}`
+  | `orders.${"subscribe" | "unsubscribe"}`
+  | `quotes.${"subscribe" | "unsubscribe"}`
+  | "futures.resetPassword"
+  | Extract<OperationName, `platform.${string}`>;
+
+/** Operations that the broker handles. */
+export type BrokerName = Exclude<OperationName, EndpointName>;
 
 /** One handler per operation; parameters and results have hsgate's names. */
 export type Handlers<Names extends OperationName> = {

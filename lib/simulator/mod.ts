@@ -83,9 +83,55 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
 
 export { ManualClock, ShiftedClock } from "../time.ts";
 export type { Clock } from "../time.ts";
-export type { Fault, FaultKind } from "./endpoints/faults.ts";
+export { faultKinds, socketFaultKinds } from "./endpoints/faults.ts";
+export type { ArmedFault, Fault, FaultKind, FaultPush, Faults } from "./endpoints/faults.ts";
 export { startGateway } from "./gateway/mod.ts";
 export { ScriptError, scriptJsonSchema } from "./script.ts";
 export type { ScriptEntry, ScriptMarket, ScriptSource } from "./script.ts";
-export type { GatewayInfo, GatewayOptions, SimulatedGateway } from "./gateway/mod.ts";
-export type { PlatformInfo, SimulatedPlatform } from "./platform/mod.ts";
+export type {
+  GatewayInfo,
+  GatewayOptions,
+  GatewayPortOptions,
+  GatewayState,
+  SimulatedGateway,
+} from "./gateway/mod.ts";
+export type { PlatformInfo, PlatformPortOptions, PlatformState, SimulatedPlatform } from "./platform/mod.ts";
+export type { Core, CoreOptions, MovableClock } from "./endpoints/core.ts";
+export type { PlatformCredentials } from "./endpoints/credentials.ts";
+export type { Broker, BrokerOptions, Matches } from "./broker/broker.ts";
+export type { TradeLoginState } from "./endpoints/trade_login.ts";
+export type { TokenState } from "./platform/access.ts";
+export type { ShapedAnswers, SocketShaped } from "./endpoints/shaped.ts";
+export type { Halt, MarketPlan, Move } from "./market/scripted.ts";
+export type { OpenOptions, OptionFilter, Print, SimulatedMarket, TradedRange } from "./market/mod.ts";
+export type { Book } from "./broker/sessions.ts";
+export type { OrderPush } from "./contract.ts";
+export type { FillRule } from "./broker/live_order.ts";
+export type { PauseKind } from "./broker/pauses.ts";
+export type {
+  BarView,
+  BookLevel,
+  BookView,
+  BrokersView,
+  BrokerView,
+  DayBar,
+  FutureView,
+  Instrument,
+  OptionView,
+  QuoteView,
+  SessionView,
+  TickView,
+  TimeShareView,
+} from "./market/views.ts";
+export type { BarQuery, DayInterval, MinuteInterval } from "./market/bars.ts";
+export type { BookOptions } from "./market/book.ts";
+export type { Segment, TradingDay } from "./market/timeline.ts";
+export type { CurrencyRates } from "./market/rates.ts";
+export type { Tariff } from "../facts/fees.ts";
+export type { HttpAnswer } from "../endpoints/http_server.ts";
+export type { BrokerCharge, FeeMarket, MarketTariff } from "../facts/fee_schedule.ts";
+export type { CorporateAction } from "../facts/corporate_actions.ts";
+export type { FutureContract, FutureProduct } from "../facts/contracts.ts";
+export type { Market as ListingMarket } from "../facts/listings.ts";
+export type { Lengths, Seen, SeenAnswer } from "../operations/answer_shapes.ts";
+export type { AnswerShape, ShapedAnswer } from "../operations/shaped_answers.ts";

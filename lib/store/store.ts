@@ -53,9 +53,11 @@ export abstract class Store implements AsyncDisposable {
   protected abstract executeAlone(sql: string, values: readonly SqlValue[], wanted: Wanted): unknown;
   /** Begins a transaction that excludes all other processes. */
   protected abstract begin(): void | Promise<void>;
+  /** Commits the transaction. */
   protected abstract commit(): void | Promise<void>;
   /** Never throws: the caller gets the error that made the transaction fail. */
   protected abstract rollback(): void | Promise<void>;
+  /** Closes the connection. */
   protected abstract close(): void | Promise<void>;
 
   /** Returns the time of the clock that all users of the store share; `undefined` if that is this machine's clock. */
@@ -134,6 +136,7 @@ export abstract class Store implements AsyncDisposable {
     );
   }
 
+  /** Closes the store. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#inTurn(() => this.close());
   }

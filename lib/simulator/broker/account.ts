@@ -10,7 +10,7 @@ import { divide, multiply, subtract } from "../../decimal.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import { listing } from "../../facts/listings.ts";
 import type { Funds, Holding } from "../../operations/account.ts";
-import type { Handlers } from "../contract.ts";
+import type { BrokerName, Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkPrice, findInstrument, invalid } from "./checks.ts";
 import { amountOf, divideHalfUp, writeCents, writePrice } from "./money.ts";
@@ -18,16 +18,7 @@ import { type AccountCurrency, bookRules, markets } from "./sessions.ts";
 import { unsettledProceeds } from "./settlement.ts";
 import type { State } from "./state.ts";
 
-type Names =
-  | "account.funds"
-  | "account.holdings"
-  | "account.maxBuy"
-  | "account.maxSell"
-  | "account.buyingPower"
-  | "account.marginTerms"
-  | "account.extendedHours"
-  | "account.shortSale"
-  | "account.exchangeRates";
+type Names = Extract<BrokerName, `account.${string}`>;
 
 const ZERO = "0.00";
 const HUNDRED = 100n;

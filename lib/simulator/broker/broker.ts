@@ -17,10 +17,10 @@
  */
 import type { Calendars } from "../../calendars/mod.ts";
 import { type Decimal, multiply } from "../../decimal.ts";
-import type { Market } from "../../dictionaries/market.ts";
+import type { Market } from "../../operations/public_types.ts";
 import { exampleTariff, type Tariff } from "../../facts/fees.ts";
 import type { Clock } from "../../time.ts";
-import type { Handlers, OperationName, OrderPush } from "../contract.ts";
+import type { BrokerName, Handlers, OperationName, OrderPush } from "../contract.ts";
 import { SimulatedMarket } from "../market/mod.ts";
 import type { MarketPlan } from "../market/scripted.ts";
 import { accountHandlers } from "./account.ts";
@@ -53,6 +53,7 @@ import { State } from "./state.ts";
 export interface BrokerOptions {
   /** The same seed and clock give the same account. */
   seed: number;
+  /** The clock that the broker sees. */
   clock: Clock;
   /** Trading days of history per market. @default 250 */
   days?: number;
@@ -62,9 +63,9 @@ export interface BrokerOptions {
   calendars?: Calendars;
   /** Scripted moves and halts of the default market. @default none */
   plan?: MarketPlan;
-  /** @default a market of the same seed and calendars */
+  /** The market in which orders are executed. @default a market of the same seed and calendars */
   market?: SimulatedMarket;
-  /** @default the example tariff */
+  /** The broker's charges. @default the example tariff */
   tariff?: Tariff;
   /** Maximum number of lots (shares in the US, contracts) per order; a larger order is split. @default see `MOST_LOTS` */
   mostLots?: Partial<Record<Book, number>>;
@@ -79,17 +80,6 @@ const MOST_LOTS: Readonly<Record<Book, number>> = {
   futures: 500,
 };
 
-/** Operations that the endpoints handle themselves: logins, subscriptions, the platform. */
-export type EndpointName =
-  | `account.${"login" | "logout" | "keepLogin"}`
-  | `orders.${"subscribe" | "unsubscribe"}`
-  | `quotes.${"subscribe" | "unsubscribe"}`
-  | "futures.resetPassword"
-  | Extract<OperationName, `platform.${string}`>;
-
-/** Operations that the broker handles. */
-type BrokerName = Exclude<OperationName, EndpointName>;
-
 /** A simulated broker. */
 export class Broker {
   /** The market in which its orders are executed. */
@@ -99,6 +89,7 @@ export class Broker {
   readonly #engine: Engine;
   readonly #handlers: Handlers<BrokerName>;
 
+  /** Creates a broker with its past. */
   constructor(options: BrokerOptions) {
     const { seed, clock, days = 250, fillsPerDay = 6, tariff = exampleTariff } = options;
     this.market = options.market ??

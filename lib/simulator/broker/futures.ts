@@ -8,7 +8,7 @@
  */
 import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { FuturesFunds, FuturesHolding } from "../../operations/futures.ts";
-import type { Handlers } from "../contract.ts";
+import type { BrokerName, Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkHalt, checkPause, checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
 import {
@@ -25,18 +25,7 @@ import { addOrder, amendPlace, findOpen, requestCancel } from "./orders.ts";
 import { bookRules, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 
-type Names =
-  | "futures.funds"
-  | "futures.holdings"
-  | "futures.maxQuantity"
-  | "futures.products"
-  | "futures.place"
-  | "futures.amend"
-  | "futures.cancel"
-  | "futures.ordersToday"
-  | "futures.ordersHistory"
-  | "futures.fillsToday"
-  | "futures.fillsHistory";
+type Names = Extract<BrokerName, `futures.${string}`>;
 
 const MARGIN_DIVISOR = 10n;
 /** Maximum number of rows in today's lists. */

@@ -6,7 +6,7 @@
 import type { Market } from "../../dictionaries/market.ts";
 import type { JournalEntry } from "../../operations/fund_journal.ts";
 import { Refusal } from "../contract.ts";
-import type { Handlers } from "../contract.ts";
+import type { BrokerName, Handlers } from "../contract.ts";
 import type { AlgoDesk } from "./algo.ts";
 import { checkChange, invalid } from "./checks.ts";
 import { type ConditionalDesk, isConditional } from "./conditional.ts";
@@ -17,12 +17,10 @@ import { fillRow, journalRow, orderRow } from "./rows.ts";
 import { type Book, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
 
-type Names =
-  | `orders.${"place" | "amend" | "cancel" | "cancelMany" | "cancelAll" | "today" | "history"}`
-  | `fills.${"today" | "history"}`
-  | `fundJournal.${"today" | "history"}`
-  | `conditionalOrders.${"today" | "history"}`
-  | `algo.${"place" | "amend" | "cancel" | "cancelChild" | "act" | "list" | "children"}`;
+type Names = Extract<
+  BrokerName,
+  `${"orders" | "fills" | "fundJournal" | "conditionalOrders" | "algo"}.${string}`
+>;
 
 /** Returns the books in which a request cancels many orders: both mainland markets count as one market. */
 function sameMarkets(market: Market): readonly Book[] {

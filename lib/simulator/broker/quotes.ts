@@ -8,21 +8,12 @@ import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { Decimal } from "../../decimal.ts";
 import { listings } from "../../facts/listings.ts";
 import { doubleText } from "../../wire/numbers.ts";
-import type { Handlers } from "../contract.ts";
+import type { BrokerName, Handlers } from "../contract.ts";
 import type { BarQuery, Instrument } from "../market/mod.ts";
 import { invalid, refused } from "./checks.ts";
 import type { State } from "./state.ts";
 
-type Names =
-  | "quotes.latest"
-  | "quotes.brokers"
-  | "quotes.orderBook"
-  | "quotes.ticks"
-  | "quotes.bars"
-  | "quotes.timeShare"
-  | "quotes.optionExpiries"
-  | "quotes.optionCodes"
-  | "quotes.overnightSymbols";
+type Names = Extract<BrokerName, `quotes.${string}`>;
 
 /** Intervals for which the market has bars. */
 const intervals: readonly BarInterval[] = [

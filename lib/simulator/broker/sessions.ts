@@ -9,7 +9,7 @@
  * @module
  */
 import type { Calendars, Mic, Session } from "../../calendars/mod.ts";
-import type { Market } from "../../dictionaries/market.ts";
+import type { Market } from "../../operations/public_types.ts";
 
 /** Orders are kept in separate books: one for each of the four markets, and one for the futures account. */
 export type Book = Market | "futures";

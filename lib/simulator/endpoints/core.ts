@@ -37,9 +37,13 @@ export type BrokerCalls = Pick<Broker, "call" | "settle" | "onOrderPush">;
 
 /** A simulated broker before any port is open. */
 export interface Core {
+  /** The same seed and clock give the same account. */
   readonly seed: number;
+  /** The simulated broker. */
   readonly broker: Broker;
+  /** The armed faults. */
   readonly faults: Faults;
+  /** The shapes in which some operations answer. */
   readonly shaped: ShapedAnswers;
   /** The clock that the broker sees. */
   readonly clock: MovableClock;
@@ -99,6 +103,7 @@ export class MovableClock implements Clock {
   readonly #inner: Clock;
   #offset = 0;
 
+  /** Creates a clock that can be moved away from another clock. */
   constructor(inner: Clock) {
     this.#inner = inner;
   }

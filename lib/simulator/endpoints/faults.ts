@@ -106,6 +106,7 @@ export interface Fault {
 
 /** An armed fault. */
 export interface ArmedFault {
+  /** The fault. */
   readonly fault: Readonly<Fault>;
   /** Counts one strike. */
   strike(): void;

@@ -33,6 +33,7 @@ export class ShapedAnswers {
   }[];
   readonly #next = new Map<AnswerShape, number>();
 
+  /** Prepares the answers of each shape. */
   constructor(shapes: readonly AnswerShape[]) {
     const room = newRoom();
     this.#shapes = shapes.map((shape) => ({

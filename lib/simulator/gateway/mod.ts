@@ -35,7 +35,7 @@ export { readInstant } from "../endpoints/control.ts";
 
 /** Options of the ports of a simulated gateway. */
 export interface GatewayPortOptions {
-  /** @default "127.0.0.1" */
+  /** Address to listen on. @default "127.0.0.1" */
   hostname?: string;
   /** Further host names that HTTP clients may use, such as that of a container. @default none */
   names?: readonly string[];
@@ -45,7 +45,7 @@ export interface GatewayPortOptions {
   httpPort?: number;
   /** 0 takes a free port. @default 0 */
   pushPort?: number;
-  /** @default derived from the seed */
+  /** The trade password. @default derived from the seed */
   tradePassword?: string;
   /** Base64 of 16, 24 or 32 bytes. @default derived from the seed */
   tradePasswordKey?: string;
@@ -69,14 +69,16 @@ export interface GatewayPortOptions {
 export interface GatewayOptions extends CoreOptions, GatewayPortOptions {}
 
 /** State of a gateway. */
-interface GatewayState extends Matches {
+export interface GatewayState extends Matches {
   /** Simulated time, ISO 8601 in Hong Kong time. */
   clock: string;
+  /** State of the trade login. */
   tradeLogin: TradeLoginState;
   /** Whether order changes are pushed. */
   orderPushes: boolean;
   /** Number of subscriptions. */
   subscriptions: number;
+  /** Number of open push connections. */
   pushConnections: number;
   /** Total number of pushes sent over these connections. */
   pushesSent: number;
@@ -84,6 +86,7 @@ interface GatewayState extends Matches {
   pushConnectionsCutOff: number;
   /** Number of calls that the broker has executed. */
   callsTaken: number;
+  /** Faults that are armed, and how often each kind has struck. */
   faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };
 }
 

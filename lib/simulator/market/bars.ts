@@ -22,6 +22,7 @@ export type MinuteInterval = "1m" | "3m" | "5m" | "15m" | "30m" | "60m" | "120m"
 
 /** Parameters of {@linkcode makeBars}. */
 export interface BarQuery {
+  /** Interval of the bars. */
   interval: DayInterval | MinuteInterval;
   /** The current instant, epoch milliseconds. The result contains no later bar. */
   at: number;

@@ -62,13 +62,15 @@ interface SimulatedMarketOptions {
 }
 
 /** Which options of an expiry to return; an absent member selects both kinds. */
-interface OptionFilter {
+export interface OptionFilter {
+  /** Only options in the money, or only options out of the money. */
   inOut?: "in-the-money" | "out-of-the-money";
+  /** Only calls, or only puts. */
   type?: "call" | "put";
 }
 
 /** Options of {@linkcode SimulatedMarket.isOpen}. */
-interface OpenOptions {
+export interface OpenOptions {
   /**
    * Whether to include auctions (Hong Kong) and pre-market and after-hours trading (United States). @default
    * false
@@ -77,18 +79,24 @@ interface OpenOptions {
 }
 
 /** The highest and lowest price and the volume traded in a period. */
-interface TradedRange {
+export interface TradedRange {
+  /** Highest price. */
   high: Decimal;
+  /** Lowest price. */
   low: Decimal;
+  /** Last price. */
   last: Decimal;
+  /** Shares or contracts traded. */
   volume: string;
 }
 
 /** One trade of the market. */
-interface Print {
+export interface Print {
   /** Epoch milliseconds. */
   at: number;
+  /** Price of the trade. */
   price: Decimal;
+  /** Shares or contracts. */
   volume: string;
 }
 
@@ -115,6 +123,7 @@ export class SimulatedMarket {
   readonly #found = new Cache<Asset>(4_000);
   readonly #days = new Days();
 
+  /** Creates the market of a seed: the same seed gives the same prices. */
   constructor({ seed, calendars = builtInCalendars, plan }: SimulatedMarketOptions) {
     this.#seed = seed;
     this.calendars = calendars;

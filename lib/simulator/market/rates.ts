@@ -12,7 +12,9 @@ import { randomFrom } from "../../time.ts";
 
 /** Hong Kong dollars for one unit of another currency. */
 export interface CurrencyRates {
+  /** Hong Kong dollars for one US dollar. */
   USDHKD: Decimal;
+  /** Hong Kong dollars for one renminbi. */
   CNYHKD: Decimal;
 }
 

@@ -16,6 +16,7 @@ import { minuteAt } from "./timeline.ts";
 export interface Move {
   /** Index of the day in the timeline. */
   day: number;
+  /** When the move begins. */
   from: number;
   /** When the price is reached. */
   until: number;
@@ -29,9 +30,13 @@ export interface Move {
 
 /** A period without trading; the end is excluded. Without a symbol, a whole market. */
 export interface Halt {
+  /** The listing without trading; absent for a whole market. */
   symbol?: string;
+  /** The market without trading. */
   market?: Market | "futures";
+  /** When trading stops, Unix milliseconds. */
   from: number;
+  /** When trading starts again, Unix milliseconds. */
   until: number;
 }
 
@@ -39,6 +44,7 @@ export interface Halt {
 export interface MarketPlan {
   /** Moves by symbol, in order of time. */
   moves: ReadonlyMap<string, readonly Move[]>;
+  /** Periods without trading. */
   halts: readonly Halt[];
   /** Dividends and splits, earliest first. */
   actions: readonly CorporateAction[];

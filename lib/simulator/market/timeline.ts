@@ -14,8 +14,10 @@ export const FIRST_DATE = "2024-08-16";
 const MINUTE_MS = 60_000;
 
 /** A period of trading without a break, epoch milliseconds, the end excluded. */
-interface Segment {
+export interface Segment {
+  /** Start of the period. */
   from: number;
+  /** End of the period. */
   to: number;
 }
 
@@ -25,15 +27,19 @@ export interface TradingDay {
   index: number;
   /** Local date, `yyyy-MM-dd`. */
   date: string;
+  /** Periods of trading. */
   segments: readonly Segment[];
   /** Minutes of trading. */
   minutes: number;
+  /** When trading starts, epoch milliseconds. */
   openAt: number;
+  /** When trading ends, epoch milliseconds. */
   closeAt: number;
   /** When quotes switch to this day, epoch milliseconds; before that they show the previous day. */
   startsAt: number;
   /** Local time minus UTC, milliseconds. */
   offset: number;
+  /** Whether the market closes early. */
   halfDay: boolean;
 }
 

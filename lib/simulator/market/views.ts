@@ -12,14 +12,21 @@ import type { OptionTerms } from "../../operations/option_code.ts";
 
 /** Anything that can be traded: a listing, a future or an option. */
 export interface Instrument {
+  /** Code, such as `00700.HK`. */
   symbol: string;
+  /** Kind of instrument. */
   kind: "stock" | "etf" | "reit" | "future" | "option";
+  /** Market in which it trades. */
   market: Market;
+  /** Name in English. */
   name: string;
+  /** Name in traditional Chinese. */
   nameTc: string;
+  /** Name in simplified Chinese. */
   nameSc: string;
   /** `dataType` of the market-data interface. */
   dataType: number;
+  /** Currency of its prices. */
   currency: "HKD" | "USD" | "CNY";
   /** Orders must be multiples of this many shares or contracts on the requested date. */
   lotSize: number;
@@ -32,15 +39,19 @@ export interface Instrument {
 }
 
 /** Session of a price: always the regular one in the United States, unset elsewhere. */
-type SessionView = "regular" | "unset";
+export type SessionView = "regular" | "unset";
 
 /** A day's bar as decimal texts. */
 export interface DayBar {
   /** `yyyy-MM-dd`. */
   date: string;
+  /** Opening price. */
   open: Decimal;
+  /** Highest price. */
   high: Decimal;
+  /** Lowest price. */
   low: Decimal;
+  /** Closing price. */
   close: Decimal;
   /** Shares or contracts. */
   volume: string;
@@ -48,6 +59,7 @@ export interface DayBar {
 
 /** Sensitivities and value parts of an option, all decimal texts (`optionExData`). */
 export interface OptionView {
+  /** Strike price. */
   strikePrice: Decimal;
   /** Contracts. */
   openInterest: string;
@@ -55,7 +67,9 @@ export interface OptionView {
   expiry: string;
   /** How far the stock has to move until expiry to cover the price, in percent of the stock price. */
   premium: Decimal;
+  /** Intrinsic value. */
   intrinsicValue: Decimal;
+  /** Time value. */
   timeValue: Decimal;
   /** Calendar days to expiry; `dueDate` on the wire. */
   daysToExpiry: string;
@@ -63,7 +77,9 @@ export interface OptionView {
   impliedVolatility: Decimal;
   /** Delta times stock price over option price. */
   leverage: Decimal;
+  /** Delta. */
   delta: Decimal;
+  /** Gamma. */
   gamma: Decimal;
   /** Per percent of volatility. */
   vega: Decimal;
@@ -74,7 +90,7 @@ export interface OptionView {
 }
 
 /** Members that only a future's quote has (`futureExData`). */
-interface FutureView {
+export interface FutureView {
   /** Last trading day, `yyyy-MM-dd`. */
   expiry: string;
   /** Calendar days until then. */
@@ -89,11 +105,17 @@ interface FutureView {
 
 /** A quote (`BasicQot`). Before the first trade of a day open, high and low are 0. */
 export interface QuoteView {
+  /** Whether trading is suspended. */
   isSuspended: boolean;
+  /** Opening price. */
   openPrice: number;
+  /** Highest price of the day. */
   highPrice: number;
+  /** Lowest price of the day. */
   lowPrice: number;
+  /** Last price. */
   lastPrice: number;
+  /** Close of the previous day. */
   previousClose: number;
   /** The price step at the last price. */
   priceStep: number;
@@ -109,11 +131,13 @@ export interface QuoteView {
   amplitude: number;
   /** Always 0, because the values of this member are not published. */
   securityStatus: number;
+  /** Board lot. */
   lotSize: number;
   /** Local time of the last trade, `yyyyMMddHHmmss`; empty before the first day. */
   tradeTime: string;
   /** Local time of the quote, same form. */
   marketTime: string;
+  /** Trading session of the quote. */
   session: SessionView;
   /** Present for futures. */
   future?: FutureView;
@@ -127,13 +151,19 @@ export interface BarView {
   date: string;
   /** Local start of a minute bar, `HH:mm`; absent for days and longer. */
   time?: string;
+  /** Opening price. */
   openPrice: number;
+  /** Highest price. */
   highPrice: number;
+  /** Lowest price. */
   lowPrice: number;
+  /** Closing price. */
   closePrice: number;
   /** Close of the previous bar. */
   previousClose: number;
+  /** Shares or contracts. */
   volume: string;
+  /** Turnover, in the instrument's currency. */
   turnover: number;
   /** Epoch milliseconds of the bar's start. */
   timestamp: string;
@@ -143,12 +173,17 @@ export interface BarView {
 export interface TickView {
   /** Local time, `HH:mm:ss`. */
   time: string;
+  /** Side that initiated the trade. */
   side: "flat" | "buy" | "sell";
+  /** Price of the trade. */
   price: number;
+  /** Shares or contracts. */
   volume: string;
+  /** Turnover, in the instrument's currency. */
   turnover: number;
   /** Always 0, because the values are not published. */
   tickType: number;
+  /** Trading session of the trade. */
   session: SessionView;
   /** Epoch milliseconds. */
   timestamp: string;
@@ -158,8 +193,11 @@ export interface TickView {
 export interface BookLevel {
   /** From 1, best first. */
   level: number;
+  /** Price of the level. */
   price: number;
+  /** Shares or contracts at this level. */
   volume: string;
+  /** Number of orders at this level. */
   orderCount: number;
   /** Only in depth feeds. */
   venue?: string;
@@ -167,24 +205,31 @@ export interface BookLevel {
 
 /** The order book of one instant. */
 export interface BookView {
+  /** The price step at the last price. */
   priceStep: number;
+  /** Ask levels, best first. */
   asks: BookLevel[];
+  /** Bid levels, best first. */
   bids: BookLevel[];
 }
 
 /** One entry of the broker queue (`Broker`). */
 export interface BrokerView {
+  /** Position in the queue. */
   level: number;
   /** Broker code, or the number of the level if `kind` is `level`. */
   broker: string;
   /** Whether the entry is a broker or the start of a level. */
   kind: "broker" | "level";
+  /** Name of the broker. */
   name: string;
 }
 
 /** The broker queue; both lists are empty outside Hong Kong. */
 export interface BrokersView {
+  /** Brokers on the ask side. */
   asks: BrokerView[];
+  /** Brokers on the bid side. */
   bids: BrokerView[];
 }
 
@@ -192,6 +237,7 @@ export interface BrokersView {
 export interface TimeShareView {
   /** Local start of the minute, `HH:mm`. */
   time: string;
+  /** Last price of the minute. */
   price: number;
   /** Close of the previous day. */
   previousClose: number;

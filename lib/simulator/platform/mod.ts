@@ -47,7 +47,7 @@ export type { TokenState } from "./access.ts";
 
 /** Options of the ports of a simulated platform. */
 export interface PlatformPortOptions extends Partial<PlatformCredentials> {
-  /** @default "127.0.0.1" */
+  /** Address to listen on. @default "127.0.0.1" */
   hostname?: string;
   /** Further host names that HTTP clients may use, such as that of a container. @default none */
   names?: readonly string[];
@@ -59,7 +59,7 @@ export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   tradePort?: number;
   /** Port of the market server; 0 takes a free one. @default 0 */
   hqPort?: number;
-  /** @default derived from the seed, as at the gateway */
+  /** The trade password. @default derived from the seed, as at the gateway */
   tradePassword?: string;
   /** How long a token is valid without a call, in simulated milliseconds. @default 3 hours */
   tokenLifeMs?: number;
@@ -113,7 +113,7 @@ export interface PlatformInfo extends PlatformCredentials {
 }
 
 /** State of a platform. */
-interface PlatformState {
+export interface PlatformState {
   /** Simulated time, ISO 8601 in Hong Kong time. */
   clock: string;
   /** State of the newest token. */
@@ -126,6 +126,7 @@ interface PlatformState {
   subscriptions: number;
   /** Number of connections, with or without InitConnect. */
   tradeConnections: number;
+  /** Number of connections for market data, with or without InitConnect. */
   quoteConnections: number;
   /** Number of connections that were closed because they were silent. */
   silenced: number;
@@ -133,6 +134,7 @@ interface PlatformState {
   level2: boolean;
   /** Number of executed calls, over HTTP and on both sockets, without InitConnect. */
   callsTaken: number;
+  /** Faults that are armed, and how often each kind has struck. */
   faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };
 }
 

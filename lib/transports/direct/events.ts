@@ -15,7 +15,7 @@ export type ChannelName = "trade" | "quote";
  * `waiting` (for the next attempt). `stopped`: an error, such as a login takeover, prevents further attempts.
  * `closed`: the program closed it.
  */
-type DirectPhase =
+export type DirectPhase =
   | "idle"
   | "platform-login"
   | "connecting"
@@ -56,17 +56,24 @@ export interface DirectState {
 }
 
 /** An error that no call reports. */
-interface DirectFault {
+export interface DirectFault {
+  /** Name of the event. */
   type: "fault";
+  /** The connection with the error. */
   channel: ChannelName;
+  /** When the error occurred, Unix milliseconds. */
   at: number;
+  /** The error. */
   error: BrokerError;
 }
 
 /** An answer that arrived after its call had timed out or was aborted. */
-interface LateAnswerEvent extends LateAnswer {
+export interface LateAnswerEvent extends LateAnswer {
+  /** Name of the event. */
   type: "late-answer";
+  /** The connection that received the answer. */
   channel: ChannelName;
+  /** When the answer arrived, Unix milliseconds. */
   at: number;
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Country } from "../../dictionaries/country.ts";
+import type { Country } from "../../operations/public_types.ts";
 import { isLoopback } from "../../loopback.ts";
 import type { Padding } from "../../wire/padding.ts";
 import type { ReconnectOptions } from "../push/reconnect.ts";

@@ -11,6 +11,7 @@ import type { PushEvent } from "../../operations/public_types.ts";
  * program that tracks orders must query the orders again over HTTP.
  */
 export interface GapEvent {
+  /** Name of the event. */
   type: "gap";
   /**
    * Unix milliseconds. After a break, the time of the last byte. After a push with a wrong time, `to` minus the
@@ -27,6 +28,7 @@ export interface GapEvent {
 
 /** A change of the connection. */
 export interface ConnectionEvent {
+  /** Name of the event. */
   type: "connection";
   /** `connected`: the connection works and the subscriptions are restored. `closed`: the last event of a stream. */
   state: "connected" | "lost" | "reconnecting" | "closed";
@@ -48,6 +50,7 @@ export interface ConnectionEvent {
 
 /** A push that is undocumented or unreadable. */
 export interface UnknownEvent {
+  /** Name of the event. */
   type: "unknown";
   /** Type number of the push. */
   notifyType: number;
@@ -68,6 +71,7 @@ export interface UnknownEvent {
 
 /** Reports a slow reader: newer quotes, books or broker queues have replaced older ones of the same security. */
 export interface ConflatedEvent {
+  /** Name of the event. */
   type: "conflated";
   /** Number of events that were replaced. */
   count: number;
@@ -75,6 +79,7 @@ export interface ConflatedEvent {
 
 /** Reports a slow reader: ticks were dropped. Orders are never dropped. */
 export interface DroppedEvent {
+  /** Name of the event. */
   type: "dropped";
   /** Number of dropped ticks. */
   count: number;

@@ -86,7 +86,7 @@ export interface PushStream extends AsyncDisposable {
 }
 
 /** Counters of a stream. */
-interface PushStreamStats {
+export interface PushStreamStats {
   /** Number of push frames read. */
   frames: number;
   /** Number of order events that were read. */

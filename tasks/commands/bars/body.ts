@@ -5,7 +5,8 @@
  */
 import { barPages, lastBars } from "../../../lib/client/bars.ts";
 import type { Client } from "../../../lib/client/client.ts";
-import { type Security, zoneOf } from "../../../lib/client/security.ts";
+import { zoneOf } from "../../../lib/client/security.ts";
+import type { Security } from "../../../lib/operations/public_types.ts";
 import { compare, type Decimal, divide, isZero, multiply, subtract } from "../../../lib/decimal.ts";
 import { BarInterval, PriceAdjustment } from "../../../lib/dictionaries/bar.ts";
 import { RejectedError } from "../../../lib/errors.ts";

@@ -5,7 +5,8 @@
  */
 import { dateAt } from "../../../lib/calendars/mod.ts";
 import type { Client } from "../../../lib/client/client.ts";
-import { type Security, securityOf } from "../../../lib/client/security.ts";
+import { securityOf } from "../../../lib/client/security.ts";
+import type { Security } from "../../../lib/operations/public_types.ts";
 import {
   add,
   compare,

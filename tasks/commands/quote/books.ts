@@ -4,7 +4,7 @@
  * @module
  */
 import type { Client } from "../../../lib/client/client.ts";
-import type { Security } from "../../../lib/client/security.ts";
+import type { Security } from "../../../lib/operations/public_types.ts";
 import { BrokerError, InvalidParamsError, RejectedError } from "../../../lib/errors.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";

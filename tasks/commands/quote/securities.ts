@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type Security, securityOf } from "../../../lib/client/security.ts";
+import { securityOf } from "../../../lib/client/security.ts";
+import type { Security } from "../../../lib/operations/public_types.ts";
 import { SecurityType } from "../../../lib/dictionaries/security_type.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
