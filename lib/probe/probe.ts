@@ -5,7 +5,7 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
-import type { Security } from "../client/security.ts";
+import type { Security } from "../operations/public_types.ts";
 import {
   BrokerError,
   BusyError,
