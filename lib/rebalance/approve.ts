@@ -3,16 +3,18 @@
  *
  * @module
  */
-import { calendarZone, dateAt } from "../calendars/mod.ts";
-import { compare, isZero } from "../decimal.ts";
+import { calendarZone, dateAt, showInstant } from "../calendars/mod.ts";
+import { add, compare, isZero, normalize, subtract } from "../decimal.ts";
 import { mics } from "../desk/guards/order.ts";
 import { Market } from "../dictionaries/market.ts";
 import { BrokerError, InvalidParamsError, type Issue } from "../errors.ts";
 import type { Store } from "../store/store.ts";
+import { showDuration } from "../time.ts";
 import type { Account } from "./account.ts";
 import type { Plan } from "./plan.ts";
 import type { RebalanceFile } from "./plan_file.ts";
 import { canonical } from "./plan.ts";
+import type { Progress } from "./progress.ts";
 import { approvePlan, type PlanRecord, shortHash } from "./queries.ts";
 import { checkedRows } from "./rows.ts";
 
@@ -25,21 +27,27 @@ export interface ApprovalWish {
   by: string;
   /** Unix milliseconds. */
   at: number;
-  /** How long the approval counts, milliseconds. @default {@linkcode APPROVAL_MS} */
+  /**
+   * How long the approval counts, milliseconds; at most until the end of the plan's day.
+   *
+   * @default {@linkcode APPROVAL_MS}, or less at the end of the day
+   */
   forMs?: number;
 }
 
 /**
- * Approves exactly one plan: its execution must begin within the time of the approval.
+ * Approves exactly one plan: its execution must begin within the time of the approval, and on the day of the plan, because
+ * its prices are those of that day.
  *
  * @param settings What the file of the plan says now; absent if it cannot be read here.
  * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file says something else now,
  * `plan-empty` if it has no trades, and the errors of `approvePlan`.
+ * @throws {InvalidParamsError} If the approval would count after the plan's day.
  */
 export async function approveExactly(
   store: Store,
   record: PlanRecord,
-  { by, at, forMs = APPROVAL_MS }: ApprovalWish,
+  { by, at, forMs }: ApprovalWish,
   settings?: RebalanceFile,
 ): Promise<PlanRecord> {
   const { plan, hash } = record;
@@ -53,7 +61,19 @@ export async function approveExactly(
   if (settings !== undefined && hasChanged(record, settings)) {
     throw cannot("plan-changed", `${fileOf(record)} has changed since the plan was made; make a new plan`);
   }
-  return await approvePlan(store, record, { by, at, until: at + forMs });
+  const dayEnd =
+    Temporal.PlainDate.from(today!).add({ days: 1 }).toZonedDateTime(zoneOf(record)).epochMilliseconds;
+  const leftMs = dayEnd - at;
+  if (forMs !== undefined && forMs > leftMs) {
+    throw new InvalidParamsError(`approve the plan ${shortHash(hash)}`, [{
+      path: ["for"],
+      value: showDuration(forMs),
+      expected: `at most ${
+        showDuration(leftMs >= 60_000 ? leftMs - leftMs % 60_000 : leftMs)
+      }, because the plan is valid until ${showInstant(dayEnd)}`,
+    }]);
+  }
+  return await approvePlan(store, record, { by, at, until: at + Math.min(forMs ?? APPROVAL_MS, leftMs) });
 }
 
 /** Returns whether the settings of a plan differ from those that it was made from. */
@@ -70,29 +90,44 @@ function zoneOf({ source }: PlanRecord): string {
 }
 
 /**
- * Checks that an account still fits a plan whose execution has not begun: the same holdings, at least the same cash,
- * current quotes and confirmed lots. Sends nothing.
+ * Checks that an account still fits a plan that no process executes: the same holdings, at least the same cash, current
+ * quotes and confirmed lots. Sends nothing. What the plan itself has filled is not a difference; its execution then
+ * compares the cash.
  *
  * @param account The account as it is now.
+ * @param progress What the plan's orders did, if it was stopped.
  * @throws {InvalidParamsError} If something differs. It lists every difference.
  */
-export function checkAccount(plan: Plan, settings: RebalanceFile, account: Account): void {
+export function checkAccount(
+  plan: Plan,
+  settings: RebalanceFile,
+  account: Account,
+  progress: readonly Progress[] = [],
+): void {
   const action = `execute the plan ${shortHash(plan.hash)}`;
   const { rows } = checkedRows(settings, account);
   const issues: Issue[] = [];
   const keyOf = ({ market, symbol }: { market: string; symbol: string }) => `${market} ${symbol}`;
   const now = new Map(rows.map((row) => [keyOf(row.quote), row.quantity]));
   const planned = new Map(plan.positions.map((position) => [keyOf(position), position.quantity]));
+  for (const [index, { filled }] of progress.entries()) {
+    const trade = plan.trades[index]!; // the progress is that of its trades
+    const before = planned.get(keyOf(trade)) ?? "0";
+    planned.set(keyOf(trade), trade.side === "buy" ? add(before, filled) : subtract(before, filled));
+  }
   for (const key of new Set([...planned.keys(), ...now.keys()])) {
     const [before = "0", after = "0"] = [planned.get(key), now.get(key)];
     if (compare(before, after) === 0) continue;
     issues.push({
       path: ["holdings", key.replace(/^\S+ /, "")],
       value: after,
-      expected: `${before}, as when the plan was made: make a new plan`,
+      expected: `${normalize(before)}, as when the plan was made${
+        progress.length === 0 ? "" : ", with what it has filled"
+      }: make a new plan`,
     });
   }
-  for (const [currency, before] of Object.entries(plan.cash)) {
+  const hasFilled = progress.some(({ filled }) => !isZero(filled));
+  for (const [currency, before] of Object.entries(hasFilled ? {} : plan.cash)) {
     const after = account.cash[currency] ?? "0";
     if (compare(after, before) >= 0 || (isZero(before) && isZero(after))) continue;
     issues.push({

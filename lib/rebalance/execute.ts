@@ -141,7 +141,8 @@ export async function rebalance(
   }
   if (found?.state === "done" && found.report !== undefined) return found.report;
   const at = machine.now();
-  await recordPlan(store, { account, plan, terms, at });
+  // Only a new plan may be recorded again after it was refused.
+  if (found?.state !== "stopped") await recordPlan(store, { account, plan, terms, at });
   if (found === undefined) await approvePlan(store, key, { by, at, until: at + SCRIPT_APPROVAL_MS });
   const holder = machine.id();
   const execution = new Execution(desk, plan, { ...options, terms, by, holder });

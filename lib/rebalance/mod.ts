@@ -56,6 +56,8 @@ export type { ArrivalPrice, PlanApproval, PlanRecord, PlanSource, PlanState, Tra
 export { passingRules, rebalance, STOPPED_BY } from "./execute.ts";
 export { GuardRefusal } from "../desk/guards/check.ts";
 export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execute.ts";
+export { progressOf } from "./progress.ts";
+export type { Progress } from "./progress.ts";
 export { reportOf } from "./results.ts";
 export type { ReportOptions } from "./results.ts";
 export type { RebalanceReport, Slippage, TradeReport } from "./report.ts";

@@ -26,7 +26,7 @@ export type PlanState =
   | "running"
   /** Nothing of it remains. */
   | "done"
-  /** Its execution ended, and something remains. */
+  /** Its execution ended and something remains, or it was refused: then it has no approval, and cannot be approved. */
   | "stopped";
 
 /** Who approved a plan. */
@@ -150,6 +150,9 @@ export async function findPlan(store: Store, account: string, hash: string): Pro
   return row && recordOf(row);
 }
 
+/** Returns whether a person has refused a plan, or nobody approved it in time. A refused plan has no approval. */
+const isRefused = ({ state, approval }: PlanRecord): boolean => state === "stopped" && approval === undefined;
+
 /** Returns the plans whose hashes begin with a text, newest first; at most two, which shows that the text is ambiguous. */
 export async function plansLike(store: Store, start: string): Promise<PlanRecord[]> {
   const rows = await store.all<PlanRow>(
@@ -177,7 +180,8 @@ export async function plansOf(
 
 /**
  * Records a plan in the state `planned`. The same plan with the same terms is recorded once. Other terms replace the
- * recorded ones and end an approval, because a person has approved the plan with its terms.
+ * recorded ones and end an approval, because a person has approved the plan with its terms. A plan that was refused and
+ * is made again is `planned` again.
  *
  * @throws {BrokerError} `plan-state` if the plan has other terms and its execution has begun.
  */
@@ -208,8 +212,8 @@ export async function recordPlan(
         runKey,
         at,
       );
-    } else if (JSON.stringify(found.terms) !== text) {
-      if (found.state !== "planned" && found.state !== "approved") {
+    } else if (JSON.stringify(found.terms) !== text || isRefused(found)) {
+      if (found.state !== "planned" && found.state !== "approved" && !isRefused(found)) {
         throw refused(
           "plan-state",
           `Cannot record the plan ${
@@ -219,7 +223,8 @@ export async function recordPlan(
       }
       await store.run(
         `update rebalance set terms = ?, state = 'planned', run_key = ?, planned_at = ?, approved_by = null,
-          approved_at = null, approved_until = null where account = ? and hash = ?`,
+          approved_at = null, approved_until = null, reason = null, ended_at = null
+          where account = ? and hash = ?`,
         text,
         runKey,
         at,
@@ -234,7 +239,7 @@ export async function recordPlan(
 /**
  * Approves a plan that was recorded, or whose execution has stopped and may go on.
  *
- * @throws {BrokerError} `plan-unknown` if the store does not have the plan, `plan-state` if it is running or done.
+ * @throws {BrokerError} `plan-unknown` if the store does not have the plan, `plan-state` if it is running, done or refused.
  */
 export async function approvePlan(
   store: Store,
@@ -242,9 +247,16 @@ export async function approvePlan(
   { by, at, until }: PlanApproval,
 ): Promise<PlanRecord> {
   return await store.transaction(async () => {
-    const { state } = await needPlan(store, account, hash);
+    const record = await needPlan(store, account, hash);
+    const { state, reason } = record;
     if (state === "running" || state === "done") {
       throw refused("plan-state", `Cannot approve the plan ${shortHash(hash)}: it is ${state}`);
+    }
+    if (isRefused(record)) {
+      throw refused(
+        "plan-state",
+        `Cannot approve the plan ${shortHash(hash)}: it was refused (${reason}); make a new plan`,
+      );
     }
     await store.run(
       `update rebalance set state = case when state = 'planned' then 'approved' else state end, approved_by = ?,
@@ -311,7 +323,7 @@ export interface Beginning {
 
 /**
  * Begins the execution of an approved plan, or continues one whose process has ended. A continued execution keeps its
- * start and its deadline.
+ * start and its deadline. So does a stopped one, unless it was approved again after the stop.
  *
  * @throws {BrokerError} `plan-unknown`; `plan-not-approved` if nobody approved the plan or the approval has expired;
  * `plan-held` if another process executes it; `plan-state` if it is done; `plan-changed` if another plan of the account
@@ -323,12 +335,8 @@ export async function beginPlan(
   { holder, at, leaseMs, deadlineAt, isContinued = false }: Beginning,
 ): Promise<PlanRecord> {
   return await store.transaction(async () => {
-    const { state, approval, holder: other, heldUntil = 0, plannedAt, startedAt = plannedAt } =
-      await needPlan(
-        store,
-        account,
-        hash,
-      );
+    const record = await needPlan(store, account, hash);
+    const { state, approval, holder: other, heldUntil = 0, plannedAt, startedAt = plannedAt } = record;
     const plan = `the plan ${shortHash(hash)}`;
     const cannot = (code: string, why: string) => refused(code, `Cannot execute ${plan}: ${why}`);
     if (state === "done") throw cannot("plan-state", "it is done already; make a new plan");
@@ -348,6 +356,18 @@ export async function beginPlan(
         }`,
       );
     }
+    const { endedAt, deadlineAt: before } = record;
+    // What a person approved before a stop ends at the deadline that it had.
+    const isSameApproval = state === "stopped" && approval!.at < (endedAt ?? 0);
+    if (isSameApproval && before !== undefined && before <= at) {
+      throw cannot(
+        "plan-not-approved",
+        `it was stopped, and its deadline passed at ${new Date(before).toISOString()}; run: hsgate approve ${
+          shortHash(hash)
+        }`,
+      );
+    }
+    const continues = state === "running" || isSameApproval;
     const newer = state === "running"
       ? undefined
       : await planFilledSince(store, account, { except: hash, since: startedAt });
@@ -368,7 +388,6 @@ export async function beginPlan(
         `the plan ${shortHash(running.hash)} of this account is not finished; finish or stop it first`,
       );
     }
-    const continues = state === "running";
     await store.run(
       `update rebalance set state = 'running', holder = ?, held_until = ?,
         started_at = case when ? = 1 then started_at else ? end,

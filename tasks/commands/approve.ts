@@ -6,7 +6,7 @@ const approveFlags = {
   for: {
     type: "string",
     value: "TIME",
-    text: "for a plan: how long the approval is valid, such as 30m (1h)",
+    text: "for a plan: how long the approval is valid, such as 30m; at most until the plan's day ends (1h)",
   },
   by,
   store,
@@ -56,7 +56,10 @@ export const refuse = command({
   args: [1, 1],
   details: `${keyText}
 HASH is the hash of a plan from "rebalance show"; its first 8 characters are enough. While
-a process executes a plan, you cannot refuse it: stop that process, or use "halt".`,
+a process executes a plan, you cannot refuse it: stop that process, or use "halt".
+
+refuse cancels no order. If an interrupted plan has left orders at the broker, the command
+prints how to cancel them. A refused plan cannot be approved: make a new plan.`,
   flags: refuseFlags,
   without: unconnected,
   exits: [],

@@ -1,5 +1,9 @@
 /** Tests of `hsgate rebalance`. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { insertIntent, moveIntent } from "../../lib/desk/queries.ts";
+import type { Evidence, IntentState } from "../../lib/desk/states.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { begun, planOf } from "../rebalance/support.ts";
 import { cli, envOf, folder, simulate } from "./runner_support.ts";
 import { spawned } from "./support.ts";
 
@@ -101,6 +105,8 @@ Deno.test("a proposed plan is executed only as its file says, after its approval
       changed.err,
     );
     await Deno.writeTextFile(path, files["p.yaml"]);
+    const long = await hsgate(["approve", hash, "--for", "2d"]);
+    assertEquals([long.code, long.err.includes("for: expected at most")], [2, true], long.err);
     const approved = await hsgate(["approve", hash.slice(0, 12), "--for", "30m", "--by", "Ada", "--json"]);
     assertEquals(approved.code, 0, approved.err);
     assertEquals(JSON.parse(approved.out).by, "Ada");
@@ -114,7 +120,16 @@ Deno.test("a proposed plan is executed only as its file says, after its approval
     const shown = await hsgate(["rebalance", "show", "--json"]);
     assertEquals(JSON.parse(shown.out)[0].state, "approved", shown.err);
     const refused = await hsgate(["refuse", hash, "--because", "too late", "--by", "Bob", "--json"]);
-    assertEquals(JSON.parse(refused.out), { hash, state: "stopped", reason: "refused by Bob: too late" });
+    assertEquals(JSON.parse(refused.out), {
+      hash,
+      state: "stopped",
+      reason: "refused by Bob: too late",
+      openOrders: [],
+      unresolved: [],
+    });
+    await Deno.writeTextFile(path, files["p.yaml"]);
+    const revived = await hsgate(["approve", hash]);
+    assertEquals([revived.code, revived.err.includes("it was refused")], [1, true], revived.err);
     const page = `${place.path}/plan.html`;
     const one = await hsgate(["rebalance", "show", hash, "--html", page]);
     assertEquals(one.code, 0, one.err);
@@ -126,6 +141,46 @@ Deno.test("a proposed plan is executed only as its file says, after its approval
   } finally {
     await gateway.close();
   }
+});
+
+Deno.test("hsgate refuse names the orders that an interrupted plan has left at the broker", async () => {
+  await using place = await folder({});
+  const path = `${place.path}/h.db`;
+  const plan = planOf([{ symbol: "00700.HK", side: "buy", quantity: "300", price: "550" }]);
+  {
+    await using store = await openSqlite(path);
+    await begun(store, plan, { account: "default", at: 1_000 });
+    const order = (quantity: string) => ({
+      account: "default",
+      kind: "place" as const,
+      operation: "orders.place",
+      params: { market: "hk", symbol: "00700.HK", side: "buy", quantity, price: "550" },
+      why: { plan: plan.hash, trade: 0 },
+      createdAt: 1_000,
+      timeoutMs: 1,
+    });
+    const move = (id: string, to: IntentState, by: Evidence, orderIds: string[] = []) =>
+      moveIntent(store, id, { to, by, at: 1_000, orderIds });
+    for (const [id, quantity] of [["open", "100"], ["lost", "200"]] as const) {
+      await insertIntent(store, { ...order(quantity), id, fingerprint: id });
+      await move(id, "approved", "desk");
+      await move(id, "sent", "desk");
+    }
+    await move("open", "acknowledged", "answer", ["2508150000123"]);
+    await move("lost", "unknown", "desk");
+  }
+  const { code, out, err } = await cli(["refuse", plan.hash, "--by", "Bob", "--store", path], {
+    fromDisk: true,
+  });
+  assertEquals([code, out.includes("is stopped: refused by Bob")], [0, true], err);
+  assertStringIncludes(
+    err,
+    "may still fill orders of this plan; to cancel them: hsgate cancel 2508150000123",
+  );
+  assertStringIncludes(
+    err,
+    "the outcome of an order of this plan is unknown; to look it up: hsgate orders show lost",
+  );
 });
 
 Deno.test("hsgate rebalance names every mistake and ends with code 2", async () => {

@@ -6,6 +6,7 @@ import {
   checkAccount,
   findPlan,
   makePlan,
+  progressOf,
   readAccount,
   readExecutionTerms,
   readRebalanceFile,
@@ -68,6 +69,20 @@ for (const kind of kinds) {
       const approved = await approveExactly(store, record, wish, same);
       assertEquals(approved.approval, { by: "Ada", at: NOON + 1, until: NOON + 1 + HOUR });
       assertEquals(approved.source?.file, "/p.json");
+      const allowed = async (at: number, forMs: number) => {
+        const { message } = await assertRejects(
+          () => approveExactly(store, record, { by: "Ada", at, forMs }),
+          InvalidParamsError,
+        );
+        return message;
+      };
+      const long = await allowed(NOON + 1, 12 * HOUR);
+      for (const text of ['"12h"', "at most 11h59m", "valid until 2025-08-15T16:00:00Z"]) {
+        assertStringIncludes(long, text);
+      }
+      // Without a stated time, the approval ends with the plan's day.
+      const late = await approveExactly(store, record, { by: "Ada", at: NOON + 11.5 * HOUR });
+      assertEquals(late.approval?.until, NOON + 12 * HOUR);
       const refusedPlan = await refusePlan(store, record, { at: NOON + 2, reason: "refused by Bob" });
       assertEquals([refusedPlan.state, refusedPlan.approval, refusedPlan.reason], [
         "stopped",
@@ -82,6 +97,30 @@ for (const kind of kinds) {
     },
   });
 }
+
+Deno.test(
+  "checkAccount() counts what a stopped plan has filled, and nothing else",
+  { permissions: "none" },
+  async () => {
+    const settings = await settingsOf();
+    const plan = await makePlan(settings, accountOf());
+    const index = plan.trades.findIndex(({ symbol }) => symbol === "00005.HK");
+    assertEquals(plan.trades[index]?.side, "sell");
+    const progress = progressOf(plan, []).map((each, place) => ({
+      ...each,
+      filled: place === index ? "100" : "0",
+    }));
+    const [held] = account.holdings;
+    const after = (quantity: string, cash: string) =>
+      accountOf({ cash: { HKD: cash }, holdings: [{ ...held, quantity }] });
+    checkAccount(plan, settings, after("400", "40000"), progress);
+    const { message } = assertThrows(
+      () => checkAccount(plan, settings, after("500", "50000"), progress),
+      InvalidParamsError,
+    );
+    assertStringIncludes(message, "400, as when the plan was made, with what it has filled");
+  },
+);
 
 Deno.test(
   "checkAccount() names each holding and cash that no longer fit a plan",

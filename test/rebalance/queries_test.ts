@@ -11,6 +11,7 @@ import {
   plansLike,
   plansOf,
   recordPlan,
+  refusePlan,
   renewPlan,
 } from "../../lib/rebalance/mod.ts";
 import type { Store } from "../../lib/store/store.ts";
@@ -101,13 +102,47 @@ storeTest(
     assertEquals(await endPlan(store, key, { ...ended, holder: "two" }), true);
     // A stopped plan begins again only with a valid approval, and then gets a new deadline.
     assertEquals(await codeOf(() => beginPlan(store, key, { ...other, at: 4_000 })), "plan-not-approved");
-    await approvePlan(store, key, { ...approval, until: 5_000 });
+    await approvePlan(store, key, { ...approval, at: 3_500, until: 5_000 });
     const again = await beginPlan(store, key, { ...other, at: 4_000 });
     assertEquals([again.startedAt, again.deadlineAt, again.report], [4_000, 20_000, undefined]);
     await endPlan(store, key, { ...ended, holder: "two", state: "done" });
     assertEquals(await codeOf(() => beginPlan(store, key, { ...other, at: 4_100 })), "plan-state");
   },
 );
+
+storeTest("a stopped plan that nobody approves again keeps its start and its deadline", async (store) => {
+  await recordPlan(store, recorded);
+  await approvePlan(store, key, { ...approval, until: 20_000 });
+  await beginPlan(store, key, beginning);
+  const stop = async (at: number) =>
+    await endPlan(store, key, { holder: "one", state: "stopped", reason: "trading is halted", at, report });
+  await stop(3_000);
+  const again = await beginPlan(store, key, { ...beginning, at: 4_000, deadlineAt: 13_000 });
+  assertEquals([again.startedAt, again.deadlineAt], [2_000, 9_000]);
+  await stop(5_000);
+  const late = { ...beginning, at: 9_000, deadlineAt: 18_000 };
+  const { message } = await assertRejects(() => beginPlan(store, key, late), BrokerError);
+  assertStringIncludes(message, "it was stopped, and its deadline passed at 1970-01-01T00:00:09.000Z");
+  await approvePlan(store, key, { by: "Ada", at: 8_999, until: 20_000 });
+  const anew = await beginPlan(store, key, late);
+  assertEquals([anew.startedAt, anew.deadlineAt], [9_000, 18_000]);
+});
+
+storeTest("a refused plan cannot be approved, until it is made again", async (store) => {
+  await recordPlan(store, recorded);
+  await approvePlan(store, key, approval);
+  await refusePlan(store, key, { at: 1_600, reason: "refused by Bob" });
+  const { message, code } = await assertRejects(() => approvePlan(store, key, approval), BrokerError);
+  assertEquals(code, "plan-state");
+  assertStringIncludes(message, "it was refused (refused by Bob); make a new plan");
+  const again = await recordPlan(store, { ...recorded, at: 1_700 });
+  assertEquals([again.state, again.plannedAt, again.reason], ["planned", 1_700, undefined]);
+  await approvePlan(store, key, approval);
+  await beginPlan(store, key, beginning);
+  // The process ended, and a person ends what it left.
+  await refusePlan(store, key, { at: 3_000, reason: "refused by Bob" });
+  assertEquals(await codeOf(() => approvePlan(store, key, approval)), "plan-state");
+});
 
 storeTest("an account executes one plan at a time", async (store) => {
   const second = { ...plan, hash: "b".repeat(64) };

@@ -88,7 +88,7 @@ export type Rebalanced = z.infer<typeof output>;
 
 /** Time between two looks for an approval. */
 const LOOK_MS = 5_000;
-/** The execution begins within this time after a recipe has approved its own plan. */
+/** An execution that a stop of the process ended continues within this time. */
 const OWN_APPROVAL_MS = 10 * 60_000;
 
 /** Plans, waits for the approval if it needs one, and executes. */
@@ -215,7 +215,7 @@ async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const at = context.now();
   const isEarly = at < (record.deadlineAt ?? 0);
   if (state === "stopped" && approval !== undefined && isEarly && reason?.startsWith(STOPPED_BY)) {
-    const again = await approvePlan(desk.store, record, { by: approval.by, at, until: at + OWN_APPROVAL_MS });
+    const again = await approvePlan(desk.store, record, { ...approval, until: at + OWN_APPROVAL_MS });
     return await executed(again, work);
   }
   return { ...resultOf(plan, report, reason), files: await writeFiles(work, plan, report) };
@@ -237,7 +237,7 @@ async function proceed(record: PlanRecord, work: Work): Promise<Rebalanced> {
       };
     }
   } else if (record.state === "planned") {
-    const wish = { by: `recipe ${context.recipe}`, at: context.now(), forMs: OWN_APPROVAL_MS };
+    const wish = { by: `recipe ${context.recipe}`, at: context.now() };
     approved = await approveExactly(desk.store, record, wish, settings);
   }
   // The approval may have taken long.

@@ -4,13 +4,14 @@
  * @module
  */
 import { showInstant } from "../../../lib/calendars/mod.ts";
+import { intentsOfPlan } from "../../../lib/desk/queries.ts";
 import { showValue } from "../../../lib/errors.ts";
 import { isInside, realPlace, resolved } from "../../../lib/confined_paths.ts";
 import {
-  APPROVAL_MS,
   approveExactly,
   type PlanRecord,
   plansLike,
+  progressOf,
   readRebalanceFile,
   type RebalanceFile,
   refusePlan as refuse,
@@ -70,13 +71,15 @@ export async function approvePlan(
   record: PlanRecord,
   { flags, host }: { flags: { for?: string; by?: string; json?: boolean }; host: Host },
 ): Promise<number> {
-  const forMs = flags.for === undefined ? APPROVAL_MS : readDuration(flags.for) ?? 0;
-  if (forMs <= 0) throw new UsageError(`Cannot use --for "${flags.for}": write ${durationExpected}`);
+  const forMs = flags.for === undefined ? undefined : readDuration(flags.for) ?? 0;
+  if (forMs !== undefined && forMs <= 0) {
+    throw new UsageError(`Cannot use --for "${flags.for}": write ${durationExpected}`);
+  }
   const by = actorOf(flags, host);
   const { approval, hash, plan } = await approveExactly(
     store,
     record,
-    { by, at: storeTime(store, host), forMs },
+    { by, at: storeTime(store, host), ...forMs !== undefined && { forMs } },
     await settingsNow(record, host),
   );
   const until = showInstant(approval!.until); // it was just approved
@@ -91,7 +94,7 @@ export async function approvePlan(
   return 0;
 }
 
-/** Refuses a plan, or stops one that nobody executes. */
+/** Refuses a plan, or stops one that nobody executes. Shows which of its orders the broker may still have. */
 export async function refusePlan(
   store: Store,
   record: PlanRecord,
@@ -99,9 +102,26 @@ export async function refusePlan(
 ): Promise<number> {
   const by = actorOf(flags, host);
   const reason = `refused by ${by}${flags.because === undefined ? "" : `: ${flags.because}`}`;
-  const { hash, state } = await refuse(store, record, { at: storeTime(store, host), reason });
-  if (flags.json) host.out(JSON.stringify({ hash, state, reason }));
+  const { hash, state, plan, account } = await refuse(store, record, { at: storeTime(store, host), reason });
+  const progress = progressOf(plan, await intentsOfPlan(store, account, hash));
+  const openOrders = progress.flatMap(({ live }) => live.flatMap(({ orderIds }) => [...orderIds]));
+  const unknown = progress.flatMap(({ pending }) => pending.map(({ id }) => id));
+  if (flags.json) host.out(JSON.stringify({ hash, state, reason, openOrders, unresolved: unknown }));
   else host.out(`the plan ${shortHash(hash)} is stopped: ${plain(reason)}`);
+  if (openOrders.length > 0) {
+    host.note(
+      `hsgate: the broker may still fill orders of this plan; to cancel them: hsgate cancel ${
+        plain(openOrders.join(" "))
+      }`,
+    );
+  }
+  if (unknown.length > 0) {
+    host.note(
+      `hsgate: the outcome of an order of this plan is unknown; to look it up: hsgate orders show ${
+        plain(unknown[0]!)
+      }`,
+    );
+  }
   return 0;
 }
 

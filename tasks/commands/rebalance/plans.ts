@@ -15,6 +15,7 @@ import {
   planPage,
   type PlanRecord,
   plansOf,
+  progressOf,
   type RebalanceReport,
   reportOf,
   shortHash,
@@ -37,9 +38,9 @@ export async function run(input: RebalanceRunInput): Promise<number> {
   const record = given === undefined
     ? await onlyPlan(open.store, open.account)
     : await ownPlan(open.store, open.account, given, "execute");
-  const { hash, plan, source, startedAt } = record;
-  // What has begun continues within the plan, whatever else has changed.
-  if (startedAt === undefined && source !== undefined) {
+  const { hash, plan, source, startedAt, state } = record;
+  // An interrupted execution continues within the plan, whatever else has changed.
+  if (state !== "running" && state !== "done" && source !== undefined) {
     const settings = await settingsNow(record, host);
     if (settings !== undefined && hasChanged(record, settings)) {
       throw new BrokerError(
@@ -49,7 +50,10 @@ export async function run(input: RebalanceRunInput): Promise<number> {
         { code: "plan-changed", operation: "rebalance" },
       );
     }
-    checkAccount(plan, source.settings, await brokerAccount(open.client, source.settings, host));
+    const progress = startedAt === undefined
+      ? []
+      : progressOf(plan, await intentsOfPlan(open.store, open.account, hash));
+    checkAccount(plan, source.settings, await brokerAccount(open.client, source.settings, host), progress);
   }
   return await execute(open, record, input);
 }
