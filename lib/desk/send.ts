@@ -80,7 +80,7 @@ export async function sendWrite(
   const intent = { id, account, kind, operation: name, params, fingerprint, why, createdAt, timeoutMs };
   await records.first(name, () =>
     store.transaction(async () => {
-      await refuseLike(records, fingerprint, name);
+      if (!isRepeatable(wanted.operation, params)) await refuseLike(records, fingerprint, name);
       await refuseBeyondPlan(store, account, { ...intent, own: id });
       await insertIntent(store, intent);
     }));
@@ -101,16 +101,24 @@ interface Approval {
   at: number;
 }
 
-/** Throws if an intent that asks for the same is unresolved: the broker could execute both. */
-async function refuseLike(
-  { store, account }: Records,
-  fingerprint: string,
-  operation: string,
-): Promise<void> {
+/**
+ * Returns whether a request may be sent while the outcome of the same request is unknown: two cancellations of one named
+ * order do no more than one.
+ */
+const isRepeatable = ({ order }: AnyOperation, params: Readonly<Record<string, unknown>>): boolean =>
+  order === "cancel" && targetsOf({ params }).length === 1;
+
+/** Finds an unresolved intent that asks for the same. */
+async function unresolvedLike({ store, account }: Records, fingerprint: string): Promise<Intent | undefined> {
   // An older version may have recorded another fingerprint for the same request.
-  const other = (await unresolvedIntents(store, account)).find((each) =>
+  return (await unresolvedIntents(store, account)).find((each) =>
     each.fingerprint === fingerprint || fingerprintOf(each.operation, each.params) === fingerprint
   );
+}
+
+/** Throws if an intent that asks for the same is unresolved: the broker could execute both. */
+async function refuseLike(records: Records, fingerprint: string, operation: string): Promise<void> {
+  const other = await unresolvedLike(records, fingerprint);
   if (other === undefined) return;
   throw new BrokerError(
     `Cannot send ${operation}: the outcome of intent ${other.id}, which asks for the same, is "${other.state}"; ` +
@@ -119,23 +127,33 @@ async function refuseLike(
   );
 }
 
+/** Returns whether a list shows that an order is open, and that no cancellation of it is in progress. */
+const isCancellable = (order: SeenOrder | undefined): boolean =>
+  order?.state !== undefined && !endedStates.includes(order.state) && !order.isCancelPending;
+
 /** Reads the lists, and checks the guard rails. If a list cannot be read or a guard rail refuses, abandons the intent. */
 async function approve(
   deps: SendDeps,
-  { id, wanted: { operation, options: { signal } }, params, why }: CheckedWrite,
+  { id, wanted: { operation, options: { signal } }, params, why, fingerprint }: CheckedWrite,
 ): Promise<Approval> {
   const { records, client } = deps;
   const { machine } = records;
   const at = machine.monotonic();
   try {
-    // A cancellation of named orders creates no order, so the lists before it are not needed.
-    const looked = operation.order === "cancel" && targetsOf({ params }).length > 0
+    const [target] = targetsOf({ params });
+    const isAgain = isRepeatable(operation, params) &&
+      await unresolvedLike(records, fingerprint) !== undefined;
+    // A cancellation of named orders creates no order, so the lists before it are needed only for a second one.
+    const looked = operation.order === "cancel" && target !== undefined && !isAgain
       ? undefined
       : await look(client, withChildLists(placeOf(operation, params)), {
         now: () => machine.now(),
         since: machine.now(),
         ...signal && { signal },
       });
+    if (isAgain && !isCancellable(looked?.orders.get(target ?? ""))) {
+      await refuseLike(records, fingerprint, operation.name);
+    }
     const data = { ...await deps.guard?.({ id, operation, params, why, looked, client }) };
     await records.first(operation.name, () => records.move(id, { to: "approved", by: "desk", data }));
     return { looked, at };
@@ -202,7 +220,7 @@ async function begin(
     const halt = await findHalt(store, account);
     if (halt !== undefined) throw halted(`${halt.why} (by ${halt.by})`, operation.name);
     // Another process may have sent the same since this intent was planned, or ended the plan of the order.
-    await refuseLike(records, fingerprint, operation.name);
+    if (!isRepeatable(operation, params)) await refuseLike(records, fingerprint, operation.name);
     const kind = operation.order ?? "place";
     await refuseBeyondPlan(store, account, { kind, operation: operation.name, params, why, own: id });
     const at = machine.now();

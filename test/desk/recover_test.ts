@@ -374,6 +374,34 @@ deskTest("an unresolved order blocks the same order with its code in another for
   assertEquals((await intents()).length, 1);
 });
 
+deskTest(
+  "a lost cancellation of one order does not prevent another one while the lists show the order open",
+  async (house) => {
+    const { trader, client, open, simulator: { faults }, intents, pass, count } = house;
+    const { orderId } = await trader.orders.place(ORDER);
+    const request = { market: "hk", symbol: "00700.HK", orderId } as const;
+    faults.arm({ kind: "lost-request", operation: "orders.cancel" });
+    await assertRejects(() => trader.orders.cancel(request), OutcomeUnknownError);
+    const sent = count("orders.cancel");
+    const pending = reading(
+      client,
+      async (read) =>
+        (await read() as { status: string }[]).map((row) => ({ ...row, status: "cancel-pending" })),
+    );
+    const again = () => open({ client: pending }).client().orders.cancel(request);
+    assertEquals((await assertRejects(again, BrokerError)).code, "unresolved-intent");
+    assertEquals(sent(), 0);
+    await trader.orders.cancel(request);
+    assertEquals(sent(), 1);
+    await pass(60_000);
+    const cancels = (await intents()).filter(({ kind }) => kind === "cancel");
+    assertEquals(cancels.map(({ state }) => state).filter((state) => state !== "abandoned"), [
+      "cancelled",
+      "cancelled",
+    ]);
+  },
+);
+
 deskTest("an order whose cancellation is in progress ends the count of looks without it", async (house) => {
   const { trader, client, open, simulator: { faults }, last, pass } = house;
   const { orderId } = await trader.orders.place(ORDER);
