@@ -161,6 +161,43 @@ Deno.test("exportDayBook() says which summary is damaged, and still exports days
   assertEquals((await book.again({ from: "2025-08-14", to: "2025-08-14" })).days[0]?.action, "written");
 });
 
+Deno.test("exportDayBook() believes no day of a stranger's folder whose summary lists no files, or other files", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+  await book.again();
+  const [folder, path] = [`${book.out}/${DAY}`, `${book.out}/${DAY}/summary.json`];
+  const original = Deno.readTextFileSync(path);
+  const changed = (change: Record<string, unknown>) =>
+    Deno.writeTextFileSync(path, JSON.stringify({ ...JSON.parse(original), ...change }));
+  for (
+    const wrong of [
+      { files: { "../../secret": { bytes: 1, sha256: "" } } },
+      { files: { "fills.csv": null } },
+      { settings: {} },
+      { markets: { us: null } },
+      { markets: { constructor: { lists: {} } } },
+      { rows: null },
+      { checks: [null] },
+    ]
+  ) {
+    changed(wrong);
+    const error = await assertRejects(() => book.again(), DayBookError);
+    assertEquals(error.code, "not-a-day-book", JSON.stringify(wrong));
+  }
+  Deno.writeTextFileSync(path, "null");
+  assertEquals((await assertRejects(() => book.again(), DayBookError)).code, "not-a-day-book");
+  // Without digests any content would count as exported.
+  changed({ files: {} });
+  assertEquals((await book.again()).days[0]?.action, "disputed");
+  Deno.writeTextFileSync(path, original);
+  Deno.writeTextFileSync(`${book.out}/secret`, "private key");
+  Deno.removeSync(`${folder}/fills.csv`);
+  Deno.symlinkSync("../secret", `${folder}/fills.csv`);
+  for (const change of [{}, { files: {} }]) {
+    changed(change);
+    assertEquals((await assertRejects(() => book.again(), DayBookError)).code, "link");
+  }
+});
+
 Deno.test("exportDayBook() keeps final days that an older export wrote, and reads its empty days again", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   const older = (path: string) => {

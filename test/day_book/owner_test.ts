@@ -139,7 +139,9 @@ Deno.test("exportDayBook() accepts only the developer key of the folder's accoun
 Deno.test("exportDayBook() does not guess the owner of a folder whose account file is unreadable", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "mine" });
   await book.again();
-  Deno.writeTextFileSync(`${book.out}/account.json`, "{");
-  const error = await assertRejects(() => book.again(), DayBookError);
-  assertStringIncludes(error.message, "account.json");
+  for (const text of ["{", "null", '{"digests":null}', '{"digests":[]}']) {
+    Deno.writeTextFileSync(`${book.out}/account.json`, text);
+    const error = await assertRejects(() => book.again(), DayBookError);
+    assertStringIncludes(error.message, "account.json");
+  }
 });

@@ -33,7 +33,7 @@ export class ExportFolder implements Disposable {
    */
   static open(out: string): ExportFolder {
     makeFolder(out);
-    rejectLinks(out);
+    rejectLinks(out, OURS);
     const lock = openLock(`${out}/${LOCK}`);
     // The system releases the lock when the process ends, also after a crash.
     if (!lock.tryLockSync(true)) {
@@ -152,12 +152,17 @@ export class ExportFolder implements Disposable {
 /** Names of all files and folders that an export reads or writes in its folder. */
 const OURS = /^\.?(\d{4}-\d{2}-\d{2}|day-book\.lock|account\.json)/;
 
-/** Throws if a file or folder of the export is a symbolic link. */
-function rejectLinks(out: string): void {
-  for (const { name, isSymlink } of Deno.readDirSync(out)) {
-    if (!isSymlink || !OURS.test(name)) continue;
+/**
+ * Rejects symbolic links in a folder of the export: they may lead to any file of the user.
+ *
+ * @param names Matches the names to check.
+ * @throws {DayBookError} With code `link` if there is one.
+ */
+export function rejectLinks(folder: string, names = /^/): void {
+  for (const { name, isSymlink } of Deno.readDirSync(folder)) {
+    if (!isSymlink || !names.test(name)) continue;
     throw new DayBookError(
-      `Cannot export into "${out}": "${name}" is a symbolic link, and an export writes only into its own folder; ` +
+      `Cannot export into "${folder}": "${name}" is a symbolic link, and an export writes only into its own folder; ` +
         "remove the link, or move its target here",
       { code: "link" },
     );

@@ -5,6 +5,7 @@
  */
 import { parse } from "../../std/csv.ts";
 import { plainCells } from "../../csv_text.ts";
+import { Market } from "../../dictionaries/market.ts";
 import { exists } from "../../private_files.ts";
 import { readRegularTextSync } from "../../regular_files.ts";
 import { listsOf } from "../reading/lists.ts";
@@ -19,6 +20,7 @@ import {
   type Difference,
   type Origin,
 } from "../types.ts";
+import { rejectLinks } from "./export_folder.ts";
 import { otherStem } from "./write_day.ts";
 
 const FOREIGN = "not-a-day-book";
@@ -48,13 +50,16 @@ export interface KeptDay {
  * Reads the folder of a day and compares its files with the digests in its summary. Resolves to `undefined`
  * if the folder does not exist.
  *
- * @throws {DayBookError} If the folder is not a day book.
+ * @throws {DayBookError} If the folder is not a day book, or contains a symbolic link.
  */
 export async function keptDay(path: string, settings: Settings): Promise<KeptDay | undefined> {
   if (!exists(path)) return undefined;
   const { summary, text } = readSummary(path);
+  rejectLinks(path);
   const had = summary.settings;
-  const damaged: string[] = [];
+  // Without its digest, nothing shows that a file belongs to the day: somebody else may have put it there.
+  const damaged = Object.keys(summary.rows).flatMap((list) => had.formats.map((form) => `${list}.${form}`))
+    .filter((name) => !Object.hasOwn(summary.files, name));
   for (const [name, { bytes, sha256 }] of Object.entries(summary.files)) {
     const found = exists(`${path}/${name}`) ? await fileRecord(`${path}/${name}`) : undefined;
     if (found?.bytes !== bytes || found.sha256 !== sha256) damaged.push(name);
@@ -67,7 +72,7 @@ export async function keptDay(path: string, settings: Settings): Promise<KeptDay
     damaged,
     hasWanted,
     isSame: hasWanted && holds(settings, had),
-    differences: damaged.includes("differences.csv") ? [] : readDifferences(path, summary),
+    differences: isSound(summary, damaged, "differences.csv") ? readDifferences(path, summary) : [],
     readings: () => readingsOf(path, summary, damaged),
     throwIfNarrower() {
       const { markets, formats, wire } = had;
@@ -86,6 +91,10 @@ export async function keptDay(path: string, settings: Settings): Promise<KeptDay
     },
   };
 }
+
+/** Returns whether a file has the digest that the summary names. */
+const isSound = ({ files }: Summary, damaged: readonly string[], name: string): boolean =>
+  Object.hasOwn(files, name) && !damaged.includes(name);
 
 /** Returns whether any list of a market has rows. */
 export function hasRows({ markets }: Summary, market: DayBookMarket): boolean {
@@ -109,7 +118,7 @@ function readingsOf(path: string, summary: Summary, damaged: readonly string[]):
     const { cleared, status } = markets[market] ?? {};
     const isCleared = cleared ?? status === "final";
     const form = forms.find((each) =>
-      settings.formats.includes(each) && !damaged.includes(`${stem}.${each}`)
+      settings.formats.includes(each) && isSound(summary, damaged, `${stem}.${each}`)
     );
     if (form === undefined) return [];
     const start = `${market}/${day}/${list}/`;
@@ -183,9 +192,8 @@ type OlderSummary = Omit<Summary, "version" | "settings" | "standing" | "contrad
 
 function parseSummary(path: string, text: string): Summary {
   try {
-    // The version below shows that an export wrote this file, so the cast is safe.
-    const summary = JSON.parse(text) as Summary | OlderSummary;
-    if (summary.settings === undefined || summary.files === undefined) throw foreign(path);
+    const summary: unknown = JSON.parse(text);
+    if (!isSummary(summary)) throw foreign(path);
     if (summary.version === 2) return summary;
     if (summary.version === 1) {
       const { settings: { markets, formats, futures }, ...rest } = summary;
@@ -198,6 +206,39 @@ function parseSummary(path: string, text: string): Summary {
   }
   throw foreign(path);
 }
+
+/**
+ * Returns whether a value has the members of a summary that are read here. The folder may come from somebody else, so
+ * names of files lead nowhere else.
+ */
+function isSummary(value: unknown): value is Summary | OlderSummary {
+  if (!isMap(value)) return false;
+  const { version, settings, files, rows, markets, checks, differences } = value;
+  const isKnown = (market: string) => market === "futures" || Market.names.some((name) => name === market);
+  const areLists = (lists: unknown) =>
+    isMap(lists) &&
+    Object.values(lists).every((each) =>
+      isMap(each) && typeof each.rows === "number" && typeof each.origin === "string"
+    );
+  return (version === 1 || version === 2) &&
+    isMap(settings) && isTexts(settings.markets) && isTexts(settings.formats) &&
+    (version === 1 || isTexts(settings.accounts)) &&
+    isMap(files) &&
+    Object.entries(files).every(([name, each]) => /^\w[\w.-]*$/.test(name) && isMap(each)) &&
+    isMap(rows) && Object.values(rows).every((count) => typeof count === "number") &&
+    isMap(markets) &&
+    Object.entries(markets).every(([market, each]) =>
+      isKnown(market) && isMap(each) && areLists(each.lists) && areLists(each.otherLists ?? {})
+    ) &&
+    Array.isArray(checks) && checks.every(isMap) && typeof differences === "number" &&
+    [value.day, value.status].every((each) => typeof each === "string") &&
+    [value.incomplete, value.provisionalBecause, value.contradicts ?? []].every(isTexts);
+}
+
+/** Returns whether a value is a JSON object. */
+export const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isTexts = (value: unknown) => Array.isArray(value) && value.every((each) => typeof each === "string");
 
 function foreign(path: string): DayBookError {
   return new DayBookError(

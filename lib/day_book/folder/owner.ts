@@ -18,7 +18,7 @@ import type { Client } from "../../client/client.ts";
 import { replaceFile } from "../../private_files.ts";
 import { readRegularTextSync } from "../../regular_files.ts";
 import { isRefusal } from "../../client/page_walk.ts";
-import { type KeptDay, keptDay, summaryIn } from "./kept_day.ts";
+import { isMap, type KeptDay, keptDay, summaryIn } from "./kept_day.ts";
 import { listsOf, sourceOf } from "../reading/lists.ts";
 import type { ListReading } from "../checks/losses.ts";
 import { dateIn, marketDay } from "../market_days.ts";
@@ -228,8 +228,9 @@ function readDigests(path: string): Digests {
     throw error;
   }
   try {
-    const { digests } = JSON.parse(text) as { digests?: Digests };
-    if (digests !== undefined) return digests;
+    const file: unknown = JSON.parse(text);
+    const digests = isMap(file) ? file.digests : undefined;
+    if (isMap(digests)) return digests;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }

@@ -9,6 +9,7 @@ import type { Client } from "../../client/client.ts";
 import type { BarInterval } from "../../dictionaries/bar.ts";
 import type { Bar } from "../../operations/quotes.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
+import { BrokerError } from "../../errors.ts";
 import { shownJson } from "../../shown_text.ts";
 import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
 
@@ -76,7 +77,10 @@ async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars):
   for (const [year, ofYear] of Map.groupBy(bars, ({ date }) => date!.slice(0, 4))) {
     const path = pathOf(`${year}.jsonl`);
     const text = readIfThere(path) ?? "";
-    const { before, lines: known } = splitAt(text, ofYear.map(keyOf).reduce((a, b) => a < b ? a : b));
+    const { before, lines: known } = splitAt(
+      { path, text },
+      ofYear.map(keyOf).reduce((a, b) => a < b ? a : b),
+    );
     let changed = 0;
     for (const bar of ofYear) {
       const line = lineOf(bar);
@@ -95,10 +99,10 @@ async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars):
  * Splits a file before the first bar with this key or a later one. The file is sorted by key and grows through the
  * year, so the part before the split is kept as text without parsing it.
  */
-function splitAt(text: string, key: string): { before: string; lines: Map<string, string> } {
+function splitAt({ path, text }: Archive, key: string): { before: string; lines: Map<string, string> } {
   const later: [string, string][] = [];
   let end = text.length;
-  for (const { bar, start } of barsBackwards(text)) {
+  for (const { bar, start } of barsBackwards({ path, text })) {
     if (keyOf(bar) < key) break;
     later.push([keyOf(bar), lineOf(bar)]);
     end = start;
@@ -110,15 +114,43 @@ function splitAt(text: string, key: string): { before: string; lines: Map<string
   };
 }
 
-/** Yields the lines of a file from the last to the first, each with its position. */
-function* barsBackwards(text: string): Generator<{ bar: Bar; start: number }> {
+/** A file of the archive. */
+interface Archive {
+  path: string;
+  text: string;
+}
+
+/**
+ * Yields the lines of a file from the last to the first, each with its position.
+ *
+ * @throws {BrokerError} If a line is not a bar: somebody has changed the file.
+ */
+function* barsBackwards({ path, text }: Archive): Generator<{ bar: Bar; start: number }> {
   for (let end = text.length; end > 0;) {
     const start = text.lastIndexOf("\n", end - 2) + 1;
     const line = text.slice(start, end).trim();
-    // This function has written these lines.
-    if (line !== "") yield { bar: JSON.parse(line) as Bar, start };
+    if (line !== "") yield { bar: readBar(path, line), start };
     end = start;
   }
+}
+
+function readBar(path: string, line: string): Bar {
+  let bar: unknown;
+  try {
+    bar = JSON.parse(line);
+  } catch {
+    // Handled below, as any other line that is no bar.
+  }
+  if (
+    typeof bar === "object" && bar !== null && "date" in bar && /^\d{4}-\d\d-\d\d$/.test(String(bar.date))
+  ) {
+    return bar as Bar; // `archiveBars` writes only bars, and reads only their date and time
+  }
+  throw new BrokerError(
+    `Cannot continue the archive "${path}": a line is not a bar with a date; restore the file, or remove it to ` +
+      "archive the year again",
+    { code: "bad-archive" },
+  );
 }
 
 async function lastDay(pathOf: PathOf): Promise<string | undefined> {
@@ -133,6 +165,7 @@ async function lastDay(pathOf: PathOf): Promise<string | undefined> {
   }
   const newest = years.sort().at(-1);
   if (newest === undefined) return undefined;
-  const [last] = barsBackwards(readIfThere(pathOf(newest)) ?? "");
+  const path = pathOf(newest);
+  const [last] = barsBackwards({ path, text: readIfThere(path) ?? "" });
   return last?.bar.date;
 }
