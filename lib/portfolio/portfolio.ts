@@ -3,36 +3,43 @@
  *
  * @module
  */
-import { dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { securityOf } from "../client/security.ts";
 import type { Security } from "../operations/public_types.ts";
 import { add, compare, type Decimal, isZero, multiply, normalize, subtract, sumOf } from "../decimal.ts";
-import { bareCode, dayOfLists, mayBeEmptied, zoneOfMarket } from "../desk/broker_lists.ts";
+import { bareCode, dayOfLists, mayBeEmptied } from "../desk/broker_lists.ts";
 import { currencyOf, isBuy, lastOf, mics, multiplierOf, priceOf, typeOf } from "../desk/guards/order.ts";
 import { quoteInstant } from "../desk/guards/sessions.ts";
 import { Market } from "../dictionaries/market.ts";
 import { RejectedError } from "../errors.ts";
 import type { Funds, Holding } from "../operations/account.ts";
-import type { Fill } from "../operations/fills.ts";
+import type { FuturesHolding, FuturesOrder } from "../operations/futures.ts";
 import type { Quote } from "../operations/quotes.ts";
 import type { CallOptions } from "../transports/transport.ts";
 
+/** A market of securities, or the futures account. */
+export type PortfolioPlace = Market | "futures";
+
+/** Everything that an account may have. */
+export const portfolioPlaces: readonly PortfolioPlace[] = [...Market.names, "futures"];
+
 /** A listing that the account holds, or has sold completely today. Amounts are in `currency`. */
 export interface PortfolioHolding {
-  market: Market;
+  market: PortfolioPlace;
   symbol: string;
   name?: string;
   currency: string;
-  /** Shares or contracts; zero if everything was sold today. */
+  /** Shares or contracts; negative for a short position, and zero if everything was sold today. */
   quantity: Decimal;
-  sellable: Decimal;
+  /** Absent for a future: the broker does not give it. */
+  sellable?: Decimal;
   /** The broker's cost price. */
   costPrice?: Decimal;
   /** Last price of the quote, or the close of the day before. */
   price?: Decimal;
   /** Time of the quote, ISO 8601 in UTC. */
   quotedAt?: string;
+  /** Price times quantity. Of a future, its profit, because its price was not paid. */
   value?: Decimal;
   /** Profit since the close of the day before, before fees; zero until the listing trades today. */
   dayProfit?: Decimal;
@@ -44,9 +51,12 @@ export interface PortfolioHolding {
 
 /** The part of a market in one currency. Amounts are in that currency. */
 export interface PortfolioMarket {
-  market: Market;
+  market: PortfolioPlace;
   currency: string;
-  /** Cash of the currency; absent if the broker did not give it. Markets with the same currency have the same cash. */
+  /**
+   * Cash of the currency; absent if the broker did not give it. Markets with the same currency have the same cash; the
+   * futures account has its own.
+   */
   cash?: Decimal;
   /** Total assets of the currency as the broker counts them. */
   brokerAssets?: Decimal;
@@ -85,8 +95,8 @@ export interface Portfolio {
 
 /** Options of {@linkcode readPortfolio}. */
 export interface PortfolioOptions {
-  /** Markets to read. By default all markets, without those that the broker rejects. */
-  markets?: readonly Market[];
+  /** Markets to read, and the futures account. By default all, without those that the broker rejects. */
+  markets?: readonly PortfolioPlace[];
   /** Currency of the total. @default "HKD" */
   currency?: string;
   now(): number;
@@ -98,12 +108,20 @@ const MOST_QUOTES = 100;
 /** Readings of a market whose holdings change during the reading. */
 const MOST_READINGS = 3;
 
+/** The members of a holding that count, of a security or of a future. */
+type HeldRow =
+  & Pick<Holding, "symbol" | "name" | "quantity" | "sellableQuantity" | "costPrice">
+  & Pick<FuturesHolding, "currency">;
+
+/** The members of a fill that count, of a security or of a future. */
+type FillRow = Pick<FuturesOrder, "symbol" | "name" | "side" | "filledQuantity" | "fillPrice">;
+
 /** What was read of a market. */
 interface MarketRead {
-  market: Market;
-  funds: Funds;
-  holdings: Holding[];
-  fills: Fill[];
+  market: PortfolioPlace;
+  funds: Pick<Funds, "available" | "frozen" | "totalAssets">;
+  holdings: HeldRow[];
+  fills: FillRow[];
 }
 
 /**
@@ -123,9 +141,10 @@ export async function readPortfolio(client: Client, options: PortfolioOptions): 
   const notes: string[] = [];
   const read: MarketRead[] = [];
   let refused: RejectedError | undefined;
-  for (const market of options.markets ?? Market.names) {
+  for (const market of options.markets ?? portfolioPlaces) {
     try {
-      read.push(await readMarket(client, market, { now, call, notes }));
+      const found = await readMarket(client, market, { now, call, notes });
+      if (options.markets !== undefined || !isEmptyFutures(found)) read.push(found);
     } catch (error) {
       if (options.markets !== undefined || !isRefusal(error)) throw error;
       notes.push(`${market} was not read: ${error.message}`);
@@ -152,6 +171,13 @@ export async function readPortfolio(client: Client, options: PortfolioOptions): 
   };
 }
 
+/** Returns whether the account has no futures, and no cash for them. */
+function isEmptyFutures({ market, funds, holdings, fills }: MarketRead): boolean {
+  const { available, totalAssets } = funds;
+  return market === "futures" && holdings.length === 0 && fills.length === 0 &&
+    [available, totalAssets].every((amount) => amount === undefined || isZero(amount));
+}
+
 /** Returns whether the broker rejected a read, for example because the account may not trade in the market. */
 const isRefusal = (error: unknown): error is RejectedError =>
   error instanceof RejectedError && error.name === "RejectedError";
@@ -164,16 +190,16 @@ interface Reading {
 /** Reads a market. Reads it again if a fill has changed the holdings meanwhile. */
 async function readMarket(
   client: Client,
-  market: Market,
+  market: PortfolioPlace,
   { now, call, notes }: Reading & { now(): number },
 ): Promise<MarketRead> {
-  const quantities = (holdings: readonly Holding[]) =>
+  const quantities = (holdings: readonly HeldRow[]) =>
     holdings.map(({ symbol, quantity }) => `${symbol} ${quantity}`).sort().join(";");
-  let holdings = await client.account.holdings({ market }, call);
+  let holdings = await heldIn(client, market, call);
   for (let reading = 1;; reading++) {
     const fills = await fillsOfToday(client, market, now(), call);
-    const funds = await client.account.funds({ market }, call);
-    const after = await client.account.holdings({ market }, call);
+    const funds = await fundsOf(client, market, call);
+    const after = await heldIn(client, market, call);
     if (quantities(after) === quantities(holdings)) return { market, funds, holdings, fills };
     holdings = after;
     if (reading === MOST_READINGS) {
@@ -185,20 +211,49 @@ async function readMarket(
   }
 }
 
+async function heldIn(client: Client, market: PortfolioPlace, call: CallOptions): Promise<HeldRow[]> {
+  if (market !== "futures") return await client.account.holdings({ market }, call);
+  return (await client.futures.holdings({}, call)).holdings ?? [];
+}
+
+async function fundsOf(
+  client: Client,
+  market: PortfolioPlace,
+  call: CallOptions,
+): Promise<MarketRead["funds"]> {
+  if (market !== "futures") return await client.account.funds({ market }, call);
+  const { funds } = await client.futures.funds({}, call);
+  // The available amount of futures is their purchasing power, and no cash.
+  const { cash, netAssets } = funds ?? {};
+  return {
+    ...cash !== undefined && { available: cash },
+    ...netAssets !== undefined && { totalAssets: netAssets },
+  };
+}
+
 /** Reads the fills of a market's day. After the close, only the history may have them. */
 async function fillsOfToday(
   client: Client,
-  market: Market,
+  market: PortfolioPlace,
   at: number,
-  call: Reading["call"],
-): Promise<Fill[]> {
-  const today = await client.fills.today({ market }, call).toArray();
-  if (today.length > 0 || !mayBeEmptied(market, at)) return today;
-  const day = dayOfLists(market, at);
-  return await client.fills.history({ market, from: day, to: day }, call).toArray();
+  call: CallOptions,
+): Promise<FillRow[]> {
+  const list = listOf(market);
+  const day = dayOfLists(list, at);
+  const today = market === "futures"
+    ? await client.futures.fillsToday({}, call)
+    : await client.fills.today({ market }, call).toArray();
+  if (today.length > 0 || !mayBeEmptied(list, at)) return today;
+  const past = { from: day, to: day };
+  return market === "futures"
+    ? await client.futures.fillsHistory(past, call).toArray()
+    : await client.fills.history({ market, ...past }, call).toArray();
 }
 
-const keyOf = (market: Market, symbol: string) => `${market} ${bareCode(symbol)}`;
+/** Returns how the broker's lists name a market; the futures have lists of their own. */
+const listOf = (market: PortfolioPlace): Market | undefined => market === "futures" ? undefined : market;
+
+const keyOf = (market: PortfolioPlace, symbol: string) => `${market} ${bareCode(symbol)}`;
 
 /** Returns the listings of a market: those that are held, and those that were traded today. */
 function symbolsOf({ holdings, fills }: MarketRead): string[] {
@@ -208,7 +263,7 @@ function symbolsOf({ holdings, fills }: MarketRead): string[] {
 }
 
 /** Returns the security of a listing; `undefined` for a code of no known form. */
-function securityFor(market: Market, symbol: string): Security | undefined {
+function securityFor(market: PortfolioPlace, symbol: string): Security | undefined {
   const code = market === "us" ? symbol.replace(/\.US$/, "") : symbol;
   return typeOf(code) === undefined ? undefined : securityOf(code);
 }
@@ -261,9 +316,9 @@ function holdingsOf(
       market,
       symbol,
       ...name !== undefined && { name },
-      currency: currencyOf(market, symbol),
+      currency: rows[0]?.currency || currencyOf(market, symbol),
       quantity,
-      sellable: sum(rows.map(({ sellableQuantity }) => sellableQuantity)),
+      ...market !== "futures" && { sellable: sum(rows.map(({ sellableQuantity }) => sellableQuantity)) },
       ...costPrice !== undefined && { costPrice },
     };
     if (price === undefined || unit === undefined) {
@@ -291,17 +346,21 @@ function holdingsOf(
       : costPrice === undefined
       ? undefined
       : worth(multiply(subtract(price, costPrice), quantity));
+    // The price of a future was not paid: the position is worth what it has gained.
+    const value = market === "futures" ? profit : worth(multiply(quantity, price));
     const missing = [
       dayProfit === undefined
-        ? "no profit of the day: the quote has no time or no close of the day before"
+        ? "no profit of the day: the quote has no time or no close of the day before, or a fill is incomplete"
         : "",
-      profit === undefined ? "no total profit: the broker gives no cost price" : "",
+      profit === undefined
+        ? `no total profit${value === undefined ? " and no value" : ""}: the broker gives no cost price`
+        : "",
     ].filter((text) => text !== "").join("; ");
     return {
       ...base,
       price,
       ...quotedAt !== undefined && { quotedAt: new Date(quotedAt).toISOString() },
-      value: worth(multiply(quantity, price)),
+      ...value !== undefined && { value },
       ...dayProfit !== undefined && { dayProfit },
       ...profit !== undefined && { profit },
       ...missing !== "" && { missing },
@@ -316,22 +375,25 @@ function holdingsOf(
 function priceBefore(
   quote: Quote | undefined,
   price: Decimal,
-  { market, at, quotedAt }: { market: Market; at: number; quotedAt: number | undefined },
+  { market, at, quotedAt }: { market: PortfolioPlace; at: number; quotedAt: number | undefined },
 ): Decimal | undefined {
   const tradedAt =
     quoteInstant(quote?.tradeTime ? { marketTime: quote.tradeTime } : undefined, mics[market]) ??
       quotedAt;
   if (tradedAt === undefined) return undefined;
-  const isToday = dateAt(tradedAt, zoneOfMarket(market)) === dayOfLists(market, at);
+  const list = listOf(market);
+  const isToday = dayOfLists(list, tradedAt) === dayOfLists(list, at);
   return isToday ? priceOf({ price: quote?.previousClose }) : price;
 }
 
-/** Returns by how much fills changed the quantity, and what was paid for it; `undefined` if a side is unknown. */
-function changeByFills(fills: readonly Fill[]): { quantity: Decimal; paid: Decimal } | undefined {
+/** Returns by how much fills changed the quantity, and what was paid for it; `undefined` if a fill does not say. */
+function changeByFills(fills: readonly FillRow[]): { quantity: Decimal; paid: Decimal } | undefined {
   let [quantity, paid]: [Decimal, Decimal] = ["0", "0"];
   for (const { side, filledQuantity, fillPrice } of fills) {
+    if (side.startsWith("unlisted:") || filledQuantity === undefined || fillPrice === undefined) {
+      return undefined;
+    }
     const amount = multiply(filledQuantity, fillPrice);
-    if (side.startsWith("unlisted:")) return undefined;
     quantity = isBuy(side) ? add(quantity, filledQuantity) : subtract(quantity, filledQuantity);
     paid = isBuy(side) ? add(paid, amount) : subtract(paid, amount);
   }
@@ -365,10 +427,15 @@ function marketsOf(
   });
 }
 
-/** Returns the sums of each currency. The markets of one currency have the same cash, so it counts once. */
+/**
+ * Returns the sums of each currency. The markets of one currency have the same cash, so it counts once; the futures
+ * account has its own.
+ */
 function totalsOf(markets: readonly PortfolioMarket[], notes: string[]): PortfolioTotal[] {
   return [...Map.groupBy(markets, ({ currency }) => currency)].map(([currency, of]): PortfolioTotal => {
-    const [cash, ...others] = of.flatMap(({ cash }) => cash ?? []);
+    const cashOf = (isFutures: boolean) =>
+      of.flatMap(({ market, cash }) => (market === "futures") === isFutures ? cash ?? [] : []);
+    const [cash, ...others] = cashOf(false);
     const isOne = others.every((each) => compare(each, cash!) === 0);
     if (!isOne) {
       notes.push(
@@ -377,7 +444,7 @@ function totalsOf(markets: readonly PortfolioMarket[], notes: string[]): Portfol
         }), so no sum contains it`,
       );
     }
-    const counted = isOne ? cash ?? "0" : "0";
+    const counted = normalize(sumOf([isOne ? cash ?? "0" : "0", ...cashOf(true)]));
     const sum = (of_: (market: PortfolioMarket) => Decimal) => normalize(sumOf(of.map(of_)));
     const value = sum(({ value }) => value);
     return {

@@ -6,7 +6,7 @@ const flags = {
   markets: {
     type: "string",
     value: "LIST",
-    text: "hk, us, shanghai, shenzhen (all that the account may trade in)",
+    text: "hk, us, shanghai, shenzhen, futures (all that the account may trade in)",
   },
   currency: { type: "string", value: "CODE", text: 'currency of the total: "hkd", "usd" or "cny" (hkd)' },
   ...listing,
@@ -21,12 +21,16 @@ export const portfolio = command({
   usage: "",
   args: [0, 0],
   details: `The value of a holding is its last price times its quantity. The profit of
-the day is the change since the previous close; today's fills count at their prices, without
-fees. It is zero until the listing trades today. The total profit is the last price minus the
-broker's cost price, times the quantity. The command does not adjust for splits and dividends
-of the day, and leaves out futures.
+the day is the change since the previous close in the broker's quotes; today's fills count at
+their prices, without fees. It is zero until the listing trades today. It contains no
+dividends. On the day of a dividend or a split, it is right only if the broker's previous
+close is already adjusted. The total profit is the last price minus the broker's cost price,
+times the quantity.
 
-Cash is the available amount plus the frozen amount. Shanghai and Shenzhen share one amount
+The futures account counts as a market with its own cash. The value of a future is its total
+profit, because its price was not paid.
+
+Cash of a market is the available amount plus the frozen amount. Shanghai and Shenzhen share one amount
 of cash, which counts once. The total uses the broker's spot rates. If a quote, a cost price
 or a rate is missing, the command reports it, and leaves the affected amounts out of the sums.
 

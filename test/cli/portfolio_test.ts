@@ -24,16 +24,20 @@ Deno.test("portfolio shows the same amounts over both transports, and they tie o
   assert(portfolio.holdings.length > 5);
   assertEquals(portfolio.notes, []);
   for (const each of portfolio.holdings) {
-    if (each.quantity === "0") continue;
+    if (each.quantity === "0" || each.market === "futures") continue;
     assertEquals(each.value, normalize(multiply(each.quantity, each.price!)), each.symbol);
     const gain = subtract(each.price!, each.costPrice!);
     assertEquals(each.profit, normalize(multiply(gain, each.quantity)), each.symbol);
   }
-  // The broker's own total of each currency: its cash, and the value of its holdings.
-  for (const { currency, brokerAssets } of portfolio.markets) {
+  // The broker's own total of each currency: its cash, and the value of its holdings; futures have their own cash.
+  const futures = portfolio.markets.find(({ market }) => market === "futures")!;
+  for (const { market, currency, brokerAssets } of portfolio.markets) {
+    if (market === "futures") continue;
     const sum = portfolio.currencies.find((each) => each.currency === currency)!;
-    assertEquals(sum.total, brokerAssets, currency);
+    const own = currency === "HKD" ? subtract(sum.total, futures.brokerAssets!) : sum.total;
+    assertEquals(normalize(own), brokerAssets, currency);
   }
+  assertEquals(futures.brokerAssets, normalize(add(futures.cash!, futures.value)));
   const inBase = portfolio.currencies.map(({ currency, total }) =>
     multiply(total, portfolio.rates[currency]!)
   );
@@ -76,6 +80,64 @@ Deno.test("the profit of the day counts today's fills at their prices, also of a
   // After midnight in Hong Kong nothing has traded, so the day has no profit.
   clock.set(Date.parse("2025-08-16T00:30:00+08:00"));
   for (const each of (await read()).holdings) assertEquals(each.dayProfit, "0", each.symbol);
+});
+
+Deno.test("futures count with the broker's profit, and with the day's fills, also short and closed ones", async () => {
+  const clock = new ManualClock(MORNING);
+  await using gateway = await simulate({ days: 5, clock });
+  const env = envOf(gateway);
+  const read = async (...words: string[]): Promise<Portfolio> => {
+    const { code, out, err } = await cli(["portfolio", "--json", ...words], { env });
+    assertEquals(code, 0, err);
+    return JSON.parse(out);
+  };
+  const ask = (name: `futures.${"place" | "holdings" | "fillsToday"}`, params: object) =>
+    JSON.parse(JSON.stringify(gateway.broker.call(name, params)));
+  const trade = (symbol: string, side: string, quantity: string) => {
+    ask("futures.place", { symbol, orderType: "market", price: "0", validity: "day", side, quantity });
+    clock.advance(5_000);
+    gateway.round();
+  };
+  trade("HHI2508.HK", "sell", "3");
+  trade("HHI2508.HK", "buy", "1");
+  trade("HSI2508.HK", "buy", "1");
+  trade("HSI2508.HK", "sell", "1");
+  const { holdings: held, funds } = ask("futures.holdings", {});
+  const fills: { symbol: string; side: string; fillPrice: string; filledQuantity: string }[] = ask(
+    "futures.fillsToday",
+    {},
+  );
+  const portfolio = await read("--markets", "futures");
+  const symbols = portfolio.holdings.map(({ symbol }) => symbol);
+  assertEquals(symbols, ["HHI2508.HK", "HSI2508.HK", "MHI2508.HK"]);
+  for (const { symbol, profit, quantity } of held) {
+    const found = portfolio.holdings.find((each) => each.symbol === symbol)!;
+    assertEquals([found.quantity, found.profit, found.value], [
+      quantity,
+      normalize(profit),
+      normalize(profit),
+    ], symbol);
+  }
+  // Fifty dollars a point, and the position is short.
+  const short = portfolio.holdings[0]!;
+  const paid = (symbol: string) =>
+    add(
+      "0",
+      ...fills.filter((fill) => fill.symbol === symbol).map(({ side, fillPrice, filledQuantity }) =>
+        multiply(side === "buy" ? filledQuantity : `-${filledQuantity}`, fillPrice)
+      ),
+    );
+  const gain = subtract(multiply("-2", short.price!), paid("HHI2508.HK"));
+  assertEquals([short.quantity, short.dayProfit], ["-2", normalize(multiply(gain, "50"))]);
+  const closed = portfolio.holdings[1]!;
+  assertEquals([closed.quantity, closed.value, closed.profit], ["0", "0", "0"]);
+  assertEquals(closed.dayProfit, normalize(multiply(subtract("0", paid("HSI2508.HK")), "50")));
+  assertEquals(portfolio.total?.total, normalize(funds.netAssets));
+  const others = await read("--markets", "hk");
+  assertEquals(others.markets.map(({ market }) => market), ["hk"]);
+  const shown = await cli(["portfolio"], { env });
+  assertMatch(shown.out, /^futures +HKD /m);
+  assertStringIncludes(shown.out, "without fees and dividends");
 });
 
 Deno.test("portfolio names what is missing, and fits a terminal of 80 columns", async () => {

@@ -3,15 +3,25 @@
  *
  * @module
  */
-import { type Decimal, divide, isZero, multiply, normalize, round, subtract } from "../../../lib/decimal.ts";
+import {
+  add,
+  type Decimal,
+  divide,
+  isZero,
+  multiply,
+  normalize,
+  round,
+  subtract,
+} from "../../../lib/decimal.ts";
 import {
   type Portfolio,
   type PortfolioHolding,
   type PortfolioMarket,
+  portfolioPlaces,
   type PortfolioTotal,
   readPortfolio,
 } from "../../../lib/portfolio/portfolio.ts";
-import { listOf, marketsOf } from "../../terminal/arguments.ts";
+import { listOf } from "../../terminal/arguments.ts";
 import type { Host } from "../../terminal/host.ts";
 import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
@@ -28,7 +38,9 @@ export async function run({ flags, host }: PortfolioInput): Promise<number> {
   const view = listView(flags);
   checkListColumns(view, columns);
   const [currency = "hkd"] = listOf("currency", flags.currency ?? "hkd", currencies);
-  const markets = flags.markets === undefined ? undefined : marketsOf(flags.markets);
+  const markets = flags.markets === undefined
+    ? undefined
+    : [...new Set(listOf("markets", flags.markets, portfolioPlaces))];
   await using client = await clientOf(flags, host, { command: "portfolio" });
   const portfolio = await readPortfolio(client, {
     currency: currency.toUpperCase(),
@@ -108,7 +120,7 @@ const columns: readonly Column<PortfolioHolding>[] = [
     exact: (row) => row.costPrice,
     align: "right",
   },
-  { title: "sellable", extra: true, of: ({ sellable }) => sellable, align: "right" },
+  { title: "sellable", extra: true, of: ({ sellable }) => sellable ?? "", align: "right" },
   { title: "market", extra: true, of: ({ market }) => market },
   { title: "name", extra: true, of: ({ name }) => name ?? "" },
   {
@@ -140,6 +152,12 @@ const sumRow = (market: string, { value, ...total }: PortfolioTotal): MarketRow 
   ...total,
 });
 
+/** What the profit of the day does not contain. */
+const DAY_NOTE = [
+  "day: since the previous close in the quotes, without fees and dividends;",
+  "     on the day of a split, it is right if the broker has adjusted that close",
+];
+
 /** Returns the tables of the holdings and of the markets. */
 function linesOf(
   { at, holdings, markets, currencies, total, rates }: Portfolio,
@@ -147,15 +165,16 @@ function linesOf(
   chosen: string | undefined,
 ): string[] {
   if (chosen !== undefined) return tableLines(host, columns, holdings, { columns: chosen });
-  const isOnlyOne = ({ currency }: PortfolioMarket) =>
-    markets.filter((each) => each.currency === currency).length === 1;
+  const inCurrency = (currency: string) => markets.filter((each) => each.currency === currency);
+  // Two markets of securities with one currency share its cash, so neither has a total.
+  const hasOwnCash = ({ market, currency }: PortfolioMarket) =>
+    market === "futures" ||
+    inCurrency(currency).every((each) => each.market === market || each.market === "futures");
   const rows: MarketRow[] = [
     ...markets.map((each): MarketRow =>
-      isOnlyOne(each)
-        ? sumRow(each.market, currencies.find(({ currency }) => currency === each.currency)!)
-        : each
+      hasOwnCash(each) ? { ...each, total: add(each.cash ?? "0", each.value) } : each
     ),
-    ...currencies.filter(({ currency }) => markets.filter((each) => each.currency === currency).length > 1)
+    ...currencies.filter(({ currency }) => inCurrency(currency).length > 1)
       .map((each) => sumRow(`all in ${each.currency}`, each)),
     ...total === undefined ? [] : [sumRow("total", total)],
   ];
@@ -170,5 +189,6 @@ function linesOf(
     ...used.map(([currency, rate]) =>
       `1 ${currency} = ${normalize(rate)} ${total?.currency ?? ""}`.trimEnd()
     ),
+    ...holdings.length === 0 ? [] : DAY_NOTE.map((line) => paint(host, "dim", line)),
   ];
 }
