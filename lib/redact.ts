@@ -274,7 +274,7 @@ function* chunksOf(path: string, overlap: number): Generator<string> {
   }
 }
 
-/** Stands for each invisible character while secrets are searched. It is one of them. */
+/** Replaces each invisible character while secrets are searched. It is itself such a character. */
 const MASK = "\u200b";
 /** Matches what stands for an invisible character in an error: the character itself, or the space that replaces it later. */
 const CLEANED = `[\\s${MASK}]`;
@@ -386,8 +386,8 @@ function* placesIn(text: string, search: Search): Generator<{ start: number; end
 }
 
 /**
- * Where hsgate has cut a text: programs cut texts before they remove secrets. The cut may be within an escape, and a
- * mark may have a space in front.
+ * The place where hsgate has cut a text: programs cut texts before they remove secrets. The cut may be within an
+ * escape, and a mark may have a space in front.
  */
 const CUT = /([\\%&][\w#{]{0,9})? ?…/g;
 /** A cut text may show a shorter beginning of a secret. */

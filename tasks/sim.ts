@@ -177,7 +177,7 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
   const { info } = simulator;
   if (!isLoopback(flags.hostname)) {
     note(
-      `Warning: "${flags.hostname}" is open to other machines, and the simulator asks nobody who they are. ` +
+      `Warning: "${flags.hostname}" is open to other machines, and the simulator does not check who connects. ` +
         "The control routes are off",
     );
   }

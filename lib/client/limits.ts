@@ -40,7 +40,7 @@ export type LimitName = keyof Limits;
 /** Limits as a person writes them. */
 export type LimitTexts = Readonly<Partial<Record<LimitName, string>>>;
 
-/** How one kind of limit is written and compared. `undefined` is no limit. */
+/** How one kind of limit is written and compared. `undefined` means no limit. */
 interface Kind<T> {
   expected: string;
   /** Throws a `TypeError` if the text is invalid. */

@@ -111,7 +111,7 @@ export function bareCode(symbol: string): string {
 export const isSameSymbol = (one: string | undefined, other: string | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && bareCode(one) === bareCode(other));
 
-/** What one look at the broker's lists showed. A look reads every list of a place to its end. */
+/** What one reading of the broker's lists showed. It contains every list of a place to its end. */
 export interface Look {
   /** When it began and ended, this machine's clock. */
   beganAt: number;
@@ -187,7 +187,7 @@ export function mayBeEmptied(market: string | undefined, at: number): boolean {
   return typeof session === "string" || at >= session.closeAt;
 }
 
-/** When and how to look. */
+/** When and how to read the lists. */
 export interface LookOptions extends Pick<CallOptions, "signal"> {
   now(): number;
   /** First day that matters, Unix milliseconds; days before today are read from the history lists. */
@@ -199,7 +199,7 @@ export interface LookOptions extends Pick<CallOptions, "signal"> {
 /**
  * Reads the lists of a place to their ends.
  *
- * @throws {BrokerError} If a list could not be read to its end. An incomplete look proves nothing.
+ * @throws {BrokerError} If a list could not be read to its end. An incomplete reading proves nothing.
  */
 export async function look(client: Client, place: ListPlace, options: LookOptions): Promise<Look> {
   const { now, since, withHistory = false, signal } = options;

@@ -25,11 +25,11 @@ export type Decision =
 
 /**
  * Records a person's decision about an unresolved intent, without a connection. An earlier decision of a person may be
- * corrected: then the intent first becomes unknown again, without orders and without the looks that did not show it.
+ * corrected: then the intent first becomes unknown again, without orders and without the readings that did not show it.
  *
  * Two decisions are for an intent that the broker has accepted. "Ended" closes an acknowledged intent whose orders the
- * lists never showed, an open order of an earlier day that they show no longer, or a triggered conditional order if
- * nothing shows which order it placed. "Placed" names that order.
+ * lists never showed, an open order of an earlier day that they do not show any more, or a triggered conditional order
+ * if nothing shows which order it placed. "Placed" names that order.
  *
  * @throws {TypeError} If the intent is not in a state that the decision is for, or if an order belongs to another intent.
  */
@@ -38,7 +38,7 @@ export async function decideIntent(
   id: string,
   { by, at, because, ...decision }: Decision & { by: string; at: number },
 ): Promise<Intent> {
-  // A late answer or a look may come at the same time, so the check is in the transaction too.
+  // A late answer or a reading may come at the same time, so the check is in the transaction too.
   return await store.transaction(async () => {
     const intent = await findIntent(store, id);
     if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
@@ -121,10 +121,13 @@ export async function decideIntent(
   });
 }
 
-/** Name of the data of a change by which a person named the orders that a conditional order has placed. */
+/** Member in the data of a change: the orders of a conditional order, as a person named them. */
 const PLACED = "placed";
 
-/** Returns whether a conditional order is in the market or has ended, and only a person has named its own order, if anybody. */
+/**
+ * Returns whether a conditional order is in the market or has ended, and the lists have not shown the order that it
+ * placed. A person may have named that order.
+ */
 function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean {
   if (!isConditional(intent) || unresolvedStates.includes(intent.state)) return false;
   if (changes.some(({ data }) => data[PLACED] !== undefined)) {
@@ -133,7 +136,7 @@ function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean 
   return intent.state === "working" && intent.childIds.length === 0;
 }
 
-/** Opens an intent again that has ended, if a person has named the order by which an amendment replaced its order. */
+/** If a person has named the order by which an amendment replaced an intent's order, opens this intent again. */
 async function followAgain(
   store: Store,
   id: string,

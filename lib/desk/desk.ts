@@ -36,7 +36,7 @@ export interface DeskOptions
   extends RecordsOptions, Pick<SendDeps, "client" | "guard" | "haltedByFile" | "resolveMs"> {
   /** Time limit of calls that set none; the same as the transport's. @default 10 s */
   timeoutMs?: number;
-  /** Returns how long {@linkcode Desk.keepReconciled} waits before its next look. @default 3 min */
+  /** Returns how long {@linkcode Desk.keepReconciled} waits before its next reading. @default 3 min */
   lookEveryMs?: (() => number) | undefined;
 }
 
@@ -48,7 +48,7 @@ export class Desk {
   readonly #lookEveryMs: () => number;
   /** Resolves when the intents that an earlier process left open have been compared with the broker's lists. */
   #started: Promise<unknown> | undefined;
-  /** An internal error of a look in the background. */
+  /** An internal error of a reading in the background. */
   #failure: { error: unknown } | undefined;
 
   /** Creates the order desk of an account. */
@@ -98,7 +98,7 @@ export class Desk {
 
   /**
    * Passes pushes on. Looks at the lists after each push of an order, and after a break, because fills may be missing. A
-   * look may have read the lists before a push that arrives during it, so another look follows.
+   * reading may have passed a list before a push about it arrives, so another reading follows.
    */
   async *#watch(client: Client, options?: WatchOptions): AsyncIterableIterator<TransportEvent> {
     let looking: Promise<void> | undefined;
@@ -110,7 +110,7 @@ export class Desk {
         try {
           await this.#lookAgain({ isPush: true }, options?.signal);
         } catch (error) {
-          // A look that fails proves nothing; the next push, or the next write, looks again.
+          // A reading that fails proves nothing; the next push or the next write starts another one.
           if (!(error instanceof BrokerError)) failure = { error };
         }
       }
@@ -172,7 +172,7 @@ export class Desk {
     if ((await openIntents(store, account)).length > 0) await this.reconcile();
   }
 
-  /** Reconciles in the background: leaves out the intents that the look could not change. */
+  /** Reconciles in the background: leaves out the intents that the reading could not change. */
   async #lookAgain(reason: Omit<LookReason, "now">, signal?: AbortSignal): Promise<void> {
     const now = this.#records.machine.now();
     await this.reconcile({
@@ -183,9 +183,10 @@ export class Desk {
 
   /**
    * While intents are open, compares them with the broker's lists now and every {@linkcode RECONCILE_MS}. The process may
-   * end while this waits. A look that fails proves nothing, and the next one tries again.
+   * end while this waits. A reading that fails proves nothing, and the next one tries again.
    *
-   * @returns A function that ends this, and resolves when a look that is under way has ended. Closing the client ends it.
+   * @returns A function that ends this, and resolves when a reading that is under way has ended. Closing the client
+   * ends it.
    */
   keepReconciled(): () => Promise<void> {
     const { machine } = this.#records;

@@ -61,9 +61,9 @@ interface Book {
 const books = new WeakMap<Look, Book>();
 
 /**
- * Returns the open intents of the account and the owners of its orders, to compare a look with. Reads them once for a
- * look, and again after each write of this process. A write of another process may come at any time, so whoever records an
- * order checks in the same transaction that nobody else owns it: see {@linkcode ownerIn}.
+ * Returns the open intents of the account and the owners of its orders, to compare a reading with. Reads them once for a
+ * look, and again after each write of this process. A write of another process may come at any time, so the code that
+ * records an order checks in the same transaction that no other intent owns it: see {@linkcode ownerIn}.
  */
 async function bookOf(records: Records, looked: Look): Promise<Book> {
   const { store, account } = records;
@@ -97,7 +97,9 @@ function mayHaveMore(intent: Intent, looked: Look): boolean {
   return mayFindParts(intent, looked);
 }
 
-/** Returns whether a look may show unknown parts of a split order. The first look may come long after the answer. */
+/**
+ * Returns whether a reading may show unknown parts of a split order. The first reading may come long after the answer.
+ */
 function mayFindParts(intent: Intent, looked: Look): boolean {
   return lacksParts(intent, looked) || intent.state === "acknowledged" && isSmaller(intent, looked);
 }
@@ -211,7 +213,7 @@ function rowsThatCount(
   return [...seen.filter(({ state }) => state !== "triggered"), ...placed].filter((row) => row !== undefined);
 }
 
-/** Returns the orders that the orders of an intent have placed, as far as they are known. Records new ones. */
+/** Returns the known orders that the orders of an intent have placed. Records new ones. */
 async function childIdsOf(
   { records, client }: FollowDeps,
   intent: Intent,

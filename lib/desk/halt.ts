@@ -14,7 +14,8 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 /** Returns the path of the halt file: beside a store in a file, otherwise in the working folder. */
 export function haltPath(store: string): string {
   if (isPostgresUrl(store) || store === ":memory:") return "hsgate.halt";
-  // If the store is named by a link, the halt file is beside the link's target, as the mark file is. A device is no store.
+  // If the store is named by a link, the halt file is beside the link's target, as the mark file is. A device cannot be
+  // a store.
   return `${isOther(store) ? store : realPathOf(store)}.halt`;
 }
 

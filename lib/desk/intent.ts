@@ -24,11 +24,11 @@ export interface Why {
   trade?: number;
 }
 
-/** The looks at the broker's lists that did not show an order. */
+/** The readings of the broker's lists that did not show an order. */
 export interface AbsentLooks {
   /** Number of such looks. */
   count: number;
-  /** Times of the first and the last such look, Unix milliseconds. */
+  /** Times of the first and the last such reading, Unix milliseconds. */
   firstAt: number;
   /** Time of the last such look, Unix milliseconds. */
   lastAt: number;
@@ -50,7 +50,7 @@ export interface Intent {
   operation: string;
   /** Parameters of the call, with our names. */
   params: Readonly<Record<string, unknown>>;
-  /** Equal for two intents that ask for the same; see `fingerprintOf`. */
+  /** Equal for two intents with the same request; see `fingerprintOf`. */
   fingerprint: string;
   /** Who wants the write, and why. */
   why: Why;
@@ -65,7 +65,7 @@ export interface Intent {
   /** Terms of the amended order just before the amendment was sent; absent if the lists did not show the order. */
   earlier: Readonly<Record<string, string>> | undefined;
   /**
-   * How far back the looks for it go, Unix milliseconds: when it was sent, by the earlier of this machine's and the
+   * How far back the readings for it go, Unix milliseconds: when it was sent, by the earlier of this machine's and the
    * broker's clock. Orders of earlier days are not its orders.
    */
   lookSince: number | undefined;
@@ -85,7 +85,7 @@ export interface Intent {
   endedAt: number | undefined;
 }
 
-/** Returns how far back the looks for an intent go. */
+/** Returns how far back the readings for an intent go. */
 export const sinceOf = (
   { lookSince, sentAt, createdAt }: Pick<Intent, "lookSince" | "sentAt" | "createdAt">,
 ): number => lookSince ?? sentAt ?? createdAt;

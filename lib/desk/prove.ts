@@ -3,7 +3,7 @@
  * arguments: the intent, the orders in the lists, and the owners of other orders.
  *
  * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms,
- * and the quantities of these orders add up to the quantity of the request. Only several looks at the lists can prove
+ * and the quantities of these orders add up to the quantity of the request. Only several readings of the lists can prove
  * that a request did not arrive: see {@linkcode provesAbsence}.
  *
  * @module
@@ -23,7 +23,7 @@ import { type AbsentLooks, type Intent, type IntentChange, sinceOf } from "./int
 import type { Owner } from "./queries.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
-/** What one look proves about an unresolved intent. */
+/** What one reading proves about an unresolved intent. */
 export type Verdict =
   /** These orders belong to the intent. For an amendment or a cancellation: it was executed on these orders. */
   | { is: "sent"; orderIds: readonly string[] }
@@ -31,7 +31,7 @@ export type Verdict =
   | { is: "ambiguous"; orderIds: readonly string[]; why: string }
   /** The lists show only a part of the request, or orders that may belong to another intent. More may still appear. */
   | { is: "partial"; orderIds: readonly string[]; missing: string }
-  /** The lists do not show that the request was executed. One such look proves nothing. */
+  /** The lists do not show that the request was executed. One such reading proves nothing. */
   | { is: "absent" }
   /** The lists do not show whether it was executed, and cannot prove that it was not. */
   | { is: "unprovable"; missing: string };
@@ -44,7 +44,7 @@ export interface Others {
   rivals: readonly Intent[];
 }
 
-/** Returns what a look proves. */
+/** Returns what a reading proves. */
 export function judge(intent: Intent, looked: Look, others: Others): Verdict {
   switch (intent.kind) {
     case "place":
@@ -57,7 +57,7 @@ export function judge(intent: Intent, looked: Look, others: Others): Verdict {
 }
 
 /**
- * Finds the orders of a placing intent: those that are new since the look before the request and have its terms, and
+ * Finds the orders of a placing intent: those that are new since the reading before the request and have its terms, and
  * whose quantities add up to its own. An order that may also belong to a rival proves nothing. Exception: there is only
  * one way to divide the orders that gives both intents their whole quantities.
  */
@@ -101,8 +101,8 @@ function judgePlaced(intent: Intent, looked: Look, others: Others): Verdict {
 const MOST_DIVIDED = 12;
 
 /**
- * Divides orders that fit an intent and one rival. Returns the intent's orders if only one division gives both their
- * whole quantities.
+ * Divides orders that fit an intent and one rival, which is another intent with the same terms. Returns the intent's
+ * orders if only one division gives both their whole quantities.
  */
 function onlyShare(
   { intent, found, sole, rivals, looked }: {
@@ -135,7 +135,10 @@ const sizeOf = ({ quantity, filled }: SeenOrder): string => quantity ?? filled;
 const totalOf = (orders: readonly SeenOrder[]): string => sumOf(orders.map(sizeOf));
 const idsOf = (orders: readonly SeenOrder[]): string[] => orders.map(({ orderId }) => orderId);
 
-/** Returns the orders in a look that the intent itself may have placed; orders that its order has placed do not count. */
+/**
+ * Returns the orders in a reading that the intent itself may have placed. Leaves out the orders that its conditional or
+ * algorithmic order has placed.
+ */
 function candidatesOf(intent: Intent, looked: Look, others: Others): SeenOrder[] {
   return [...looked.orders.values()].filter((order) => couldBeOwn(order, intent, others));
 }
@@ -299,16 +302,16 @@ function judgeCancelled(intent: Intent, looked: Look): Verdict {
   return { is: "partial", orderIds: ids, missing: `the end of the orders ${rest.join(", ")}` };
 }
 
-/** For a proof of absence: minimum number of looks without the order, and minimum time from the first to the last. */
+/** For a proof of absence: minimum number of readings without the order, and minimum time from the first to the last. */
 const ABSENT_LOOKS = 3;
 const ABSENT_MS = 60_000;
-/** The looks must span the request's time limit and this much more, by both clocks. */
+/** The readings must span the request's time limit and this much more, by both clocks. */
 const PAST_MS = 30_000;
 
 /** What is known about a request that the lists do not show. */
 interface AbsenceFacts {
   absent: AbsentLooks;
-  /** The last look. */
+  /** The last reading. */
   looked: Look;
   /** Orders of other intents that were sent later than this one, by the sequence of the account's writes. */
   later: ReadonlySet<string>;
@@ -318,11 +321,11 @@ interface AbsenceFacts {
 
 /**
  * Returns the proof that a request was never executed, in words, or what is missing for the proof. The proof needs:
- * - at least three looks that read every list to its end and did not show the request;
- * - between the first and the last look at least a minute, and the request's time limit and {@linkcode PAST_MS}, by this
- *   machine's clock and by the broker's;
- * - in the last look, an order of this store that was sent later, of the same day, in a list that covers the whole day.
- *   Without this order, the list may be late or empty, or belong to another account.
+ * - at least three readings that read every list to its end and did not show the request;
+ * - between the first and the last reading at least a minute, and the request's time limit and {@linkcode PAST_MS}, by
+ *   this machine's clock and by the broker's;
+ * - in the last reading, an order of this store that was sent later, of the same day, in a list that covers the whole
+ *   day. Without this order, the list may be late or empty, or belong to another account.
  */
 export function provesAbsence(
   intent: Pick<Intent, "timeoutMs" | "known" | "params" | "lookSince" | "sentAt" | "createdAt">,
@@ -344,7 +347,7 @@ export function provesAbsence(
     };
   }
   const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
-  // The first look came after the request. So once this much time has passed, the request's time limit is over.
+  // The first reading came after the request. So once this much time has passed, the request's time limit is over.
   const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
   if (count < ABSENT_LOOKS || lastAt - firstAt < leastMs) {
     return {

@@ -120,7 +120,7 @@ export interface Move {
   childIds?: readonly string[];
   /** What is recorded when it is sent. @default unchanged */
   sent?: Pick<Intent, "known" | "earlier" | "lookSince"> & { sentAt: number; sentNumber: number };
-  /** Whether to delete the record of looks that did not show it. @default false */
+  /** Whether to delete the record of readings that did not show it. @default false */
   forgetsLooks?: boolean;
 }
 
@@ -169,9 +169,9 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
 }
 
 /**
- * Records a filled quantity, or looks that did not show the intent. Does not change the state.
+ * Records a filled quantity, or readings that did not show the intent. Does not change the state.
  *
- * @param from The intent as the caller has read it. Another look may have changed it meanwhile, and then nothing is recorded.
+ * @param from The intent as the caller has read it. Another reading may have changed it meanwhile; then nothing is recorded.
  * @returns Whether it was recorded.
  */
 export async function noteIntent(
@@ -192,7 +192,7 @@ export async function noteIntent(
   return changed > 0;
 }
 
-/** Deletes the record of looks that did not show an intent. */
+/** Deletes the record of readings that did not show an intent. */
 export async function forgetLooks(store: Store, id: string): Promise<void> {
   await store.run("update intent set absent = null where id = ?", id);
 }
@@ -367,7 +367,7 @@ export async function unresolvedIntents(store: Store, account?: string): Promise
   return rows.map(intentOf);
 }
 
-/** Reads a list of ids. Most lists are empty, and a look reads hundreds of them. */
+/** Reads a list of ids. Most lists are empty, and one reading parses hundreds of them. */
 function idsIn(json: string): string[] {
   if (json === "[]") return [];
   // One id without a character that JSON writes in another way.

@@ -42,8 +42,8 @@ export interface Reconciled {
   /** Intents whose state changed, as they are now. */
   changed: readonly Intent[];
   /**
-   * Intents whose outcome is still unknown, or of which an order is missing in the lists, each with what is missing for a
-   * proof.
+   * Intents whose outcome is still unknown, or that have an order that is missing in the lists, each with what is
+   * missing for a proof.
    */
   unresolved: readonly { intent: Intent; missing: string }[];
   /** Orders in the lists that no intent of this store has placed: made in the broker's app, or by another program. */
@@ -56,10 +56,12 @@ export interface Reconciled {
 
 /** While intents are open, a process that stays compares them with the broker's lists this often. */
 export const RECONCILE_MS = 3 * 60_000;
-/** The lists of an earlier day hardly change, so a process looks for an unknown order of such a day only this often. */
+/**
+ * The lists of an earlier day hardly change, so a process searches for an unknown order of such a day only this often.
+ */
 export const OLD_ORDERS_MS = 3_600_000;
 
-/** Why a look in the background happens. */
+/** Why a reading in the background happens. */
 export interface LookReason {
   now: number;
   /** Whether a push or a break of the pushes led to it: only orders of today, and orders that place others, have news. */
@@ -69,8 +71,8 @@ export interface LookReason {
 }
 
 /**
- * Returns whether a look in the background may change an open intent. Only a person decides about an ambiguous one, and
- * only its answer, or the end of its time limit, changes one that was just sent.
+ * Returns whether a reading in the background may change an open intent. Only a person decides about an ambiguous one,
+ * and only its answer, or the end of its time limit, changes one that was just sent.
  */
 export function needsLook(intent: Intent, { now, isPush = false, withOld = false }: LookReason): boolean {
   if (intent.state === "ambiguous" || intent.state === "sent") return false;
@@ -168,7 +170,7 @@ class Looks {
     this.#signal = signal;
   }
 
-  /** Returns the look to compare an intent with. */
+  /** Returns the reading to compare an intent with. */
   async for(intent: Intent, members: readonly Intent[]): Promise<Look> {
     const near = await this.#nearLook(members);
     if (!isWaiting(intent)) return near;
@@ -183,7 +185,7 @@ class Looks {
     return await (this.#far ??= this.#look(far));
   }
 
-  /** Returns every look that was made, at least one. */
+  /** Returns all readings so far, at least one. */
   async all(members: readonly Intent[]): Promise<Look[]> {
     const near = await this.#nearLook(members);
     return this.#far === undefined ? [near] : [near, await this.#far];
@@ -239,7 +241,10 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]
   return isChanged ? await openIntents(store, account) : open;
 }
 
-/** Applies a look to an intent. Returns what is missing for a proof if its outcome, or an order of its own, is unknown. */
+/**
+ * Applies a reading to an intent. Returns what is missing for a proof if its outcome, or an order of its own, is
+ * unknown.
+ */
 async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Promise<string | undefined> {
   const { records } = deps;
   if (intent.state === "sent") return "its answer";
@@ -278,7 +283,7 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
       return "a person's decision";
     case "partial":
     case "unprovable":
-      // A look that shows something contradicts the earlier ones that showed nothing: begin to count again.
+      // A reading that shows something contradicts the earlier ones that showed nothing: begin to count again.
       if (intent.absent !== undefined) await forgetLooks(records.store, intent.id);
       return verdict.missing;
     case "absent":
@@ -294,7 +299,7 @@ export async function countAbsence(
 ): Promise<string | undefined> {
   const before = intent.absent;
   const brokerAt = looked.aheadMs === undefined ? undefined : looked.beganAt + looked.aheadMs;
-  // If a clock went back, the time between the looks is unknown: begin again.
+  // If a clock went back, the time between the readings is unknown: begin again.
   const isBack = before !== undefined && (looked.beganAt < before.lastAt ||
     (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity));
   const earlier = isBack ? undefined : before;

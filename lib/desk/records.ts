@@ -138,7 +138,7 @@ export class Records {
     }
   }
 
-  /** Abandons an intent of which nothing was sent. */
+  /** Abandons an intent that was not sent. */
   async abandon(id: string, error: unknown): Promise<void> {
     try {
       await this.move(id, { to: "abandoned", by: "desk", data: { why: messageOf(error) } });

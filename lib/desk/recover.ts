@@ -18,7 +18,7 @@ import type { Records } from "./records.ts";
 import { type IntentState, mayChange } from "./states.ts";
 import { targetsOf } from "./terms.ts";
 
-/** Waits before each look at the lists after a lost answer; the last wait repeats. */
+/** Waits before each reading of the lists after a lost answer; the last wait repeats. */
 const LOOK_WAITS_MS = [500, 1_500, 3_000, 5_000];
 /** How long a write looks for its outcome if the options do not say. */
 const RESOLVE_MS = 15_000;
@@ -107,7 +107,7 @@ export async function noAnswer(
     try {
       await records.keep(() => refuse(records, id, { to, data }));
     } catch (failure) {
-      // The broker's answer is known, whatever the store says. The intent stays "sent" until a look resolves it.
+      // The broker's answer is known, whatever the store says. The intent stays "sent" until a reading resolves it.
       error.message += `; the store "${records.store.name}" could not record that: ${messageOf(failure)}`;
     }
     throw error;

@@ -108,7 +108,7 @@ interface Approval {
 const isRepeatable = ({ order }: AnyOperation, params: Readonly<Record<string, unknown>>): boolean =>
   order === "cancel" && targetsOf({ params }).length === 1;
 
-/** Finds an unresolved intent that asks for the same. */
+/** Finds an unresolved intent with the same request. */
 async function unresolvedLike({ store, account }: Records, fingerprint: string): Promise<Intent | undefined> {
   // An older version may have recorded another fingerprint for the same request.
   return (await unresolvedIntents(store, account)).find((each) =>
@@ -116,12 +116,12 @@ async function unresolvedLike({ store, account }: Records, fingerprint: string):
   );
 }
 
-/** Throws if an intent that asks for the same is unresolved: the broker could execute both. */
+/** Throws if an intent with the same request is unresolved, because the broker could execute both. */
 async function refuseLike(records: Records, fingerprint: string, operation: string): Promise<void> {
   const other = await unresolvedLike(records, fingerprint);
   if (other === undefined) return;
   throw new BrokerError(
-    `Cannot send ${operation}: the outcome of intent ${other.id}, which asks for the same, is "${other.state}"; ` +
+    `Cannot send ${operation}: the outcome of intent ${other.id}, which has the same request, is "${other.state}"; ` +
       `to see it, run: hsgate orders show ${other.id}`,
     { code: "unresolved-intent", operation },
   );
@@ -219,7 +219,7 @@ async function begin(
   await store.transaction(async () => {
     const halt = await findHalt(store, account);
     if (halt !== undefined) throw halted(`${halt.why} (by ${halt.by})`, operation.name);
-    // Another process may have sent the same since this intent was planned, or ended the plan of the order.
+    // Since this intent was planned, another process may have sent the same order, or ended the plan of the order.
     if (!isRepeatable(operation, params)) await refuseLike(records, fingerprint, operation.name);
     const kind = operation.order ?? "place";
     await refuseBeyondPlan(store, account, { kind, operation: operation.name, params, why, own: id });
@@ -232,7 +232,7 @@ async function begin(
     });
     const sent = {
       ...knownBefore(operation, params, looked),
-      // If one of the two clocks is ahead, the looks begin too early rather than too late.
+      // If the clocks differ, use the earlier one: a reading that begins too late could miss the order.
       lookSince: Math.min(at, at + (looked?.aheadMs ?? 0)),
       sentAt: at,
       sentNumber,
@@ -240,10 +240,10 @@ async function begin(
     await records.move(id, { to: "sent", by: "desk", at, sent });
   });
   await store.mark();
-  checkFile(); // the store may have taken long
+  checkFile(); // the statements above may have taken long
 }
 
-/** Returns what the lists showed just before a write, as far as the search for a lost answer needs it. */
+/** Returns the part of the lists just before a write that the search for a lost answer needs. */
 function knownBefore(
   { order: kind }: AnyOperation,
   params: Readonly<Record<string, unknown>>,
@@ -253,7 +253,7 @@ function knownBefore(
   const isOpen = ({ state }: SeenOrder) => state === undefined || !endedStates.includes(state);
   const target = looked?.orders.get(targetsOf({ params })[0] ?? "");
   return {
-    // A cancellation of all orders is for those that are open.
+    // A cancellation of all orders applies to the open orders.
     known: orders.filter((each) => kind !== "cancel" || isOpen(each)).map(({ orderId }) => orderId),
     earlier: kind === "amend" && target !== undefined ? amendableTerms(target) : undefined,
   };

@@ -49,7 +49,7 @@ const shownByLists = (except?: IntentState): Change[] =>
   [...atBroker, ...brokerEnds].filter((to) => to !== except).map((to) => change(to, "list"));
 /**
  * What may follow a known outcome: a late answer that names another order, or that the lists contradict, makes it
- * ambiguous; a person may take back a person's decision.
+ * ambiguous. A person may also correct an earlier decision of a person.
  */
 const corrections: readonly Change[] = [change("ambiguous", "answer"), change("unknown", "person")];
 
@@ -79,8 +79,8 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   /** The order is in the market. */
   working: [
     ...shownByLists("working"),
-    // The lists show the order no longer, or not which order a triggered conditional order has placed, and the person is
-    // sure that it has ended.
+    // The lists do not show the order any more, or do not show which order a triggered conditional order has placed.
+    // The person is sure that it has ended.
     change("expired", "person"),
     ...corrections,
   ],

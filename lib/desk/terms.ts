@@ -1,5 +1,5 @@
 /**
- * Returns the terms of an order write, and the fingerprint that is equal for two writes that ask for the same.
+ * Returns the terms of an order write, and the fingerprint that is equal for two writes with the same request.
  *
  * @module
  */
@@ -46,7 +46,7 @@ export function placesOthers(intent: Pick<Intent, "operation" | "params">): bool
 }
 
 /**
- * Returns a text that is equal for two writes that ask for the same. Numbers are compared by value: `"600"` equals
+ * Returns a text that is equal for two writes with the same request. Numbers are compared by value: `"600"` equals
  * `"600.00"`. Codes are compared by listing: `"AAPL"` equals `"AAPL.US"`. The client type and the sequence of a list of orders make no difference.
  */
 export function fingerprintOf(operation: string, params: Readonly<Record<string, unknown>>): string {

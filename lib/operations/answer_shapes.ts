@@ -1,5 +1,5 @@
 /**
- * Describes an answer as the broker sent it, without its values: which members came, of which type, in which form and
+ * Describes an answer as the broker sent it, without its values: which members it has, of which type, in which form and
  * length, and how that differs from the catalogue. Also makes answers of a described shape.
  *
  * @module

@@ -58,7 +58,7 @@ export function operationOfPath(path: string): AnyOperation | undefined {
 
 /** Returns a path without percent-encoding, however often it was encoded. */
 function decodedPath(path: string): string {
-  // An invalid escape is no escape.
+  // An invalid escape is ordinary text.
   const plain = path.replaceAll(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
   return plain === path ? plain : decodedPath(plain);
 }

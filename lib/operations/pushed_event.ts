@@ -16,7 +16,7 @@ export interface PushedEvent {
   offMs?: number;
   /**
    * Set if the order pushes of the stream have named two accounts, and the setting `fundAccounts` does not say
-   * which are yours. The order may be a stranger's: look it up in the lists.
+   * which are yours. The order may belong to another account: look it up in the lists.
    */
   unsureAccount?: true;
 }

@@ -31,7 +31,10 @@ export interface AnswerShape {
 /** Maximum number of rows in an invented list, and of answers for one shape. */
 const MOST = 64;
 
-/** How much may still be invented. Lists inside lists, as a report of somebody else may ask for, would have no end. */
+/**
+ * How many characters may still be invented. A report from somebody else may describe lists inside lists, which would
+ * need endless answers.
+ */
 export interface Room {
   /** Number of characters. */
   left: number;
@@ -166,13 +169,16 @@ function varied(row: string, index: number): string {
   );
 }
 
-/** Returns a name for a member whose name the shape does not tell. */
+/** Returns a name for a member whose name the shape hides. */
 function wireName(name: string): string {
   const [, length] = /^\[name of (\d+) characters\]$/.exec(name) ?? [];
   return length === undefined ? name : "N".repeat(Math.min(100, Number(length)));
 }
 
-/** Returns the parameters of a request that are names of a code table, with our names. They are no values of an account. */
+/**
+ * Returns the parameters of a request that are names of a code table, with our names. They never contain values of an
+ * account.
+ */
 export function codesOf(
   fields: FieldsInfo,
   params: Readonly<Record<string, unknown>>,

@@ -277,7 +277,7 @@ class Probe {
     return { call, ...thrown === undefined && { answer } };
   }
 
-  /** Decides after an error whether and how the probe goes on. */
+  /** Decides after an error whether and how the probe continues. */
   #judge(operation: AnyOperation, error: unknown): void {
     this.#unanswered = error instanceof TransportError ? this.#unanswered + 1 : 0;
     if (this.#unanswered >= MOST_UNANSWERED) {

@@ -9,7 +9,7 @@ import { messageOf } from "../errors.ts";
 import { countValues } from "../nested_values.ts";
 import type { AnswerShape } from "../operations/shaped_answers.ts";
 
-/** What came of a call. `fits`: as the catalogue says. `unreadable`: hsgate cannot read the answer. */
+/** Result of a call. `fits`: the answer agrees with the catalogue. `unreadable`: hsgate cannot read the answer. */
 export type CallOutcome = "fits" | "differs" | "unreadable" | "rejected" | "no-answer";
 
 const whole = z.number().int().min(0);

@@ -18,7 +18,7 @@ import type { Progress } from "./progress.ts";
 import { approvePlan, type PlanRecord, shortHash } from "./queries.ts";
 import { checkedRows } from "./rows.ts";
 
-/** How long an approval counts if nobody says otherwise, milliseconds. */
+/** How long an approval is valid by default, milliseconds. */
 export const APPROVAL_MS = 3_600_000;
 
 /** A decision to execute a plan. */

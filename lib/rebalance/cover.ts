@@ -1,5 +1,6 @@
 /**
- * What the broker's cash and holdings cover of an order of a plan: cash above the buffer, and shares that can be sold.
+ * Computes how much of a plan's order the broker's cash and holdings cover: cash above the buffer, and shares that can
+ * be sold.
  *
  * @module
  */
@@ -108,7 +109,7 @@ export class Cover {
     const { store, account, reader, signal } = this.#deps;
     const { cashBuffer, hash, proceeds } = this.#plan;
     const source = [market, ...Market.names].find((each) => currencyOfMarket[each] === currency);
-    if (source === undefined) return { why: `the broker names no cash in ${currency}` };
+    if (source === undefined) return { why: `no market has cash in ${currency}` };
     const { available, withdrawable, frozen = "0", frozenByOrders = frozen } = await reader.account
       .funds({ market: source }, { ...signal && { signal } });
     if (available === undefined) return { why: `the broker gave no cash in ${currency}` };
@@ -148,7 +149,7 @@ export class Cover {
       subtract(figure, costs(pending, usedOf)),
       subtract(before.amount, costs([...since, ...others], usedOf)),
     );
-    // Fees are charged after the day; what the broker has frozen besides the orders may be for them.
+    // Fees are charged after the day. Cash that the broker has frozen, but not for orders, may be for these fees.
     const fees = subtract(this.#feesOf(own.filter(inCurrency)), subtract(frozen, frozenByOrders));
     const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");
     return { cash: subtract(cash, kept) };

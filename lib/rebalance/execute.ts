@@ -81,11 +81,11 @@ export interface RebalanceOptions {
   signal?: AbortSignal;
   /** Called with each step of the execution. */
   onEvent?(event: ExecutionEvent): void;
-  /** Time between two looks at the broker's lists, in milliseconds. @default 3 s */
+  /** Time between two readings of the broker's lists, in milliseconds. @default 3 s */
   pollMs?: number;
 }
 
-/** Nobody else executes the plan this long after the last sign of life of the process that does. */
+/** After the executing process has last renewed its lease, no other process may execute the plan for this time. */
 const LEASE_MS = 60_000;
 /** How long a stopping execution waits for the end of its cancelled orders. */
 const CANCEL_MS = 60_000;
@@ -97,7 +97,7 @@ const SHORT_MS = 15_000;
 /** A plan that a script records is approved for this time. */
 const SCRIPT_APPROVAL_MS = 10 * 60_000;
 
-/** Start of the reason of an execution that its signal ended. */
+/** First words of the reason if the caller's signal ended the execution. */
 export const STOPPED_BY = "it was stopped by";
 /** Guard rails whose refusal may pass by itself. */
 export const passingRules: readonly string[] = [
@@ -110,12 +110,12 @@ export const passingRules: readonly string[] = [
 const stopCodes: readonly (string | undefined)[] = ["halted", "plan-not-running"];
 
 /**
- * Executes a plan, and resolves to what it did. A plan that the store does not have is recorded and approved in the name
- * of `by`; a recorded plan needs an approval. Continues a plan whose process has ended. Resolves at once to the report of a
- * plan that is done.
+ * Executes a plan, and resolves to what it did. If the store does not have the plan, records and approves it in the
+ * name of `by`. A recorded plan needs an approval. Continues a plan whose process has ended. Resolves at once to the
+ * report of a plan that is done.
  *
- * Order writes are never repeated: an order whose answer was lost counts as ordered until the broker's lists show what
- * became of it. The orders of other programs are never touched.
+ * Order writes are never repeated: an order whose answer was lost counts as ordered until the broker's lists show its
+ * outcome. The execution never changes orders of other programs.
  *
  * @throws {InvalidParamsError} If a quote is missing or too old, or the broker does not confirm a lot. Nothing was sent.
  * @throws {BrokerError} If the plan may not be executed (codes `plan-not-approved`, `plan-held`, `plan-other`,
@@ -207,7 +207,7 @@ class Execution {
   readonly #reader: Client;
   readonly #runs: Run[];
   readonly #repriceMs: number;
-  /** The broker's rows of orders, as the last look showed them. */
+  /** The broker's rows of orders, as the last reading showed them. */
   #seen: ReadonlyMap<string, SeenOrder> = new Map();
   /** Why the execution stops, and since when. */
   #stop: { reason: string; at: number; isHalted?: boolean } | undefined;
@@ -320,7 +320,7 @@ class Execution {
         issues.push({ path: [...path, member], value, expected });
       views.set(index, view);
       if (view.quote === undefined || view.last === undefined) {
-        wrong("price", undefined, `a quote of "${symbol}" with a price: the broker gave none`);
+        wrong("price", undefined, `a quote of "${symbol}" with a price: the broker sent no price`);
         continue;
       }
       if (view.stale !== undefined) {
@@ -333,7 +333,7 @@ class Execution {
           "quantity",
           quantity,
           lot === undefined
-            ? `a board lot of "${symbol}" that the broker confirms: it gave none`
+            ? `a board lot of "${symbol}" that the broker confirms: it sent no board lot`
             : `a multiple of the board lot ${lot} of "${symbol}" in ${market}: make a new plan`,
         );
       }
@@ -351,7 +351,7 @@ class Execution {
     try {
       await this.#readClock();
     } catch (error) {
-      if (!(error instanceof BrokerError)) throw error; // the first look reads it again
+      if (!(error instanceof BrokerError)) throw error; // the first reading reads it again
     }
     this.#tell(
       "begun",
@@ -421,7 +421,7 @@ class Execution {
       this.#aheadMs = aheadMs ?? this.#aheadMs;
     } catch (error) {
       if (!(error instanceof BrokerError) && !signal?.aborted) throw error;
-      isSeen = false; // a look that fails proves nothing, and the next one tries again
+      isSeen = false; // a reading that fails proves nothing, and the next one tries again
     }
     const now = this.#now();
     const passedMs = this.#turnedAt === undefined ? 0 : Math.max(0, now - this.#turnedAt);
@@ -460,7 +460,7 @@ class Execution {
     const until = this.#now() + LEASE_MS;
     if (await renewPlan(this.#desk.store, this.#key, { holder, until })) return;
     throw new BrokerError(
-      `Cannot go on with the plan ${shortHash(this.#plan.hash)}: another process executes it`,
+      `Cannot continue the plan ${shortHash(this.#plan.hash)}: another process executes it`,
       { code: "plan-held", operation: "rebalance" },
     );
   }
@@ -586,7 +586,7 @@ class Execution {
           if (intent.operation === "algo.place") await client.algo.cancel({ orderId, market });
           else await client.orders.cancel({ market, symbol, orderId });
         } catch (error) {
-          // The order may have ended meanwhile, or the answer was lost: the lists show what became of it.
+          // The order may have ended meanwhile, or the answer was lost: the lists show the outcome.
           if (!(error instanceof BrokerError)) throw error;
         }
       }

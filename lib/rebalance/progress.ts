@@ -1,5 +1,6 @@
 /**
- * What is left of each trade of a plan. It follows from the plan's intents, so it is right after any crash.
+ * Returns what remains of each trade of a plan. The result depends only on the plan's intents, so it is right after any
+ * crash.
  *
  * @module
  */

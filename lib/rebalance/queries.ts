@@ -2,8 +2,8 @@
  * Reads and writes the plans of rebalancing in the store: one row for each plan of an account, from its record to its
  * result.
  *
- * What a plan has sent is not in its row. It follows from the intents whose `why` has the plan's hash, so it is right
- * after any crash.
+ * The row of a plan does not contain what the plan has sent. That follows from the intents whose `why` has the plan's
+ * hash, so it is right after any crash.
  *
  * @module
  */
@@ -69,7 +69,7 @@ export interface PlanRecord {
   runKey: string | undefined;
   plannedAt: number;
   approval: PlanApproval | undefined;
-  /** The process that executes it, and until when nobody else may. */
+  /** The process that executes it, and until when no other process may. */
   holder: string | undefined;
   heldUntil: number | undefined;
   /** When its last execution began, and when it ends at the latest, Unix milliseconds. */
@@ -237,7 +237,7 @@ export async function recordPlan(
 }
 
 /**
- * Approves a plan that was recorded, or whose execution has stopped and may go on.
+ * Approves a plan that was recorded, or whose execution has stopped and may continue.
  *
  * @throws {BrokerError} `plan-unknown` if the store does not have the plan, `plan-state` if it is running, done or refused.
  */
@@ -272,7 +272,7 @@ export async function approvePlan(
 }
 
 /**
- * Stops a plan that nobody executes: a person refuses it, or ends it although something remains.
+ * Stops a plan that no process executes: a person refuses it, or ends it although a part was not executed.
  *
  * @throws {BrokerError} `plan-state` if it is done or stopped, `plan-held` if a process executes it.
  */
@@ -313,7 +313,7 @@ export interface Beginning {
   /** Name of the process, different for each execution. */
   holder: string;
   at: number;
-  /** How long nobody else may execute the plan, unless {@linkcode renewPlan} is called. */
+  /** How long no other process may execute the plan, unless {@linkcode renewPlan} is called. */
   leaseMs: number;
   /** When an execution that begins now ends at the latest. */
   deadlineAt: number;
@@ -406,7 +406,7 @@ export async function beginPlan(
   });
 }
 
-/** Extends the time in which nobody else may execute a plan. Returns whether the process still executes it. */
+/** Extends the time in which no other process may execute a plan. Returns whether the process still executes it. */
 export async function renewPlan(
   store: Store,
   { account, hash }: { account: string; hash: string },

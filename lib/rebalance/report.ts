@@ -1,12 +1,12 @@
 /**
- * What the execution of a plan did: for each trade the quantities, prices and fees, and the drift that it reached.
+ * Reports the execution of a plan: for each trade the quantities, prices and fees, and the drift after the trades.
  *
  * @module
  */
 import type { Decimal } from "../decimal.ts";
 import type { Market } from "../dictionaries/market.ts";
 
-/** What became of one trade of a plan. Quantities are shares; money is in the currency of the listing. */
+/** The result of one trade of a plan. Quantities are shares; money is in the currency of the listing. */
 export interface TradeReport {
   market: Market;
   symbol: string;

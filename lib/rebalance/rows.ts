@@ -238,7 +238,10 @@ function checkLength(value: Decimal | undefined, path: Issue["path"], issues: Is
   return isShort;
 }
 
-/** Most lots of a listing in an account or a trade: above it, numbers of lots are no longer exact, and searches endless. */
+/**
+ * Largest number of lots of a listing in an account or a trade. Above it, numbers of lots are not exact, and a search
+ * could take forever.
+ */
 export const MOST_LOTS = 1_000_000_000;
 
 /** Reports a missing or old price, a missing lot, and numbers that are too large. */

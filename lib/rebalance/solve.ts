@@ -32,7 +32,7 @@ export interface Effort {
 
 /** A problem with more items has a bound that is near its best plan, so less work is enough. */
 const FEW_ITEMS = 100;
-/** How many changed starts a problem of few items tries. */
+/** How many changed start plans the search tries for a problem with few items. */
 const MOST_STARTS = 1_000;
 
 /** How many trades of all items together the complete search considers. */
@@ -42,7 +42,7 @@ const MOST_CHOICES = 50_000;
 export function solve(problem: Problem, effort: Effort = {}): Solution | undefined {
   const { turnover, ...free } = problem;
   const apart = solveApart(free, effort);
-  // A plan that keeps the limit anyway is the best one also with the limit.
+  // If the best plan without the limit keeps the limit, it is also the best plan with the limit.
   if (turnover === undefined || apart === undefined || apart.turnover <= turnover) return apart;
   const limited = solveTogether(problem, effort);
   return limited === undefined || limited.bound > apart.bound ? limited : { ...limited, bound: apart.bound };
@@ -137,8 +137,9 @@ function startOf(
 }
 
 /**
- * Changes one trade of a plan at a time, repairs and improves the others around it, and keeps what is better. A limit of
- * the turnover ties all trades together, so plans that differ in three trades can be far apart.
+ * Changes one trade of a plan at a time, repairs and improves the others around it, and keeps a better plan. With a
+ * limit of the turnover, each trade affects all others, so plans that differ in three trades can have very different
+ * sums.
  */
 function changed(problem: Problem, hints: readonly Hint[], found: Found): Found {
   let best = found;
@@ -304,7 +305,7 @@ class Search {
       if (mostTurnover !== undefined && least > mostTurnover) continue;
       const used = before + choice.use;
       if (used + rest.leastUse[pool]! > budgets[pool]!) continue;
-      // Cash and turnover that certainly remain cost their prices.
+      // Count the cash and the turnover that certainly remain at their prices.
       const { cash, turnover: turnoverPrice } = this.#prices;
       const idle = budgets[pool]! - used - rest.mostUse[pool]!;
       const unused = mostTurnover === undefined ? 0n : mostTurnover - traded - rest.mostTurnover;

@@ -151,7 +151,7 @@ export class Runner {
 
   /**
    * Compares the open intents of every account that a recipe uses with the broker's lists, also those of runs that have
-   * ended and of commands. A look that fails proves nothing, and the next one tries again.
+   * ended and of commands. A reading that fails proves nothing, and the next one tries again.
    */
   async followOrders(): Promise<void> {
     const { store, machine, recipes, stop, isSoleLogin } = this.#options;

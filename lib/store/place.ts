@@ -18,7 +18,7 @@ const memory = ["tmpfs", "ramfs", "devtmpfs"];
 const network = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs"];
 const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 
-/** Why a file may be missing later. */
+/** Why a store may be lost or corrupted. */
 export interface StoreRisk {
   why: string;
   /** Whether the file survives the process. The container or the system may still delete it later. */

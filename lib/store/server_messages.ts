@@ -87,7 +87,7 @@ function createCheck(): (bytes: Uint8Array) => string | undefined {
       headBytes = 0;
       const [type] = head;
       const length = new DataView(head.buffer).getUint32(1);
-      if (length < LENGTH_BYTES) return `a message with the length ${length}, which is no length`;
+      if (length < LENGTH_BYTES) return `a message with the length ${length}, which is too small`;
       const most = isReady && type === ROW ? MOST_ROW_BYTES : MOST_BYTES;
       if (length > most) return `a message of ${length} bytes; at most ${most} are allowed`;
       answerBytes = type === READY ? 0 : answerBytes + length + OBJECT_BYTES;

@@ -41,7 +41,10 @@ export abstract class Store implements AsyncDisposable {
   /** Why this machine's clock differs too much from the shared clock; the runner then sends no write. */
   abstract readonly clockFault: string | undefined;
 
-  /** Number of writing statements of this process so far. What was read before has not changed if this is the same. */
+  /**
+   * Number of writing statements of this process so far. While the number stays the same, this process has not changed
+   * what it read.
+   */
   writes = 0;
   readonly #context = new AsyncLocalStorage<Transaction>();
   /** Resolves when the last requested statement or transaction has ended. */

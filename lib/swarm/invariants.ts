@@ -1,5 +1,6 @@
 /**
- * What must hold in every world: after every event that changed something, and when the world has been quiet for a while.
+ * Checks rules that must hold in every simulation: after every event that changed something, and when the faults have
+ * ended.
  *
  * The checks compare the store, which they read from outside of every process, with the true state of the broker.
  *

@@ -1,7 +1,7 @@
 /**
  * Tests the whole system in one process, on virtual time, under random faults that a seed determines.
  *
- * A seed determines a day, a number of schedulers and a plan of faults. Its world then runs a program that trades with
+ * A seed determines a day, a number of schedulers and a plan of faults. The swarm then runs a program that trades with
  * `connect({ store })`, schedulers with recipes, the client, the transport down to the bytes, the simulated broker and the
  * real store. After every event the swarm compares the store with the true state of the broker. If a seed fails, the same
  * seed fails again at the same event. The swarm then searches for the shortest plan that still fails.
@@ -10,8 +10,8 @@
  * |---|---|
  * | `world.ts` | virtual time, the queue of events, starting and killing processes |
  * | `ambient.ts` | replaces clocks, timers, sockets and random numbers for code in a process |
- * | `rsa.ts` | RSA without real random numbers and without its time |
- * | `pipes.ts` | the connections: in order, late, cut, half-open, doubled |
+ * | `rsa.ts` | RSA whose padding comes from the seed, and whose signatures take no real time |
+ * | `pipes.ts` | the connections: connections that are slow, cut or half-open, or deliver bytes twice |
  * | `disk.ts` | the database: statements that fail, databases that close when a process dies |
  * | `processes.ts` | broker, trader, schedulers, people; what the broker truly executed |
  * | `faults.ts` | every kind of fault, in one table |
@@ -21,7 +21,7 @@
  * | `shrink.ts` | the shortest plan that still fails |
  *
  * To add a fault, add an entry to the table in `faults.ts`. To add an invariant, add an entry to a list in
- * `invariants.ts`. No other room imports this one.
+ * `invariants.ts`. No other folder of `lib` imports this one.
  *
  * @module
  */

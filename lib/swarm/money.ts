@@ -9,7 +9,7 @@ import { corporateActions } from "../facts/corporate_actions.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 import type { Swarm } from "./processes.ts";
 
-/** A row of the fill list, as far as the sums need it. */
+/** The members of a row of the fill list that the sums need. */
 interface FillRow {
   cursor: string;
   orderId: string;

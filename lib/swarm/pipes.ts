@@ -1,8 +1,8 @@
 /**
  * Connections of a world: in-memory pipes with the methods of `Deno.TcpConn`, and listeners.
  *
- * Bytes arrive in order, after a latency. A fault can cut a connection after some bytes, make it half-open, slow it down
- * or double a chunk. When a process dies, its machine closes its connections.
+ * Bytes arrive in order, after a latency. A fault can cut a connection after some bytes, make it half-open, slow it
+ * down, or deliver some bytes twice. When a process dies, its machine closes its connections.
  *
  * @module
  */

@@ -394,7 +394,7 @@ export class Swarm implements FaultTarget {
       try {
         this.broker.call("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
       } catch {
-        // The market is closed, or the account has not enough cash: the app says so.
+        // The market is closed, or the account does not have enough cash: the app shows this.
       } finally {
         this.#isByHand = false;
       }

@@ -61,7 +61,7 @@ const AFTER_MS = 60 * MINUTE;
 /** This long after the close, the broker has booked the day and its fees, and no dividend or split of the next day. */
 const NIGHT_MS = 11 * 60 * MINUTE;
 
-/** Times between two looks of the trader; a seed draws one. With the shortest, a day takes several times as long. */
+/** Times between two readings of the trader; a seed draws one. With the shortest, a day takes several times as long. */
 const lookTimes = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
 /** Times between two rounds of pushes of the broker. */
 const roundTimes = [MINUTE / 2, MINUTE, 3 * MINUTE, 5 * MINUTE];

@@ -125,7 +125,9 @@ export class FrameDecoder {
   /** Adds the first `count` bytes of `room()`, which the caller has written. */
   filled(count: number): void {
     if (!Number.isInteger(count) || count < 0 || count > this.#bytes.length - this.#end) {
-      throw new RangeError(`Cannot accept ${count} bytes: the room has ${this.#bytes.length - this.#end}`);
+      throw new RangeError(
+        `Cannot accept ${count} bytes: the buffer has space for ${this.#bytes.length - this.#end}`,
+      );
     }
     this.#end += count;
   }

@@ -131,7 +131,10 @@ Deno.test("without a quote, each rule says what helps: with a price, the limit o
   );
   // Turning the limits off does not help an order without a price: something else needs its price.
   const off = { ...limits, priceCollar: "off" };
-  const [what, helps] = ['the order has no price, and the broker gave none of "AAPL"', "send a limit order"];
+  const [what, helps] = [
+    'the order has no price, and the broker sent no price of "AAPL"',
+    "send a limit order",
+  ];
   await assertRefuses("buyingPower", market, { ...at, limits: off }, what, helps);
   await assertRefuses(
     "maxOrderValue",

@@ -273,7 +273,10 @@ deskTest(
       },
     };
     const none = await assertRejects(() => rebalance(lotless, plan, termsOf()), InvalidParamsError);
-    assertStringIncludes(none.message, 'a board lot of "00700.HK" that the broker confirms: it gave none');
+    assertStringIncludes(
+      none.message,
+      'a board lot of "00700.HK" that the broker confirms: it sent no board lot',
+    );
     assertEquals([sent(), (await findPlan(store, ACCOUNT, plan.hash))?.state], [0, "approved"]);
     void clock;
   },

@@ -134,7 +134,7 @@ export class Check {
       try {
         const [quote] = await latest({ securities, ...session !== undefined && { session } }).catch(
           (error) => {
-            // The socket cannot ask for a session. The quote that it gives has its time, and `quoteMaxAge` checks that.
+            // The socket cannot request a session. Its quote has a time, which `quoteMaxAge` checks.
             if (error instanceof UnmappedError) return latest({ securities });
             throw error;
           },
@@ -172,7 +172,7 @@ export class Check {
   }
 
   /**
-   * Returns the order's price. Without one, the worse one of the last price and the best ask.
+   * Returns the order's price. Without one, returns the last price or the best ask, whichever is higher.
    *
    * @param rule The rule that needs it, for the refusal if the broker gives no price either.
    */
@@ -183,7 +183,7 @@ export class Check {
     if (last === undefined) {
       throw this.refuse(
         rule,
-        `the order has no price, and the broker gave none of "${order.symbol}"`,
+        `the order has no price, and the broker sent no price of "${order.symbol}"`,
         "try again later, or send a limit order",
       );
     }
@@ -210,7 +210,7 @@ export class Check {
     return new GuardRefusal(rule, { operation: this.planned.operation.name, what, nearest });
   }
 
-  /** Returns an error for a limit that could not be compared with anything. */
+  /** Returns an error for a limit that could not be checked, because a value is missing. */
   unchecked(rule: LimitName, why: string): BrokerError {
     return this.refuse(
       rule,

@@ -8,7 +8,7 @@ import { type FeeMarket, feesOf } from "../../facts/fees.ts";
 import { listing } from "../../facts/listings.ts";
 import { type Order, typeOf } from "./order.ts";
 
-/** An order, as far as its fees depend on it. */
+/** The members of an order on which its fees depend. */
 export interface FeeTerms extends Pick<Order, "market" | "symbol"> {
   isBuy: boolean;
   price: Decimal;

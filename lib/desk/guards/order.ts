@@ -24,7 +24,7 @@ export interface Order {
   /** Absent if the order has no price of its own. */
   price: Decimal | undefined;
   orderType: string;
-  /** What triggers a conditional order; absent if that is no price, as for a trailing order. */
+  /** What triggers a conditional order; absent if the trigger is not a price, as for a trailing order. */
   trigger: Decimal | undefined;
   isConditional: boolean;
   isExtended: boolean;

@@ -392,7 +392,9 @@ async function compileCondition(source: StepSource["if"], found: Found[]): Promi
 function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
   const value = condition.evaluate(scope, new Budget(`step "${id}"`, { run: scope.work }));
   if (typeof value === "boolean") return value;
-  throw new TypeError(`Cannot tell whether to run step "${id}": "${condition.source}" is not true or false`);
+  throw new TypeError(
+    `Cannot decide whether to run step "${id}": "${condition.source}" is not true or false`,
+  );
 }
 
 function needsOf({ id, needs = [] }: StepSource, around: StepSurroundings, found: Found[]): Set<string> {

@@ -85,7 +85,7 @@ export class WriteGuard {
     if (first === undefined) return undefined;
     const places = [...new Set(this.open.map(({ where }) => where))];
     return new OutcomeUnknownError(
-      `Cannot tell what the step wrote: it ended, and it had sent ${tellSent(this.sent)}; ${
+      `Cannot know what the step wrote: it ended, and it had sent ${tellSent(this.sent)}; ${
         places.join("; ")
       }`,
       { code: "write-open", operation: first.operation, lists: this.open.flatMap(({ lists }) => lists) },

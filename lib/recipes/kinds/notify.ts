@@ -159,7 +159,7 @@ const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: s
   wecom: (text) => ({ msgtype: "text", text: { content: withoutTags(text), mentioned_list: [] } }),
 };
 
-/** Returns the text with a sign that looks like `<` and begins no tag. These chats decode no escapes. */
+/** Replaces `<` by a similar character, which cannot begin a tag. These chats do not decode escapes. */
 const withoutTags = (text: string) => text.replaceAll(/<(?=[\s/]*[a-z@])/gi, "\uff1c");
 
 /** Returns the text without links of the form `[text](address)`, whose text hides their address. */

@@ -91,7 +91,7 @@ export interface NoticeSource {
 export type ParamSource = string | number | boolean | unknown[] | {
   /** Type of the value. */
   type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
-  /** Value of runs that set no other. */
+  /** Value, unless a run sets another value. */
   default?: unknown;
   /** Meaning of the parameter. */
   description?: string | undefined;

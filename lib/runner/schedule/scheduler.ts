@@ -388,7 +388,7 @@ export class Scheduler implements AsyncDisposable {
     await this.#runner.deliverNotices();
   }
 
-  /** Looks in the background for the outcomes of interrupted writes, one look at a time for each run. */
+  /** Looks in the background for the outcomes of interrupted writes, one reading at a time for each run. */
   async #recover(): Promise<void> {
     const { store, machine } = this.#options;
     const runs = await runsToRecover(store);

@@ -3,10 +3,10 @@
  * futures, and the price bands of the United States (limit up, limit down).
  *
  * The price path of a day is given, so its pauses are too: the same seed gives the same pauses, whatever the account
- * does. The path itself goes on in a pause, but what it trades outside the allowed prices is not for the account: no
- * order is filled by it, and no conditional order triggers.
+ * does. The path itself continues in a pause, but its trades outside the allowed prices fill no order of the account,
+ * and trigger no conditional order.
  *
- * - **Hong Kong's stocks:** a trade more than 10% from the last trade five minutes before starts five minutes in which
+ * - **Hong Kong's stocks:** a trade more than 10% from the price five minutes earlier starts five minutes in which
  *   only prices within these 10% trade. At most once per morning and per afternoon; not in the first 15 minutes of
  *   either, nor in the last 20 minutes of the afternoon. Source: `hkpy`, `charl`, `exc`.
  * - **Index futures:** the same with 5%, for the two nearest months, and as often as it happens. Source: `vcm`, `wvcm`.

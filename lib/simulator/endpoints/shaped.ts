@@ -43,7 +43,9 @@ export class ShapedAnswers {
     }));
   }
 
-  /** Returns the next HTTP answer to a call; `undefined` if the broker answers it. */
+  /**
+   * Returns the next HTTP answer to a call; `undefined` if the shapes have no answer, so the simulated broker answers.
+   */
   http(over: "gateway" | "platform", operation: AnyOperation, params: unknown): HttpAnswer | undefined {
     const answer = this.#take(over, operation, params) as HttpShaped | undefined; // `#take` returns one of `over`
     return answer && { status: answer.status, body: encoder.encode(answer.text) };

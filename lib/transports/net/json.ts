@@ -23,7 +23,7 @@ export function isTooDeep(text: string): boolean {
     } else if (code === 0x5d || code === 0x7d) {
       depth--;
     } else if (code === 0x22) {
-      // Brackets in texts are no levels.
+      // Brackets in texts do not count as levels.
       for (at++; at < text.length && text.charCodeAt(at) !== 0x22; at++) {
         if (text.charCodeAt(at) === 0x5c) at++;
       }

@@ -32,7 +32,7 @@ export async function run({ args: [given = ""], flags, host }: CalendarUpdateInp
   if (mic !== undefined && before !== undefined) {
     if (file.calendars[mic] === undefined) {
       throw new UsageError(
-        `Cannot reinstall the previous calendar: "${path}" has none of ${mic}; the built-in calendar is in use`,
+        `Cannot reinstall the previous calendar of ${mic}: "${path}" does not contain one; the built-in one is in use`,
       );
     }
     const after = { ...file, calendars: { ...file.calendars }, previous: { ...file.previous } };

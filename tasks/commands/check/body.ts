@@ -219,7 +219,7 @@ function show(
     : untrusted.judgement.standing === "changed"
     ? `${
       changed === undefined ? "" : `${changed} `
-    }changed after it was trusted: it does not run as it is until "hsgate trust ${shellHint(path)}"`
+    }changed after it was trusted: its new version does not run until "hsgate trust ${shellHint(path)}"`
     : `not trusted: it does not run until "hsgate trust ${shellHint(path)}"`;
   if (recipe === undefined) {
     if (waits === undefined) return;

@@ -118,7 +118,10 @@ export async function printWords(
 /** Default file of the store. */
 const STORE = "hsgate.db";
 
-/** Returns the symbols of the orders in the store of the current folder. Connects to nobody, and waits for nobody. */
+/**
+ * Returns the symbols of the orders in the store of the current folder. Makes no connection, and does not wait for
+ * other processes.
+ */
 async function knownSymbols(): Promise<readonly string[]> {
   const [{ linkedOutside }, { symbolsOfStore }] = await Promise.all([
     import("../../../lib/confined_paths.ts"),

@@ -70,7 +70,7 @@ async function nameAnyway(flags: HaltInput["flags"], host: Host): Promise<string
 
 /**
  * Returns whether the store has the halt now. The row is for all accounts, because recipes and scripts of the store may
- * use others than the settings of this machine. A missing store has no row, and nobody writes with it.
+ * use others than the settings of this machine. A missing store has no row, and no process can write orders with it.
  */
 async function writeRow(
   flags: HaltInput["flags"],

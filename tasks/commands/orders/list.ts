@@ -28,7 +28,7 @@ import { isOpen } from "./words.ts";
 
 const command = "orders";
 
-/** What one look shows: the rows, and the error if the broker's lists could not be read. */
+/** What one reading shows: the rows, and the error if the broker's lists could not be read. */
 interface Listed {
   rows: OrderRow[];
   error?: BrokerError;
@@ -82,7 +82,7 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
   }
 }
 
-/** Returns the table. Of the orders that were made elsewhere and have ended, it shows as many as of the intents. */
+/** Returns the table. It shows at most as many ended orders from elsewhere as it shows intents. */
 function linesOf(
   rows: readonly OrderRow[],
   { host, limit, columns }: { host: Host; limit: number; columns?: string | undefined },
@@ -162,9 +162,9 @@ function marketsIn(intents: readonly Intent[]): Market[] {
   return [...new Set<Market>(["hk", ...found])];
 }
 
-/** How often `--watch` looks at the lists without a push. */
+/** How often `--watch` reads the lists without a push. */
 const LOOK_MS = 60_000;
-/** Pushes of one order arrive in groups: one look is enough for a group. */
+/** Pushes of one order arrive in groups: one reading is enough for a group. */
 const GROUP_MS = 300;
 
 /** Shows the rows again after each push of an order, and every minute, until Ctrl-C. */
@@ -214,12 +214,12 @@ async function watch(
       ended.abort();
     }).finally(() => {
       looking = undefined;
-      // A push that arrived during the look may be about a change after it.
+      // A push that arrived during the reading may be about a later change.
       if (!signal.aborted) plan(isStale ? GROUP_MS : LOOK_MS);
     });
   };
   let dueAt = Infinity;
-  // An earlier look stays planned: pushes that arrive faster than groups would delay it forever.
+  // An earlier reading stays planned. Otherwise pushes that keep arriving would delay it forever.
   const plan = (ms: number) => {
     const at = performance.now() + ms;
     if (at >= dueAt) return;
@@ -233,11 +233,11 @@ async function watch(
     for await (const event of client.watch({ topics: [], securities: [], signal })) {
       if (event.type === "connection") {
         const line = lineOfEvent(event);
-        // While it reconnects, the line that says since when nothing has arrived stays.
+        // During a reconnection, keep the line that says since when nothing has arrived.
         trouble = line === undefined ? [] : [...event.state === "lost" ? [] : trouble.slice(0, 1), line];
         if (last !== undefined) show(last);
       }
-      // A change between the first look and the subscription has no push: look again once pushes arrive.
+      // A change between the first reading and the subscription has no push: read the lists again once pushes arrive.
       const isConnected = event.type === "connection" && event.state === "connected";
       const isOfOrder = event.type === "order" || event.type === "unknown" && event.expected === "order";
       if (!isConnected && !isOfOrder && event.type !== "gap") continue;

@@ -92,7 +92,7 @@ export function foreignRow(order: SeenOrder): OrderRow {
   };
 }
 
-/** Returns the colour of a state: red if a person has to look, green if the order was filled. */
+/** Returns the colour of a state: red if a person has to check it, green if the order was filled. */
 export function colorOf(state: string): Color | undefined {
   if (unresolvedStates.some((each) => each === state) || state === "rejected") return "red";
   return state === "filled"
@@ -123,7 +123,7 @@ export const orderColumns = (idLength = Infinity): Column<OrderRow>[] => [
   { title: "by", of: ({ why }) => why.by ?? why.recipe ?? "" },
 ];
 
-/** An order at any price is sent with zero. */
+/** An order without a limit price has the price zero. */
 const priceOf = (price: string | undefined) =>
   price === undefined ? "" : isDecimal(price) && isZero(price) ? "any" : price;
 
@@ -157,11 +157,11 @@ export function intentLines<Row extends { intent: string | null }>(
   return tableLines(host, isWide ? whole : columnsOf(idLengthOf(rows)), rows, { more });
 }
 
-/** Returns whether a person may have to look: the outcome is unknown, or an order is missing in the lists. */
+/** Returns whether a person may have to check a row: the outcome is unknown, or an order is missing in the lists. */
 const isLeftOpen = ({ state, missing }: OrderRow): boolean =>
   missing !== undefined || unresolvedStates.some((each) => each === state);
 
-/** Returns the table of intents and orders, and a line for each of which something is unknown. */
+/** Returns the table of intents and orders, and a line for each row with an unknown outcome or a missing order. */
 export function orderLines(rows: readonly OrderRow[], host: Host, columns?: string): string[] {
   return [
     ...intentLines(rows, orderColumns, { host, columns, more: '"orders show" and --json show all' }),

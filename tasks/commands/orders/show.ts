@@ -23,7 +23,7 @@ import { openStore, storeTime } from "../shared/store_file.ts";
 import { colorOf, evidenceOf, rowOf } from "./rows.ts";
 import { headline } from "./words.ts";
 
-/** What a look at the broker's lists showed about an intent. */
+/** What a reading of the broker's lists showed about an intent. */
 interface Looked {
   intent: Intent;
   missing?: string;

@@ -107,7 +107,7 @@ export async function orderWords(
     ? await placeRows(params, { client, host })
     : await changeRows(operation, params, { client, host });
   if (operation.order === "amend" && params.symbol !== undefined) {
-    // The cash after it is not known: some of it is frozen for the order as it is.
+    // The cash after the amendment is not known, because some cash is frozen for the order before the change.
     const terms = await placeRows(params, { client, host });
     rows.push(...terms.filter(([name]) => name === "quote" || name === "value"));
   }

@@ -26,7 +26,8 @@ import { actorOf } from "../../commands/shared/decide.ts";
 import { storeTime } from "../../commands/shared/store_file.ts";
 
 /**
- * Returns the plan whose hash begins with a text; `undefined` if the text is no part of a hash, or no plan has it.
+ * Returns the plan whose hash begins with a text; `undefined` if the text cannot begin a hash, or no plan has such a
+ * hash.
  *
  * @throws {UsageError} If several plans begin with it.
  */
@@ -94,7 +95,7 @@ export async function approvePlan(
   return 0;
 }
 
-/** Refuses a plan, or stops one that nobody executes. Shows which of its orders the broker may still have. */
+/** Refuses a plan, or stops a plan that no process executes. Shows which of its orders the broker may still have. */
 export async function refusePlan(
   store: Store,
   record: PlanRecord,

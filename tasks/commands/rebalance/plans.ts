@@ -39,7 +39,7 @@ export async function run(input: RebalanceRunInput): Promise<number> {
     ? await onlyPlan(open.store, open.account)
     : await ownPlan(open.store, open.account, given, "execute");
   const { hash, plan, source, startedAt, state } = record;
-  // An interrupted execution continues within the plan, whatever else has changed.
+  // An interrupted execution continues within the plan, even if the file or the account has changed.
   if (state !== "running" && state !== "done" && source !== undefined) {
     const settings = await settingsNow(record, host);
     if (settings !== undefined && hasChanged(record, settings)) {
@@ -204,6 +204,8 @@ async function onlyPlan(store: Store, account: string): Promise<PlanRecord> {
   }
   if (plan.state === "running" || other === undefined) return plan;
   throw new UsageError(
-    `Cannot tell which plan to execute: write a hash: ${plans.map(({ hash }) => shortHash(hash)).join(", ")}`,
+    `Cannot choose the plan to execute: there is more than one; write one of these hashes: ${
+      plans.map(({ hash }) => shortHash(hash)).join(", ")
+    }`,
   );
 }
