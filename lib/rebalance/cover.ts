@@ -19,7 +19,7 @@ import {
   toStep,
 } from "../decimal.ts";
 import { isSameSymbol } from "../desk/broker_lists.ts";
-import { estimateFees } from "../desk/guards/fees.ts";
+import { estimateFees, type FeeTerms } from "../desk/guards/fees.ts";
 import { currencyOf, least, mics, pendingStates } from "../desk/guards/order.ts";
 import type { Intent } from "../desk/intent.ts";
 import { usedOf } from "../desk/plan_caps.ts";
@@ -33,6 +33,20 @@ import { mostCovered } from "./pricing.ts";
 
 /** The broker's cash may show a purchase this much later. */
 const CASH_LAG_MS = 30_000;
+
+/** No published rates are known for the day of an order, so its cost is unknown. */
+class UnknownFees extends Error {
+  constructor({ symbol, date }: FeeTerms) {
+    super(`the fees of "${symbol}" on ${date} are unknown, so the cash above the buffer is unknown`);
+  }
+}
+
+/** @throws {UnknownFees} If no rates are known for the day. */
+function feesOf(terms: FeeTerms): Decimal {
+  const fees = estimateFees(terms);
+  if (fees === undefined) throw new UnknownFees(terms);
+  return fees;
+}
 
 /** What {@linkcode Cover} needs. */
 export interface CoverDeps {
@@ -73,7 +87,14 @@ export class Cover {
     { price, wanted, lot }: { price: Decimal; wanted: Decimal; lot: Decimal },
   ): Promise<{ quantity: Decimal; why: string }> {
     const currency = currencyOf(trade.market, trade.symbol);
-    const found = await this.#spendable(currency, trade.market);
+    let found: { cash: Decimal } | { why: string };
+    try {
+      found = await this.#spendable(currency, trade.market);
+      this.#costOf(trade, price, lot);
+    } catch (error) {
+      if (!(error instanceof UnknownFees)) throw error;
+      return { quantity: "0", why: error.message };
+    }
     if ("why" in found) return { quantity: "0", why: found.why };
     const room = found.cash;
     const most = least(wanted, toStep(divide(room, price, 0, "down"), lot, "down"));
@@ -97,8 +118,7 @@ export class Cover {
   ): Decimal {
     if (isZero(quantity)) return "0";
     const date = dateAt(this.#brokerNow(), calendarZone[mics[market]]);
-    const fees = estimateFees({ market, symbol, isBuy: true, price, quantity, date }) ?? "0";
-    return add(multiply(price, quantity), fees);
+    return add(multiply(price, quantity), feesOf({ market, symbol, isBuy: true, price, quantity, date }));
   }
 
   /**
@@ -165,7 +185,7 @@ export class Cover {
         return "0";
       }
       const order = { market: market as Market, symbol, isBuy: side === "buy", price, date };
-      return estimateFees({ ...order, quantity: intent.filled }) ?? "0";
+      return feesOf({ ...order, quantity: intent.filled });
     }));
   }
 

@@ -210,7 +210,7 @@ class Execution {
   /** The broker's rows of orders, as the last reading showed them. */
   #seen: ReadonlyMap<string, SeenOrder> = new Map();
   /** Why the execution stops, and since when. */
-  #stop: { reason: string; at: number; isHalted?: boolean } | undefined;
+  #stop: { reason: string; at: number; isHalted?: boolean; isBegun?: boolean } | undefined;
   #startedAt = 0;
   #deadlineAt = 0;
   #turnedAt: number | undefined;
@@ -327,8 +327,7 @@ class Execution {
         wrong("price", view.last, `a quote of "${symbol}" that is current: this one is ${view.stale}`);
       }
       const lot = lotOf(trade, view);
-      const isOdd = lot !== undefined && trade.side === "sell" && compare(quantity, lot) < 0;
-      if (lot === undefined || (!isOdd && compare(toStep(quantity, lot, "down"), quantity) !== 0)) {
+      if (lot === undefined || !fitsLot(trade, lot)) {
         wrong(
           "quantity",
           quantity,
@@ -477,6 +476,11 @@ class Execution {
       return true;
     }
     if (!isSeen) return false;
+    if (!this.#stop!.isBegun) {
+      this.#stop!.isBegun = true;
+      // Earlier cancellations without effect must not prevent these.
+      for (const { cancels } of open) for (const each of cancels.values()) each.count = 0;
+    }
     for (const run of open) await this.#cancel(run, progress[run.index]!, this.#stop!.reason);
     return false;
   }
@@ -588,6 +592,9 @@ class Execution {
         } catch (error) {
           // The order may have ended meanwhile, or the answer was lost: the lists show the outcome.
           if (!(error instanceof BrokerError)) throw error;
+          // The desk sends no second cancellation while the outcome of the first is unknown.
+          if (error.code === "unresolved-intent") cancels.set(orderId, { at: now, count });
+          this.#tell("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
         }
       }
     }
@@ -609,7 +616,13 @@ class Execution {
     const { price, text } = found;
     const lot = lotOf(trade, view);
     if (lot === undefined) return await this.#note(run, `the broker confirms no board lot of "${symbol}"`);
-    const isOdd = side === "sell" && compare(trade.quantity, lot) < 0;
+    if (!fitsLot(trade, lot)) {
+      return await this.#endTrade(
+        run,
+        `the board lot is now ${lot}, and ${trade.quantity} is not a multiple of it; make a new plan`,
+      );
+    }
+    const isOdd = isOddIn(trade, lot);
     const wanted = isOdd ? state.left : toStep(state.left, lot, "down");
     if (isZero(wanted)) return await this.#endTrade(run, `less than the lot ${lot} is left`);
     const covered = side === "buy"
@@ -708,6 +721,14 @@ class Execution {
 function isOver({ ended }: Run, { left, live, pending }: Progress): boolean {
   return live.length === 0 && pending.length === 0 && (ended !== undefined || isZero(left));
 }
+
+/** Returns whether a trade sells less than a lot, as the plan says. */
+const isOddIn = ({ isOddLot, quantity }: PlannedTrade, lot: Decimal): boolean =>
+  isOddLot === true && compare(quantity, lot) < 0;
+
+/** Returns whether a trade is whole lots, or the odd lot that the plan sells. The lot may differ from that of the plan. */
+const fitsLot = (trade: PlannedTrade, lot: Decimal): boolean =>
+  isOddIn(trade, lot) || compare(toStep(trade.quantity, lot, "down"), trade.quantity) === 0;
 
 /** Returns the board lot that the broker confirms; in the US, one share. */
 function lotOf({ market }: PlannedTrade, { quote }: MarketView): Decimal | undefined {

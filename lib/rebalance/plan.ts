@@ -45,6 +45,8 @@ export interface PlannedTrade {
   value: Decimal;
   /** Estimated fees in the currency of the listing. */
   fees: Decimal;
+  /** The quantity is less than a board lot; absent for whole lots. */
+  isOddLot?: true;
 }
 
 /** A position before and after the plan. */
@@ -183,6 +185,7 @@ function tradesOf(prepared: Prepared, position: Position, lots: number): Planned
     price: position.price,
     value: normalize(multiply(position.price, quantity)),
     fees,
+    ...compare(quantity, position.lot) < 0 && { isOddLot: true as const },
   }));
 }
 

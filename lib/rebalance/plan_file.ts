@@ -48,7 +48,7 @@ export interface RebalanceFile {
   trade: "drifted" | "all";
   /** Smallest value of a trade, in the base currency. */
   minTrade: Decimal;
-  /** Largest value of all trades together: up to 2 a part of the account's value, above 2 money in the base currency. */
+  /** Largest value of all trades together: up to 2 a part of the account's value, above 100 money in the base currency. */
   maxTurnover?: Decimal;
   prices: PriceKind;
   sellOnly: boolean;
@@ -84,6 +84,11 @@ const band = z.strictObject({
 }, { error: "expected a map of absolute, relative" });
 const symbolList = z.array(symbol, { error: "expected a list of listing codes" });
 
+/** Between the two, a number may be meant as a percentage. */
+const TURNOVER =
+  'a part of the account\'s value up to 2, such as "0.20" for 20 %, or an amount of money above 100 in ' +
+  'the base currency, such as "50000"';
+
 const fileSchema = z.strictObject({
   market: market.optional(),
   markets: z.array(market, { error: "expected a list of markets" }).min(1, {
@@ -115,8 +120,10 @@ const fileSchema = z.strictObject({
   maxTurnover: decimalText(
     "0",
     undefined,
-    'a part of the account\'s value up to 2, such as "0.20", or an amount of money above 2',
-  ).optional(),
+    TURNOVER,
+  ).refine((text) => !isDecimal(text) || compare(text, "2") <= 0 || compare(text, "100") > 0, {
+    error: `expected ${TURNOVER}`,
+  }).optional(),
   prices: oneOf("last", "bid", "ask", "mid").default("last"),
   sellOnly: yesOrNo.default(false),
   cashFlowOnly: yesOrNo.default(false),

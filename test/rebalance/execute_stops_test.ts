@@ -8,11 +8,13 @@ import {
   beginPlan,
   findPlan,
   type Plan,
+  type PlanDesk,
   rebalance,
   type RebalanceReport,
   recordPlan,
   STOPPED_BY,
 } from "../../lib/rebalance/mod.ts";
+import { Cover } from "../../lib/rebalance/cover.ts";
 import { ORDER } from "../conformance/house.ts";
 import { ACCOUNT, type DeskHouse, deskTest } from "../desk/support.ts";
 import { executor, planAt, PURCHASE, QUICK, RISING, SALES } from "./executor.ts";
@@ -195,6 +197,75 @@ deskTest("an order that the broker rejects ends its trade", async (house) => {
   assert(sent() >= 2);
 });
 
+deskTest(
+  "at the deadline an order is cancelled, although earlier cancellations had no effect",
+  async (house) => {
+    const plan = await planAt(house.client, [PURCHASE]);
+    await using at = await executor(house, { onWait() {} });
+    house.simulator.faults.arm({
+      kind: "busy",
+      operation: "orders.cancel",
+      code: "1016",
+      text: "invalid parameter: not now",
+      times: 3,
+    });
+    const report = await at.run(plan, { ...RESTING, repriceEvery: "30s", maxReprices: "0", deadline: "5m" });
+    assertEquals(house.simulator.faults.struck("busy"), 3);
+    assertEquals([report.state, (await at.look()).open], ["stopped", []]);
+    assertStringIncludes(at.texts("cancelling").at(-1)!, "its deadline");
+  },
+  { house: { script: RISING } },
+);
+
+deskTest("a board lot that has grown since the plan ends the trade, and makes no odd lot", async (house) => {
+  const { client, store, machine } = house;
+  const plan = await planAt(client, [SALES[1]]);
+  const desk = house.open();
+  let looks = 0;
+  const grown: PlanDesk = {
+    store,
+    account: ACCOUNT,
+    machine,
+    reconcile: (options) => desk.reconcile(options),
+    client: (why) => {
+      const inner = desk.client(why);
+      const latest: typeof inner.quotes.latest = async (...args) =>
+        // The first look is before the execution begins.
+        (await inner.quotes.latest(...args)).map((quote) => ({
+          ...quote,
+          ...looks++ > 0 && { lotSize: 400 },
+        }));
+      return { ...inner, quotes: { ...inner.quotes, latest } };
+    },
+  };
+  const sent = house.count("orders.place");
+  const { trades: [trade] } = await rebalance(grown, plan, termsOf(QUICK));
+  assertEquals([sent(), trade!.filled], [0, "0"]);
+  assertEquals(trade!.reason, "the board lot is now 400, and 300 is not a multiple of it; make a new plan");
+});
+
+deskTest("a purchase whose fees are unknown is not covered", async (house) => {
+  const { client, store, clock } = house;
+  const plan = await planAt(client, [PURCHASE]);
+  const coverAt = (now: number) =>
+    new Cover(plan, {
+      store,
+      account: ACCOUNT,
+      reader: client,
+      now: () => now,
+      aheadMs: () => 0,
+      signal: undefined,
+    }).ofPurchase(plan.trades[0]!, { price: "500", wanted: "200", lot: "100" });
+  assertEquals((await coverAt(clock.now())).quantity, "200");
+  // No fees are published for that day.
+  const { quantity, why } = await coverAt(Date.parse("1990-08-15T10:30:00+08:00"));
+  assertEquals(quantity, "0");
+  assertEquals(
+    why,
+    'the fees of "00700.HK" on 1990-08-15 are unknown, so the cash above the buffer is unknown',
+  );
+});
+
 deskTest("two processes at once execute a plan once", async (house) => {
   const plan = await planAt(house.client, [...SALES, PURCHASE]);
   await using at = await executor(house, { onWait() {} });
@@ -297,7 +368,7 @@ deskTest("a recorded plan is executed only after its approval", async (house) =>
 deskTest("the odd shares of a sale are sold as an odd lot", async (house) => {
   const { client, trader } = house;
   void trader;
-  const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50" }]);
+  const plan = await planAt(client, [{ symbol: "09999.HK", side: "sell", quantity: "50", isOddLot: true }]);
   await using at = await executor(house, { onWait() {} });
   const report = await at.run(plan, { ...QUICK, peg: "bid", collar: "0.1", deadline: "5m" });
   const [intent] = await intentsOfPlan(house.store, ACCOUNT, plan.hash);

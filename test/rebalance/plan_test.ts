@@ -327,6 +327,17 @@ Deno.test("a plan with mistakes names each field, its value and what is allowed"
   );
   await fails({ targets, exclude: ["00001.HK"] }, account, "exclude.0", "held or has a target");
   await fails({ targets, maxTurnover: "-1" }, account, "maxTurnover", '"-1"', "up to 2");
+  // Neither a part nor a likely amount: 20 may be meant as 20 %.
+  for (const unclear of ["2.5", "20", "100"]) {
+    await fails(
+      { targets, maxTurnover: unclear },
+      account,
+      "maxTurnover",
+      `"${unclear}"`,
+      '"0.20" for 20 %',
+      "above 100",
+    );
+  }
   await fails({ targets: { "<b>": "0.5" } }, account, "a listing code");
   await fails({ targets: { "00700.HK": `0.${"1".repeat(21)}` } }, account, "a weight from 0 to 1");
   await fails({ targets, minTrade: "1e900" }, account, "minTrade", "an amount of money");
