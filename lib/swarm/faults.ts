@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { IntentState } from "../desk/states.ts";
 import type { Fault } from "../simulator/endpoints/faults.ts";
 import type { PipeFault } from "./pipes.ts";
 
@@ -23,6 +24,8 @@ export interface FaultTarget {
   stopWithin(size: number, statements: number, ms: number): void;
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void;
+  /** Makes the wall clock of a scheduler jump while another one has begun an order. */
+  jumpWithin(size: number, ms: number): void;
   /** Fills the disk for a time. */
   fillDisk(ms: number): void;
   /** Cuts a process from its database at the next begin or commit: before it, or after a commit. */
@@ -43,8 +46,8 @@ interface FaultEntry {
   text: string;
   /** Mean number in a trading day, if the seed has the kind switched on. */
   perDay: number;
-  /** Only worlds whose trader uses this transport draw it. @default both */
-  only?: "direct";
+  /** Only worlds whose trader uses the direct transport draw it, or only worlds with two schedulers. @default all */
+  only?: "direct" | "schedulers";
   /** Does it. `size` is a random number, at least 0 and below 1, from the plan. */
   strike(target: FaultTarget, size: number): void;
 }
@@ -265,6 +268,12 @@ export const faultTable = {
         between((size * 104729) % 1, 20 * SECOND, 3 * MINUTE),
       ),
   },
+  "clock-ahead": {
+    text: "while a scheduler has an order under way, the wall clock of another one jumps ahead of its lease",
+    perDay: 3,
+    only: "schedulers",
+    strike: (target, size) => target.jumpWithin(size, between((size * 7919) % 1, 40 * SECOND, 5 * MINUTE)),
+  },
   "taken-over": {
     text: "a login of another device ends the login of the program",
     perDay: 1,
@@ -292,6 +301,25 @@ export type FaultName = keyof typeof faultTable;
 // The table has exactly these keys.
 export const faultNames = Object.keys(faultTable) as FaultName[];
 
+/** A state in which no intent is when a fault strikes. */
+export interface Unreachable {
+  state: IntentState;
+  reason: string;
+}
+
+/**
+ * Returns the states of an intent that no fault can meet. Every other pair of a state and a fault can occur: a fault
+ * counts for each state that any intent of the account has, and every process may die in any state.
+ *
+ * @param days Trading days of each seed.
+ */
+export function unreachableStates(days: number): Unreachable[] {
+  return days > 1 ? [] : [{
+    state: "expired",
+    reason: "orders expire at the close, after the last fault of the day; --days 2 reaches it",
+  }];
+}
+
 /** A fault of a plan. */
 export interface PlannedFault {
   /** Milliseconds since the start of the world. */
@@ -309,8 +337,9 @@ export interface PlannedFault {
 export function drawPlan(
   random: () => number,
   periods: readonly { fromMs: number; toMs: number }[],
-  isDirect: boolean,
+  { isDirect, schedulers }: { isDirect: boolean; schedulers: number },
 ): PlannedFault[] {
+  const isPossible = { direct: isDirect, schedulers: schedulers > 1 };
   const plan: PlannedFault[] = [];
   const share = 0.15 + 0.6 * random();
   for (const kind of faultNames) {
@@ -320,7 +349,7 @@ export function drawPlan(
       // A Poisson number with this mean.
       for (let left = Math.exp(-perDay * (0.3 + random())), at = random(); at > left; at *= random()) {
         const fault = { atMs: Math.floor(fromMs + random() * (toMs - fromMs)), kind, size: random() };
-        if (isOn && (only === undefined || isDirect)) plan.push(fault);
+        if (isOn && (only === undefined || isPossible[only])) plan.push(fault);
       }
     }
   }

@@ -12,6 +12,7 @@ import { findIntent, recentIntents } from "../desk/queries.ts";
 import { type IntentState, unresolvedStates } from "../desk/states.ts";
 import { endedStates } from "../desk/broker_lists.ts";
 import { findRun, type RunRow } from "../runner/queries/runs.ts";
+import { findPlan, type PlanRecord } from "../rebalance/queries.ts";
 import type { Store } from "../store/store.ts";
 import type { Pipe } from "./pipes.ts";
 import {
@@ -23,6 +24,7 @@ import {
   type Swarm,
   type TrueOrder,
 } from "./processes.ts";
+import { belowBuffer, beyondPlan, isAfterDeadline, type PlanOrder, planOrdersOf } from "./rebalancing.ts";
 import type { Process, World } from "./world.ts";
 
 /** What a check sees. */
@@ -43,6 +45,10 @@ export interface Seen {
   isHalted: boolean;
   /** The runs that sent something since the last check, by their keys. */
   runs: ReadonlyMap<string, Pick<RunRow, "state" | "holder"> | undefined>;
+  /** The plans of rebalancing whose orders were sent, by their hashes. */
+  plans: ReadonlyMap<string, PlanRecord>;
+  /** The orders of these plans that the broker has executed. */
+  planOrders: readonly PlanOrder[];
   /** The process that changed an intent last, by the intent's id. */
   writers: ReadonlyMap<string, Pick<Process, "name" | "number">>;
 }
@@ -196,15 +202,54 @@ export const invariants = {
     text: "the cash is never below zero",
     check: ({ swarm, isBrokerSame }) => {
       if (isBrokerSame) return undefined;
-      // The simulator answers with the record of this operation.
-      const funds = swarm.broker.call("account.funds", { market: "hk" }) as unknown as Record<
-        string,
-        Decimal
-      >;
+      const funds = swarm.funds();
+      swarm.noteCash(funds.available);
       for (const name of ["available", "frozenByOrders", "frozen", "withdrawable"]) {
         if (compare(funds[name]!, "0") < 0) return `${name} is ${funds[name]}`;
       }
       return undefined;
+    },
+  },
+  "plan-caps": {
+    text: "the orders of a plan trade no more than the plan says, and a trade has at most one open order",
+    check: ({ isBrokerSame, plans, planOrders }) => {
+      if (isBrokerSame) return undefined;
+      for (const plan of plans.values()) {
+        const wrong = beyondPlan(plan, planOrders);
+        if (wrong !== undefined) return wrong;
+      }
+      return undefined;
+    },
+  },
+  "plan-cash": {
+    text: "no purchase of a plan uses cash below the plan's buffer",
+    check: ({ swarm, fresh, plans, planOrders, claims }) => {
+      for (const { executed, intent } of fresh) {
+        const hash = intent?.why.plan;
+        const plan = plans.get(hash ?? "");
+        if (plan === undefined || executed.isRefused || executed.params.side !== "buy") continue;
+        const purchases = planOrders.flatMap(({ intent: { id, why } }) => {
+          const { call, params, used = "0" } = claims.get(id)!; // it is an executed order
+          return why.plan === hash && params.side === "buy" && call <= executed.call ? [{ call, used }] : [];
+        });
+        const wrong = belowBuffer(plan.plan.cashBuffer.HKD ?? "0", swarm.cash, {
+          ...executed,
+          purchases,
+        });
+        if (wrong !== undefined) return `${describe(intent!)}: ${wrong}`; // its plan is known
+      }
+      return undefined;
+    },
+  },
+  "plan-deadline": {
+    text: "no order of a plan is sent long after the deadline of its execution",
+    check: ({ sent, plans, swarm }) => {
+      const wrong = sent.find((intent) => {
+        const plan = plans.get(intent.why.plan ?? "");
+        return intent.kind === "place" && plan !== undefined && !swarm.hasJumped &&
+          isAfterDeadline(plan, intent);
+      });
+      return wrong && `${describe(wrong)} was sent at ${new Date(wrong.sentAt!).toISOString()}`;
     },
   },
   "unhandled": {
@@ -339,9 +384,17 @@ export function leakOf(
   return undefined;
 }
 
-/** Checks the slots of the recipes: each has its row. */
-export async function missingSlot(store: Store, keys: readonly string[]): Promise<string | undefined> {
-  for (const key of keys) if (await findRun(store, key) === undefined) return `the slot ${key} has no row`;
+/** Checks the slots of the recipes: each has its row. Adds the rows to the log. */
+export async function missingSlot(
+  store: Store,
+  keys: readonly string[],
+  { world }: Pick<Swarm, "world">,
+): Promise<string | undefined> {
+  for (const key of keys) {
+    const run = await findRun(store, key);
+    if (run === undefined) return `the slot ${key} has no row`;
+    world.note(undefined, `the run ${key} is "${run.state}", reason ${run.reason ?? "none"}`);
+  }
   return undefined;
 }
 
@@ -359,6 +412,8 @@ export class Checker {
   #executed = 0;
   #changes = -1;
   #intents: readonly Intent[] = [];
+  readonly #plans = new Map<string, PlanRecord>();
+  #planOrders: readonly PlanOrder[] = [];
   #wasHalted = false;
 
   constructor(swarm: Swarm, writers: Seen["writers"]) {
@@ -369,6 +424,11 @@ export class Checker {
   /** The execution of each intent so far, by the intent's id. */
   get claims(): ReadonlyMap<string, Executed> {
     return this.#claims;
+  }
+
+  /** The orders of plans of rebalancing that the broker has executed. */
+  get planOrders(): readonly PlanOrder[] {
+    return this.#planOrders;
   }
 
   /** States of the intents at the last check, newest first. */
@@ -401,18 +461,27 @@ export class Checker {
         runs.set(runKey, await findRun(store, runKey));
       }
     }
+    for (const { why: { plan } } of sent) {
+      if (plan === undefined) continue;
+      const record = await findPlan(store, swarm.account, plan);
+      if (record !== undefined) this.#plans.set(plan, record);
+    }
+    const byId = new Map(intents.map((intent) => [intent.id, intent]));
+    this.#planOrders = this.#plans.size === 0 ? [] : planOrdersOf(byId, this.#claims, swarm.orders);
     const halt = swarm.halts.at(-1);
     const isHalted = halt !== undefined && halt.to === undefined;
     const seen: Seen = {
       swarm,
       intents,
-      byId: new Map(intents.map((intent) => [intent.id, intent])),
+      byId,
       claims: this.#claims,
       fresh,
       sent,
       isBrokerSame: swarm.changes === this.#changes,
       isHalted: isHalted && this.#wasHalted,
       runs,
+      plans: this.#plans,
+      planOrders: this.#planOrders,
       writers: this.#writers,
     };
     this.#wasHalted = isHalted;

@@ -15,6 +15,7 @@
  * | `disk.ts` | the database: statements that fail, databases that close when a process dies |
  * | `processes.ts` | broker, trader, schedulers, people; what the broker truly executed |
  * | `faults.ts` | every kind of fault, in one table |
+ * | `rebalancing.ts` | what a seed draws for its plans of rebalancing, and what must hold for them |
  * | `invariants.ts` | what must hold after every event, and after the faults have ended |
  * | `money.ts` | cash, holdings, fees and the fund journal of a day, to the cent |
  * | `run.ts` | one seed from its first to its last event |
@@ -26,7 +27,15 @@
  * @module
  */
 import { scratchFolder } from "../rehearsal/scratch.ts";
-import { faultNames, faultTable, type PlannedFault } from "./faults.ts";
+import { allStates } from "../desk/states.ts";
+import {
+  type FaultName,
+  faultNames,
+  faultTable,
+  type PlannedFault,
+  type Unreachable,
+  unreachableStates,
+} from "./faults.ts";
 import { swarmRecipes } from "./processes.ts";
 import { runSeed, type SeedResult } from "./run.ts";
 import { shrink } from "./shrink.ts";
@@ -72,6 +81,12 @@ export interface SwarmResult {
   failures: SwarmFailure[];
   /** How often each kind of fault struck while an intent was in a state: `coverage[state][kind]`. */
   coverage: Record<string, Record<string, number>>;
+  /** Kinds of faults that can strike in a state, and did not in these seeds: `neverSeen[state]`. */
+  neverSeen: Record<string, FaultName[]>;
+  /** States that no fault can meet, with the reason. */
+  unreachable: Unreachable[];
+  /** Number of plans of rebalancing, by their states in the evening. */
+  plans: Record<string, number>;
 }
 
 /** Runs seeds one after the other. */
@@ -81,7 +96,16 @@ export async function swarm(options: SwarmRunOptions): Promise<SwarmResult> {
 
 async function runAll(options: SwarmRunOptions): Promise<SwarmResult> {
   const { seeds, fromSeed = 1, days = 1, shrinks = true, onSeed, onLog, signal } = options;
-  const result: SwarmResult = { seeds: 0, days: 0, events: 0, failures: [], coverage: {} };
+  const result: SwarmResult = {
+    seeds: 0,
+    days: 0,
+    events: 0,
+    failures: [],
+    coverage: {},
+    neverSeen: {},
+    unreachable: unreachableStates(days),
+    plans: {},
+  };
   await using folder = await scratchFolder();
   const recipes = await swarmRecipes();
   for (let seed = fromSeed; seed < fromSeed + seeds && !signal?.aborted; seed++) {
@@ -104,6 +128,9 @@ async function runAll(options: SwarmRunOptions): Promise<SwarmResult> {
       const row = result.coverage[state] ??= {};
       row[kind] = (row[kind] ?? 0) + count;
     }
+    for (const [state, count] of Object.entries(found.plans)) {
+      result.plans[state] = (result.plans[state] ?? 0) + count;
+    }
     const { failure } = found;
     if (failure !== undefined) {
       const faults = !shrinks ? found.plan : await shrink(
@@ -114,7 +141,19 @@ async function runAll(options: SwarmRunOptions): Promise<SwarmResult> {
     }
     onSeed?.(found);
   }
+  result.neverSeen = neverSeenIn(result);
   return result;
+}
+
+/** Returns the faults that can strike in a state, and did not. */
+function neverSeenIn({ coverage, unreachable }: SwarmResult): SwarmResult["neverSeen"] {
+  const missing: SwarmResult["neverSeen"] = {};
+  for (const state of allStates) {
+    if (unreachable.some((each) => each.state === state)) continue;
+    const kinds = faultNames.filter((kind) => coverage[state]?.[kind] === undefined);
+    if (kinds.length > 0) missing[state] = kinds;
+  }
+  return missing;
 }
 
 export { faultNames, faultTable };

@@ -8,7 +8,7 @@ import { builtInCalendars } from "../calendars/mod.ts";
 import { createClient } from "../client/client.ts";
 import { directAccount, gatewayAccount } from "../client/account_name.ts";
 import { type LimitTexts, readLimits } from "../client/limits.ts";
-import { compare, type Decimal } from "../decimal.ts";
+import { compare, type Decimal, subtract } from "../decimal.ts";
 import { decideIntent } from "../desk/decide.ts";
 import { clearHalt, setHalt, unresolvedIntents } from "../desk/queries.ts";
 import { RECONCILE_MS } from "../desk/reconcile.ts";
@@ -24,7 +24,7 @@ import { Scheduler } from "../runner/schedule/scheduler.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 import type { Fault } from "../simulator/endpoints/faults.ts";
 import { type SimulatedGateway, startGateway } from "../simulator/gateway/mod.ts";
-import { type Simulator, startSimulator } from "../simulator/mod.ts";
+import { type ScriptEntry, type Simulator, startSimulator } from "../simulator/mod.ts";
 import type { OrderPush } from "../simulator/contract.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { StoreError } from "../store/store_error.ts";
@@ -36,6 +36,8 @@ import type { Network, PipeFault } from "./pipes.ts";
 import type { Process, World } from "./world.ts";
 
 const MINUTE = 60_000;
+/** Figures of the cash are kept for this time. */
+export const CASH_MS = 5 * MINUTE;
 const HTTP_PORT = 11_111;
 const PUSH_PORT = 11_112;
 /** Largest values of an order and of a day, which the invariants check on their own. */
@@ -74,6 +76,8 @@ export interface Executed {
   by: "desk" | "owner";
   orderIds: string[];
   isRefused: boolean;
+  /** How much less cash is available than before; absent in a world that does not rebalance. */
+  used?: Decimal;
 }
 
 /** A program on its own machine, which starts the program again after it has died. */
@@ -105,6 +109,25 @@ export interface SwarmOptions {
   lookEveryMs: number;
   /** While orders are open, the broker sends the pushes of what has happened this often. */
   roundMs: number;
+  /** The recipes that rebalance. */
+  rebalancing: readonly Rebalancing[];
+}
+
+/** A recipe that rebalances, as a seed draws it. */
+export interface Rebalancing {
+  recipe: CompiledRecipe;
+  /** When the recipe may write, Unix milliseconds. */
+  windows: readonly { from: number; to: number }[];
+  /** Moves and halts of prices around the executions. */
+  script: readonly ScriptEntry[];
+}
+
+/** Cash that was available at an instant. */
+export interface CashFigure {
+  at: number;
+  /** Number of order writes that the broker had executed. */
+  call: number;
+  amount: Decimal;
 }
 
 /** The system under test and its surroundings. */
@@ -118,6 +141,8 @@ export class Swarm implements FaultTarget {
   readonly executed: Executed[] = [];
   /** Fills at the broker by their ids. */
   readonly fills = new Map<string, { orderId: string; quantity: Decimal; price: Decimal }>();
+  /** Figures of the available cash of the last minutes, oldest first; none in a world that does not rebalance. */
+  readonly cash: CashFigure[] = [];
   /** Number of changes at the broker so far. */
   changes = 0;
   /** Errors that no code handled. */
@@ -168,6 +193,7 @@ export class Swarm implements FaultTarget {
         "cancel-late",
         options.sessions.map(({ closeAt }) => ({ from: closeAt - 16 * MINUTE, to: closeAt - 10 * MINUTE })),
       ],
+      ...options.rebalancing.map(({ recipe, windows }) => [recipe.name, windows] as const),
     ]);
     this.network.faultOf = () => this.#pipeFaults.shift();
   }
@@ -311,6 +337,30 @@ export class Swarm implements FaultTarget {
     process.wallAheadMs += ms;
   }
 
+  jumpWithin(size: number, ms: number): void {
+    const schedulers = () =>
+      this.#programs.flatMap(({ name, process }) =>
+        name.startsWith("scheduler") && process?.isAlive ? [process] : []
+      );
+    const some = schedulers();
+    const first = some[Math.floor(size * some.length)];
+    if (first === undefined) return;
+    const kind = this.#striking!; // only a strike calls this
+    this.#striking = undefined;
+    const usual = first.onStatement;
+    let isOver = false;
+    first.onStatement = (sql, when) => {
+      usual?.(sql, when);
+      if (isOver || this.isQuiet || when === "before" || !/^\s*insert into intent /i.test(sql)) return;
+      isOver = true;
+      const other = schedulers().find((each) => each !== first);
+      if (other === undefined) return;
+      this.hasJumped = true;
+      other.wallAheadMs += ms;
+      this.onStruck(kind);
+    };
+  }
+
   fillDisk(ms: number): void {
     this.#fullUntil = this.world.now + ms;
   }
@@ -381,13 +431,16 @@ export class Swarm implements FaultTarget {
     this.#broker.run(() => {
       const own = [...this.orders.values()];
       const like = own.filter(({ by }) => by === "desk")[Math.floor(size * own.length)];
-      const symbol = SYMBOLS[Math.floor(size * 977) % SYMBOLS.length]!;
+      const isSale = size > 0.8;
+      const held = isSale ? this.#heldSymbols() : SYMBOLS;
+      const symbol = held[Math.floor(size * 977) % held.length];
+      if (symbol === undefined) return; // the account holds nothing
       const terms = like !== undefined && size < 0.5
         ? { symbol: like.symbol, side: like.side, price: like.price, quantity: like.quantity }
         : {
           symbol,
-          side: "buy",
-          price: priceNear(this.#lastPrice(symbol), -0.02, symbol, this.world.now),
+          side: isSale ? "sell" : "buy",
+          price: priceNear(this.#lastPrice(symbol), isSale ? -0.01 : -0.02, symbol, this.world.now),
           quantity: lots(symbol, 1, this.world.now),
         };
       this.#isByHand = true;
@@ -399,6 +452,12 @@ export class Swarm implements FaultTarget {
         this.#isByHand = false;
       }
     });
+  }
+
+  #heldSymbols(): string[] {
+    // The simulator answers with the record of this operation.
+    return (this.broker.call("account.holdings", { market: "hk" }) as { symbol: string }[])
+      .map(({ symbol }) => symbol);
   }
 
   // Programs ----------------------------------------------------------------
@@ -458,8 +517,9 @@ export class Swarm implements FaultTarget {
   }
 
   async #openBroker(): Promise<void> {
-    const { seed, isDirect, mostLots } = this.#options;
+    const { seed, isDirect, mostLots, rebalancing } = this.#options;
     const core = {
+      ...rebalancing.length > 0 && { script: rebalancing.flatMap(({ script }) => script) },
       seed,
       clock: { now: () => this.world.now },
       days: 3,
@@ -489,7 +549,7 @@ export class Swarm implements FaultTarget {
         return call(name, params);
       }
       const executed: Executed = {
-        call: ++this.#calls,
+        call: this.#calls + 1,
         name,
         params: params as Executed["params"],
         at: this.world.now,
@@ -498,6 +558,7 @@ export class Swarm implements FaultTarget {
         isRefused: false,
       };
       broker.settle(); // what happened before the call is not part of it
+      const before = this.noteCash();
       this.#call = executed;
       try {
         return call(name, params);
@@ -506,10 +567,29 @@ export class Swarm implements FaultTarget {
         throw error;
       } finally {
         this.#call = undefined;
+        this.#calls++;
         this.executed.push(executed);
         this.changes++;
+        const after = this.noteCash();
+        if (before !== undefined && after !== undefined) executed.used = subtract(before, after);
       }
     };
+  }
+
+  /** Returns the account's funds. */
+  funds(): Readonly<Record<string, Decimal>> {
+    // The simulator answers with the record of this operation.
+    return this.broker.call("account.funds", { market: "hk" }) as Record<string, Decimal>;
+  }
+
+  /** Records the available cash in a world that rebalances. */
+  noteCash(amount?: Decimal): Decimal | undefined {
+    if (this.#options.rebalancing.length === 0) return undefined;
+    const figure = { at: this.world.now, call: this.#calls, amount: amount ?? this.funds().available! };
+    this.cash.push(figure);
+    // The figure before the oldest one that counts was still true when that one came.
+    while (this.cash.length > 1 && this.cash[1]!.at < this.world.now - CASH_MS) this.cash.shift();
+    return figure.amount;
   }
 
   /** Removes orders that are too new for delayed lists. */
@@ -724,7 +804,7 @@ export class Swarm implements FaultTarget {
       machine: systemMachine,
       calendars: () => builtInCalendars,
       holder: holderOf(process),
-      recipes: this.#options.recipes,
+      recipes: [...this.#options.recipes, ...this.#options.rebalancing.map(({ recipe }) => recipe)],
       out: this.#options.folder,
       redactor: new Redactor(),
       client: () => Promise.resolve(client),

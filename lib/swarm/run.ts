@@ -7,6 +7,7 @@ import { builtInCalendars } from "../calendars/mod.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { loadAll } from "../lazy.ts";
+import { plansOf } from "../rebalance/queries.ts";
 import type { CompiledRecipe } from "../recipes/mod.ts";
 import { randomFrom } from "../time.ts";
 import { ambient } from "./ambient.ts";
@@ -16,6 +17,7 @@ import { Checker, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
 import { MoneyCheck } from "./money.ts";
 import { Network } from "./pipes.ts";
 import { Swarm } from "./processes.ts";
+import { badEnding, drawRebalancing } from "./rebalancing.ts";
 import { outside, World } from "./world.ts";
 
 /** Options of {@linkcode runSeed}. */
@@ -49,6 +51,8 @@ export interface SeedResult {
   /** The first invariant that did not hold. */
   failure?: { invariant: string; what: string; at: string };
   coverage: Coverage;
+  /** Number of plans of rebalancing, by their states in the evening. */
+  plans: Record<string, number>;
   /** Number of orders that the broker executed. */
   orders: number;
 }
@@ -93,12 +97,14 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   await loadAll(); // a module that loads in a world would take real time
   const { seed, days = 1, folder, recipes, signal } = options;
   const sessions = sessionsOf(seed, days);
+  const drawn = await drawRebalancing(seed, sessions);
   const nights = randomFrom(seed * 7 + 2);
   const start = sessions[0]!.openAt - 15 * MINUTE;
   const random = randomFrom(seed * 7 + 1);
   // The account has only one trade connection, so a trader on the direct transport runs without schedulers.
   const isDirect = random() < 0.25;
   const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
+  const rebalancing = schedulers === 0 ? [] : drawn;
   const mostLots = random() < 0.3 ? 1 : undefined;
   const paces = randomFrom(seed * 7 + 3);
   const one = (times: readonly number[]) => times[Math.floor(paces() * times.length)]!; // below their number
@@ -107,7 +113,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     fromMs: openAt - start - 5 * MINUTE,
     toMs: closeAt - QUIET_MS - start,
   }));
-  const plan = options.plan ?? drawPlan(random, periods, isDirect);
+  const plan = options.plan ?? drawPlan(random, periods, { isDirect, schedulers });
   const own = Deno.makeTempDirSync({ dir: folder, prefix: "seed-" });
   const world = new World(seed, start);
   world.onLog = options.onLog;
@@ -130,8 +136,10 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     mostLots,
     lookEveryMs,
     roundMs,
+    rebalancing,
   });
   const coverage: Coverage = new Map();
+  const plans: Record<string, number> = {};
   let failure: SeedResult["failure"];
   let store: Store | undefined;
   globalThis.addEventListener("unhandledrejection", unhandled);
@@ -178,6 +186,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         await step();
       }
     };
+    const known = new Set<string>();
     let money: MoneyCheck | undefined;
     for (const { date, openAt, closeAt } of sessions) {
       await until(openAt - 10 * MINUTE);
@@ -188,12 +197,23 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       if (failure !== undefined || signal?.aborted) break;
       fail(await checker.check(store, { table: quietInvariants }));
       const keys = sessions.filter((each) => each.closeAt <= closeAt).flatMap(({ date }) =>
-        ["buy-early", "cancel-late"].map((name) => `${name}/s1/${date}`)
+        [...swarm.windows.keys()].map((name) => `${name}/s1/${date}`)
       );
-      const missing = schedulers === 0 ? undefined : await missingSlot(store, keys);
+      const missing = schedulers === 0 ? undefined : await missingSlot(store, keys, swarm);
       if (missing !== undefined) fail({ invariant: "slots", what: missing });
       const leak = leakOf(world, network.pipes);
       if (leak !== undefined) fail({ invariant: "leaks", what: leak });
+      for (const each of await plansOf(store, { account: swarm.account, limit: 100 })) {
+        if (known.has(each.hash)) continue;
+        const what = badEnding(each, checker.planOrders);
+        if (what !== undefined) fail({ invariant: "plan-ending", what });
+        known.add(each.hash);
+        world.note(
+          undefined,
+          `the plan ${each.hash.slice(0, 12)} is "${each.state}", reason ${each.reason ?? "none"}`,
+        );
+        plans[each.state] = (plans[each.state] ?? 0) + 1;
+      }
       const night = closeAt + NIGHT_MS;
       // After the last day no program has anything left to do.
       if (closeAt === sessions.at(-1)!.closeAt) {
@@ -230,6 +250,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     plan,
     ...failure !== undefined && { failure },
     coverage,
+    plans,
     orders: swarm.executed.length,
   };
 }

@@ -28,8 +28,10 @@ If a seed fails, the command runs it again with fewer and fewer faults. It print
 plan that still fails. The same seed of the same version always gives the same events. Ctrl-C ends the
 command with what it has found so far.
 
---json prints { seeds, days, events, failures: [{ seed, invariant, what, at, faults }], coverage }.
-coverage counts how often each kind of fault happened in each state of an intent.`,
+--json prints { seeds, days, events, failures: [{ seed, invariant, what, at, faults }], coverage,
+neverSeen, unreachable: [{ state, reason }], plans }. coverage counts how often each kind of fault
+happened in each state of an intent. neverSeen lists the kinds that can happen in a state and did not;
+unreachable says in which states no fault can happen. plans counts the plans of rebalancing by state.`,
   flags,
   without: unconnected,
   calendars: false,

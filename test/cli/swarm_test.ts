@@ -1,14 +1,23 @@
 /** Tests of `hsgate swarm`. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { allStates } from "../../lib/desk/states.ts";
+import { faultNames } from "../../lib/swarm/mod.ts";
 import { linesOf } from "../../tasks/commands/swarm/body.ts";
 import { cli } from "./runner_support.ts";
 
 Deno.test("hsgate swarm --json prints what it ran, what failed, and which faults struck in which state", async () => {
   const { code, out } = await cli(["swarm", "--seeds", "1", "--from-seed", "9", "--json"]);
-  const { seeds, days, events, failures, coverage } = JSON.parse(out);
+  const { seeds, days, events, failures, coverage, neverSeen, unreachable } = JSON.parse(out);
   assertEquals([code, seeds, days, failures], [0, 1, 1, []]);
   assert(events > 1_000, String(events));
   assert(Object.keys(coverage).length > 2, JSON.stringify(coverage));
+  // Each pair of a state and a fault has struck, has not struck, or cannot strike.
+  const cannot = unreachable.map(({ state }: { state: string }) => state);
+  for (const state of allStates) {
+    const seen = Object.keys(coverage[state] ?? {});
+    const all = [...seen, ...neverSeen[state] ?? []].sort();
+    assertEquals(all, cannot.includes(state) ? [] : [...faultNames].sort(), state);
+  }
 });
 
 Deno.test("hsgate swarm rejects flags that do not fit together", async () => {
@@ -28,11 +37,22 @@ Deno.test("hsgate swarm rejects flags that do not fit together", async () => {
 
 Deno.test("hsgate swarm prints which faults struck in which states, and which pairs did not occur", () => {
   const coverage = { sent: { kill: 2 }, unknown: { kill: 1, stop: 3 } };
-  const lines = linesOf({ seeds: 1, days: 1, events: 10, failures: [], coverage }, 2);
+  const neverSeen = { sent: ["stop", "halt"], approved: ["kill", "stop", "halt"] } as const;
+  const lines = linesOf({
+    seeds: 1,
+    days: 1,
+    events: 10,
+    failures: [],
+    coverage,
+    neverSeen: { sent: [...neverSeen.sent], approved: [...neverSeen.approved] },
+    unreachable: [{ state: "expired", reason: "it is too early" }],
+    plans: { done: 2, stopped: 1 },
+  }, 2);
   const text = lines.join("\n");
   assertStringIncludes(text, "  kill: sent 2, unknown 1\n  stop: unknown 3\n");
-  assertStringIncludes(text, "never while an intent was in the state:\n  sent: stop\n");
-  assertStringIncludes(text, "States in which no intent was when a fault struck: planned, approved, ");
+  assertStringIncludes(text, "and did not:\n  sent: stop\n  approved: no fault at all\n");
+  assertStringIncludes(text, "No fault can strike in the state expired: it is too early\n");
+  assertStringIncludes(text, "Plans of rebalancing in the evening: done 2, stopped 1\n");
   assertStringIncludes(text, "Faults that never struck: lost-answer, ");
   assertEquals(
     lines.at(-1),

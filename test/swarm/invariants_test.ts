@@ -1,6 +1,15 @@
 /** Tests that invariants which no seed breaks can fail. */
 import { assertEquals } from "@std/assert";
 import { invariants, leakOf, quietInvariants, type Seen } from "../../lib/swarm/invariants.ts";
+import type { Intent } from "../../lib/desk/intent.ts";
+import type { PlanRecord } from "../../lib/rebalance/mod.ts";
+import {
+  badEnding,
+  belowBuffer,
+  beyondPlan,
+  isAfterDeadline,
+  type PlanOrder,
+} from "../../lib/swarm/rebalancing.ts";
 import { World } from "../../lib/swarm/world.ts";
 
 Deno.test("a process that keeps timers or connections open is a leak, unless it is dead", () => {
@@ -19,7 +28,7 @@ const funds = { available: "0.00", frozenByOrders: "0.00", frozen: "0.00", withd
 Deno.test("the invariant of the cash fails if any of its amounts is below zero", () => {
   const check = (answer: typeof funds) =>
     // It reads nothing else of the world.
-    invariants.cash.check({ swarm: { broker: { call: () => answer } } } as unknown as Seen);
+    invariants.cash.check({ swarm: { funds: () => answer, noteCash() {} } } as unknown as Seen);
   assertEquals(check(funds), undefined);
   for (const name of Object.keys(funds)) {
     assertEquals(check({ ...funds, [name]: "-0.01" }), `${name} is -0.01`);
@@ -95,4 +104,106 @@ Deno.test("a write belongs to the process that has the run", () => {
     check({ state: "running", holder: "scheduler-2 5" }),
     `${by} in scheduler-1 4, and scheduler-2 5 has the run`,
   );
+});
+
+const order = (fields: object) => ({ quantity: "200", filled: "0", status: "waiting", ...fields });
+const ofTrade = (id: string, orders: object[]) => ({
+  intent: { id, why: { plan: "h", trade: 0 } },
+  orders: orders.map(order),
+});
+const planned = {
+  hash: "h",
+  state: "done",
+  plan: {
+    trades: [{ side: "buy", symbol: "00700.HK", quantity: "300" }],
+    value: "1000000",
+    leftOut: [] as { symbol: string }[],
+    positions: [
+      { symbol: "00700.HK", quantity: "0", price: "500", target: "0.15", trade: "300" },
+      { symbol: "00005.HK", quantity: "400", price: "100", target: "0.05", trade: "0" },
+    ],
+  },
+  source: { settings: { drift: { absolute: "0.02" } } },
+};
+
+Deno.test("the orders of a plan stay within its trades, and a trade has one open order", () => {
+  const check = (...own: ReturnType<typeof ofTrade>[]) =>
+    // It reads nothing else.
+    beyondPlan(planned as unknown as PlanRecord, own as unknown as PlanOrder[]);
+  const cancelled = ofTrade("one", [{ filled: "100", status: "part-filled-cancelled" }]);
+  assertEquals(check(cancelled, ofTrade("two", [{}])), undefined);
+  // The broker may split an order.
+  assertEquals(check(ofTrade("one", [{ quantity: "100" }, {}])), undefined);
+  const more = ofTrade("two", [{ quantity: "300" }]);
+  assertEquals(check(cancelled, more), "the plan says to buy 300 of 00700.HK, and its orders have 400");
+  assertEquals(
+    check(ofTrade("one", [{ quantity: "100" }]), ofTrade("two", [{ quantity: "100" }])),
+    "two orders of one trade are open: the intents one, two",
+  );
+});
+
+Deno.test("a purchase of a plan is covered by a recent figure of the cash, less its own purchases since", () => {
+  const MINUTE = 60_000;
+  const check = (figures: [minute: number, call: number, amount: string][], at = 10) =>
+    belowBuffer("1000", figures.map(([minute, call, amount]) => ({ at: minute * MINUTE, call, amount })), {
+      at: at * MINUTE,
+      call: 5,
+      purchases: [{ call: 3, used: "300" }, { call: 5, used: "200" }],
+    });
+  assertEquals(check([[10, 4, "1200"]]), undefined);
+  assertEquals(
+    check([[10, 4, "1199"], [10, 5, "2000"]]),
+    "the purchase leaves 999 of the cash, and the buffer is 1000",
+  );
+  // The cash before the purchase of call 3 must cover both; another program has used the cash since.
+  assertEquals(check([[8, 2, "1500"], [9, 4, "900"]]), undefined);
+  assertEquals(check([[8, 2, "1499"], [9, 4, "900"]]) === undefined, false);
+  // The figure was replaced too long ago.
+  assertEquals(check([[1, 2, "1500"], [4, 4, "900"]]) === undefined, false);
+});
+
+Deno.test("a plan ends with everything filled inside its band, or with a reason", () => {
+  const trade = {
+    side: "buy",
+    symbol: "00700.HK",
+    planned: "300",
+    filled: "300",
+    open: "0",
+    unknown: "0",
+    remaining: "0",
+  };
+  const check = (fields: object = {}, truly = "300") => {
+    const record = { ...planned, report: { trades: [trade], drift: { reached: "0.0001" } }, ...fields };
+    const orders = [ofTrade("one", [{ quantity: "300", filled: truly, status: "filled" }])];
+    // It reads nothing else.
+    return badEnding(record as unknown as PlanRecord, orders as unknown as PlanOrder[]);
+  };
+  const is = 'the plan h is "done"';
+  assertEquals(check(), undefined);
+  assertEquals(check({ state: "running" }), 'the plan h is "running" after its deadline');
+  assertEquals(check({ state: "stopped" }), 'the plan h is "stopped" without a reason');
+  assertEquals(
+    check({}, "200"),
+    `${is}, and for buy 300 of 00700.HK its report has 300 filled, and the broker 200`,
+  );
+  const part = { trades: [{ ...trade, filled: "200", remaining: "100" }], drift: { reached: "0" } };
+  assertEquals(check({ report: part }, "200"), `${is}, and for buy 300 of 00700.HK only 200 are filled`);
+  assertEquals(
+    check({ report: part, state: "stopped", reason: "its deadline has passed" }, "200"),
+    'the plan h is "stopped", and for buy 300 of 00700.HK no reason says why some remain',
+  );
+  const narrow = { source: { settings: { drift: { absolute: "0.005" } } } };
+  assertEquals(check(narrow), `${is}, 00005.HK is -0.010000 from its target, and no reason says why`);
+  const leftOut = { plan: { ...planned.plan, leftOut: [{ symbol: "00005.HK" }] } };
+  assertEquals(check({ ...narrow, ...leftOut }), undefined);
+  assertEquals(
+    check({ report: { trades: [trade], drift: { reached: "0" } } }),
+    `${is}, its report says that the drift is 0, and it is 0.00010000000000000005`,
+  );
+});
+
+Deno.test("no order of a plan is sent long after its deadline", () => {
+  const minute = (at: number) => ({ sentAt: at * 60_000 });
+  const record = { deadlineAt: 600_000 } as PlanRecord; // it reads nothing else
+  assertEquals([10, 13, 15].map((at) => isAfterDeadline(record, minute(at) as Intent)), [false, false, true]);
 });

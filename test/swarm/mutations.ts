@@ -104,6 +104,52 @@ export const mutations: readonly Mutation[] = [
     to: "const outside = undefined as ReturnType<typeof whyOutside>;",
     within: 150,
   },
+  {
+    name: "a plan buys with the cash that it had estimated",
+    file: "lib/rebalance/execute.ts",
+    from: "return { cash: subtract(cash, kept) };",
+    to: `const sales = this.#plan.trades.filter(({ side }) => side === "sell").map(({ value }) => value);
+    const estimate = add(this.#plan.cash[currency] ?? "0", ...sales);
+    void cash;
+    return { cash: subtract(estimate, add(kept, costs(own.filter(isPurchase), usedOf))) };`,
+    within: 8,
+  },
+  {
+    name: "a plan buys with the proceeds of sales before the broker shows them",
+    file: "lib/rebalance/execute.ts",
+    from: "      : available;\n",
+    to:
+      `      : add(available, ...this.#plan.trades.filter(({ side }) => side === "sell").map(({ value }) => value));\n`,
+    within: 8,
+  },
+  {
+    name: "a plan buys with the cash of its buffer",
+    file: "lib/rebalance/execute.ts",
+    from: 'const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");',
+    to: 'const kept = compare(fees, "0") > 0 ? fees : "0";\n    void cashBuffer;',
+    within: 8,
+  },
+  {
+    name: "the execution of a plan does not end at its deadline",
+    file: "lib/rebalance/execute.ts",
+    from: "if (now >= this.#deadlineAt) {",
+    to: "if (now >= this.#deadlineAt + 86_400_000) {",
+    within: 8,
+  },
+  {
+    name: "orders that have ended do not count in what is left of a plan",
+    file: "lib/desk/plan_caps.ts",
+    from: 'if (isFinal(intent.state) && intent.state !== "filled") return intent.filled;',
+    to: 'if (isFinal(intent.state)) return "0";',
+    within: 8,
+  },
+  {
+    name: "a plan stops without a reason",
+    file: "lib/rebalance/execute.ts",
+    from: 'const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";',
+    to: "const reason = undefined as string | undefined;",
+    within: 8,
+  },
 ];
 
 /** Returns the first seed that fails, and its invariant; `undefined` if none fails. */

@@ -8,12 +8,13 @@ const sanitizeResources = false;
 Deno.test("one day of each seed from 1 to 8, over both transports, ends without a failure", {
   sanitizeResources,
 }, async () => {
-  const { seeds, failures, coverage } = await swarm({ seeds: 8, fromSeed: 1, shrinks: false });
+  const { seeds, failures, coverage, plans } = await swarm({ seeds: 8, fromSeed: 1, shrinks: false });
   assertEquals(failures, []);
   assertEquals(seeds, 8);
   // These seeds reach what the swarm is for: faults while an outcome is unknown.
   const kinds = Object.keys(coverage.unknown ?? {});
   assert(kinds.length >= 8, kinds.join(", "));
+  assert(plans.done !== undefined && plans.stopped !== undefined, JSON.stringify(plans));
 });
 
 Deno.test(

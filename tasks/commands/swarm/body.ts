@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { intentStates } from "../../../lib/desk/states.ts";
 import { faultNames, swarm, type SwarmFailure, type SwarmResult } from "../../../lib/swarm/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { SwarmInput } from "../swarm.ts";
@@ -47,14 +46,17 @@ function numberOf(name: string, text: string): number {
 }
 
 /** Returns what `hsgate swarm` prints without `--json`. */
-export function linesOf({ seeds, days, events, failures, coverage }: SwarmResult, seconds: number): string[] {
+export function linesOf(
+  { seeds, days, events, failures, coverage, neverSeen, unreachable, plans }: SwarmResult,
+  seconds: number,
+): string[] {
   const kinds = [...new Set(Object.values(coverage).flatMap((row) => Object.keys(row)))].sort();
   const states = Object.keys(coverage).sort();
   const never = faultNames.filter((kind) => !kinds.includes(kind));
-  const unseen = Object.keys(intentStates).filter((state) => coverage[state] === undefined);
-  const gaps = states.flatMap((state) => {
-    const missing = kinds.filter((kind) => coverage[state]?.[kind] === undefined);
-    return missing.length === 0 ? [] : [`  ${state}: ${missing.join(", ")}`];
+  const gaps = Object.entries(neverSeen).flatMap(([state, missing]) => {
+    const rest = missing.filter((kind) => !never.includes(kind));
+    if (rest.length === 0) return [];
+    return [`  ${state}: ${coverage[state] === undefined ? "no fault at all" : rest.join(", ")}`];
   });
   return [
     ...failures.flatMap(failureLines),
@@ -65,11 +67,16 @@ export function linesOf({ seeds, days, events, failures, coverage }: SwarmResult
       );
       return `  ${kind}: ${counts.join(", ")}`;
     }),
-    ...gaps.length === 0 ? [] : ["Faults that struck, but never while an intent was in the state:", ...gaps],
-    ...kinds.length === 0 || unseen.length === 0
+    ...kinds.length === 0 || gaps.length === 0
       ? []
-      : [`States in which no intent was when a fault struck: ${unseen.join(", ")}`],
+      : ["Faults that can strike while an intent is in the state, and did not:", ...gaps],
+    ...unreachable.map(({ state, reason }) => `No fault can strike in the state ${state}: ${reason}`),
     ...never.length === 0 ? [] : [`Faults that never struck: ${never.join(", ")}`],
+    ...Object.keys(plans).length === 0 ? [] : [
+      `Plans of rebalancing in the evening: ${
+        Object.entries(plans).map(([state, count]) => `${state} ${count}`).join(", ")
+      }`,
+    ],
     `${seeds} ${seeds === 1 ? "seed" : "seeds"}, ${days} trading ${
       days === 1 ? "day" : "days"
     }, ${events} events in ${seconds.toFixed(1)} s ` +
