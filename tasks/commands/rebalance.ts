@@ -1,6 +1,6 @@
 /** Descriptions of `hsgate rebalance`, `hsgate rebalance run` and `hsgate rebalance show`. @module */
 import { command, type Flags, type Input } from "../terminal/command.ts";
-import { by, newStore, store } from "../terminal/flags.ts";
+import { by, listing, newStore, store } from "../terminal/flags.ts";
 
 const html = {
   type: "string",
@@ -28,7 +28,7 @@ const runFlags = { html, by, store } as const satisfies Flags;
 /** Arguments and flags of `hsgate rebalance run`. */
 export type RebalanceRunInput = Input<typeof runFlags>;
 
-const showFlags = { html, store } as const satisfies Flags;
+const showFlags = { html, store, ...listing } as const satisfies Flags;
 /** Arguments and flags of `hsgate rebalance show`. */
 export type RebalanceShowInput = Input<typeof showFlags>;
 

@@ -1,16 +1,16 @@
 /** Description of `hsgate watch`. @module */
 import { command, type Flags, type Input } from "../terminal/command.ts";
-import { columns, pushIdle, securityType } from "../terminal/flags.ts";
+import { listing, pushIdle, securityType } from "../terminal/flags.ts";
 
 const flags = {
   type: securityType,
   topics: {
     type: "string",
     value: "LIST",
-    text: "quote, tick, order-book, broker-queue (quote,order-book; with --json quote)",
+    text: "quote, tick, order-book, broker-queue (quote,order-book; as JSON quote)",
   },
   "push-idle": pushIdle,
-  columns,
+  ...listing,
 } as const satisfies Flags;
 /** Arguments and flags of the command. */
 export type WatchInput = Input<typeof flags>;
@@ -23,8 +23,12 @@ export const watch = command({
   args: [1, 200],
   details: `The table shows the latest quote of each symbol, with the best bid and ask. Times are Hong
 Kong time (HKT). Below it are the changes of orders,
-which arrive without a subscription. Without a terminal each change is one line, with
---json one line of JSON. Ctrl-C ends the command and its subscriptions.
+which arrive without a subscription. Without a terminal each change is one line. Ctrl-C ends
+the command and its subscriptions.
+
+With --json, --output json or --output jsonl, each push is one line of JSON. With --output csv or
+--output md, the latest quote of each symbol is a row, and then each change that the columns
+show; changes of orders, ticks, broker queues and breaks of the connection are lines on stderr.
 
 If nothing arrives for --push-idle, watch reports since when, opens a new connection and
 reports what may be missing. The setting pushIdleMs and HSGATE_PUSH_IDLE_MS set the same
@@ -32,5 +36,9 @@ time in milliseconds.`,
   flags,
   calendars: false,
   exits: [3, 4, 6],
-  examples: ["watch 00700.HK 09988.HK AAPL", "watch 00700.HK --topics quote,tick --json"],
+  examples: [
+    "watch 00700.HK 09988.HK AAPL",
+    "watch 00700.HK --topics quote,tick --json",
+    "watch 00700.HK --output csv --columns symbol,last,bid,ask,time",
+  ],
 });

@@ -102,6 +102,42 @@ export function checkListColumns<Row>(
   if (chosen !== undefined) chooseColumns(columns, chosen);
 }
 
+/** Writes a list row by row. */
+interface RowWriter<Row> {
+  /** The lines before the first row. */
+  head: readonly string[];
+  lineOf(row: Row): string;
+}
+
+/**
+ * Returns a writer of CSV or Markdown.
+ *
+ * @param chosen The columns of `--columns`. Without it, CSV contains every column, and Markdown those that are not
+ * `extra`.
+ * @throws {UsageError} If a chosen column does not exist.
+ */
+export function rowWriter<Row>(
+  output: "csv" | "md",
+  columns: readonly Column<Row>[],
+  chosen: string | undefined,
+): RowWriter<Row> {
+  const shown = chosen !== undefined ? chooseColumns(columns, chosen) : columns;
+  if (output === "csv") {
+    return {
+      head: [shown.map(({ title, name = title }) => csvCell(name)).join(",")],
+      lineOf: (row) => shown.map((column) => csvCell(exactOf(column, row))).join(","),
+    };
+  }
+  const usual = chosen !== undefined ? shown : shown.filter(({ extra }) => !extra);
+  return {
+    head: [
+      markdownRow(usual.map(({ title }) => markdownText(title))),
+      markdownRow(usual.map(({ align }) => align === "right" ? "---:" : "---")),
+    ],
+    lineOf: (row) => markdownRow(usual.map(({ of }) => markdownText(cut(of(row))))),
+  };
+}
+
 /**
  * Prints a list. Unless `--columns` names some, CSV contains every column, and a table and Markdown those that are not
  * `extra`.
@@ -111,11 +147,6 @@ export function printList<Row>(
   { output, columns: chosen }: ListView,
   { columns, rows, data = (row) => row, json, empty, lines, more }: Listing<Row>,
 ): void {
-  const shown = chosen !== undefined
-    ? chooseColumns(columns, chosen)
-    : output === "csv"
-    ? columns
-    : columns.filter(({ extra }) => !extra);
   switch (output) {
     case "json":
       return host.out(JSON.stringify(json === undefined ? rows.map(data) : json()));
@@ -123,14 +154,12 @@ export function printList<Row>(
       for (const row of rows) host.out(JSON.stringify(data(row)));
       return;
     case "csv":
-      host.out(shown.map(({ title, name = title }) => csvCell(name)).join(","));
-      for (const row of rows) host.out(shown.map((column) => csvCell(exactOf(column, row))).join(","));
+    case "md": {
+      const { head, lineOf } = rowWriter(output, columns, chosen);
+      for (const line of head) host.out(line);
+      for (const row of rows) host.out(lineOf(row));
       return;
-    case "md":
-      host.out(markdownRow(shown.map(({ title }) => markdownText(title))));
-      host.out(markdownRow(shown.map(({ align }) => align === "right" ? "---:" : "---")));
-      for (const row of rows) host.out(markdownRow(shown.map(({ of }) => markdownText(cut(of(row))))));
-      return;
+    }
     case "table":
       if (rows.length === 0 && lines === undefined) return host.out(empty);
       for (const line of lines?.() ?? tableLines(host, columns, rows, { columns: chosen, more })) {

@@ -3,6 +3,7 @@ import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Quote } from "../../lib/operations/quotes.ts";
 import { changePercent, priceText, shortCount } from "../../tasks/commands/quote/line.ts";
 import { commands } from "../../tasks/commands/table.ts";
+import { flagsOf } from "../../tasks/terminal/command.ts";
 import { parse as parseCsv } from "@std/csv";
 import type { ListView, Output } from "../../tasks/terminal/list_output.ts";
 import { printList } from "../../tasks/terminal/list_output.ts";
@@ -201,6 +202,7 @@ const lists: Record<string, [words: string[], columns: string, header: RegExp]> 
   "trust": [["trust", "--list"], "file,state", /^file +state$/],
   "lease": [["lease"], "process,program", /^no process on this machine/],
   "operations": [["operations"], "operation,instead", /^operation +instead$/],
+  "rebalance show": [["rebalance", "show"], "trades,plan", /^ *trades +plan$/],
   "calendar": [["calendar", "XHKG"], "close-utc,date", /^close \(UTC\) +date$/],
   "export day-book": [
     ["export", "day-book", "--from", "2025-08-14", "--to", "2025-08-14"],
@@ -240,6 +242,10 @@ Deno.test("every command that prints a list accepts --columns, and rejects unkno
   clock.advance(60_000);
   gateway.round();
   assertEquals((await cli(["trust", store, "--yes"], { env, fromDisk: true })).code, 0);
+  const plan = `${dir.path}/plan.yaml`;
+  await Deno.writeTextFile(plan, "market: hk\ntargets: { 00700.HK: 0.1 }\n");
+  const proposed = await cli(["rebalance", plan, "--propose"], { env, fromDisk: true });
+  assertEquals(proposed.code, 0, proposed.err);
   for (const [name, [words, columns, header]] of Object.entries(lists)) {
     const more = name === "export day-book" ? ["--out", `${dir.path}/out`] : [];
     const run = (...flags: string[]) => cli([...words, ...more, ...flags], { env, columns: 30 });
@@ -288,6 +294,7 @@ Deno.test("every command that prints a list accepts --columns, and rejects unkno
   assertStringIncludes(live.err, 'Cannot show column "nonsense": expected one of symbol, last, ');
   const piped = await cli(["watch", "00700.HK", "--columns", "last"], { env });
   assertEquals([piped.code, piped.out], [2, ""]);
+  assertStringIncludes(piped.err, "add --output csv or --output md");
 });
 
 Deno.test("a list as CSV keeps every digit, runs no formula, and is one line for each row", () => {
@@ -330,4 +337,49 @@ Deno.test("printList() cuts an endless text in Markdown, and keeps it in JSON an
     return length;
   });
   assertEquals(lengths.map((length) => length > text.length), [false, true, true]);
+});
+
+/** Commands that print tables as parts of one document, and why they have no form of a list. */
+const documents: Readonly<Record<string, string>> = {
+  "demo": "a demonstration for a person; its files are CSV and JSON Lines",
+  "rebalance": "a plan: positions, trades and costs",
+  "rebalance run": "the report of an execution",
+  "runs show": "one run: steps, files and events",
+  "orders show": "one intent: its parts have different columns",
+  "orders resolve": "one intent, as for orders show",
+};
+
+Deno.test("every command that prints a table has --output and --columns, or prints one document", async () => {
+  const root = new URL("../../tasks/", import.meta.url);
+  const read = (path: string) => Deno.readTextFile(new URL(path, root));
+  /** Returns whether a file, or a file of its folder that it imports, prints tables. */
+  const printsTable = async (path: string, seen = new Set<string>()): Promise<boolean> => {
+    if (seen.has(path)) return false;
+    seen.add(path);
+    const source = await read(path);
+    if (/\b(tableLines|printList)\b/.test(source)) return true;
+    for (const [, to] of source.matchAll(/from "(\.[^"]+\.ts)"/g)) {
+      const target = new URL(to!, new URL(path, root)).pathname;
+      if (!target.startsWith(new URL(".", new URL(path, root)).pathname)) continue;
+      if (await printsTable(target.slice(root.pathname.length), seen)) return true;
+    }
+    return false;
+  };
+  const table = await read("commands/table.ts");
+  const files = new Map(
+    [...table.matchAll(/withBody\((\w+), async \(\) => \(await import\("\.\/([^"]+)"\)\)/g)]
+      .map(([, name, path]) => [name!, `commands/${path}`]),
+  );
+  assertEquals(files.size, commands.length, "every command is in one line of tasks/commands/table.ts");
+  const paths = [...files.values()];
+  const without: string[] = [];
+  for (const [index, command] of commands.entries()) {
+    const flags = flagsOf(command);
+    const isList = /\blists?\b/.test(command.summary) || await printsTable(paths[index]!);
+    const has = "output" in flags && "columns" in flags;
+
+    if (isList && !has && documents[command.name] === undefined) without.push(command.name);
+    if (has) assert(documents[command.name] === undefined, `${command.name} is no document`);
+  }
+  assertEquals(without, []);
 });

@@ -3,7 +3,8 @@ import { ProtocolError } from "../../lib/errors.ts";
 import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { lineOf } from "../../tasks/commands/watch/board.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
-import { cli, envOf, folder, simulate, start, storeEnv, type World } from "./support.ts";
+import { ManualClock } from "../../lib/time.ts";
+import { cli, envOf, folder, MORNING, simulate, start, storeEnv, type World } from "./support.ts";
 import { readUntil } from "../support/waits.ts";
 
 /** Ends a watch like Ctrl-C, after a line has arrived. */
@@ -145,4 +146,67 @@ Deno.test("a line about an order says that its time is wrong, or that it names a
     "an order push names another account than yours, or none: check the orders",
   );
   assertStringIncludes(line(unread)!, "cannot be read: check the orders");
+});
+
+Deno.test("watch --output csv and md print the latest quote and each change as a row, other news on stderr", async () => {
+  const clock = new ManualClock(MORNING);
+  await using gateway = await simulate({ pushIntervalMs: 50, clock });
+  await using files = await folder();
+  const env = envOf(gateway);
+  for (
+    const [output, head, row] of [
+      [
+        "csv",
+        ["symbol,last,bid,ask,time"],
+        /^00700\.HK,[\d.]+,[\d.]+,[\d.]+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+      ],
+      [
+        "md",
+        ["| symbol | last | bid | ask | time (HKT) |", "| --- | ---: | ---: | ---: | --- |"],
+        /^\| 00700\.HK \| [\d.]+ \| [\d.]+ \| [\d.]+ \| .+ \|$/,
+      ],
+    ] as const
+  ) {
+    let rows = 0;
+    const until = untilLine((line) => {
+      if (!row.test(line)) return false;
+      clock.advance(60_000); // the next minute has another price or time
+      return ++rows === 3;
+    });
+    const { code, out } = await cli(
+      ["watch", "00700.HK", "--output", output, "--columns", "symbol,last,bid,ask,time"],
+      { env, ...until },
+    );
+    const lines = out.trimEnd().split("\n");
+    assertEquals([code, lines.slice(0, head.length)], [130, [...head]], out);
+    const shown = lines.slice(head.length);
+    for (const line of shown) assert(row.test(line), line);
+    shown.forEach((line, index) => assert(line !== shown[index - 1], "each row shows a change"));
+  }
+  const order =
+    '{"market":"hk","symbol":"00700.HK","quantity":"100","price":"580.00","side":"buy","orderType":"limit"}';
+  let placed: Promise<unknown> | undefined;
+  const controller = new AbortController();
+  const { out, err } = await cli(["watch", "00700.HK", "--output", "csv"], {
+    env,
+    signal: AbortSignal.any([controller.signal, AbortSignal.timeout(20_000)]),
+    onLine: () => {
+      placed ??= cli(["call", "orders.place", order], { env: { ...env, ...storeEnv(files) } });
+    },
+    onNote: (line) => /order \d+/.test(line) && controller.abort(new InterruptedError("interrupted")),
+  });
+  await placed;
+  assert(
+    /hsgate: \d\d:\d\d:\d\d HKT {2}order \d+ {2}buy 00700\.HK {2}accepted 100 at 580\.00/.test(err),
+    err,
+  );
+  assert(!out.includes("order "), out);
+  const json = await cli(["watch", "00700.HK", "--output", "jsonl"], {
+    env,
+    ...untilLine((line) => JSON.parse(line).type === "quote"),
+  });
+  assertEquals(json.code, 130);
+  const ticks = await cli(["watch", "00700.HK", "--output", "csv", "--topics", "tick"], { env });
+  assertEquals([ticks.code, ticks.out], [2, ""]);
+  assertStringIncludes(ticks.err, "name quote or order-book, or use --output jsonl");
 });

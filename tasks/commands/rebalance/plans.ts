@@ -23,7 +23,8 @@ import {
 import { termsText } from "../../../lib/rebalance/words.ts";
 import type { Store } from "../../../lib/store/store.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
-import { list, plain, tableLines } from "../../terminal/print.ts";
+import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
+import { type Column, list, plain } from "../../terminal/print.ts";
 import type { RebalanceRunInput, RebalanceShowInput } from "../rebalance.ts";
 import { connectDesk, openBook, openDesk } from "../../commands/shared/desk.ts";
 import { brokerAccount } from "./body.ts";
@@ -61,15 +62,20 @@ export async function run(input: RebalanceRunInput): Promise<number> {
 /** Shows one plan, or lists the plans of the account. */
 export async function show(input: RebalanceShowInput): Promise<number> {
   const { args: [given], flags, host } = input;
+  const view = listView(flags);
+  if (given === undefined) checkListColumns(view, planColumns);
+  else refuseListFlags(flags, "with a plan");
+  const isJson = view.output === "json";
   await using book = await openBook(flags, { host, command: "rebalance show", writes: false });
   const { store, account } = book;
   if (given === undefined) {
     if (flags.html !== undefined) throw new UsageError("Cannot use --html without a plan: name its hash");
     const plans = await plansOf(store, { account });
-    if (flags.json) host.out(JSON.stringify(plans.map(summaryOf)));
-    else if (plans.length === 0) {
-      host.out(`no plan of "${account}" is recorded; make one with: hsgate rebalance FILE`);
-    } else for (const line of listLines(input, plans)) host.out(line);
+    printList(host, view, {
+      columns: planColumns,
+      rows: plans.map(summaryOf),
+      empty: `no plan of "${account}" is recorded; make one with: hsgate rebalance FILE`,
+    });
     return 0;
   }
   const record = await ownPlan(store, account, given, "show");
@@ -79,7 +85,7 @@ export async function show(input: RebalanceShowInput): Promise<number> {
     // The page may contain texts of the broker, which may repeat a secret.
     replacePage(flags.html, host.shown?.(page) ?? page);
   }
-  if (flags.json) {
+  if (isJson) {
     host.out(
       JSON.stringify({
         ...summaryOf(record),
@@ -159,26 +165,18 @@ function summaryOf({ hash, state, plan, plannedAt, approval, reason, runKey }: P
   };
 }
 
-function listLines({ host }: RebalanceShowInput, plans: readonly PlanRecord[]): string[] {
-  const rows = plans.map(summaryOf);
-  return tableLines(
-    host,
-    [
-      { title: "plan", id: true, of: ({ hash }) => shortHash(hash) },
-      { title: "recorded", of: ({ recordedAt }) => recordedAt },
-      {
-        title: "state",
-        of: ({ state }) => state,
-        color: ({ state }) => state === "stopped" ? "yellow" : "green",
-      },
-      { title: "trades", of: ({ trades }) => String(trades), align: "right" },
-      { title: "approved by", of: ({ approvedBy }) => plain(approvedBy ?? "") },
-      { title: "reason", of: ({ reason }) => plain(reason ?? "") },
-    ],
-    rows,
-    { more: "--json prints all" },
-  );
-}
+const planColumns: readonly Column<ReturnType<typeof summaryOf>>[] = [
+  { title: "plan", id: true, of: ({ hash }) => shortHash(hash), exact: ({ hash }) => hash },
+  { title: "recorded", of: ({ recordedAt }) => recordedAt },
+  {
+    title: "state",
+    of: ({ state }) => state,
+    color: ({ state }) => state === "stopped" ? "yellow" : "green",
+  },
+  { title: "trades", of: ({ trades }) => String(trades), align: "right" },
+  { title: "approved by", name: "approved-by", of: ({ approvedBy }) => plain(approvedBy ?? "") },
+  { title: "reason", of: ({ reason }) => plain(reason ?? "") },
+];
 
 /** @throws {UsageError} If the account has no such plan. */
 async function ownPlan(store: Store, account: string, given: string, verb: string): Promise<PlanRecord> {

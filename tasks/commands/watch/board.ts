@@ -72,6 +72,11 @@ export class Board {
     }
   }
 
+  /** Returns what is known of a security; `undefined` for a security that is not watched. */
+  rowOf(symbol: string): QuoteRow | undefined {
+    return this.#rows.get(symbol);
+  }
+
   /** Returns the best bid and ask of a security for the end of a line; an empty text without them. */
   spreadOf(symbol: string): string {
     const { bid, ask } = this.#rows.get(symbol) ?? {};

@@ -8,12 +8,13 @@ import { didYouMean } from "../../../lib/client/nearest.ts";
 import type { TransportEvent } from "../../../lib/transports/push/events.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
-import { listView } from "../../terminal/list_output.ts";
+import { listView, rowWriter } from "../../terminal/list_output.ts";
 import { rowsTaken, shownWidth } from "../../terminal/print.ts";
 import { clientOf, settingsOf } from "../shared/session.ts";
 import type { WatchInput } from "../watch.ts";
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { readBooks } from "../quote/books.ts";
+import { quoteColumns } from "../quote/line.ts";
 import { Board, lineOf } from "./board.ts";
 import { securitiesOf } from "../quote/securities.ts";
 
@@ -24,35 +25,45 @@ const REDRAW_MS = 100;
 export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const securities = securitiesOf(args, flags.type);
   // The table shows bid and ask. Programs get them if they name the topic.
-  let topics = topicsOf(flags.topics ?? (flags.json ? "quote" : "quote,order-book"));
-  const { columns } = listView(flags);
-  if (columns !== undefined && !host.isTerminal) {
+  const { output, columns } = listView(flags);
+  const isJson = output === "json" || output === "jsonl";
+  let topics = topicsOf(flags.topics ?? (isJson ? "quote" : "quote,order-book"));
+  if (columns !== undefined && output === "table" && !host.isTerminal) {
     throw new UsageError(
-      "Cannot use --columns without a terminal: each change is one line there, --json has all",
+      "Cannot use --columns without a terminal: each change is one line there; add --output csv or --output md",
+    );
+  }
+  if (
+    (output === "csv" || output === "md") && !topics.some((each) => each === "quote" || each === "order-book")
+  ) {
+    throw new UsageError(
+      `Cannot use --output ${output} with --topics "${flags.topics}": its rows are quotes, so name quote or order-book, or use --output jsonl`,
     );
   }
   const symbols = securities.map(({ symbol }) => symbol);
   const board = new Board(symbols, { columns, now: host.now });
-  const show = flags.json
+  const show = isJson
     ? jsonLines(host)
+    : output !== "table"
+    ? rowLines(board, host, { symbols, output, columns })
     : host.isTerminal
     ? redrawing(board, host)
     : plainLines(board, host, { withBooks: flags.topics !== undefined });
   const loaded = await settingsOf(flags, host);
   await using client = await clientOf(flags, host, { command: "watch", loaded });
-  if (!flags.json && topics.includes("quote")) {
+  if (!isJson && topics.includes("quote")) {
     // Pushes contain only changes: without these quotes, a security without changes would have no line.
     for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
       board.setQuote(quote);
     }
   }
-  if (!flags.json && topics.includes("order-book")) {
+  if (!isJson && topics.includes("order-book")) {
     const books = await readBooks(client, securities, host);
     for (const [symbol, book] of books) board.setBook(symbol, book);
     // Without the right to order books, the broker would reject the subscription.
     if (flags.topics === undefined && books.size === 0) topics = ["quote"];
   }
-  if (!flags.json && loaded.settings.fundAccounts === undefined) {
+  if (!isJson && loaded.settings.fundAccounts === undefined) {
     host.note(
       "hsgate: fundAccounts is not set (HSGATE_FUND_ACCOUNTS), so an order shown here may be of another account",
     );
@@ -102,6 +113,37 @@ function plainLines(board: Board, host: Host, { withBooks }: { withBooks: boolea
       const line = lineOf(event);
       const spread = event.type === "quote" ? board.spreadOf(event.data.security?.symbol ?? "") : "";
       if (line !== undefined) host.out(`${clockOf(host)}  ${line}${spread}`);
+    },
+    end() {},
+  };
+}
+
+/** Prints the latest quotes, and each change of one, as rows of CSV or Markdown. Other news are lines on stderr. */
+function rowLines(
+  board: Board,
+  host: Host,
+  { symbols, output, columns }: { symbols: readonly string[]; output: "csv" | "md"; columns?: string },
+): Show {
+  const writer = () => rowWriter(output, quoteColumns(host.now()), columns);
+  const last = new Map<string, string>();
+  const print = (symbol: string | undefined) => {
+    const row = board.rowOf(symbol ?? "");
+    if (row === undefined) return;
+    const line = writer().lineOf(row);
+    if (last.get(row.symbol) === line) return; // nothing that the row shows has changed
+    last.set(row.symbol, line);
+    host.out(line);
+  };
+  return {
+    start() {
+      for (const line of writer().head) host.out(line);
+      for (const symbol of symbols) print(symbol);
+    },
+    take(event) {
+      board.apply(event, clockOf(host));
+      if (event.type === "quote" || event.type === "book") return print(event.data.security?.symbol);
+      const line = lineOf(event);
+      if (line !== undefined) host.note(`hsgate: ${clockOf(host)} ${ZONE_NAME}  ${line}`);
     },
     end() {},
   };
