@@ -416,7 +416,7 @@ Deno.test("fingerprintOf() is equal for writes that ask for the same, and only f
   const many = (...orderIds: string[]) => of({ market: "hk", orderIds }, "orders.cancelMany");
   assertEquals(many("1", "2"), many("2", "1", "2"));
   assertNotEquals(many("1", "2"), many("1", "02"));
-  // Without a price, a market order asks for the same as with the price zero.
+  // Without a price, a market order is the same request as with the price zero.
   const { price: _, ...unpriced } = TERMS;
   assertEquals(of({ ...unpriced, price: "0.00" }), of(unpriced));
 });

@@ -298,7 +298,7 @@ deskTest(
       assertStringIncludes(JSON.parse(change!.data).why, evidence);
       assertStringIncludes(change!.data, String(orderId));
       // It blocks the same order until a person has decided.
-      await assertRejects(() => desk.client().orders.place(order), BrokerError, "asks for the same");
+      await assertRejects(() => desk.client().orders.place(order), BrokerError, "has the same request");
     }
   },
 );
@@ -367,7 +367,7 @@ deskTest("an unresolved order blocks the same order with its code in another for
   await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
   for (const symbol of ["00700.HK", "700.HK"]) {
     const again = () => trader.orders.place({ ...ORDER, symbol });
-    await assertRejects(again, BrokerError, "asks for the same");
+    await assertRejects(again, BrokerError, "has the same request");
     // A record of an older version has another fingerprint.
     await store.run("update intent set fingerprint = 'older'");
   }
