@@ -22,7 +22,7 @@ import type { Intent } from "../desk/intent.ts";
 import { dateAt } from "../calendars/mod.ts";
 import type { Market } from "../dictionaries/market.ts";
 import { BrokerError } from "../errors.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan, PlannedPosition } from "./plan.ts";
 import { missingOf, type Progress, progressOf } from "./progress.ts";
 import type { PlanRecord } from "./queries.ts";
 import type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
@@ -219,20 +219,33 @@ function sums(
 }
 
 /** Returns the sum of the squared drifts with what was filled, at the plan's prices. */
-function driftReached({ positions, trades, sumSquaredDrift }: Plan, progress: readonly Progress[]): Decimal {
-  let sum = sumSquaredDrift;
-  for (const { market, symbol, trade, drift, driftAfter } of positions) {
-    if (isZero(trade)) continue;
-    const filled = sumOf(trades.map((each, index) => {
+function driftReached(
+  { base, value, positions, trades, sumSquaredDrift }: Plan,
+  progress: readonly Progress[],
+): Decimal {
+  const filledOf = ({ market, symbol }: PlannedPosition) =>
+    sumOf(trades.map((each, index) => {
       if (each.market !== market || !isSameSymbol(each.symbol, symbol)) return "0";
       const quantity = progress[index]!.filled;
       return each.side === "buy" ? quantity : negate(quantity);
     }));
+  const shown = (sum: Decimal, square: Decimal) => normalize(divide(sum, square, DRIFT_PLACES, "half-even"));
+  const squares = (parts: readonly Decimal[]) => sumOf(parts.map((part) => multiply(part, part)));
+  // The weights of a plan are rounded. Without exchange rates, the quantities give the exact drifts.
+  if (positions.every(({ currency }) => currency === base)) {
+    const parts = positions.map((each) =>
+      subtract(multiply(add(each.quantity, filledOf(each)), each.price), multiply(each.target, value))
+    );
+    return shown(squares(parts), multiply(value, value));
+  }
+  let sum = sumSquaredDrift;
+  for (const position of positions) {
+    const { trade, drift, driftAfter } = position;
+    if (isZero(trade)) continue;
     // The drift changes in proportion to the quantity.
-    const missing = multiply(subtract(driftAfter, drift), subtract(trade, filled));
+    const missing = multiply(subtract(driftAfter, drift), subtract(trade, filledOf(position)));
     const reached = subtract(driftAfter, divide(missing, trade, DRIFT_PLACES, "half-even"));
     sum = add(sum, multiply(reached, reached), negate(multiply(driftAfter, driftAfter)));
   }
-  const rounded = normalize(divide(sum, "1", DRIFT_PLACES, "half-even"));
-  return compare(rounded, "0") < 0 ? "0" : rounded;
+  return compare(sum, "0") < 0 ? "0" : shown(sum, "1");
 }
