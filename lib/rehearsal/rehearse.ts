@@ -168,8 +168,8 @@ class Rehearsal implements AsyncDisposable {
           try {
             action.do(broker);
           } catch (error) {
-            // A script may have halted the stock, or moved its price away from the owner's cash and holdings.
-            if (script === undefined || !(error instanceof Refusal)) throw error;
+            // A script may have halted the stock, or a recipe may have used the owner's cash or holdings.
+            if (!(error instanceof Refusal)) throw error;
           }
         },
       })),

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Calendars } from "../calendars/mod.ts";
 import { type Client, createClient } from "../client/client.ts";
 import { randomFrom, systemMachine, wait } from "../time.ts";
@@ -52,6 +53,12 @@ const ARRIVAL_LOOK_MS = 1;
 
 const forever = () => new Promise<never>(() => {});
 
+/** What runs now, and its client. */
+interface Current {
+  work: Work;
+  client?: Client;
+}
+
 /** A simulated scheduler process, alive or dead. */
 export class RehearsedProcess implements StepRunner {
   readonly #options: ProcessOptions;
@@ -59,6 +66,10 @@ export class RehearsedProcess implements StepRunner {
   readonly #turn = new Turn();
   readonly #scheduler: Scheduler;
   readonly #clients = new Set<Client>();
+  /** The step that runs now. */
+  readonly #current = new AsyncLocalStorage<Current>();
+  /** What the scheduler itself reads from the broker, such as the outcomes of interrupted writes. */
+  readonly #background: Current;
   readonly #died = Promise.withResolvers<void>();
   /** Calls in progress. */
   readonly #calls = new Set<Promise<unknown>>();
@@ -69,6 +80,9 @@ export class RehearsedProcess implements StepRunner {
     const { machine, store, recipes, calendars, holder, out, onEvent, tickMs, pollMs } = options;
     this.#options = options;
     this.#process = machine.startProcess();
+    this.#background = { work: new Work(this.#turn) };
+    // The scheduler waits for virtual time, except during its calls.
+    this.#background.work.idle(forever);
     this.#scheduler = new Scheduler({
       store,
       machine: this.#process,
@@ -77,10 +91,17 @@ export class RehearsedProcess implements StepRunner {
       recipes: recipes.map((recipe) => simulatedRecipe(recipe, this)),
       out,
       redactor: new Redactor(),
-      client: () =>
-        Promise.reject(
-          new TypeError("Cannot connect: in a rehearsal, steps get their client from the rehearsal"),
-        ),
+      client: () => Promise.resolve(this.#clientOf(this.#current.getStore() ?? this.#background)),
+      // A step that waits for its orders must let virtual time pass.
+      deskMachine: {
+        ...this.#process,
+        setTimer: (ms, callback) => {
+          const work = this.#current.getStore()?.work;
+          return work === undefined
+            ? this.#process.setTimer(ms, callback)
+            : work.setTimer(this.#process, ms, callback);
+        },
+      },
       secret: (name) => Promise.resolve(placeholderOf(name)),
       onSchedulerEvent: onEvent,
       // The report counts every run, and the store ends with the rehearsal.
@@ -107,6 +128,7 @@ export class RehearsedProcess implements StepRunner {
   async stop(): Promise<void> {
     await this.#scheduler.stop();
     this.#process.kill();
+    await this.#closeClients();
   }
 
   /** Kills the process during the current run; if no run is in progress, during the next run. */
@@ -120,6 +142,10 @@ export class RehearsedProcess implements StepRunner {
     await Promise.race([this.#turn.free(), this.#died.promise]);
     if (this.isAlive) return;
     await Promise.allSettled(this.#calls);
+    await this.#closeClients();
+  }
+
+  async #closeClients(): Promise<void> {
     for (const client of this.#clients) await client.close();
     this.#clients.clear();
   }
@@ -169,20 +195,21 @@ export class RehearsedProcess implements StepRunner {
 
   async runStep(step: CompiledStep, context: StepContext): Promise<unknown> {
     const work = new Work(this.#turn);
-    let client: Client | undefined;
-    // The calls of a rehearsal take virtual time, and do not go through an order desk.
-    const { desk: _, ...own } = context;
+    const current: Current = { work };
     const simulated: StepContext = {
-      ...own,
+      ...context,
       sleep: (ms) => work.idle(() => context.sleep!(ms)), // the runner sets `sleep` for every step
-      client: () => Promise.resolve(client ??= this.#connect(work)),
-      runRecipe: (name, params) => work.idle(() => context.runRecipe(name, params)),
+      // The first client loads code, which takes real time, possibly while another part of the step sleeps.
+      client: () => work.call(() => context.client()),
+      ...context.desk !== undefined && { desk: () => work.call(() => context.desk!()) },
+      runRecipe: (name, params) => work.idle(() => this.#current.exit(() => context.runRecipe(name, params))),
     };
     try {
       return await work.do(async () => {
         try {
-          return await step.run(simulated);
+          return await this.#current.run(current, () => step.run(simulated));
         } finally {
+          const { client } = current;
           if (client !== undefined) {
             this.#clients.delete(client);
             await client.close();
@@ -197,6 +224,10 @@ export class RehearsedProcess implements StepRunner {
 
   recordMessage(message: Omit<UnsentMessage, "at">): void {
     this.#options.onMessage({ at: this.#options.machine.trueTime, ...message });
+  }
+
+  #clientOf(current: Current): Client {
+    return current.client ??= this.#connect(current.work);
   }
 
   #connect(work: Work): Client {

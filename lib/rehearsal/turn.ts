@@ -8,6 +8,7 @@
  *
  * @module
  */
+import type { Machine } from "../time.ts";
 
 /** Gives the turn to one step at a time, in the order of their requests. */
 export class Turn {
@@ -88,6 +89,21 @@ export class Work {
       this.#sleepers--;
       await this.#adjust();
     }
+  }
+
+  /** Sets a timer. The step counts as waiting until the timer fires or is cancelled, and has the turn when it fires. */
+  setTimer(machine: Pick<Machine, "setTimer">, ms: number, callback: () => void): () => void {
+    const due = Promise.withResolvers<void>();
+    let isOff = false;
+    const cancel = machine.setTimer(ms, due.resolve);
+    this.idle(() => due.promise).then(() => {
+      if (!isOff) callback();
+    });
+    return () => {
+      isOff = true;
+      cancel();
+      due.resolve();
+    };
   }
 
   /** Makes a real call, possibly while another part of the step sleeps. */

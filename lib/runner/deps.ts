@@ -18,6 +18,8 @@ import type { ReportOptions } from "./run/report.ts";
 export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "logLevel"> {
   store: Store;
   machine: Machine;
+  /** Clocks and timers of the order desk. @default `machine` */
+  deskMachine?: Machine;
   /** Returns the trading days of the exchanges, as they are now. */
   calendars(): Calendars;
   /** Folder for files. */

@@ -397,3 +397,83 @@ Deno.test("rehearse() rejects invalid days, and a script for recipes that do not
     'there is no recipe "fund"; there are funds',
   );
 });
+
+const REBALANCE = `
+name: rebalance
+schedule: { calendar: XHKG, days: last-session-of-month, at: open }
+window: XHKG.open..XHKG.close-10m
+timeout: 2h
+steps:
+  - id: rebalance
+    uses: rebalance
+    with:
+      mode: live
+      portfolio:
+        market: hk
+        targets: { 00005.HK: 0.50, 01211.HK: 0.40 }
+        execution: { peg: ask, collar: 0.05, deadline: 1h, maxReprices: 30 }
+`;
+
+/** Rehearses {@linkcode REBALANCE} on one day; returns its result, its plans, and what its orders have filled. */
+async function rebalancedDay(outages: Outage[]) {
+  using folder = temporaryFolder();
+  const store = `${folder.path}/kept.db`;
+  const result = await rehearsed(REBALANCE, ["2025-02-28", "2025-02-28"], { outages, store });
+  await using kept = await openSqlite(store);
+  const plans = await kept.all<{ state: string; plan: string; report: string }>(
+    "select state, plan, report from rebalance",
+  );
+  const intents = await kept.all<{ params: string; filled: string }>(
+    "select params, filled from intent where plan is not null and kind = 'place'",
+  );
+  const filled = new Map<string, number>();
+  for (const intent of intents) {
+    const { symbol } = JSON.parse(intent.params);
+    filled.set(symbol, (filled.get(symbol) ?? 0) + Number(intent.filled));
+  }
+  const planned: [string, number][] = plans.flatMap(({ plan }) =>
+    (JSON.parse(plan) as { trades: { symbol: string; quantity: string }[] }).trades
+      .map(({ symbol, quantity }): [string, number] => [symbol, Number(quantity)])
+  );
+  const lost = await kept.all("select intent from intent_change where to_state = 'unknown'");
+  return {
+    result,
+    states: plans.map(({ state }) => state),
+    planned: new Map(planned),
+    filled,
+    lost: lost.length,
+  };
+}
+
+Deno.test("rehearse() executes the plan of a live rebalance through the order desk", async () => {
+  const { result, states, planned, filled } = await rebalancedDay([]);
+  assertEquals(amiss(result), []);
+  assertEquals(states, ["done"]);
+  assert(planned.size > 2, "the account sells what has no target");
+  assertEquals(filled, planned);
+});
+
+Deno.test("rehearse() continues a rebalance in the next process after a kill, within its plan", async () => {
+  const { result, states, planned, filled } = await rebalancedDay([outage("02-28T09:30:30", "kill")]);
+  assertEquals(result.events.map(({ what }) => what), ["recovered"]);
+  assertEquals(states, ["done"]);
+  assertEquals(filled, planned);
+});
+
+Deno.test("rehearse() looks for the lost answers of a rebalance in virtual time, and sends no order twice", async () => {
+  // The second outage begins while the desk reads what it needs before an order, and ends after the order was sent.
+  const { result, states, planned, filled, lost } = await rebalancedDay([
+    outage("02-28T09:30:00", "gateway-slow", { for: "5m45s", by: "9s" }),
+    outage("02-28T09:35:46", "gateway-slow", { for: "20s", by: "30s" }),
+  ]);
+  assert(lost > 0, "an answer was lost");
+  assertEquals(result.recipes.map(({ ok }) => ok), [1]);
+  assertEquals(states, ["done"]);
+  assertEquals(filled, planned);
+});
+
+Deno.test("rehearse() leaves out a trade of the account's owner for which a recipe has left no cash", async () => {
+  const spends = REBALANCE.replace("0.50", "0.59");
+  const result = await rehearsed(spends, ["2025-02-28", "2025-03-04"]);
+  assertEquals(result.recipes.map(({ ok }) => ok), [1]);
+});

@@ -275,7 +275,7 @@ class Execution {
 
   /** Returns the order desk of the run's account, which records the run and the step with each write. */
   #deskOf(client: Client, step: string): StepDesk {
-    const { store, machine } = this.#deps;
+    const { store } = this.#deps;
     const account = this.#row.account ?? "default";
     if (this.#desk?.client !== client) {
       this.#desk = { client, desk: deskOf(this.#deps, account, client, this.#recipe) };
@@ -285,7 +285,7 @@ class Execution {
     return {
       store,
       account,
-      machine,
+      machine: desk.machine,
       client: (why = {}) => desk.client({ ...why, ...own }),
       reconcile: (options) => desk.reconcile(options),
     };
@@ -504,7 +504,8 @@ export function deskOf(
   client: Client,
   { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
 ): Desk {
-  const { store, machine, redactor, haltedByFile, limits: outer, calendars, resolveMs, timeoutMs } = deps;
+  const { store, redactor, haltedByFile, limits: outer, calendars, resolveMs, timeoutMs } = deps;
+  const { deskMachine: machine = deps.machine } = deps;
   const limits = outer && narrowedLimits(outer, own);
   const guard = limits && guardsOf(
     connect?.to === "simulator" ? { ...limits, liveTrading: true } : limits,
