@@ -40,6 +40,7 @@ export async function realParts(): Promise<string[]> {
     line("zsh", await hasProgram("zsh"), "install it"),
     line("fish", await hasProgram("fish"), "install it"),
     line("strace", await hasProgram("strace"), "install it"),
+    line("Python 3", await hasProgram("python3"), "install it"),
   ];
 }
 
