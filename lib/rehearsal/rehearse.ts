@@ -10,6 +10,7 @@ import { setImmediate } from "node:timers";
 import { catalogue } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { drawTraceId } from "../runner/schedule/plan_run.ts";
+import { loadAll } from "../lazy.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { pauseRecipe, resumeRecipe } from "../runner/claims/decisions.ts";
@@ -94,6 +95,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
   const planned = "text" in outages
     ? readOutages(outages.text, outages.fileName, { recipes: names, ...span })
     : planOutages(outages, { recipes: names, ...span });
+  await loadAll(); // virtual time does not wait for modules
   await using scratch = options.out === undefined ? await scratchFolder() : undefined;
   const out = scratch?.path ?? options.out ?? "";
   await using store = await openSqlite(":memory:");

@@ -199,9 +199,6 @@ export class RehearsedProcess implements StepRunner {
     const simulated: StepContext = {
       ...context,
       sleep: (ms) => work.idle(() => context.sleep!(ms)), // the runner sets `sleep` for every step
-      // The first client loads code, which takes real time, possibly while another part of the step sleeps.
-      client: () => work.call(() => context.client()),
-      ...context.desk !== undefined && { desk: () => work.call(() => context.desk!()) },
       runRecipe: (name, params) => work.idle(() => this.#current.exit(() => context.runRecipe(name, params))),
     };
     try {
