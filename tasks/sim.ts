@@ -198,6 +198,16 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
   note("Stopping");
 }
 
+/** Returns the ports that flags or defaults name. */
+function portsOf(flags: Flags | "help" | "schema"): string {
+  if (typeof flags === "string") return "";
+  const { httpPort, pushPort, platformPort, tradePort, hqPort } = flags;
+  const ports = { http: httpPort, push: pushPort, platform: platformPort, trade: tradePort, hq: hqPort };
+  return Object.entries(ports).flatMap(([name, port]) => port === 0 ? [] : [`--${name}-port ${port}`]).join(
+    ", ",
+  );
+}
+
 /**
  * Runs the task and resolves to its exit code: 0 after a stop, 1 if it cannot start, 2 for wrong flags.
  *
@@ -205,8 +215,10 @@ async function run(flags: Flags, note: (text: string) => void): Promise<void> {
  */
 export async function main(args: string[], tell?: (line: string) => void): Promise<number> {
   const note = tell === undefined ? noteOnStderr : (text: string) => tell(withoutCredentials(text));
+  let ports = "";
   try {
     const flags = readFlags(args);
+    ports = portsOf(flags);
     if (flags === "help") out(helpOf(sim));
     else if (flags === "schema") out(JSON.stringify(scriptJsonSchema(), null, 2));
     else await run(flags, note);
@@ -233,7 +245,10 @@ export async function main(args: string[], tell?: (line: string) => void): Promi
       return 1;
     }
     if (error instanceof Deno.errors.AddrInUse) {
-      note("Cannot start the simulator: a port is taken; 0 takes a free one, as in --http-port 0");
+      note(
+        `Cannot start the simulator: another program uses one of its ports (${ports}): stop that program, or take free ` +
+          "ports with 0, as in --http-port 0",
+      );
       return 1;
     }
     note(`Cannot start the simulator: ${error instanceof Error ? error.message : error}`);

@@ -621,7 +621,7 @@ Deno.test("task sim ends with 1 when it cannot start", async () => {
   await using gateway = await start();
   const taken = new URL(gateway.info.gatewayUrl).port;
   const cases: [args: string[], reason: string][] = [
-    [["--http-port", taken, "--push-port", "0"], "a port is taken"],
+    [["--http-port", taken, "--push-port", "0"], `uses one of its ports (--http-port ${taken})`],
     // It may listen on this machine only.
     [
       ["--http-port", "0", "--push-port", "0", "--hostname", "0.0.0.0"],

@@ -38,6 +38,8 @@ contains their paths.
 
 /** Returns the text of `README.md`. */
 export function readmeFor({ way, markets, calendar }: Answers, steps: readonly NextStep[]): string {
+  // The last step runs a task of this folder with Deno.
+  const deno = steps.at(-1)!.command.replace(/ task .*$/, "");
   const commands = steps.filter(({ command }) => !command.startsWith("cd "));
   const width = Math.max(...commands.map(({ command }) => command.length));
   const lines = commands.map(({ command, text }) => `${command.padEnd(width)}  # ${text}`);
@@ -57,7 +59,7 @@ Created by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, session t
 - \`deno.lock\`: the packages that scripts here may load, with their hashes; after an update of hsgate, or for
   packages of your own, \`deno install --frozen=false\` writes it again
 
-Run from this folder. If \`hsgate\` is not installed as a command, type \`deno task -q hsgate\` instead.
+Run from this folder. If the shell does not find the command, type \`${deno} task -q hsgate\` instead.
 
 \`\`\`sh
 ${lines.join("\n")}
