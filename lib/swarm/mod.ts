@@ -27,7 +27,7 @@
  * @module
  */
 import { scratchFolder } from "../rehearsal/scratch.ts";
-import { allStates } from "../desk/states.ts";
+import { intentStates } from "../desk/states.ts";
 import {
   type FaultName,
   faultNames,
@@ -148,7 +148,7 @@ async function runAll(options: SwarmRunOptions): Promise<SwarmResult> {
 /** Returns the faults that can strike in a state, and did not. */
 function neverSeenIn({ coverage, unreachable }: SwarmResult): SwarmResult["neverSeen"] {
   const missing: SwarmResult["neverSeen"] = {};
-  for (const state of allStates) {
+  for (const state of Object.keys(intentStates)) {
     if (unreachable.some((each) => each.state === state)) continue;
     const kinds = faultNames.filter((kind) => coverage[state]?.[kind] === undefined);
     if (kinds.length > 0) missing[state] = kinds;
