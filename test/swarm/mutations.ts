@@ -50,8 +50,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a fill is counted twice",
     file: "lib/desk/follow.ts",
-    from: 'const filled = add("0", ...rows.map((row) => row.filled));',
-    to: 'const filled = add("0", ...rows.map((row) => row.filled), ...rows.map((row) => row.filled));',
+    from: "const filled = sumOf(rows.map((row) => row.filled));",
+    to: "const filled = sumOf([...rows, ...rows].map((row) => row.filled));",
     within: 2,
   },
   {
@@ -71,8 +71,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "earlier orders of the day do not count in the limits",
     file: "lib/desk/guards/values.ts",
-    from: 'const before = add("0", ...chains.filter(isCounted).map(valueOf));',
-    to: 'const before = add("0", ...chains.filter(isCounted).slice(1).map(valueOf));',
+    from: "const before = sumOf(chains.filter(isCounted).map(valueOf));",
+    to: "const before = sumOf(chains.filter(isCounted).slice(1).map(valueOf));",
     within: 20,
   },
   {
@@ -106,7 +106,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan buys with the cash that it had estimated",
-    file: "lib/rebalance/execute.ts",
+    file: "lib/rebalance/cover.ts",
     from: "return { cash: subtract(cash, kept) };",
     to: `const sales = this.#plan.trades.filter(({ side }) => side === "sell").map(({ value }) => value);
     const estimate = add(this.#plan.cash[currency] ?? "0", ...sales);
@@ -116,7 +116,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan buys with the proceeds of sales before the broker shows them",
-    file: "lib/rebalance/execute.ts",
+    file: "lib/rebalance/cover.ts",
     from: "      : available;\n",
     to:
       `      : add(available, ...this.#plan.trades.filter(({ side }) => side === "sell").map(({ value }) => value));\n`,
@@ -124,7 +124,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a plan buys with the cash of its buffer",
-    file: "lib/rebalance/execute.ts",
+    file: "lib/rebalance/cover.ts",
     from: 'const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");',
     to: 'const kept = compare(fees, "0") > 0 ? fees : "0";\n    void cashBuffer;',
     within: 8,
