@@ -110,6 +110,9 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   abandoned: corrections,
 };
 
+/** Every state, in the order in which an intent passes through them. */
+export const allStates = Object.keys(intentStates) as readonly IntentState[]; // the table has one key for each state
+
 /** States in which the outcome of a sent request is unknown. They block an intent with the same fingerprint. */
 export const unresolvedStates: readonly IntentState[] = ["sent", "unknown", "ambiguous"];
 

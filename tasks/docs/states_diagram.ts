@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type IntentState, intentStates, isFinal } from "../../lib/desk/states.ts";
+import { allStates, intentStates, isFinal } from "../../lib/desk/states.ts";
 
 /** Marks of the place in `docs/orders.md` that contains the diagram. */
 export const DIAGRAM_BEGIN = "<!-- Written by `deno task docs` from lib/desk/states.ts: edit there. -->";
@@ -14,7 +14,6 @@ const idOf = (state: string) => state.replaceAll("-", "_");
 
 /** Returns the diagram as a Mermaid block. Each arrow names the evidence that allows the change. */
 function diagram(): string {
-  const allStates = Object.keys(intentStates) as IntentState[]; // the table has one key for each state
   const named = allStates.filter((state) => idOf(state) !== state)
     .map((state) => `  state "${state}" as ${idOf(state)}`);
   const changes = allStates.flatMap((from) =>
