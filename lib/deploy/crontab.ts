@@ -131,9 +131,16 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
 /**
  * Returns the command with % escaped, because cron treats a bare % as a line break.
  *
- * @throws {TypeError} If the command is too long.
+ * @throws {TypeError} If the command is too long, or has a backslash before `%` or another backslash: cron would take
+ * the first as the escape of the second, and a `%` after them would end the command.
  */
 function checked(command: string, { name }: CompiledRecipe): string {
+  if (/\\[%\\]/.test(command)) {
+    throw new TypeError(
+      `Cannot write a crontab line for "${name}": a path has a backslash before "%" or another backslash, which cron ` +
+        "does not keep; rename the folder or the file",
+    );
+  }
   const line = command.replaceAll("%", "\\%");
   if (line.length <= LONGEST && !/[\r\n]/.test(line)) return line;
   throw new TypeError(

@@ -145,6 +145,10 @@ Deno.test({
 Deno.test("crontab() rejects a line that Debian's cron would cut, and a period that cron cannot express", () => {
   const deep = { ...options, dir: `/srv/${"deep/".repeat(150)}x` };
   assertThrows(() => crontab([eod], deep), TypeError, "and cron accepts 998");
+  for (const dir of ["/srv/a\\%b", "/srv/a\\\\b"]) {
+    assertThrows(() => crontab([eod], { ...options, dir }), TypeError, "a path has a backslash before");
+  }
+  assertStringIncludes(crontab([eod], { ...options, dir: "/srv/a\\b%c" }).files[0]!.text, "'/srv/a\\b\\%c'");
   const quick = recipe({ schedules: [{ id: "s", form: "every", everyMs: 30_000, jitterMs: 0 }] });
   assertThrows(() => crontab([quick], options), TypeError, 'Cannot start "eod" from outside every 30 s');
 });
