@@ -63,6 +63,11 @@ Deno.test({
       ["keys", "new", "--out", "secrets/deeper"],
       ["keys", "new", "--out", `${at.found}/secrets/`],
       ["schema", "--out", "secrets/schema.json"],
+      ["store", "backup", "secrets/backup.db"],
+      ["store", "copy", "--from", "own.db", "--to", "secrets/copy.db"],
+      ["test", "--from", "2025-01-06", "--to", "2025-01-06", "--store", "secrets/test.db"],
+      ["test", "--from", "2025-01-06", "--to", "2025-01-06", "--golden", "secrets/g.txt", "--update-golden"],
+      ["export", "day-book", "--join", "secrets/all.csv"],
       // Without the link, it ends because there is no such host.
       ["sim", "--info", "secrets/sim.json", "--hostname", "host.invalid"],
     ];

@@ -42,7 +42,9 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     );
   }
   const out = flags.out ?? "out";
-  refuseLinkedOut(out); // the folder may contain a link of that name
+  // The folder may contain links of these names.
+  refuseLinkedOut(out);
+  if (join !== undefined) refuseLinkedOut(join);
   const view = listView(flags);
   checkListColumns(view, dayColumns);
   const isJson = view.output.startsWith("json");

@@ -17,11 +17,13 @@ import type { Host } from "../../terminal/host.ts";
 import type { StoreAcceptInput, StoreBackupInput, StoreCopyInput, StoreVerifyInput } from "../store.ts";
 import { plain } from "../../terminal/print.ts";
 import { actorOf } from "../shared/decide.ts";
+import { refuseLinkedOut } from "../../commands/shared/linked_out.ts";
 import { existingStore, openStore, readable, recordStore, storeError } from "../shared/store_file.ts";
 import { type StoreFlags, storePath } from "../shared/session.ts";
 
 /** Copies the store to a file. */
 export async function backup({ args: [file = ""], flags, host }: StoreBackupInput): Promise<number> {
+  refuseLinkedOut(file); // the folder may contain a link of that name
   await using store = await openStore(flags, { host, mustExist: true });
   await backupStore(store, file).catch((error) => {
     throw storeError(store.name, error);
@@ -66,6 +68,7 @@ export async function copy({ flags, host }: StoreCopyInput): Promise<number> {
   if (from === undefined || to === undefined) {
     throw new UsageError("Cannot copy: name the store with --from, and an empty one with --to");
   }
+  if (!isPostgresUrl(to)) refuseLinkedOut(to);
   await using source = await openStore({ ...flags, store: from }, { host, mustExist: true });
   await using target = await openStore({ ...flags, store: to }, { host, mustExist: false });
   const tables = await copyStore(source, target);

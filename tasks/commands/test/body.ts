@@ -20,6 +20,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import type { TestInput } from "../test.ts";
+import { refuseLinkedOut } from "../../commands/shared/linked_out.ts";
 import { loadRecipes } from "../shared/recipe_files.ts";
 
 type TestFlags = TestInput["flags"];
@@ -29,6 +30,9 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   const { from, to } = daysOf(flags);
   const seed = seedOf(flags.seed ?? "1");
   const golden = goldenOf(flags);
+  // The folder may contain links of these names.
+  if (golden?.update) refuseLinkedOut(golden.path);
+  if (flags.store !== undefined) refuseLinkedOut(flags.store);
   if (flags.store !== undefined && await exists(flags.store)) {
     throw new UsageError(`Cannot keep the store in "${flags.store}": the file exists already`);
   }
