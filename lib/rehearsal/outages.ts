@@ -19,12 +19,13 @@ export const outageKinds = {
   "scheduler-down": "the scheduler stops gracefully, and starts again after `for`",
   "kill":
     "the scheduler's process dies during the next run, at a call or at the end of a step, and starts again after `for`",
-  "machine-asleep": "the machine sleeps for `for`: the wall clock advances, the process does not run",
-  "gateway-down": "the gateway does not run for `for`; after that the login has expired",
-  "gateway-slow": "every answer takes `by` (30s), for `for`; a call waits 10 seconds for its answer",
-  "busy": "the broker rejects every call as busy, for `for`",
+  "machine-asleep":
+    "the machine sleeps for the time `for`: the wall clock advances, the process does not run",
+  "gateway-down": "the gateway does not run for the time `for`; after that the login has expired",
+  "gateway-slow": "for the time `for`, every answer takes `by` (30s); a call waits 10 seconds for its answer",
+  "busy": "for the time `for`, the broker rejects every call as busy",
   "login-expired": "the login expires; with `for`, every new login fails for that long",
-  "displaced": "another device takes the login over, and keeps it for `for`",
+  "displaced": "another device takes the login over, and keeps it for the time `for`",
   "clock-jump": "the wall clock is set forward or back by `by`; with `for`, it is corrected after that time",
   "pause": "a person pauses `recipe`",
   "resume": "a person resumes `recipe`; with `catchUp`, the slots missed during the pause are caught up",
