@@ -376,17 +376,26 @@ deskTest("the odd shares of a sale are sold as an odd lot", async (house) => {
   assertCounted(report);
 });
 
-deskTest("an algorithmic order of the broker replaces the limit orders", async (house) => {
-  const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "1000" }]);
-  await using at = await executor(house, { onWait() {} });
-  const sent = house.count("algo.place");
-  const report = await at.run(plan, { algorithm: { strategy: "twap" }, collar: "0.03", deadline: "20m" });
-  const [intent] = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
-  assertEquals([sent(), intent!.operation], [1, "algo.place"]);
-  assertEquals(intent!.params.strategy, "twap");
-  assertCounted(report);
-  assert(report.trades[0]!.filled !== "0", JSON.stringify([report, at.events]));
-}, { skip: { direct: "algorithmic orders have no published socket message" } });
+const algorithms: { strategy: string; percent?: string }[] = [
+  { strategy: "twap" },
+  { strategy: "vwap" },
+  { strategy: "pov", percent: "20" },
+];
+for (const algorithm of algorithms) {
+  deskTest(`a ${algorithm.strategy} order of the broker replaces the limit orders`, async (house) => {
+    const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "1000" }]);
+    await using at = await executor(house, { onWait() {} });
+    const sent = house.count("algo.place");
+    const report = await at.run(plan, { algorithm, collar: "0.03", deadline: "20m" });
+    const [intent] = await intentsOfPlan(house.store, ACCOUNT, plan.hash);
+    assertEquals([sent(), intent!.operation], [1, "algo.place"]);
+    assertEquals(intent!.params.strategy, algorithm.strategy);
+    const { percent } = intent!.params.settings as { percent?: number };
+    assertEquals(percent, algorithm.percent === undefined ? undefined : Number(algorithm.percent));
+    assertCounted(report);
+    assert(report.trades[0]!.filled !== "0", JSON.stringify([report, at.events]));
+  }, { skip: { direct: "algorithmic orders have no published socket message" } });
+}
 
 deskTest("without a socket message, an algorithmic order is an error, and nothing is sent", async (house) => {
   const plan = await planAt(house.client, [PURCHASE]);

@@ -2,7 +2,7 @@
  * Kills real processes, with SIGKILL, at points from the first statement of an execution to its last: before, between and
  * after sales and purchases. The process that is started again finishes the plan, and the broker has every order once.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { add, compare } from "../../lib/decimal.ts";
 import { type Simulator, startSimulator } from "../../lib/simulator/mod.ts";
 import { connect } from "../../lib/client/connect.ts";
@@ -80,6 +80,25 @@ async function inWorld(
   }
   for (const { side, symbol, quantity } of plan.trades) assertEquals(filled[`${side} ${symbol}`], quantity);
   assert(compare((await watcher.account.funds({ market: "hk" })).available!, "0") >= 0);
+}
+
+for (const kind of kinds) {
+  Deno.test({
+    name: `two processes that start one plan at once execute it once, with ${kind.name}`,
+    ignore: kind.isMissing,
+    async fn() {
+      await using place = await kind.place();
+      await inWorld("gateway", place, async (job) => {
+        const start = () => runProgram({ ...job, kills: [], isAgain: false });
+        const ended = await Promise.allSettled([start(), start()]);
+        const done = ended.flatMap((each) => each.status === "fulfilled" ? [each.value!.report.state] : []);
+        assert(done.includes("done"), JSON.stringify(ended));
+        for (const each of ended) {
+          if (each.status === "rejected") assertStringIncludes(String(each.reason), "another process");
+        }
+      });
+    },
+  });
 }
 
 /** Parts of an unkilled execution at which a process is killed, and its next one again. */

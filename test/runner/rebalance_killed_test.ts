@@ -7,7 +7,7 @@ import type { Client } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
 import { add, compare } from "../../lib/decimal.ts";
 import { intentsOfPlan } from "../../lib/desk/queries.ts";
-import { type PlanRecord, plansOf } from "../../lib/rebalance/mod.ts";
+import { approveExactly, type PlanRecord, plansOf } from "../../lib/rebalance/mod.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { ManualClock } from "../../lib/time.ts";
@@ -19,7 +19,7 @@ const MONDAY = Date.parse("2025-08-18T09:55:00+08:00");
 const ACCOUNT = "default";
 
 /** The recipe of docs/rebalancing.md in its mode live. The buffer leaves the purchases nothing but the sales' proceeds. */
-const RECIPE = `
+const recipeFor = (mode: "confirm" | "live") => `
 name: rebalance
 live: true
 schedule: { id: s1, calendar: XHKG, days: first-session-of-week, at: open+30m }
@@ -29,7 +29,7 @@ steps:
   - id: rebalance
     uses: rebalance
     with:
-      mode: live
+      mode: ${mode}
       portfolio:
         market: hk
         targets: { 00700.HK: 0.10 }
@@ -72,6 +72,7 @@ const isBought = ({ used }: AtBroker) => Object.keys(used).some((key) => key.sta
 
 /** When each process is killed. The first point is that of the first process, and so on. */
 const POINTS: Record<string, (record: PlanRecord, at: AtBroker) => boolean> = {
+  "the plan waits for its approval": ({ state }) => state === "planned",
   "a sale is open": (_record, at) => at.open.includes("sell"),
   "the sales are filled, and no purchase is sent": (record, at) =>
     isFilled(record, at, "sell") && !isBought(at),
@@ -79,7 +80,7 @@ const POINTS: Record<string, (record: PlanRecord, at: AtBroker) => boolean> = {
 };
 
 /** Runs the recipe by one process after another; each but the last is killed at its point. */
-async function walk(points: readonly string[]): Promise<void> {
+async function walk(points: readonly string[], mode: "confirm" | "live" = "live"): Promise<void> {
   using folder = temporaryFolder();
   const clock = new ManualClock(MONDAY);
   const quiet = { pushIntervalMs: 0, loginLifeMs: 1e12 };
@@ -109,6 +110,11 @@ async function walk(points: readonly string[]): Promise<void> {
     const [record] = await plansOf(store, { account: ACCOUNT });
     if (record === undefined) return;
     const at = await look(client, earlier);
+    if (record.state === "planned") assertEquals(at.orderIds, []);
+    // A person approves the plan of the first process after all kills.
+    if (mode === "confirm" && record.state === "planned" && killed === points.length) {
+      await approveExactly(store, record, { by: "Ada", at: clock.now() });
+    }
     for (const [key, used] of Object.entries(at.used)) {
       const { quantity = "0" } = record.plan.trades.find(({ side, symbol }) => `${side} ${symbol}` === key) ??
         {};
@@ -137,7 +143,7 @@ async function walk(points: readonly string[]): Promise<void> {
     info,
     store: `${folder.path}/hsgate.db`,
     out: `${folder.path}/out`,
-    recipe: RECIPE,
+    recipe: recipeFor(mode),
     world: `http://127.0.0.1:${world.addr.port}`,
   };
   for (let process = 0; process <= points.length; process++) {
@@ -186,5 +192,9 @@ Deno.test("a scheduled rebalancing that is killed between its sales and its purc
 });
 
 Deno.test("a scheduled rebalancing that is killed again and again is finished once", async () => {
-  await walk(Object.keys(POINTS));
+  await walk(Object.keys(POINTS).filter((point) => point !== "the plan waits for its approval"));
+});
+
+Deno.test("a scheduled rebalancing in mode confirm executes the approved plan, also after a kill while it waits", async () => {
+  await walk(["the plan waits for its approval"], "confirm");
 });

@@ -1,0 +1,126 @@
+/** Tests of executions in the US and on the mainland: market hours, cash in other currencies, shares bought today. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { add, compare } from "../../lib/decimal.ts";
+import type { Market } from "../../lib/dictionaries/market.ts";
+import { securityFor } from "../../lib/rebalance/broker.ts";
+import { type Plan, rebalance, type RebalanceReport } from "../../lib/rebalance/mod.ts";
+import { type DeskHouse, deskTest } from "../desk/support.ts";
+import { QUICK } from "./executor.ts";
+import { type GivenTrade, planOf, termsOf } from "./support.ts";
+
+type Wanted = Omit<GivenTrade, "price"> & { market: Market };
+
+/** Returns a plan at the last prices. */
+async function planIn(
+  { client }: DeskHouse,
+  trades: readonly Wanted[],
+  buffer: Plan["cashBuffer"],
+): Promise<Plan> {
+  const priced = await Promise.all(trades.map(async (trade) => {
+    const [quote] = await client.quotes.latest({ securities: [securityFor(trade.market, trade.symbol)!] });
+    return { ...trade, price: quote!.lastPrice! };
+  }));
+  return planOf(priced, { cashBuffer: buffer });
+}
+
+/** Executes a plan; the market goes on while the execution waits. */
+async function run(
+  house: DeskHouse,
+  plan: Plan,
+  terms: Record<string, unknown> = QUICK,
+): Promise<RebalanceReport> {
+  const setTimer = (ms: number, callback: () => void) =>
+    house.machine.setTimer(ms, () => {
+      house.round();
+      callback();
+    });
+  const desk = house.open({ machine: { ...house.machine, setTimer }, resolveMs: 0 });
+  return await rebalance(desk, plan, termsOf(terms));
+}
+
+/** Returns the filled quantity at the broker, by side and symbol. */
+async function filledIn({ client }: DeskHouse, market: Market, earlier: ReadonlySet<string>) {
+  const orders = (await client.orders.today({ market }).toArray()).filter(({ orderId }) =>
+    !earlier.has(orderId)
+  );
+  assert(orders.every(({ canCancel }) => canCancel !== true), "an order is open");
+  const filled: Record<string, string> = {};
+  for (const { side, symbol, filledQuantity = "0" } of orders) {
+    filled[`${side} ${symbol}`] = add(filled[`${side} ${symbol}`] ?? "0", filledQuantity);
+  }
+  return filled;
+}
+
+const idsIn = async ({ client }: DeskHouse, market: Market) =>
+  new Set((await client.orders.today({ market }).toArray()).map(({ orderId }) => orderId));
+
+deskTest("a plan in the US sells single shares, and buys with USD above the buffer", async (house) => {
+  const { client } = house;
+  const { available: before = "0" } = await client.account.funds({ market: "us" });
+  const plan = await planIn(house, [
+    { market: "us", symbol: "MSFT", side: "sell", quantity: "31" },
+    { market: "us", symbol: "AAPL", side: "buy", quantity: "17" },
+  ], { USD: "200000" });
+  const earlier = await idsIn(house, "us");
+  const report = await run(house, plan);
+  assertEquals(report.trades.map(({ filled, currency }) => [filled, currency]), [["31", "USD"], [
+    "17",
+    "USD",
+  ]]);
+  assertEquals(await filledIn(house, "us", earlier), { "sell MSFT": "31", "buy AAPL": "17" });
+  const { available: after = "0" } = await client.account.funds({ market: "us" });
+  assert(compare(after, before) > 0 && compare(after, "200000") >= 0, after);
+}, { at: Date.parse("2025-08-15T10:30:00-04:00") });
+
+deskTest("USD below the buffer buys nothing, although there is cash in HKD", async (house) => {
+  const { available = "0" } = await house.client.account.funds({ market: "us" });
+  const plan = await planIn(house, [{ market: "us", symbol: "AAPL", side: "buy", quantity: "17" }], {
+    USD: available,
+  });
+  const sent = house.count("orders.place");
+  const { state, trades: [trade] } = await run(house, plan, { ...QUICK, deadline: "3m" });
+  assertEquals([sent(), state, trade!.filled], [0, "stopped", "0"]);
+  assertStringIncludes(trade!.reason!, "the cash covers 0 of 17: 0 USD above the buffer");
+}, { at: Date.parse("2025-08-15T10:30:00-04:00") });
+
+deskTest("a plan in the US that ends before the US opens sends nothing", async (house) => {
+  const plan = await planIn(house, [{ market: "us", symbol: "MSFT", side: "sell", quantity: "31" }], {});
+  const sent = house.count("orders.place");
+  const { state, trades: [trade] } = await run(house, plan);
+  assertEquals([sent(), state], [0, "stopped"]);
+  assertStringIncludes(
+    trade!.reason!,
+    "us is closed until 2025-08-15 09:30, and the execution ends before that",
+  );
+});
+
+deskTest("a plan on the mainland sells what was not bought today, and buys lots with CNY", async (house) => {
+  const { client } = house;
+  const order = { market: "shanghai", symbol: "600036.SH", orderType: "limit", side: "buy" } as const;
+  const plan = await planIn(house, [
+    { market: "shanghai", symbol: "600036.SH", side: "sell", quantity: "2300" },
+    { market: "shenzhen", symbol: "000858.SZ", side: "buy", quantity: "200" },
+  ], { CNY: "1000000" });
+  const [{ price }] = plan.trades as [Plan["trades"][number]];
+  await client.orders.place({ ...order, quantity: "100", price: (Number(price) + 0.5).toFixed(2) });
+  for (let turn = 0; turn < 10; turn++) {
+    house.clock.advance(30_000);
+    house.round();
+  }
+  const [held] = (await client.account.holdings({ market: "shanghai" })).filter(({ symbol }) =>
+    symbol === "600036.SH"
+  );
+  assertEquals([held!.quantity, held!.sellableQuantity], ["2300", "2200"]);
+  const earlier = new Set([...await idsIn(house, "shanghai"), ...await idsIn(house, "shenzhen")]);
+  const report = await run(house, plan);
+  const [sold, bought] = report.trades;
+  assertEquals([sold!.filled, sold!.remaining, sold!.currency, bought!.filled], [
+    "2200",
+    "100",
+    "CNY",
+    "200",
+  ]);
+  assertEquals(sold!.reason, "only 0 of 100 can be sold");
+  assertEquals(await filledIn(house, "shanghai", earlier), { "sell 600036.SH": "2200" });
+  assertEquals(await filledIn(house, "shenzhen", earlier), { "buy 000858.SZ": "200" });
+});
