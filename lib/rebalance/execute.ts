@@ -592,7 +592,7 @@ class Execution {
         } catch (error) {
           // The order may have ended meanwhile, or the answer was lost: the lists show the outcome.
           if (!(error instanceof BrokerError)) throw error;
-          // The desk sends no second cancellation while the outcome of the first is unknown.
+          // Nothing was sent: the lists do not show that the order can be cancelled again.
           if (error.code === "unresolved-intent") cancels.set(orderId, { at: now, count });
           this.#tell("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
         }

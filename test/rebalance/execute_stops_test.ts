@@ -197,25 +197,32 @@ deskTest("an order that the broker rejects ends its trade", async (house) => {
   assert(sent() >= 2);
 });
 
-deskTest(
-  "at the deadline an order is cancelled, although earlier cancellations had no effect",
-  async (house) => {
-    const plan = await planAt(house.client, [PURCHASE]);
-    await using at = await executor(house, { onWait() {} });
-    house.simulator.faults.arm({
-      kind: "busy",
-      operation: "orders.cancel",
-      code: "1016",
-      text: "invalid parameter: not now",
-      times: 3,
-    });
-    const report = await at.run(plan, { ...RESTING, repriceEvery: "30s", maxReprices: "0", deadline: "5m" });
-    assertEquals(house.simulator.faults.struck("busy"), 3);
-    assertEquals([report.state, (await at.look()).open], ["stopped", []]);
-    assertStringIncludes(at.texts("cancelling").at(-1)!, "its deadline");
-  },
-  { house: { script: RISING } },
-);
+for (const text of ["invalid parameter: not now", "an answer that does not show the outcome"]) {
+  deskTest(
+    `at the deadline an order is cancelled, although earlier cancellations had no effect: ${text}`,
+    async (house) => {
+      const plan = await planAt(house.client, [PURCHASE]);
+      await using at = await executor(house, { onWait() {} });
+      house.simulator.faults.arm({
+        kind: "busy",
+        operation: "orders.cancel",
+        code: "1016",
+        text,
+        times: 3,
+      });
+      const report = await at.run(plan, {
+        ...RESTING,
+        repriceEvery: "30s",
+        maxReprices: "0",
+        deadline: "5m",
+      });
+      assertEquals(house.simulator.faults.struck("busy"), 3);
+      assertEquals([report.state, (await at.look()).open], ["stopped", []]);
+      assertStringIncludes(at.texts("cancelling").at(-1)!, "its deadline");
+    },
+    { house: { script: RISING } },
+  );
+}
 
 deskTest("a board lot that has grown since the plan ends the trade, and makes no odd lot", async (house) => {
   const { client, store, machine } = house;
