@@ -104,6 +104,9 @@ export class Desk {
     let looking: Promise<void> | undefined;
     let isTold = false;
     let failure: { error: unknown } | undefined;
+    const throwFailure = () => {
+      if (failure !== undefined) throw failure.error;
+    };
     const look = async (): Promise<void> => {
       while (isTold && failure === undefined) {
         isTold = false;
@@ -111,7 +114,7 @@ export class Desk {
           await this.#lookAgain({ isPush: true }, options?.signal);
         } catch (error) {
           // A reading that fails proves nothing; the next push or the next write starts another one.
-          if (!(error instanceof BrokerError)) failure = { error };
+          if (!(error instanceof BrokerError || options?.signal?.aborted)) failure = { error };
         }
       }
       looking = undefined;
@@ -121,10 +124,11 @@ export class Desk {
         isTold = true;
         looking ??= look();
       }
-      if (failure !== undefined) throw failure.error;
+      throwFailure();
       yield event;
     }
     await looking;
+    throwFailure();
   }
 
   /** Rejects a raw call of an order write: the desk could not read its terms. */

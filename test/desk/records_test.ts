@@ -23,14 +23,14 @@ import { systemMachine } from "../../lib/time.ts";
 import { testBoth } from "../support/stores.ts";
 
 /** Records an order that the broker has accepted. */
-async function accepted(store: Store): Promise<Intent> {
+async function accepted(store: Store, params: Intent["params"] = {}): Promise<Intent> {
   const at = systemMachine.now();
   await insertIntent(store, {
     id: "i",
     account: "main",
     kind: "place",
     operation: "orders.place",
-    params: {},
+    params,
     fingerprint: "f",
     why: {},
     createdAt: at,
@@ -71,7 +71,7 @@ for (
 }
 
 /** Returns a look that shows the order of {@linkcode accepted} with this much filled, or nothing. */
-function lookOf(filled?: string): Look {
+function lookOf(filled?: string, other: Partial<SeenOrder> = {}, at = systemMachine.now()): Look {
   const order: SeenOrder = {
     orderId: "1",
     symbol: "00700.HK",
@@ -87,8 +87,8 @@ function lookOf(filled?: string): Look {
     day: undefined,
     remark: undefined,
     lists: ["orders.today"],
+    ...other,
   };
-  const at = systemMachine.now();
   const orders = new Map(filled === undefined ? [] : [[order.orderId, order]]);
   return { beganAt: at, endedAt: at, aheadMs: undefined, lists: order.lists, orders };
 }
@@ -144,6 +144,35 @@ testBoth(
     ]);
   },
 );
+
+/** Follows the order of {@linkcode accepted} with a look, and returns its state and its fills. */
+async function followed(store: Store, intent: Intent, looked: Look): Promise<[string, string]> {
+  const client = {} as unknown as Client; // nothing here reads a list
+  await follow(
+    { records: new Records({ store, machine: systemMachine, account: "main" }), client },
+    intent,
+    looked,
+  );
+  const { state, filled } = (await findIntent(store, intent.id))!; // it was recorded before
+  return [state, filled];
+}
+
+Deno.test("a filled part of a split order does not end it while other parts may still appear in the lists", async () => {
+  await using store = await openSqlite(":memory:");
+  const intent = await accepted(store, { market: "hk", symbol: "00700.HK", side: "buy", quantity: "600" });
+  const part = { quantity: "200", state: "filled" } as const;
+  const since = intent.createdAt;
+  assertEquals(await followed(store, intent, lookOf("200", part, since + 119_000)), ["acknowledged", "0"]);
+  assertEquals(await followed(store, intent, lookOf("200", part, since + 121_000)), ["filled", "200"]);
+});
+
+Deno.test("a list that is older than an earlier look changes nothing", async () => {
+  await using store = await openSqlite(":memory:");
+  await accepted(store);
+  const intent = await moveIntent(store, "i", { to: "part-filled", by: "list", at: 1, filled: "300" });
+  assertEquals(await followed(store, intent, lookOf("200")), ["part-filled", "300"]);
+  assertEquals(await followed(store, intent, lookOf("0", { state: "working" })), ["part-filled", "300"]);
+});
 
 Deno.test("reading the open intents of an account does not read those that have ended", async () => {
   await using store = await openSqlite(":memory:");

@@ -827,6 +827,17 @@ deskTest("a push that arrives during a look is followed by another look", async 
   assertEquals([events, (await last()).state], [[push, push], "cancelled"]);
 });
 
+deskTest("an internal error of the look after the last push is thrown when the pushes end", async (house) => {
+  const { open, client, desk } = house;
+  await desk.client().orders.place(ORDER);
+  const broken = reading(client, () => Promise.reject(new TypeError("the list is broken")));
+  async function* watch() {
+    yield { type: "order" } as TransportEvent;
+  }
+  const watching = open({ client: { ...broken, watch } }).client().watch();
+  await assertRejects(() => Array.fromAsync(watching), TypeError, "the list is broken");
+});
+
 deskTest("a cancellation whose answer names no order ends with its answer", async (house) => {
   const { open, desk, store, clock, round, last, history, count } = house;
   await desk.client().orders.cancelAll({ market: "hk" });
