@@ -349,8 +349,10 @@ function holdingsOf(
     // The price of a future was not paid: the position is worth what it has gained.
     const value = market === "futures" ? profit : worth(multiply(quantity, price));
     const missing = [
-      dayProfit === undefined
-        ? "no profit of the day: the quote has no time or no close of the day before, or a fill is incomplete"
+      before === undefined
+        ? "no profit of the day: the quote has no time or no close of the day before"
+        : changed === undefined
+        ? "no profit of the day: a fill is incomplete, or has a side that hsgate does not know"
         : "",
       profit === undefined
         ? `no total profit${value === undefined ? " and no value" : ""}: the broker gives no cost price`

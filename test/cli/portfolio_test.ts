@@ -1,8 +1,10 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { add, multiply, normalize, subtract } from "../../lib/decimal.ts";
-import type { Portfolio } from "../../lib/portfolio/portfolio.ts";
+import type { Client } from "../../lib/client/client.ts";
+import { type Portfolio, readPortfolio } from "../../lib/portfolio/portfolio.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { moneyText } from "../../tasks/commands/portfolio/body.ts";
+import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { cli, directEnvOf, envOf, folder, MORNING, simulate, simulatePlatform, storeEnv } from "./support.ts";
 
 const assertMatch = (text: string, pattern: RegExp) => assert(pattern.test(text), text);
@@ -154,6 +156,38 @@ Deno.test("portfolio names what is missing, and fits a terminal of 80 columns", 
   const wrong = await cli(["portfolio", "--currency", "eur"], { env });
   assertEquals(wrong.code, 2);
   assertStringIncludes(wrong.err, 'Cannot use --currency "eur": expected one of hkd, usd, cny');
+});
+
+Deno.test("a market whose holdings change while it is read is read again, and a note says if they never stay", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  for (const [changes, readings] of [[1, 3], [9, 4]] as const) {
+    const { client } = broker;
+    let count = 0;
+    const holdings: Client["account"]["holdings"] = async (...given) => {
+      const [first, ...others] = await client.account.holdings(...given);
+      count++;
+      return [{ ...first!, quantity: count <= changes ? String(count) : first!.quantity }, ...others];
+    };
+    const changing = { ...client, account: { ...client.account, holdings } };
+    const { notes } = await readPortfolio(changing, { markets: ["hk"], now: () => FRIDAY_MORNING });
+    assertEquals([count, notes.length], [readings, changes === 1 ? 0 : 1]);
+    if (changes > 1) assertStringIncludes(notes[0]!, "the holdings of hk changed while they were read");
+  }
+});
+
+Deno.test("a listing with a fill of an unknown side has no profit of the day, and a note says why", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const { client } = broker;
+  const options = { markets: ["hk"], now: () => FRIDAY_MORNING } as const;
+  const { holdings: [held] } = await readPortfolio(client, options);
+  const fill = { symbol: held!.symbol, side: "unlisted:9", filledQuantity: "1", fillPrice: "1" };
+  const today = (() => ({ toArray: () => Promise.resolve([fill]) })) as unknown as Client["fills"]["today"]; // only this is read
+  const odd = { ...client, fills: { ...client.fills, today } };
+  const { holdings, notes } = await readPortfolio(odd, options);
+  assertEquals(holdings.find(({ symbol }) => symbol === held!.symbol)?.dayProfit, undefined);
+  assertEquals(notes, [
+    `${held!.symbol}: no profit of the day: a fill is incomplete, or has a side that hsgate does not know`,
+  ]);
 });
 
 Deno.test("moneyText() rounds to cents and groups thousands", () => {

@@ -1,6 +1,9 @@
 /** Tests that the orders of a rebalancing plan never go beyond the plan, whatever happened to the earlier ones. */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { endPlan, findPlan } from "../../lib/rebalance/mod.ts";
+import type { Intent } from "../../lib/desk/intent.ts";
+import { usedOf } from "../../lib/desk/plan_caps.ts";
+import type { IntentState } from "../../lib/desk/states.ts";
 import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
 import { ORDER } from "../conformance/house.ts";
 import { begun, planOf } from "../rebalance/support.ts";
@@ -100,3 +103,34 @@ deskTest(
     await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
   },
 );
+
+deskTest("an order of a plan that ends while the order is checked is not sent", async (house) => {
+  const { store, open, count, last } = house;
+  await clientOf(house);
+  const guard = async () => void await store.run("update rebalance set state = 'stopped'");
+  const sent = count("orders.place");
+  assertEquals(
+    (await refused(() => open({ guard }).client(why).orders.place(ORDER))).code,
+    "plan-not-running",
+  );
+  assertEquals([sent(), (await last()).state], [0, "abandoned"]);
+});
+
+Deno.test("usedOf() counts a filled order in full, because parts of it may not be known, and other ends as filled", () => {
+  const intent = (state: IntentState, filled: string) =>
+    // It reads nothing else.
+    ({ kind: "place", state, filled, params: { quantity: "600" } }) as unknown as Intent;
+  for (
+    const [state, filled, used] of [
+      ["working", "0", "600"],
+      ["part-filled", "200", "600"],
+      ["unknown", "0", "600"],
+      ["filled", "200", "600"],
+      ["filled", "700", "700"],
+      ["cancelled", "200", "200"],
+      ["expired", "0", "0"],
+      ["rejected", "0", "0"],
+      ["abandoned", "200", "0"],
+    ] as const
+  ) assertEquals(usedOf(intent(state, filled)), used, `${state} ${filled}`);
+});

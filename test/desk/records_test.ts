@@ -2,7 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
-import { follow } from "../../lib/desk/follow.ts";
+import { follow, othersOf } from "../../lib/desk/follow.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import {
   addOrders,
@@ -23,10 +23,14 @@ import { systemMachine } from "../../lib/time.ts";
 import { testBoth } from "../support/stores.ts";
 
 /** Records an order that the broker has accepted. */
-async function accepted(store: Store, params: Intent["params"] = {}): Promise<Intent> {
+async function accepted(
+  store: Store,
+  params: Intent["params"] = {},
+  { id, orderId }: { id: string; orderId: string } = { id: "i", orderId: "1" },
+): Promise<Intent> {
   const at = systemMachine.now();
   await insertIntent(store, {
-    id: "i",
+    id,
     account: "main",
     kind: "place",
     operation: "orders.place",
@@ -36,9 +40,9 @@ async function accepted(store: Store, params: Intent["params"] = {}): Promise<In
     createdAt: at,
     timeoutMs: 10_000,
   });
-  await moveIntent(store, "i", { to: "approved", by: "desk", at });
-  await moveIntent(store, "i", { to: "sent", by: "desk", at });
-  return await moveIntent(store, "i", { to: "acknowledged", by: "answer", at, orderIds: ["1"] });
+  await moveIntent(store, id, { to: "approved", by: "desk", at });
+  await moveIntent(store, id, { to: "sent", by: "desk", at });
+  return await moveIntent(store, id, { to: "acknowledged", by: "answer", at, orderIds: [orderId] });
 }
 
 for (
@@ -173,6 +177,48 @@ Deno.test("a list that is older than an earlier look changes nothing", async () 
   assertEquals(await followed(store, intent, lookOf("200")), ["part-filled", "300"]);
   assertEquals(await followed(store, intent, lookOf("0", { state: "working" })), ["part-filled", "300"]);
 });
+
+Deno.test("an order for one day has expired two days later by the broker's date, and not one day later", async () => {
+  const at = Date.parse("2025-08-15T10:00:00+08:00");
+  for (const [day, state] of [["2025-08-14", "working"], ["2025-08-13", "expired"]] as const) {
+    await using store = await openSqlite(":memory:");
+    const intent = await accepted(store, { market: "hk" });
+    const looked = { ...lookOf("0", { day, state: "working" }, at), aheadMs: 0 };
+    assertEquals(await followed(store, intent, looked), [state, "0"], day);
+  }
+});
+
+Deno.test("a conditional order does not end while the lists lack one of the orders that it has placed", async () => {
+  await using store = await openSqlite(":memory:");
+  await accepted(store, { market: "hk", symbol: "00700.HK", orderType: "stop-loss-limit", quantity: "600" });
+  await addOrders(store, "i", { childIds: ["2", "3"] });
+  const intent = (await findIntent(store, "i"))!; // it was recorded above
+  const looked = lookOf("0", { state: "triggered" });
+  const child = lookOf("300", { orderId: "2", quantity: "300", state: "filled" });
+  const orders = new Map([...looked.orders, ...child.orders]);
+  assertEquals(await followed(store, intent, { ...looked, orders }), ["acknowledged", "0"]);
+  const last = lookOf("300", { orderId: "3", quantity: "300", state: "filled" });
+  for (const [id, row] of last.orders) orders.set(id, row);
+  assertEquals(await followed(store, intent, { ...looked, orders }), ["filled", "600"]);
+});
+
+testBoth(
+  "a part that another process records meanwhile is not given to a second intent",
+  async ({ open }) => {
+    await using store = await open();
+    await using other = await open();
+    const params = { market: "hk", symbol: "00700.HK", side: "buy", quantity: "600" };
+    const intent = await accepted(store, params);
+    const own = lookOf("0", { quantity: "200", state: "working" }, intent.createdAt + 1_000);
+    const part = lookOf("0", { orderId: "2", quantity: "400", state: "working" });
+    const looked = { ...own, orders: new Map([...own.orders, ...part.orders]) };
+    await othersOf(new Records({ store, machine: systemMachine, account: "main" }), looked);
+    await accepted(other, params, { id: "o", orderId: "2" });
+    await other.run("update intent set sent_at = created_at where id = 'o'");
+    await followed(store, intent, looked);
+    assertEquals((await findIntent(store, "i"))?.orderIds, ["1"]);
+  },
+);
 
 Deno.test("reading the open intents of an account does not read those that have ended", async () => {
   await using store = await openSqlite(":memory:");

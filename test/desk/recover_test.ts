@@ -6,7 +6,7 @@ import type { Decision } from "../../lib/desk/decide.ts";
 import { takeLate } from "../../lib/desk/recover.ts";
 import { Records } from "../../lib/desk/records.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
-import { addOrders, insertIntent } from "../../lib/desk/queries.ts";
+import { addOrders, findIntent, insertIntent, moveIntent } from "../../lib/desk/queries.ts";
 import { needsLook, RECONCILE_MS } from "../../lib/desk/reconcile.ts";
 import { BrokerError, OutcomeUnknownError, RejectedError, TransportError } from "../../lib/errors.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
@@ -482,6 +482,28 @@ deskTest(
     ]);
   },
 );
+
+deskTest("a sent order counts as unknown only when the time limit of its call is over", async (house) => {
+  const { store, desk, clock } = house;
+  const at = clock.now();
+  const intent = { account: "main", kind: "place", operation: "orders.place", params: ORDER } as const;
+  await insertIntent(store, {
+    ...intent,
+    id: "i",
+    fingerprint: "f",
+    why: {},
+    createdAt: at,
+    timeoutMs: 60_000,
+  });
+  await moveIntent(store, "i", { to: "approved", by: "desk", at });
+  const sent = { known: [], earlier: undefined, lookSince: at, sentAt: at, sentNumber: 1 };
+  await moveIntent(store, "i", { to: "sent", by: "desk", at, sent });
+  for (const [seconds, state] of [[89, "sent"], [2, "unknown"]] as const) {
+    clock.advance(seconds * 1_000);
+    await desk.reconcile();
+    assertEquals((await findIntent(store, "i"))?.state, state);
+  }
+});
 
 deskTest("an order does not expire by this machine's clock alone", async (house) => {
   const { client, store, machine, clock, trader, last, pass } = house;

@@ -153,6 +153,25 @@ testBoth("the scheduler does not log in to follow orders if that would end other
   assertEquals(calls(), 0);
 });
 
+testBoth(
+  "open orders of today are compared every three minutes, whatever the pace of the passes",
+  async () => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    await using b = await placed(broker);
+    let reads = 0;
+    const { transport } = broker.client;
+    const { call } = transport;
+    transport.call = (...args) => {
+      if (args[0].name === "orders.today") reads++;
+      return call.apply(transport, args);
+    };
+    for (let turn = 0; turn < 60; turn++) await b.machine.pass(10_000);
+    await b.scheduler.stop();
+    // A look reads the list and its empty end.
+    assert(reads > 0 && reads <= 10, `${reads}`);
+  },
+);
+
 testBoth("open orders of earlier days are compared once an hour", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await using b = await placed(broker);
@@ -203,3 +222,25 @@ testBoth(
     await waitUntil("the order to be found", async () => (await intentOf(b)).orderIds.length === 1);
   },
 );
+
+testBoth("the search for a lost answer never reads the lists of another account", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  inCallTime(broker);
+  const { faults } = broker.simulator;
+  faults.arm({ kind: "lost-answer", operation: "orders.place" });
+  const beforeWrite = () => void faults.arm({ kind: "http-error", operation: "orders.today", times: 1_000 });
+  const recipe = writer(async ({ client }) => await (await client!()).orders.place(ORDER, { beforeWrite }));
+  await using b = await brokerBench(broker, { recipes: [recipe], onSchedulerEvent: () => {} }); // a look may fail
+  await b.scheduler.start();
+  await b.machine.pass(10_000);
+  await waitUntil("the run to end", async () => (await runsOf(b.store))[0] === `${KEY} unknown write live`);
+  await b.scheduler.stop();
+  faults.clear();
+  const calls = countCalls(broker);
+  // Since then, the settings name another account.
+  await using later = b.another("p2", { accountOf: () => "other" });
+  await later.start();
+  await b.machine.pass(TURN);
+  await later.stop();
+  assertEquals([calls(), (await intentOf(b)).state], [0, "unknown"]);
+});

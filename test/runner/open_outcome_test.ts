@@ -12,7 +12,7 @@ import { runManual } from "../../lib/runner/run/script.ts";
 import { runNested } from "../../lib/runner/run/nested.ts";
 import { claimRun, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
-import type { StepContext } from "../../lib/recipes/compiled.ts";
+import type { StepContext, StepDesk } from "../../lib/recipes/compiled.ts";
 import { WriteGuard } from "../../lib/recipes/engine/guarded_client.ts";
 import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_steps/own_step.ts";
 import { runRecipe } from "../../lib/recipes/run_recipe.ts";
@@ -391,4 +391,21 @@ Deno.test("run without a store: a hidden lost answer is an error, unless the ste
     })],
   });
   assertEquals((await runRecipe(looks, context)).ok, true);
+});
+
+Deno.test("a desk settles the writes of its step only by a look that left nothing out and unresolved", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place" });
+  const guard = new WriteGuard();
+  let unresolved: unknown[] = [{}];
+  const own = { client: () => broker.client, reconcile: () => Promise.resolve({ unresolved }) };
+  const desk = await guard.guardDesk(own as unknown as StepDesk); // the guard uses nothing else
+  await assertRejects(() => desk.client().orders.place(ORDER), OutcomeUnknownError);
+  await desk.reconcile();
+  assertEquals(guard.isOpen, true);
+  unresolved = [];
+  await desk.reconcile({ leavesOut: () => true });
+  assertEquals(guard.isOpen, true);
+  await desk.reconcile();
+  assertEquals(guard.isOpen, false);
 });

@@ -3,6 +3,7 @@ import forge from "node-forge";
 import { createServer, isIP, type Server, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { openPostgres } from "../../lib/store/postgres.ts";
+import { checkMessages, type MessageSource } from "../../lib/store/server_messages.ts";
 import { readPostgresUrl } from "../../lib/store/postgres_url.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
@@ -371,7 +372,9 @@ Deno.test("PostgresStore refuses unreadable and too large messages of a server w
         () => openPostgres(`postgres://me@127.0.0.1:${server.port}/d`),
         StoreError,
       );
-      assertStringIncludes(error.message, why, `${what}, ${isLoggedIn}`);
+      // Rows are large only after the login.
+      const expected = what === "a huge row" && !isLoggedIn ? "at most 1048576 are allowed" : why;
+      assertStringIncludes(error.message, expected, `${what}, ${isLoggedIn}`);
       assertEquals(error.code, "lost-connection", what);
     }
   }
@@ -408,6 +411,29 @@ Deno.test("PostgresStore ends an answer that never ends, and one without the row
     assertStringIncludes(error.message, why);
     assertEquals(error.code, "lost-connection");
   }
+});
+
+Deno.test("the limit of an answer of PostgreSQL begins anew with each answer", () => {
+  const errors: string[] = [];
+  let receive = (_bytes: Uint8Array) => {};
+  const source: MessageSource = {
+    attachListeners: (stream) => void stream.on("data", () => {}),
+    emit: (_event, { message }) => void errors.push(message),
+  };
+  checkMessages(source);
+  source.attachListeners({ on: (_event, listener) => receive = listener, destroy() {} });
+  const small = serverMessage("3");
+  const answer = new Uint8Array(small.length * 1_000_000); // two thirds of the limit, with an object for each
+  for (let at = 0; at < answer.length; at += small.length) answer.set(small, at);
+  for (let count = 0; count < 3; count++) {
+    receive(answer);
+    receive(READY);
+  }
+  assertEquals(errors, []);
+  receive(answer);
+  receive(answer);
+  assertEquals(errors.length, 1);
+  assertStringIncludes(errors[0]!, "an answer of more than");
 });
 
 /** Returns a self-signed certificate for a name. */

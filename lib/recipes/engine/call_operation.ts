@@ -161,7 +161,7 @@ export function pastText({ instead }: AsOfNow, why: string): string {
 }
 
 /** Returns the day of a slot at the exchange that an operation reads; without one, at the recipe's exchange. */
-export function slotDayAt(
+function slotDayAt(
   operation: string,
   params: unknown,
   { slot, day }: { slot: string; day: RunDay },

@@ -124,8 +124,9 @@ export class WriteGuard {
       reconcile: async (options) => {
         const open = this.open.filter(({ outcome }) => outcome === "unknown");
         const found = await desk.reconcile(options);
-        // The desk has an intent for each of these writes.
-        if (found.unresolved.length === 0) { for (const write of open) write.outcome = "ok"; }
+        // The desk has an intent for each of these writes, and this look has compared all of them.
+        const isWhole = options?.leavesOut === undefined && found.unresolved.length === 0;
+        if (isWhole) { for (const write of open) write.outcome = "ok"; }
         return found;
       },
     };

@@ -16,7 +16,7 @@ import type { Payload } from "../../wire/envelope.ts";
 import type { Messages } from "../../wire/messages.ts";
 import type { HttpAnswer } from "../../endpoints/http_server.ts";
 
-/** An answer over HTTP, or over a socket. */
+/** An answer over HTTP. */
 type HttpShaped = Extract<ShapedAnswer, { text: string; status: number }>;
 /** An answer over a socket. */
 export type SocketShaped = Extract<ShapedAnswer, { over: "socket" }>;

@@ -5,7 +5,7 @@
  */
 import type { Client } from "../../../lib/client/client.ts";
 import { connect } from "../../../lib/client/connect.ts";
-import { BrokerError, ProtocolError, RejectedError } from "../../../lib/errors.ts";
+import { BrokerError, RejectedError } from "../../../lib/errors.ts";
 import { operations } from "../../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import { type AnswerShape, answersOf } from "../../../lib/operations/shaped_answers.ts";
@@ -149,7 +149,7 @@ async function whyUnread(
     return undefined;
   } catch (error) {
     if (error instanceof RejectedError) return undefined;
-    if (error instanceof ProtocolError || error instanceof BrokerError) return error.message;
+    if (error instanceof BrokerError) return error.message;
     throw error;
   }
 }
