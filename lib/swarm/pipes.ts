@@ -232,7 +232,7 @@ export class Pipe {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#network.pipes.delete(this);
-    // An end that has closed its side already learns nothing from this one.
+    // An end that has already closed its side does not notice that this end closes.
     if (this.fault?.kind !== "half-open" && this.peer.#isOpen) {
       this.#after(0, "end", () => this.peer.#finish());
     }

@@ -12,7 +12,7 @@ const flags = {
 /** Arguments and flags of the command. */
 export type SwarmInput = Input<typeof flags>;
 
-/** Runs the whole system under faults that seeds draw. */
+/** Runs the whole system under random faults, which a seed determines. */
 export const swarm = command({
   name: "swarm",
   summary: "test the whole system under random faults, on virtual time",

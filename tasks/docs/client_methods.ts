@@ -1,5 +1,5 @@
 /**
- * Writes the types of the client's methods out. The catalogue determines them; written out, they appear
+ * Generates the types of the client's methods from the catalogue. As source text, they appear
  * in editors and in `deno doc` with the descriptions of all members, and programs that use hsgate are checked faster.
  *
  * @module

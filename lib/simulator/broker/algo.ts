@@ -3,8 +3,9 @@
  *
  * - `twap` sends ten equal children at equal intervals between start and end.
  * - `vwap` uses the same intervals; each child has the share of the rest that the previous day traded in that interval.
- * - `pov` brings what it has sent to its percentage of what the market has traded since the start, once per interval.
- * - `tpov` sends its percentage of the best level of the other side, once per interval.
+ * - `pov` sends, once per interval, as much as its children lack to its percentage of the market's volume since the
+ *   start.
+ * - `tpov` sends, once per interval, its percentage of the volume at the best price of the other side.
  * - `iceberg` sends the next child when the previous one is filled.
  *
  * Children are ordinary orders in whole lots. The sensitivity decides their price: a passive child waits at the best
@@ -311,7 +312,7 @@ export class AlgoDesk {
     return size < lot ? least(rest, lot) : size;
   }
 
-  /** Returns what the day before traded from this time of day to that of an instant. */
+  /** Returns the volume of the day before, from the present time of day to the time of day of an instant. */
   #volumeBefore({ instrument: { symbol, market }, day }: Algo, until: number): bigint {
     const [before] = daysBefore(this.#state.market.calendars, market, day.date, 1);
     if (before === undefined) return 0n;
