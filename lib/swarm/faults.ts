@@ -24,8 +24,8 @@ export interface FaultTarget {
   stopWithin(size: number, statements: number, ms: number): void;
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void;
-  /** Makes the wall clock of a scheduler jump while another one has begun an order. */
-  jumpWithin(size: number, ms: number): void;
+  /** While a scheduler has an order under way, starts another one for a minute, whose wall clock is ahead. */
+  takeOverWithin(size: number, ms: number): void;
   /** Fills the disk for a time. */
   fillDisk(ms: number): void;
   /** Cuts a process from its database at the next begin or commit: before it, or after a commit. */
@@ -46,7 +46,7 @@ interface FaultEntry {
   text: string;
   /** Mean number in a trading day, if the seed has the kind switched on. */
   perDay: number;
-  /** Only worlds whose trader uses the direct transport draw it, or only worlds with two schedulers. @default all */
+  /** Only worlds whose trader uses the direct transport draw it, or only worlds with schedulers. @default all */
   only?: "direct" | "schedulers";
   /** Does it. `size` is a random number, at least 0 and below 1, from the plan. */
   strike(target: FaultTarget, size: number): void;
@@ -269,10 +269,11 @@ export const faultTable = {
       ),
   },
   "clock-ahead": {
-    text: "while a scheduler has an order under way, the wall clock of another one jumps ahead of its lease",
-    perDay: 3,
+    text: "while a scheduler has an order under way, another one starts whose clock is ahead of its lease",
+    perDay: 2,
     only: "schedulers",
-    strike: (target, size) => target.jumpWithin(size, between((size * 7919) % 1, 40 * SECOND, 5 * MINUTE)),
+    strike: (target, size) =>
+      target.takeOverWithin(size, between((size * 7919) % 1, 40 * SECOND, 5 * MINUTE)),
   },
   "taken-over": {
     text: "a login of another device ends the login of the program",
@@ -339,7 +340,7 @@ export function drawPlan(
   periods: readonly { fromMs: number; toMs: number }[],
   { isDirect, schedulers }: { isDirect: boolean; schedulers: number },
 ): PlannedFault[] {
-  const isPossible = { direct: isDirect, schedulers: schedulers > 1 };
+  const isPossible = { direct: isDirect, schedulers: schedulers > 0 };
   const plan: PlannedFault[] = [];
   const share = 0.15 + 0.6 * random();
   for (const kind of faultNames) {

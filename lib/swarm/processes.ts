@@ -337,14 +337,9 @@ export class Swarm implements FaultTarget {
     process.wallAheadMs += ms;
   }
 
-  jumpWithin(size: number, ms: number): void {
-    const schedulers = () =>
-      this.#programs.flatMap(({ name, process }) =>
-        name.startsWith("scheduler") && process?.isAlive ? [process] : []
-      );
-    const some = schedulers();
-    const first = some[Math.floor(size * some.length)];
-    if (first === undefined) return;
+  takeOverWithin(size: number, ms: number): void {
+    const first = this.#pick(size);
+    if (first === undefined || !first.name.startsWith("scheduler")) return;
     const kind = this.#striking!; // only a strike calls this
     this.#striking = undefined;
     const usual = first.onStatement;
@@ -353,11 +348,14 @@ export class Swarm implements FaultTarget {
       usual?.(sql, when);
       if (isOver || this.isQuiet || when === "before" || !/^\s*insert into intent /i.test(sql)) return;
       isOver = true;
-      const other = schedulers().find((each) => each !== first);
-      if (other === undefined) return;
       this.hasJumped = true;
-      other.wallAheadMs += ms;
-      this.onStruck(kind);
+      this.world.schedule(this.world.now + 1, undefined, "start scheduler-ahead", () => {
+        const other = this.world.process("scheduler-ahead");
+        other.wallAheadMs = ms;
+        this.#begin(other, (process) => this.#schedule(process));
+        this.world.schedule(this.world.now + MINUTE, undefined, "end scheduler-ahead", () => other.kill());
+        this.onStruck(kind);
+      });
     };
   }
 
@@ -469,7 +467,6 @@ export class Swarm implements FaultTarget {
     const start = () => {
       const process = this.world.process(name);
       program.process = process;
-      process.onStatement = (sql, when) => this.#strikeDisk(sql, when);
       process.atDeath.add(() => {
         this.world.schedule(
           Math.max(this.world.now, program.notBefore) + 1_000 + Math.floor(this.#random() * 5 * MINUTE),
@@ -478,16 +475,21 @@ export class Swarm implements FaultTarget {
           start,
         );
       });
-      process.run(() =>
-        void main(process).catch((error) => {
-          // A program that cannot start, for example because the disk is full, ends, and is started again.
-          this.world.note(process, `ended: ${error instanceof Error ? error.message : error}`);
-          if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) this.unhandled.push(error);
-          process.kill();
-        })
-      );
+      this.#begin(process, main);
     };
     this.world.schedule(this.world.now + afterMs, undefined, `start ${name}`, start);
+  }
+
+  #begin(process: Process, main: Program["main"]): void {
+    process.onStatement = (sql, when) => this.#strikeDisk(sql, when);
+    process.run(() =>
+      void main(process).catch((error) => {
+        // A program that cannot start, for example because the disk is full, ends.
+        this.world.note(process, `ended: ${error instanceof Error ? error.message : error}`);
+        if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) this.unhandled.push(error);
+        process.kill();
+      })
+    );
   }
 
   #pick(size: number): Process | undefined {
