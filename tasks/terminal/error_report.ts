@@ -20,7 +20,14 @@ import { operations } from "../../lib/operations/mod.ts";
 import { commandsOf } from "../../lib/operations/proof.ts";
 import { damageOf } from "../../lib/store/store_error.ts";
 import type { Command } from "./command.ts";
-import { type ExitCode, exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
+import {
+  DeclinedError,
+  type ExitCode,
+  exitCodeOf,
+  InterruptedError,
+  isMisuse,
+  UsageError,
+} from "./exit_codes.ts";
 import type { Host } from "./host.ts";
 import { plain } from "./print.ts";
 
@@ -67,7 +74,11 @@ export function errorData(error: unknown, command: Command | undefined, host: Ho
       exitCode,
     };
   }
-  const { code, operation, transport }: Partial<BrokerError> = error instanceof BrokerError ? error : {};
+  const { code, operation, transport }: Partial<BrokerError> = error instanceof BrokerError
+    ? error
+    : error instanceof DeclinedError
+    ? { code: "declined" }
+    : {};
   return {
     class: error.name,
     code: code ?? null,
@@ -81,7 +92,8 @@ export function errorData(error: unknown, command: Command | undefined, host: Ho
 
 /** Returns whether the message of an error is for people. Any other error is an internal error. */
 function isKnown(error: unknown): error is Error {
-  return error instanceof BrokerError || error instanceof UsageError || isMisuse(error) ||
+  return error instanceof BrokerError || error instanceof UsageError || error instanceof DeclinedError ||
+    isMisuse(error) ||
     isOfSystem(error) || error instanceof ExpressionError;
 }
 
@@ -165,6 +177,9 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
     return command === undefined
       ? '"hsgate --help" lists the commands'
       : `"hsgate ${command.name} --help" shows the usage`;
+  }
+  if (error instanceof DeclinedError) {
+    return "Nothing was changed: run the command again if you want it after all";
   }
   if (error instanceof OutcomeUnknownError) {
     const { lists } = error;

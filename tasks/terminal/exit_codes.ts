@@ -8,7 +8,7 @@
 export const exitCodes = {
   0: "done",
   1: "failed for any other reason",
-  2: "wrong usage, parameters or settings; nothing was sent",
+  2: "wrong usage, parameters or settings, or the answer to a question was no; nothing was sent",
   3: "the broker rejected the request",
   4: "no answer: gateway or platform not reachable, busy or too slow; nothing was changed",
   5: "a write was sent and its outcome is unknown: check the lists that the error names",
@@ -24,6 +24,7 @@ export type ExitCode = keyof typeof exitCodes;
 /** Exit codes by the name of the error class. Names are used so that this file does not load the classes. */
 const codeByClass: Readonly<Record<string, ExitCode>> = {
   UsageError: 2,
+  DeclinedError: 2,
   InvalidParamsError: 2,
   UnmappedError: 2,
   RecipeError: 2,
@@ -64,6 +65,11 @@ export function isMisuse(error: unknown): error is Error {
 /** Thrown for a wrong command line. Nothing was sent. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+}
+
+/** Thrown if a person answers a question with no. Nothing was sent. */
+export class DeclinedError extends Error {
+  override readonly name = "DeclinedError";
 }
 
 /** Thrown after Ctrl-C. */

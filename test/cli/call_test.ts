@@ -152,7 +152,7 @@ Deno.test("call shows a write and asks before sending it, and sends nothing afte
   await using files = await folder();
   const env = { ...envOf(gateway), ...storeEnv(files) };
   const no = await cli(["call", "orders.place", orderJson], { env, answer: "" });
-  assertEquals({ code: no.code, out: no.out }, { code: 0, out: "" });
+  assertEquals({ code: no.code, out: no.out }, { code: 2, out: "" });
   assertStringIncludes(no.err, "This call changes the account. It would send to /trade/TradeEntrust:");
   assertStringIncludes(no.err, '"entrustAmount": "100"');
   assertStringIncludes(no.err, "hsgate: nothing was sent");

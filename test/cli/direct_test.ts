@@ -129,7 +129,7 @@ Deno.test("call --dry-run shows the socket message and sends nothing", async () 
 Deno.test("call asks before a write over the socket, and sends nothing after a no", async () => {
   await using at = await world();
   const { code, err } = await cli(["call", "orders.place", ORDER], { env: at.trading, answer: "n" });
-  assertEquals(code, 0);
+  assertEquals(code, 2);
   assertStringIncludes(err, "It would send TradeEntrustRequest over the trade socket:");
   assertStringIncludes(err, "hsgate: nothing was sent");
   // The words about the order read the market and the account; the order itself was not sent.

@@ -7,6 +7,7 @@ import { BrokerError } from "../../lib/errors.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { ManualClock, systemMachine } from "../../lib/time.ts";
 import { farEnd, json as jsonAnswer, type Reaction } from "../support/far_end.ts";
+import { commands } from "../../tasks/commands/table.ts";
 import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { ORDER } from "../conformance/house.ts";
 import { testBoth } from "../support/stores.ts";
@@ -85,7 +86,7 @@ async function house(options: Partial<GatewayOptions> = {}) {
 Deno.test("buy shows the order in words and asks; a no sends nothing, a yes sends it once", async () => {
   await using at = await house();
   const no = await at.run(BUY, { answer: "" });
-  assertEquals([no.code, no.out], [0, ""]);
+  assertEquals([no.code, no.out], [2, ""]);
   assertStringIncludes(no.err, "Buy 100 of 00700.HK (Tencent");
   assertStringIncludes(no.err, "at a limit of 550 HKD, order type limit");
   assertMatch(
@@ -788,4 +789,62 @@ Deno.test("the order commands of README.md work one after the other with the sim
     at.gateway.round();
     if (words[0] === "fills") assertStringIncludes(out, "00005.HK");
   }
+});
+
+Deno.test("a question answered with no ends every asking command with code 2, and --json prints one object", async () => {
+  await using at = await house();
+  const { orderId } = await at.client.orders.place({
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    price: "550",
+    side: "buy",
+    orderType: "limit",
+  });
+  const plan = `${at.files.path}/plan.yaml`;
+  await Deno.writeTextFile(plan, "market: hk\ntargets: { 00700.HK: 0.1 }\n");
+  const recipe = `${at.files.path}/cancel.yaml`;
+  await Deno.writeTextFile(
+    recipe,
+    "name: cancel\nwindow: XHKG.open+5m..XHKG.close-10m\nsteps:\n  - { id: cancel, uses: orders.cancelAll, with: { market: hk } }\n",
+  );
+  const order = JSON.stringify({
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    price: "550",
+    side: "buy",
+    orderType: "limit",
+  });
+  /** Arguments with which each command asks; `null` for a command whose questions a no does not end. */
+  const asking: Readonly<Record<string, readonly string[] | null>> = {
+    "buy": ["buy", "100", "00700.HK", "--limit", "550"],
+    "sell": ["sell", "100", "00700.HK", "--limit", "650"],
+    "amend": ["amend", orderId, "--price", "549"],
+    "cancel": ["cancel", orderId],
+    "cancel-all": ["cancel-all", "--market", "hk"],
+    "call": ["call", "orders.place", order],
+    "rebalance": ["rebalance", plan],
+    "trust": ["trust", recipe],
+    "init": null, // asks for values, each with a default
+    "probe": null, // a no leaves one family out of the report
+  };
+  const named = commands.filter(({ flags }) => "yes" in flags || "yes-all" in flags).map(({ name }) => name);
+  assertEquals(named.toSorted(), Object.keys(asking).toSorted());
+  const before = await at.atBroker();
+  for (const [name, words] of Object.entries(asking)) {
+    if (words === null) continue;
+    let asked = 0;
+    const answer = () => (asked++, "n");
+    const { code, out, err } = await at.run([...words, "--json"], { answer, fromDisk: true });
+    assertEquals([code, asked], [2, 1], `${name}: ${err}`);
+    const { error, ...rest } = JSON.parse(out);
+    assertEquals(rest, {}, name);
+    const { class: kind, code: reason, text, advice, exitCode } = error;
+    assertEquals([kind, reason, exitCode], ["DeclinedError", "declined", 2], name);
+    assertStringIncludes(text, "the answer was no");
+    assertStringIncludes(advice, "run the command again");
+    assertStringIncludes(err, text);
+  }
+  assertEquals(await at.atBroker(), before, "nothing was sent");
 });

@@ -30,7 +30,7 @@ import { checkParams, namedOperation } from "../shared/named_operation.ts";
 import { listView } from "../../terminal/list_output.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { OpenDesk } from "../shared/desk.ts";
-import { isWanted } from "../shared/ask.ts";
+import { confirm } from "../../commands/shared/ask.ts";
 import { clientOf, settingsOf } from "../shared/session.ts";
 
 type Given = Record<string, unknown>;
@@ -61,7 +61,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     : await openOrders(operation, params, { flags, host, loaded });
   if (operation.effect === "write" && !flags.yes && host.canAsk) {
     const sent = await whatIsSent(operation, params, transport);
-    if (!await confirm(operation, sent, { open, params, host })) return 0;
+    await confirmCall(operation, sent, { open, params, host });
   }
   await using own = open === undefined
     ? await clientOf(flags, host, { command: `call ${operation.name}`, loaded })
@@ -202,19 +202,19 @@ async function openOrders(
   return await openDesk(flags, { host, command: `call ${operation.name}`, writes: true, loaded });
 }
 
-async function confirm(
+async function confirmCall(
   operation: AnyOperation,
   { path, message, params }: Sent,
   { open, params: given, host }: { open: OpenDesk | undefined; params: unknown; host: Host },
-): Promise<boolean> {
+): Promise<void> {
   const { name } = operation;
   const what = path === undefined ? `send ${message ?? name} over the trade socket` : `send to ${path}`;
   host.note(`This call changes the account. It would ${what}:`);
   host.note(JSON.stringify(params, undefined, 2));
-  if (open === undefined) return await isWanted(`Send ${name}?`, host);
-  const { isAllowed } = await import("../orders/place.ts");
+  if (open === undefined) return await confirm(`Send ${name}?`, host);
+  const { confirmOrder } = await import("../orders/place.ts");
   // The operation has checked that the parameters are a record.
-  return await isAllowed(operation, given as Given, { open, host, isAsked: true });
+  await confirmOrder(operation, given as Given, { open, host, isAsked: true });
 }
 
 /** Reads the parameters from the command line, stdin or a file. */

@@ -15,11 +15,11 @@ import { exitCodeOf, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import type { AmendInput, CancelAllInput, CancelInput } from "../orders.ts";
-import { isWanted, needAnswer } from "../shared/ask.ts";
+import { confirm, needAnswer } from "../../commands/shared/ask.ts";
 import { intentOf, marketOf, type OpenDesk, openDesk } from "../shared/desk.ts";
 import { checkParams } from "../shared/named_operation.ts";
 import { settingsOf } from "../shared/session.ts";
-import { isAllowed, tellSent } from "./place.ts";
+import { confirmOrder, tellSent } from "./place.ts";
 import { describeOrder, findOrder, headline, isOpen, type OrderParams } from "./words.ts";
 
 type Found = Awaited<ReturnType<typeof foundOrder>>;
@@ -73,7 +73,7 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
     price: flags.price ?? order.price,
   };
   checkParams(operation, params);
-  if (!await isAllowed(operation, params, { open, host, isAsked: !flags.yes })) return 0;
+  await confirmOrder(operation, params, { open, host, isAsked: !flags.yes });
   await open.trader.call(operation, params, { signal: host.signal });
   tellSent(open, flags.json, host);
   return 0;
@@ -115,7 +115,7 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
   const question = live.length === 1 ? "Send this cancellation?" : `Send ${live.length} cancellations?`;
   if (live.length > 0 && !flags.yes) {
     host.note(`  account  ${open.account}`);
-    if (!await isWanted(question, host)) return 0;
+    await confirm(question, host);
   }
   for (const each of live) {
     try {
@@ -147,7 +147,7 @@ export async function cancelAll({ flags, host }: CancelAllInput): Promise<number
   await using open = await openDesk(flags, { host, command: "cancel-all", writes: true, loaded });
   const isAsked = !flags["yes-all"];
   if (!isAsked) host.note(`hsgate: ${headline(operation, params)}`);
-  else if (!await isAllowed(operation, params, { open, host, isAsked })) return 0;
+  else await confirmOrder(operation, params, { open, host, isAsked });
   await open.trader.call(operation, params, { signal: host.signal });
   tellSent(open, flags.json, host);
   return 0;

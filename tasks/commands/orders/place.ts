@@ -15,7 +15,7 @@ import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import type { PlaceInput } from "../orders.ts";
 import { checkParams } from "../shared/named_operation.ts";
-import { isWanted, needAnswer } from "../shared/ask.ts";
+import { confirm, needAnswer } from "../../commands/shared/ask.ts";
 import { type OpenDesk, openDesk } from "../shared/desk.ts";
 import { headline, type OrderParams, orderWords } from "./words.ts";
 
@@ -30,7 +30,7 @@ async function place(side: "buy" | "sell", { args, flags, host }: PlaceInput): P
   checkParams(operation, params);
   needAnswer("yes", flags.yes, host);
   await using open = await openDesk(flags, { host, command: side, writes: true });
-  if (!await isAllowed(operation, params, { open, host, isAsked: !flags.yes })) return 0;
+  await confirmOrder(operation, params, { open, host, isAsked: !flags.yes });
   await open.trader.call(operation, params, { signal: host.signal });
   tellSent(open, flags.json, host);
   return 0;
@@ -113,11 +113,12 @@ function daysOf(given: string): number {
 }
 
 /**
- * Shows an order write in words and, if wanted, asks. Returns whether to send it.
+ * Shows an order write in words and, if wanted, asks.
  *
  * @throws {BrokerError} If a guard rail refuses it, with the code `guard`; then nobody is asked.
+ * @throws {DeclinedError} If the answer is no.
  */
-export async function isAllowed(
+export async function confirmOrder(
   operation: AnyOperation,
   params: OrderParams,
   { open, host, isAsked }: {
@@ -125,14 +126,14 @@ export async function isAllowed(
     host: Host;
     isAsked: boolean;
   },
-): Promise<boolean> {
+): Promise<void> {
   if (!isAsked) {
     host.note(`hsgate: ${plain(headline(operation, params))}`);
-    return true;
+    return;
   }
   for (const line of await orderWords(operation, params, { ...open, host })) host.note(line);
   await open.checkFirst(operation, params);
-  return await isWanted(questions[operation.order ?? "place"], host);
+  await confirm(questions[operation.order ?? "place"], host);
 }
 
 const questions = {

@@ -31,7 +31,7 @@ import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { RebalanceInput } from "../rebalance.ts";
-import { isWanted, needAnswer } from "../../commands/shared/ask.ts";
+import { confirm, needAnswer } from "../../commands/shared/ask.ts";
 import { actorOf } from "../../commands/shared/decide.ts";
 import { type OpenDesk, openDesk } from "../../commands/shared/desk.ts";
 import { clientOf } from "../../commands/shared/session.ts";
@@ -93,7 +93,7 @@ export async function run(input: RebalanceInput): Promise<number> {
   const [short, count] = [shortHash(plan.hash), plan.trades.length];
   const what = count === 1 ? "its order" : `its ${count} orders`;
   if (!flags.yes) {
-    if (!await isWanted(`Approve the plan ${short} and send ${what}?`, host)) return 0;
+    await confirm(`Approve the plan ${short} and send ${what}?`, host);
     // The answer may have taken long.
     if (hasChanged({ source }, await readPortfolio(path, host))) {
       throw new BrokerError(

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { UsageError } from "../../terminal/exit_codes.ts";
+import { DeclinedError, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 
 /**
@@ -16,14 +16,17 @@ export function needAnswer(flag: "yes" | "yes-all", isGiven: boolean | undefined
   throw new UsageError(`Cannot ask without a terminal: add --${flag} to send it without a question`);
 }
 
-/** Asks on the terminal. Returns whether the answer is yes; otherwise notes that nothing was sent. */
-export async function isWanted(question: string, host: Host): Promise<boolean> {
+/**
+ * Asks on the terminal, and returns if the answer is yes.
+ *
+ * @throws {DeclinedError} If the answer is anything else; nothing was sent.
+ */
+export async function confirm(question: string, host: Host): Promise<void> {
   try {
-    if (/^y(es)?$/i.test(await host.ask(`${question} [y/N] `))) return true;
+    if (/^y(es)?$/i.test(await host.ask(`${question} [y/N] `))) return;
   } catch (error) {
     host.note("\nhsgate: nothing was sent"); // Ctrl-C and Ctrl-D leave the cursor behind the question
     throw error;
   }
-  host.note("hsgate: nothing was sent");
-  return false;
+  throw new DeclinedError("nothing was sent: the answer was no");
 }

@@ -16,7 +16,7 @@ import {
 } from "../../../lib/runner/trust/trusted_files.ts";
 import { isSameStore, trustStore } from "../../../lib/runner/trust/trusted_stores.ts";
 import { type Power, powerText, RecipeError } from "../../../lib/recipes/mod.ts";
-import { UsageError } from "../../terminal/exit_codes.ts";
+import { DeclinedError, UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { checkListColumns, listView, printList, refuseListFlags } from "../../terminal/list_output.ts";
 import { type Column, paint, plain } from "../../terminal/print.ts";
@@ -175,12 +175,12 @@ async function offersOf(
   return { offers: [...offers.values()], wrong };
 }
 
-/** Asks the user. @throws {UsageError} If there is no terminal, or the answer is no. */
+/** Asks the user. @throws {UsageError} If there is no terminal. @throws {DeclinedError} If the answer is no. */
 async function consent(names: string, { yes, host }: { yes: boolean; host: Host }): Promise<void> {
   if (yes) return;
   if (!host.canAsk) throw new UsageError(`Cannot trust ${names} without a terminal: use --yes`);
   const answer = await host.ask(`Trust ${names} as shown? [y/N] `);
-  if (!/^y(es)?$/i.test(answer)) throw new UsageError(`Cannot trust ${names}: the answer was no`);
+  if (!/^y(es)?$/i.test(answer)) throw new DeclinedError(`Cannot trust ${names}: the answer was no`);
 }
 
 /** Prints one line for each setting that can do something. */
