@@ -97,7 +97,7 @@ class WrittenNumber {
 }
 
 /** Parses JSON and keeps the digits of each number. @throws {SyntaxError} If it is not JSON. */
-export function parseWritten(text: string): unknown {
+function parseWritten(text: string): unknown {
   // TypeScript has no type for the third argument yet. It contains the source text of a primitive.
   type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
   const keepDigits: Reviver = (_key, value, context) =>
@@ -106,7 +106,7 @@ export function parseWritten(text: string): unknown {
 }
 
 /** Calls `found` with each text and each number in a parsed answer, at any depth. */
-export function eachValue(answer: unknown, found: (text: string) => void): void {
+function eachValue(answer: unknown, found: (text: string) => void): void {
   const left = [answer];
   while (left.length > 0) {
     const value = left.pop();

@@ -95,18 +95,20 @@ steps:
   });
 }
 
-Deno.test("watch records the marks of pushes, and a push with an impossible time ends nothing", async () => {
-  const now = at("2025-08-15T10:30+08:00");
-  await using simulator = await simulate();
-  await using farEnd = startPushFarEnd();
+/** Starts a step that records every order from the far end of a push connection. */
+async function startRecording(now: number) {
+  await using stack = new AsyncDisposableStack();
+  const simulator = stack.use(await simulate());
+  const farEnd = stack.use(startPushFarEnd());
   const { gatewayUrl: url, tradePasswordKey } = simulator.info;
-  const push = `127.0.0.1:${farEnd.port}`;
-  await using client = createClient(gateway({ url, push, tradePasswordKey }), {
-    tradePassword: PASSWORD,
-    fundAccounts: ["88001"],
-    machine: { now: () => now },
-  });
-  using folder = temporaryFolder();
+  const client = stack.use(
+    createClient(gateway({ url, push: `127.0.0.1:${farEnd.port}`, tradePasswordKey }), {
+      tradePassword: PASSWORD,
+      fundAccounts: ["88001"],
+      machine: { now: () => now },
+    }),
+  );
+  const folder = stack.use(temporaryFolder());
   const noted: Noted = { artifacts: [], logs: [] };
   let end = () => {};
   const recipe = await compileRecipe(
@@ -124,6 +126,24 @@ steps:
   };
   const running = recipe.steps[0]!.run(stepContext(undefined, context, noted));
   const far = await farEnd.next();
+  const all = stack.move();
+  return {
+    far,
+    folder,
+    noted,
+    /** Ends the step. Resolves to its output. */
+    async end(): Promise<Recorded> {
+      end();
+      return await running as Recorded; // its output
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+Deno.test("watch records the marks of pushes, and a push with an impossible time ends nothing", async () => {
+  const now = at("2025-08-15T10:30+08:00");
+  await using recording = await startRecording(now);
+  const { far, folder, noted } = recording;
   const order = (entrustNo: string, time: number, fundAccount = "88001") =>
     pushOf(1, "TradeStockDeliverNotify", { fundAccount, stockCode: "00700.HK", entrustNo }, time);
   const times = [Number.MAX_SAFE_INTEGER, 0, now - 7_200_000];
@@ -136,8 +156,7 @@ steps:
     return Deno.readTextFileSync(path).split("\n").slice(0, -1).map((line) => JSON.parse(line));
   };
   await waitUntil("the last order is recorded", () => rows("order").some(({ orderId }) => orderId === "2"));
-  end();
-  const result = await running as Recorded; // its output
+  const result = await recording.end();
   assertEquals(rows("order").map(({ orderId }) => orderId), ["1", "off-0", "off-1", "off-2", "2"]);
   assertEquals(rows("order").map(({ offMs }) => typeof offMs), [
     "undefined",
@@ -161,32 +180,8 @@ function* walkFiles(folder: string): Generator<string> {
 
 Deno.test("watch keeps a thousand gaps in its output, however many pushes with wrong times arrive", async () => {
   const now = at("2025-08-15T10:30+08:00");
-  await using simulator = await simulate();
-  await using farEnd = startPushFarEnd();
-  const { gatewayUrl: url, tradePasswordKey } = simulator.info;
-  await using client = createClient(gateway({ url, push: `127.0.0.1:${farEnd.port}`, tradePasswordKey }), {
-    tradePassword: PASSWORD,
-    fundAccounts: ["88001"],
-    machine: { now: () => now },
-  });
-  using folder = temporaryFolder();
-  const noted: Noted = { artifacts: [], logs: [] };
-  let end = () => {};
-  const recipe = await compileRecipe(
-    `name: test
-steps:
-  - { id: rec, uses: watch, with: { securities: [], orders: true, for: 10m, out: pushes } }
-`,
-    "test.yaml",
-  );
-  const context = {
-    out: folder.path,
-    now: () => now,
-    client: () => Promise.resolve(client),
-    sleep: () => new Promise<void>((resolve) => end = resolve),
-  };
-  const running = recipe.steps[0]!.run(stepContext(undefined, context, noted));
-  const far = await farEnd.next();
+  await using recording = await startRecording(now);
+  const { far, folder, noted } = recording;
   const count = 1_200;
   const order = (index: number) =>
     pushOf(1, "TradeStockDeliverNotify", {
@@ -200,8 +195,7 @@ steps:
     return path === undefined ? [] : Deno.readTextFileSync(path).split("\n").slice(0, -1);
   };
   await waitUntil("the last gap is recorded", () => linesOf("gap").length === count);
-  end();
-  const { ok, gaps, files } = await running as Recorded; // its output
+  const { ok, gaps, files } = await recording.end();
   assertEquals([ok, gaps.length], [false, 1_000]);
   const last: { from: string; to: string } = JSON.parse(linesOf("gap").at(-1)!);
   assertEquals([gaps.at(-1)!.from, gaps.at(-1)!.to], [last.from, last.to]);
