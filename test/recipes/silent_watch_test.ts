@@ -143,7 +143,7 @@ steps:
 Deno.test("watch records the marks of pushes, and a push with an impossible time ends nothing", async () => {
   const now = at("2025-08-15T10:30+08:00");
   await using recording = await startRecording(now);
-  const { far, folder, noted } = recording;
+  const { far, folder } = recording;
   const order = (entrustNo: string, time: number, fundAccount = "88001") =>
     pushOf(1, "TradeStockDeliverNotify", { fundAccount, stockCode: "00700.HK", entrustNo }, time);
   const times = [Number.MAX_SAFE_INTEGER, 0, now - 7_200_000];
