@@ -42,7 +42,7 @@ testBoth(
     await b.scheduler.start();
     await second.start();
     await b.machine.pass(2 * HOUR);
-    assertEquals([asked, exported, told], [1, 0, 2], "only what asks nobody goes on");
+    assertEquals([asked, exported, told], [1, 0, 2], "only the recipe that calls no broker continues");
     assertEquals((await runsOf(b.store)).filter((line) => line.startsWith("keep")).slice(0, 3), [
       "keep/s1/2025-12-22T00:20:00Z failed displaced live",
       "keep/s1/2025-12-22T00:40:00Z skipped paused live",

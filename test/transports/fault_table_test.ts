@@ -151,9 +151,11 @@
  * - runner: runner/writes_test.ts "a write follows the actual session: half-days shorten its window"
  *
  * F23 killed between the sales and the purchases of a rebalance. The runner does not plan the unsent orders again.
- * - memory: none: the runner takes a run over in the same way over each transport
+ * - memory: none: processes are killed, and the memory transport does not leave its process
  * - gateway: runner/fault_store_test.ts "F23: a run killed between sells and buys repeats neither and reports it; the next day runs completely"
- * - direct: none: as above, the store knows no transport
+ * - gateway: runner/rebalance_killed_test.ts "a scheduled rebalancing that is killed between its sales and its purchases is finished once"
+ * - gateway: rebalance/killed_test.ts "a killed execution is finished by the next process, with "
+ * - direct: rebalance/killed_test.ts "a killed execution is finished by the next process, with "
  *
  * F24 two runners on one account, a lock that is left after a power loss
  * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
