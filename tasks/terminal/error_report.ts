@@ -5,6 +5,7 @@
  */
 import {
   BrokerError,
+  BusyError,
   DisplacedError,
   InvalidParamsError,
   LoginExpiredError,
@@ -12,6 +13,7 @@ import {
   MarketClosedError,
   OutcomeUnknownError,
   ProtocolError,
+  RejectedError,
   TransportError,
   UnmappedError,
 } from "../../lib/errors.ts";
@@ -219,6 +221,11 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   }
   if (error instanceof MarketClosedError) {
     return "The market is closed now: send it again during its trading hours";
+  }
+  if (error instanceof BusyError) return "The broker is busy, and nothing was done: try again later";
+  if (error instanceof RejectedError && error.operation !== undefined && operations.has(error.operation)) {
+    return "The broker gives the reason, and nothing was done: correct the request; " +
+      `"hsgate operations ${error.operation}" lists its parameters`;
   }
   if (error instanceof UnmappedError) {
     return error.code === "not-on-socket"

@@ -143,3 +143,11 @@ Deno.test("an error as JSON has the broker's code and text, the operation, and n
   assert(!out.includes("135791") && !err.includes("135791"));
   assertStringIncludes(error.advice, "hsgate doctor");
 });
+
+Deno.test("an error of the broker says where its parameters are described", async () => {
+  await using gateway = await simulate();
+  const { code, out } = await cli(["quote", "NOPE", "--json"], { env: envOf(gateway) });
+  const error = errorIn(out, code, "quote");
+  assertEquals([error.class, error.code, code], ["RejectedError", "1016", 3]);
+  assertStringIncludes(error.advice, '"hsgate operations quotes.latest" lists its parameters');
+});
