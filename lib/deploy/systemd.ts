@@ -74,6 +74,7 @@ function nextOf(
         shellLine([dataFolder(options)])
       }`,
     ],
+    ...forUser ? [] : accessLeft(runAs, options),
     ...forUser ? [`${fetchLine(options, options.denoDir)}${fetchNote}`] : fetchAs(runAs, options),
     ...forUser ? trustLeft(recipes, options) : trustLeft(recipes, options, ["sudo", "-u", runAs, "-H"]),
     `${forUser ? "mkdir -p" : "sudo mkdir -p"} ${folder} && ${
@@ -86,6 +87,21 @@ function nextOf(
     `secrets: ${environmentFile(forUser).replace("%h", "~")}, mode 600, or LoadCredential= as the units show`,
     ...databaseLeft(options, "that file"),
     ...secretsLeft(recipes, "that file"),
+  ];
+}
+
+/** Paths that only their owner may be able to enter. */
+const inHome = /^\/(root|home)\//;
+
+/** Returns what to check if the services run files of a home folder as another user. */
+function accessLeft(runAs: string, { program, deno, dir }: DeployOptions): string[] {
+  const paths = [program, deno, dir].filter((path) => inHome.test(path));
+  if (paths.length === 0) return [];
+  const tests = paths.map((path) => shellLine(["test", "-r", path])).join(" && ");
+  return [
+    `sudo -u ${runAs} sh -c ${
+      shellLine([tests])
+    }   # if it fails, ${runAs} may not enter that home folder: write the units again with --user, or with --run-as and its owner`,
   ];
 }
 

@@ -202,6 +202,22 @@ Deno.test("systemd() writes a service and a timer for each recipe, and one servi
   }
 });
 
+Deno.test("systemd() says how to check that another user may read files of a home folder", () => {
+  const left = (more: Partial<DeployOptions>, forUser = false) =>
+    systemd([eod], { ...options, ...more, forUser, runAs: "hsgate" }).next.filter((line) =>
+      line.includes("home folder")
+    );
+  const inHome = { program: "/home/ann/.local/share/hsgate/h.ts", dir: "/root/my recipes" };
+  assertEquals(left({}), []);
+  assertEquals(left(inHome, true), []);
+  const [line = "", ...more] = left(inHome);
+  assertEquals(more, []);
+  assertStringIncludes(line, "sudo -u hsgate sh -c ");
+  assertStringIncludes(line, "test -r /home/ann/.local/share/hsgate/h.ts && test -r ");
+  assert(!line.includes("test -r /usr/bin/deno"));
+  assertStringIncludes(line, "with --user, or with --run-as and its owner");
+});
+
 Deno.test("systemd() omits from user units what user units may not set, and escapes % and $", () => {
   const text = unitsOf([eod], true, { store: "/srv/100%/$a.db" }).get("hsgate-eod.service")!;
   assert(!/^(User|ProtectSystem|PrivateTmp|After)=/m.test(text), text);
