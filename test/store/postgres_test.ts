@@ -355,7 +355,7 @@ Deno.test("PostgresStore refuses unreadable and too large messages of a server w
     ["a huge notice", head("N", 0x40000000), "bytes; at most 1048576 are allowed"],
     ["a huge error", head("E", 0x02000000), "bytes; at most 1048576 are allowed"],
     ["a huge row", head("D", 0x7f000000), "are allowed"],
-    ["no length", Uint8Array.of(82, 0, 0, 0, 0), "is no length"],
+    ["no length", Uint8Array.of(82, 0, 0, 0, 0), "is too small"],
     ["a row without its columns", serverMessage("D", 0x00ff0000), "cannot read"],
   ];
   for (const isLoggedIn of [false, true]) {

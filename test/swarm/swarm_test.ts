@@ -66,11 +66,15 @@ Deno.test("a world notices work that takes real time", async () => {
     const world = new World(1, 0);
     using _ = ambient(world, new Network(world));
     const process = world.process("one");
+    const late = Promise.withResolvers<void>();
     world.schedule(0, process, "begin", () => {
-      void new Promise((resolve) => setTimeout(resolve, 1)).then(() => world.note(process, "late"));
       assertThrows(() => Deno.readDir("/"), Deno.errors.NotSupported, "it takes real time");
+      void new Promise((resolve) => setTimeout(resolve, 20)).then(() => {
+        world.note(process, "late");
+        late.resolve();
+      });
     });
-    world.onEvent = () => new Promise((resolve) => setTimeout(resolve, 5));
+    world.onEvent = () => late.promise;
     await world.step(1);
     world.end();
     return world.leaks;
