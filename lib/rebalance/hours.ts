@@ -48,8 +48,9 @@ export function marketHours(
   return { is: "unknown" };
 }
 
-/** Returns an instant as a date and time of a market, such as `2025-08-15 13:00`. */
+/** Returns an instant as a date and time of a market, such as `2025-08-15 13:00 (Asia/Hong_Kong)`. */
 export function marketTime(market: Market, at: number): string {
-  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(calendarZone[mics[market]])
-    .toPlainDateTime().toString({ smallestUnit: "minute" }).replace("T", " ");
+  const zone = calendarZone[mics[market]];
+  const time = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDateTime();
+  return `${time.toString({ smallestUnit: "minute" }).replace("T", " ")} (${zone})`;
 }

@@ -90,7 +90,7 @@ deskTest("a plan in the US that ends before the US opens sends nothing", async (
   assertEquals([sent(), state], [0, "stopped"]);
   assertStringIncludes(
     trade!.reason!,
-    "us is closed until 2025-08-15 09:30, and the execution ends before that",
+    "us is closed until 2025-08-15 09:30 (America/New_York), and the execution ends before that",
   );
 });
 

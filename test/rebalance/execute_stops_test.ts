@@ -110,7 +110,7 @@ deskTest("when the market closes for longer than the execution lasts, nothing st
   assertEquals(report.state, "stopped");
   assertStringIncludes(
     report.trades[0]!.reason!,
-    "hk is closed until 2025-08-18 09:30, and the execution ends before that",
+    "hk is closed until 2025-08-18 09:30 (Asia/Hong_Kong), and the execution ends before that",
   );
   assertEquals((await at.look()).open, []);
   assertCounted(report);
@@ -136,8 +136,14 @@ deskTest(
     const report = await at.run(plan, { ...RESTING, hours, deadline: "4d", collar: "0.2" }, {
       pollMs: 30_000,
     });
-    assertStringIncludes(at.texts("note").join("\n"), "waits until hk opens at 2025-08-14 10:40");
-    assertStringIncludes(at.texts("note").join("\n"), "waits until hk opens at 2025-08-15 10:40");
+    assertStringIncludes(
+      at.texts("note").join("\n"),
+      "waits until hk opens at 2025-08-14 10:40 (Asia/Hong_Kong)",
+    );
+    assertStringIncludes(
+      at.texts("note").join("\n"),
+      "waits until hk opens at 2025-08-15 10:40 (Asia/Hong_Kong)",
+    );
     assert([...atOpen].every((time) => time >= "10:40" && time <= "11:15"), [...atOpen].join());
     assertEquals((await at.look()).open, []);
     assertCounted(report);

@@ -98,7 +98,10 @@ deskTest(
     const plan = await planAt(house.client, [PURCHASE]);
     await using at = await executor(house, { onWait() {} });
     const report = await at.run(plan, { peg: "bid", collar: "0.1", repriceEvery: "30m", deadline: "5m" });
-    assertEquals([report.state, report.reason], ["stopped", "its deadline 2025-08-15 10:35 has passed"]);
+    assertEquals([report.state, report.reason], [
+      "stopped",
+      "its deadline 2025-08-15 10:35 (Asia/Hong_Kong) has passed",
+    ]);
     const [trade] = report.trades;
     assertEquals([trade!.filled, trade!.open, trade!.remaining, trade!.reason], [
       "0",

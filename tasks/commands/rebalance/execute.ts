@@ -8,6 +8,7 @@ import { isZero } from "../../../lib/decimal.ts";
 import { planPage, type PlanRecord, rebalance, type RebalanceReport } from "../../../lib/rebalance/mod.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import type { Host } from "../../terminal/host.ts";
+import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { paint, plain } from "../../terminal/print.ts";
 import { actorOf } from "../../commands/shared/decide.ts";
 import type { OpenDesk } from "../../commands/shared/desk.ts";
@@ -30,9 +31,8 @@ export async function execute(
     calendars: calendarsOf(host),
     signal: host.signal,
     onEvent: ({ at, trade, text }) => {
-      const time = Temporal.Instant.fromEpochMilliseconds(at).toString({ smallestUnit: "second" });
       const symbol = trade === undefined ? "" : `${plan.trades[trade]!.symbol}: `;
-      host.note(`${paint(host, "dim", time)}  ${plain(symbol + text)}`);
+      host.note(`${paint(host, "dim", `${clockText(at)} ${ZONE_NAME}`)}  ${plain(symbol + text)}`);
     },
   });
   if (flags.html !== undefined) {
