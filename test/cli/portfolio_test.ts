@@ -214,3 +214,26 @@ Deno.test("bars lists the last bars, or a range, and ends the subscription that 
   const us = await cli(["bars", "AAPL", "--interval", "60m", "--to", "2025-08-14", "--count", "1"], { env });
   assertMatch(us.out, /^time \(HKT\) .*\n2025-08-15 03:/);
 });
+
+Deno.test("a futures account without contracts is left out only if it has neither cash nor net assets", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const { client } = broker;
+  const marketsOf = async (amounts: { cash?: string; netAssets?: string }) => {
+    // Only these members are read.
+    const futures = {
+      ...client.futures,
+      holdings: () => Promise.resolve({ holdings: [] }),
+      funds: () => Promise.resolve({ funds: amounts }),
+      fillsToday: () => Promise.resolve([]),
+    } as unknown as Client["futures"];
+    const { markets } = await readPortfolio({ ...client, futures }, { now: () => FRIDAY_MORNING });
+    return markets.map(({ market }) => market).includes("futures");
+  };
+  const shown = [];
+  for (
+    const amounts of [{}, { cash: "0", netAssets: "0.00" }, { cash: "0", netAssets: "5" }, { cash: "1" }]
+  ) {
+    shown.push(await marketsOf(amounts));
+  }
+  assertEquals(shown, [false, false, true, true]);
+});
