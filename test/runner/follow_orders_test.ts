@@ -189,23 +189,27 @@ testBoth("open orders of earlier days are compared once an hour", async () => {
   assert(reads > 0 && reads <= 10, `${reads}`);
 });
 
+/** Runs a recipe whose order has no answer, with a broker whose lists cannot be read then. Stops its scheduler. */
+async function lostOrder(broker: Awaited<ReturnType<typeof simulated>>) {
+  inCallTime(broker);
+  const { faults } = broker.simulator;
+  faults.arm({ kind: "lost-answer", operation: "orders.place" });
+  const beforeWrite = () => void faults.arm({ kind: "http-error", operation: "orders.today", times: 1_000 });
+  const recipe = writer(async ({ client }) => await (await client!()).orders.place(ORDER, { beforeWrite }));
+  const b = await brokerBench(broker, { recipes: [recipe], onSchedulerEvent: () => {} }); // a reading may fail
+  await b.scheduler.start();
+  await b.machine.pass(10_000);
+  await waitUntil("the run to end", async () => (await runsOf(b.store))[0] === `${KEY} unknown write live`);
+  await b.scheduler.stop();
+  faults.clear();
+  return b;
+}
+
 testBoth(
   "the search for a lost answer makes no calls while the login is blocked or another process uses the account",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    inCallTime(broker);
-    const { faults } = broker.simulator;
-    faults.arm({ kind: "lost-answer", operation: "orders.place" });
-    // Once the order was sent, the lists cannot be read.
-    const beforeWrite = () =>
-      void faults.arm({ kind: "http-error", operation: "orders.today", times: 1_000 });
-    const recipe = writer(async ({ client }) => await (await client!()).orders.place(ORDER, { beforeWrite }));
-    await using b = await brokerBench(broker, { recipes: [recipe], onSchedulerEvent: () => {} }); // a look may fail
-    await b.scheduler.start();
-    await b.machine.pass(10_000);
-    await waitUntil("the run to end", async () => (await runsOf(b.store))[0] === `${KEY} unknown write live`);
-    await b.scheduler.stop();
-    faults.clear();
+    await using b = await lostOrder(broker);
     const calls = countCalls(broker);
     await holdLogin(b.store, { account: "default", runKey: KEY, now: b.machine.now() });
     await using later = b.another("p2");
@@ -225,17 +229,7 @@ testBoth(
 
 testBoth("the search for a lost answer never reads the lists of another account", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  inCallTime(broker);
-  const { faults } = broker.simulator;
-  faults.arm({ kind: "lost-answer", operation: "orders.place" });
-  const beforeWrite = () => void faults.arm({ kind: "http-error", operation: "orders.today", times: 1_000 });
-  const recipe = writer(async ({ client }) => await (await client!()).orders.place(ORDER, { beforeWrite }));
-  await using b = await brokerBench(broker, { recipes: [recipe], onSchedulerEvent: () => {} }); // a look may fail
-  await b.scheduler.start();
-  await b.machine.pass(10_000);
-  await waitUntil("the run to end", async () => (await runsOf(b.store))[0] === `${KEY} unknown write live`);
-  await b.scheduler.stop();
-  faults.clear();
+  await using b = await lostOrder(broker);
   const calls = countCalls(broker);
   // Since then, the settings name another account.
   await using later = b.another("p2", { accountOf: () => "other" });
