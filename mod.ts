@@ -62,7 +62,7 @@ export type { Override, Session, SessionBreak } from "./lib/calendars/book.ts";
 // The order desk and its store.
 export type { Trading } from "./lib/desk/trading.ts";
 export type { Desk } from "./lib/desk/desk.ts";
-export type { AbsentLooks, Intent, IntentKind, Why } from "./lib/desk/intent.ts";
+export type { AbsentReadings, Intent, IntentKind, Why } from "./lib/desk/intent.ts";
 export type { Reconciled, ReconcileOptions } from "./lib/desk/reconcile.ts";
 export type { Decision } from "./lib/desk/decide.ts";
 export type { IntentState } from "./lib/desk/states.ts";

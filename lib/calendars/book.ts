@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { type CalendarData, type ConnectData, readHours, spellDays } from "./records.ts";
+import { type CalendarData, type ConnectData, listDays, readHours } from "./records.ts";
 
 /** A break within a session, local `"HH:MM"`. */
 export interface SessionBreak {
@@ -57,8 +57,8 @@ export interface Book {
 
 /** Returns the calendar of an exchange from its data. */
 export function readBook(data: CalendarData): Book {
-  const closed = new Set(spellDays(data.closed));
-  const halfDays = new Set(spellDays(data.halfDays));
+  const closed = new Set(listDays(data.closed));
+  const halfDays = new Set(listDays(data.halfDays));
   const { zone, from, through, projectedFrom, regular, halfDay, version } = data;
   return {
     zone,
@@ -115,7 +115,7 @@ function meet(hongKong: Book, mainland: Book, data: ConnectData): Omit<Book, "zo
  * shortens it, for example after a weather warning.
  */
 export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
-  const unsettled = new Set(spellDays(data.northbound));
+  const unsettled = new Set(listDays(data.northbound));
   return {
     ...meet(hongKong, mainland, data),
     zone: mainland.zone,
@@ -139,7 +139,7 @@ export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData
  * links have the same days.
  */
 export function southboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
-  const unsettled = new Set(spellDays(data.southbound));
+  const unsettled = new Set(listDays(data.southbound));
   return {
     ...meet(hongKong, mainland, data),
     zone: hongKong.zone,

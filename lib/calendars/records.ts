@@ -73,11 +73,11 @@ interface Stretch {
 }
 
 /** Returns a list of days: `{ "2025": "01-01 01-29" }` becomes `["2025-01-01", "2025-01-29"]`. */
-export function spellDays(days: DaysByYear): string[] {
+export function listDays(days: DaysByYear): string[] {
   return Object.entries(days).flatMap(([year, list]) => list.split(" ").map((day) => `${year}-${day}`));
 }
 
-/** Returns days grouped by year, in order; the inverse of {@link spellDays}. */
+/** Returns days grouped by year, in order; the inverse of {@link listDays}. */
 export function groupDays(days: Iterable<string>): DaysByYear {
   const byYear: DaysByYear = {};
   for (const day of [...days].sort()) {

@@ -32,10 +32,12 @@ import { hasRows, isWhole, type KeptDay, keptDay, summaryIn } from "./folder/kep
 import { datesBetween, type MarketDay, marketDay } from "./market_days.ts";
 import { checkOwner } from "./folder/owner.ts";
 import { type Placed, placeReading } from "./folder/place_reading.ts";
+import type { Part } from "./reading/part.ts";
 import { type DayReading, readDay } from "./reading/read_day.ts";
+import { RebalanceList } from "./reading/rebalance_list.ts";
 import { DifferenceFile, KEPT_DIFFERENCES } from "./rows/files.ts";
 import { ExportFolder } from "./folder/export_folder.ts";
-import { isDone, marketResults, type Settings, type Summary } from "./folder/summary.ts";
+import { isDone, marketResults, NO_STORE, type Settings, type Summary } from "./folder/summary.ts";
 import {
   type DayBookAccount,
   type DayBookEvent,
@@ -128,6 +130,8 @@ class Export {
       accounts: inOrder(accountNames, accounts),
       formats: inOrder(formatNames, formats),
       wire,
+      ...options.rebalanceTrades !== undefined && accounts.includes("securities") &&
+        { rebalanceTrades: true },
     };
     this.#signal = options.signal ?? NO_STOP;
     this.#result = {
@@ -137,6 +141,8 @@ class Export {
       differences: [],
       differenceCount: 0,
       notBegun: [],
+      ...this.#settings.markets.length > 0 && options.rebalanceTrades === undefined &&
+        { withoutRebalanceTrades: NO_STORE },
       ok: true,
     };
   }
@@ -207,11 +213,13 @@ class Export {
       this.#result.notBegun.push(day);
       return undefined;
     }
-    const before = await keptDay(exportFolder.path(day), this.#settings);
+    const hasTrades = (await this.#rebalance(day, []) ?? { rows: 0 }).rows > 0;
+    const kept = (name: string) => keptDay(exportFolder.path(name), this.#settings, { hasTrades });
+    const before = await kept(day);
     const beside: KeptDay[] = [];
     for (const name of exportFolder.beside(day)) {
-      const kept = await keptDay(exportFolder.path(name), this.#settings);
-      if (kept !== undefined) beside.push(kept);
+      const reading = await kept(name);
+      if (reading !== undefined) beside.push(reading);
     }
     const isRecent = markets.some((market) => market.isRecent);
     const isKept = before !== undefined && isWhole(before) && isDone(before.summary) &&
@@ -256,7 +264,10 @@ class Export {
     this.#onStage(day)("read");
     await this.#askClock();
     this.#reportClock();
+    const rebalance = await this.#rebalance(day, reading.parts);
     const place = await placeReading({
+      rebalance,
+      exactCsv: this.#options.exactCsv ?? false,
       exportFolder,
       folder,
       day,
@@ -270,6 +281,15 @@ class Export {
       onStage: this.#onStage(day),
     });
     return place === undefined ? undefined : this.#dayResult(place, exportFolder);
+  }
+
+  /** Reads the rebalancing trades of a day. Without the parts of the day, only their number is right. */
+  async #rebalance(day: string, parts: readonly Part[]): Promise<RebalanceList | undefined> {
+    const { rebalanceTrades: source } = this.#options;
+    const { markets, rebalanceTrades } = this.#settings;
+    return source === undefined || !rebalanceTrades
+      ? undefined
+      : await RebalanceList.read({ source, day, markets, parts });
   }
 
   async #read(
@@ -329,6 +349,7 @@ class Export {
       differences: count,
       provisionalBecause: [...provisionalBecause, ...contradicted],
       incomplete,
+      ...summary.rebalance !== undefined && { rebalance: summary.rebalance },
     };
   }
 

@@ -130,7 +130,9 @@ export class ProgressText {
 }
 
 function dayLine({ day, status, action, rows, differences, incomplete }: DayResult): string {
-  const counts = Object.entries(rows).filter(([list, each]) => each > 0 || !list.startsWith("futures"));
+  const counts = Object.entries(rows).filter(([list, each]) =>
+    each > 0 || !/^(futures|rebalance)/.test(list)
+  );
   const words = counts.map(([list, each]) => `${count(each)} ${list.replaceAll("_", " ")}`);
   const problems = [
     differences === 0 ? "" : `${count(differences)} differences`,

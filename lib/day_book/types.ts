@@ -18,8 +18,14 @@ import type { Market } from "../operations/public_types.ts";
 /** A file format for rows. */
 export type DayBookFormat = "csv" | "jsonl";
 
-/** Lists of a day book. */
-export type DayBookList = "fills" | "orders" | "fund_journal" | "futures_fills" | "futures_orders";
+/** Lists of a day book. All come from the broker, except `rebalance_trades`, which comes from the store. */
+export type DayBookList =
+  | "fills"
+  | "orders"
+  | "fund_journal"
+  | "futures_fills"
+  | "futures_orders"
+  | "rebalance_trades";
 
 /** Where rows come from: one of the markets, or the futures account. */
 export type DayBookMarket = Market | "futures";
@@ -79,6 +85,12 @@ export interface DayBookOptions {
    * @default no file is checked
    */
   hasSecret?: (path: string) => boolean;
+  /**
+   * Returns the trades of the rebalancing plans that were executed on a day, for the list `rebalance_trades`.
+   *
+   * @default there is no such list, and the result says so
+   */
+  rebalanceTrades?: RebalanceSource;
   /** Stops the export and keeps the complete days. */
   signal?: AbortSignal;
   /** Called with every progress event. */
@@ -96,6 +108,124 @@ export interface DayBookOptions {
    * @default false
    */
   refresh?: boolean;
+}
+
+/** Sum of the fills of an order on a day, as the day book has them. */
+export interface OrderFills {
+  /** Decimal text, in shares. */
+  quantity: string;
+  /** Price times quantity of each fill. */
+  amount: string;
+  /** Absent until the broker has booked the fees of every fill. */
+  fees?: string;
+}
+
+/** A day whose trades a {@linkcode RebalanceSource} returns. */
+export interface RebalanceDay {
+  /** `yyyy-MM-dd` */
+  day: string;
+  /** The markets of the export. */
+  markets: readonly Market[];
+  /** Returns the fills of some orders in the day book. An order without fills on this day is absent. */
+  fillsOf: (orderIds: readonly string[]) => ReadonlyMap<string, OrderFills>;
+}
+
+/** Resolves to the trades of the rebalancing plans that were executed on a day, market by market. */
+export type RebalanceSource = (day: RebalanceDay) => Promise<readonly RebalanceTrade[]>;
+
+/**
+ * One trade of a rebalancing plan, as far as it was executed on one day. Amounts and quantities are decimal texts;
+ * money is in the currency of the listing.
+ */
+export interface RebalanceTrade {
+  /** The market of the trade. */
+  market: Market;
+  /** Currency of the listing. */
+  currency: string;
+  /** Hash of the plan. */
+  plan: string;
+  /** Place of the trade in the plan, from 1. */
+  trade: number;
+  /** State of the plan. */
+  state: "running" | "done" | "stopped";
+  /** When the execution of the plan began; ISO 8601, UTC. */
+  startedAt: string;
+  /** When it ended. Absent while it has not. */
+  endedAt?: string;
+  /** Symbol of the broker, such as `00700.HK`. */
+  symbol: string;
+  /** Side of the trade. */
+  side: "buy" | "sell";
+  /** Quantity of the plan. */
+  plannedQuantity: string;
+  /** Quantity filled by the orders of this day, as the store has it. */
+  filledQuantity: string;
+  /** Quantity of the plan's orders that may still fill. */
+  openQuantity: string;
+  /** Quantity of the plan's orders whose outcome is unknown. */
+  unknownQuantity: string;
+  /** Quantity of the plan that is not filled, not open and not unknown. */
+  remainingQuantity: string;
+  /** Why a quantity remains. */
+  reason?: string;
+  /** The broker's numbers of the orders of this day, separated by spaces. */
+  orderIds: string;
+  /** Price of the market when the execution of the plan began. */
+  arrivalPrice?: string;
+  /** Amount of the exported fills of these orders, exact. */
+  fillAmount?: string;
+  /** `fillAmount` divided by `filledQuantity`, rounded half to even to 6 decimals. */
+  averagePrice?: string;
+  /** What the fills cost more than the same quantity at `arrivalPrice`, exact. Below zero is a gain. */
+  slippage?: string;
+  /** `slippage` divided by `filledQuantity`, rounded half to even to 6 decimals. */
+  slippagePrice?: string;
+  /** `slippage` in basis points of the quantity at `arrivalPrice`, rounded half to even to 4 decimals. */
+  slippageBps?: string;
+  /** Estimate of the plan for the whole trade. */
+  feesEstimated: string;
+  /** Total fees of the exported fills. Absent until each fill has its fees. */
+  feesBooked?: string;
+  /** `unknown` if the exported fills differ from the store. */
+  feesStatus: "booked" | "not booked yet" | "no fills" | "unknown";
+  /** `feesBooked` minus `feesEstimated`, exact. Present only if the whole trade was filled on this day. */
+  feesDifference?: string;
+  /** Sum of the squared drifts of the whole plan at the plan's prices, before its trades. */
+  driftBefore: string;
+  /** The same sum, if everything had been filled. */
+  driftPlanned: string;
+  /** The same sum, with what was filled. */
+  driftReached: string;
+  /** What the store has of the orders of this day, to compare it with the fills. Not a column. */
+  orders: readonly RecordedOrder[];
+}
+
+/** What the store has of an order of a rebalancing plan. */
+export interface RecordedOrder {
+  /** The broker's order numbers. Several if the broker split the order, or placed it as an algorithmic order. */
+  orderIds: readonly string[];
+  /** Filled quantity, in shares. */
+  filled: string;
+  /** Whether the store knows how the order ended. */
+  hasEnded: boolean;
+}
+
+/** What the execution of a rebalancing plan did on a day, from the rows of `rebalance_trades`. Money by currency. */
+export interface PlanQuality {
+  /** Hash of the plan. */
+  plan: string;
+  /** State of the plan. */
+  state: RebalanceTrade["state"];
+  /** Number of trades. */
+  trades: number;
+  /** Number of trades that were filled completely. */
+  filled: number;
+  /** Sum over the trades with a known slippage. Above zero is a cost. */
+  slippage: Record<string, string>;
+  /** Estimates of all trades; `booked` is absent while the fees of one trade are unknown. */
+  fees: { estimated: Record<string, string>; booked?: Record<string, string> };
+  /** Sum of the squared drifts at the plan's prices. */
+  drift: { before: string; planned: string; reached: string };
 }
 
 /** Result of the export for one day. */
@@ -190,6 +320,8 @@ export type CheckName =
   | "rows"
   /** For a market without any row, an answer other than its empty lists confirms that nothing happened. */
   | "empty"
+  /** The fills that the store has of rebalancing orders are among the exported fills. */
+  | "rebalance"
   /** The files of the day are unchanged since the export wrote them. */
   | "files";
 
@@ -227,6 +359,8 @@ export interface DayResult {
   provisionalBecause: string[];
   /** Lists that were not read, and lists whose rows may be incomplete. */
   incomplete: string[];
+  /** The rebalancing plans of the day; absent if the day has no list of them. */
+  rebalance?: PlanQuality[];
 }
 
 /** Result of an export. */
@@ -254,6 +388,8 @@ export interface DayBookResult {
    * final.
    */
   brokerClock?: "unknown";
+  /** Why the export wrote no list of rebalancing trades; absent if it did. */
+  withoutRebalanceTrades?: string;
   /** Whether nothing is missing, no check found a difference, and the clocks agree. */
   ok: boolean;
 }

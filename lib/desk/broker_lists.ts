@@ -78,7 +78,7 @@ export interface SeenOrder {
   orderType: string | undefined;
   /** Limit price. */
   price: Decimal | undefined;
-  /** What triggers a conditional order, and the unit of its trailing distance. */
+  /** Trigger price of a conditional order, or its trailing distance. */
   triggerValue: Decimal | undefined;
   /** Unit of the trailing distance of a conditional order. */
   trailBy: string | undefined;
@@ -99,8 +99,8 @@ export interface SeenOrder {
 }
 
 /**
- * Returns a code in the form in which codes are compared: in capitals, without the suffix of the market, Hong Kong codes
- * with five digits. The broker itself writes a code in more than one form, such as `AAPL` and `AAPL.US`.
+ * Returns a code in the form in which codes are compared: in capitals, without the suffix of the market, Hong Kong
+ * codes with five digits. The broker itself writes a code in more than one form, such as `AAPL` and `AAPL.US`.
  */
 export function bareCode(symbol: string): string {
   const code = symbol.toUpperCase().replace(/\.(HK|US|SH|SZ)$/, "");
@@ -112,9 +112,10 @@ export const isSameSymbol = (one: string | undefined, other: string | undefined)
   one === other || (one !== undefined && other !== undefined && bareCode(one) === bareCode(other));
 
 /** What one reading of the broker's lists showed. It contains every list of a place to its end. */
-export interface Look {
-  /** When it began and ended, this machine's clock. */
+export interface ListReading {
+  /** When it began, by this machine's clock, Unix milliseconds. */
   beganAt: number;
+  /** When it ended, by this machine's clock, Unix milliseconds. */
   endedAt: number;
   /** The broker's clock minus this machine's, milliseconds; absent if no answer contained the broker's time. */
   aheadMs: number | undefined;
@@ -179,8 +180,8 @@ const micOfMarket: Readonly<Record<string, Mic>> = {
 };
 
 /**
- * Returns whether the broker may have emptied a market's lists of today: some time after the close, before midnight, only
- * the history has the rows of the day.
+ * Returns whether the broker may have emptied a market's lists of today: some time after the close, before midnight,
+ * only the history has the rows of the day.
  */
 export function mayBeEmptied(market: string | undefined, at: number): boolean {
   const session = builtInCalendars.sessionOn(micOfMarket[market ?? "hk"] ?? "XHKG", dayOfLists(market, at));
@@ -188,7 +189,7 @@ export function mayBeEmptied(market: string | undefined, at: number): boolean {
 }
 
 /** When and how to read the lists. */
-export interface LookOptions extends Pick<CallOptions, "signal"> {
+export interface ReadListsOptions extends Pick<CallOptions, "signal"> {
   now(): number;
   /** First day that matters, Unix milliseconds; days before today are read from the history lists. */
   since: number;
@@ -201,7 +202,11 @@ export interface LookOptions extends Pick<CallOptions, "signal"> {
  *
  * @throws {BrokerError} If a list could not be read to its end. An incomplete reading proves nothing.
  */
-export async function look(client: Client, place: ListPlace, options: LookOptions): Promise<Look> {
+export async function readLists(
+  client: Client,
+  place: ListPlace,
+  options: ReadListsOptions,
+): Promise<ListReading> {
   const { now, since, withHistory = false, signal } = options;
   const { market } = place;
   const beganAt = now();
@@ -236,8 +241,8 @@ export async function look(client: Client, place: ListPlace, options: LookOption
 }
 
 /**
- * Returns the orders that an algorithmic order has placed on one day; `undefined` if the transport or the broker does not
- * offer the list.
+ * Returns the orders that an algorithmic order has placed on one day; `undefined` if the transport or the broker does
+ * not offer the list.
  */
 export async function childrenOfAlgo(
   client: Client,
@@ -319,8 +324,8 @@ async function readRows(
 const decimalIn = (text: string | undefined): Decimal | undefined => isDecimal(text) ? text : undefined;
 
 /**
- * Returns the day at the start of a text such as `2025-08-15 10:30:00` or `20250815`, as `yyyy-MM-dd`. A day that does not
- * exist, such as `00000000`, says nothing.
+ * Returns the day at the start of a text such as `2025-08-15 10:30:00` or `20250815`, as `yyyy-MM-dd`. `undefined` for
+ * a day that does not exist, such as `00000000`.
  */
 function dayIn(text: string | undefined): string | undefined {
   const [, year, month, day] = /^(20\d{2})[-/]?(\d{2})[-/]?(\d{2})/.exec(text ?? "") ?? [];
@@ -368,7 +373,9 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
   return [...seen.values()];
 }
 
-/** Combines the rows of one order in two lists. The list of orders has the terms; the larger filled quantity is newer. */
+/**
+ * Combines the rows of one order in two lists. The list of orders has the terms; the larger filled quantity is newer.
+ */
 function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
   const [first, second] = one.quantity === undefined ? [other, one] : [one, other];
   const isNewer = compare(second.filled, first.filled) > 0;

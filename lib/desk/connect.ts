@@ -39,8 +39,8 @@ const NO_STORE =
 
 /**
  * Resolves to a client of the local gateway or of the platform itself. Over the gateway it sends nothing before the
- * first call. With a store, every order write is recorded before it is sent, and an order whose answer is lost is looked
- * for in the broker's lists. Guard rails check each order first.
+ * first call. With a store, every order write is recorded before it is sent, and after a lost answer
+ * the desk searches for the order in the broker's lists. Guard rails check each order first.
  *
  * @throws {InvalidParamsError} If a limit is unreadable.
  * @throws {TypeError} If an address or a key is unreadable.

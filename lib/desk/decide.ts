@@ -31,7 +31,8 @@ export type Decision =
  * lists never showed, an open order of an earlier day that they do not show any more, or a triggered conditional order
  * if nothing shows which order it placed. "Placed" names that order.
  *
- * @throws {TypeError} If the intent is not in a state that the decision is for, or if an order belongs to another intent.
+ * @throws {TypeError} If the intent is not in a state that the decision is for, or if an order belongs to another
+ * intent.
  */
 export async function decideIntent(
   store: Store,
@@ -53,7 +54,7 @@ export async function decideIntent(
         `Cannot end "${id}": it is "${intent.state}", and not "acknowledged" or an open order of an earlier day`,
       );
     }
-    const bare = { childIds: [], forgetsLooks: true, filled: "0" } as const;
+    const bare = { childIds: [], forgetsAbsence: true, filled: "0" } as const;
     if ("hasPlaced" in decision) {
       if (!lacksPlaced(intent, changes)) {
         throw new TypeError(

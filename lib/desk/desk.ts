@@ -1,7 +1,7 @@
 /**
  * The order desk: every order write of an account goes through it. The desk records each write before the first byte
- * leaves. If the answer to a write is lost, the desk looks for the outcome in the broker's lists. It follows each order to
- * its end.
+ * leaves. If the answer to a write is lost, the desk looks for the outcome in the broker's lists. It follows each order
+ * to its end.
  *
  * @module
  */
@@ -17,9 +17,9 @@ import { decideIntent, type Decision } from "./decide.ts";
 import type { Intent, Why } from "./intent.ts";
 import { openIntents } from "./queries.ts";
 import {
-  type LookReason,
-  needsLook,
+  needsReading,
   OLD_ORDERS_MS,
+  type ReadingReason,
   reconcile,
   RECONCILE_MS,
   type Reconciled,
@@ -33,11 +33,11 @@ export type { PlannedWrite } from "./send.ts";
 
 /** Options of {@linkcode Desk}. */
 export interface DeskOptions
-  extends RecordsOptions, Pick<SendDeps, "client" | "guard" | "haltedByFile" | "resolveMs"> {
+  extends RecordsOptions, Pick<SendDeps, "client" | "guard" | "haltedByFile" | "confirm" | "resolveMs"> {
   /** Time limit of calls that set none; the same as the transport's. @default 10 s */
   timeoutMs?: number;
   /** Returns how long {@linkcode Desk.keepReconciled} waits before its next reading. @default 3 min */
-  lookEveryMs?: (() => number) | undefined;
+  reconcileEveryMs?: (() => number) | undefined;
 }
 
 /** Sends the order writes of one account, and follows them. */
@@ -45,7 +45,7 @@ export class Desk {
   readonly #records: Records;
   readonly #deps: SendDeps;
   readonly #timeoutMs: number;
-  readonly #lookEveryMs: () => number;
+  readonly #reconcileEveryMs: () => number;
   /** Resolves when the intents that an earlier process left open have been compared with the broker's lists. */
   #started: Promise<unknown> | undefined;
   /** An internal error of a reading in the background. */
@@ -53,17 +53,19 @@ export class Desk {
 
   /** Creates the order desk of an account. */
   constructor(
-    { client, guard, haltedByFile, resolveMs, timeoutMs = 10_000, lookEveryMs, ...options }: DeskOptions,
+    { client, guard, haltedByFile, confirm, resolveMs, timeoutMs = 10_000, reconcileEveryMs, ...options }:
+      DeskOptions,
   ) {
     this.#records = new Records(options);
     this.#timeoutMs = timeoutMs;
-    this.#lookEveryMs = lookEveryMs ?? (() => RECONCILE_MS);
+    this.#reconcileEveryMs = reconcileEveryMs ?? (() => RECONCILE_MS);
     this.#deps = {
       records: this.#records,
       client,
       underWay: new Set(),
       ...guard && { guard },
       ...haltedByFile && { haltedByFile },
+      ...confirm && { confirm },
       ...resolveMs !== undefined && { resolveMs },
     };
   }
@@ -97,37 +99,37 @@ export class Desk {
   }
 
   /**
-   * Passes pushes on. Looks at the lists after each push of an order, and after a break, because fills may be missing. A
-   * reading may have passed a list before a push about it arrives, so another reading follows.
+   * Yields the client's pushes. Reads the lists after each push of an order, and after a break, because fills may be
+   * missing. A reading may have passed a list before a push about it arrives, so another reading follows.
    */
   async *#watch(client: Client, options?: WatchOptions): AsyncIterableIterator<TransportEvent> {
-    let looking: Promise<void> | undefined;
+    let reconciling: Promise<void> | undefined;
     let isTold = false;
     let failure: { error: unknown } | undefined;
     const throwFailure = () => {
       if (failure !== undefined) throw failure.error;
     };
-    const look = async (): Promise<void> => {
+    const reconcileWhileTold = async (): Promise<void> => {
       while (isTold && failure === undefined) {
         isTold = false;
         try {
-          await this.#lookAgain({ isPush: true }, options?.signal);
+          await this.#reconcileAgain({ isPush: true }, options?.signal);
         } catch (error) {
           // A reading that fails proves nothing; the next push or the next write starts another one.
           if (!(error instanceof BrokerError || options?.signal?.aborted)) failure = { error };
         }
       }
-      looking = undefined;
+      reconciling = undefined;
     };
     for await (const event of client.watch(options)) {
       if (event.type === "order" || event.type === "gap") {
         isTold = true;
-        looking ??= look();
+        reconciling ??= reconcileWhileTold();
       }
       throwFailure();
       yield event;
     }
-    await looking;
+    await reconciling;
     throwFailure();
   }
 
@@ -177,17 +179,17 @@ export class Desk {
   }
 
   /** Reconciles in the background: leaves out the intents that the reading could not change. */
-  async #lookAgain(reason: Omit<LookReason, "now">, signal?: AbortSignal): Promise<void> {
+  async #reconcileAgain(reason: Omit<ReadingReason, "now">, signal?: AbortSignal): Promise<void> {
     const now = this.#records.machine.now();
     await this.reconcile({
-      leavesOut: (intent) => !needsLook(intent, { now, ...reason }),
+      leavesOut: (intent) => !needsReading(intent, { now, ...reason }),
       ...signal && { signal },
     });
   }
 
   /**
-   * While intents are open, compares them with the broker's lists now and every {@linkcode RECONCILE_MS}. The process may
-   * end while this waits. A reading that fails proves nothing, and the next one tries again.
+   * While intents are open, compares them with the broker's lists now and every {@linkcode RECONCILE_MS}. The process
+   * may end while this waits. A reading that fails proves nothing, and the next one tries again.
    *
    * @returns A function that ends this, and resolves when a reading that is under way has ended. Closing the client
    * ends it.
@@ -206,13 +208,13 @@ export class Desk {
         if (!isStopped && !(error instanceof BrokerError)) this.#failure = { error };
       }
       if (isStopped) return;
-      const look = async () => {
+      const round = async () => {
         const withOld = machine.monotonic() >= oldAt;
         if (withOld) oldAt = machine.monotonic() + OLD_ORDERS_MS;
-        await this.#lookAgain({ withOld });
+        await this.#reconcileAgain({ withOld });
       };
-      const next = () => void (last = turn(look));
-      cancel = machine.setTimer(this.#lookEveryMs(), next, { isBackground: true });
+      const next = () => void (last = turn(round));
+      cancel = machine.setTimer(this.#reconcileEveryMs(), next, { isBackground: true });
     };
     let last = turn(() => this.#start());
     return async () => {
@@ -224,7 +226,8 @@ export class Desk {
 
   /**
    * Compares the open intents of the account with the broker's lists: follows orders to their ends, resolves unknown
-   * outcomes, and finds orders that were made elsewhere. A process that stays calls {@linkcode Desk.keepReconciled}.
+   * outcomes, and finds orders that were made elsewhere. A process that keeps running calls {@linkcode
+   * Desk.keepReconciled}.
    *
    * @throws {BrokerError} If a list cannot be read to its end; that list then proves nothing.
    */

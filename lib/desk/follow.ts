@@ -1,6 +1,6 @@
 /**
- * Follows the orders of an intent that the broker accepted to their ends: its own orders, the parts of an order that the
- * broker split, and the orders that its conditional or algorithmic order placed.
+ * Follows the orders of an intent that the broker accepted to their ends: its own orders, the parts of an order that
+ * the broker split, and the orders that its conditional or algorithmic order placed.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import {
   childrenOfAlgo,
   dayOfLists,
   endedStates,
-  type Look,
+  type ListReading,
   type SeenOrder,
   zoneOfMarket,
 } from "./broker_lists.ts";
@@ -32,7 +32,10 @@ export interface FollowDeps {
 const DAY_MS = 24 * 3_600_000;
 /** The parts of an order that the broker splits may appear in the lists this much later. */
 const PARTS_MS = 2 * 60_000;
-/** An order for one day has expired this many days after its day, by the broker's dates, if the lists still do not show its end. */
+/**
+ * An order for one day has expired this many days after its day, by the broker's dates, if the lists still do not show
+ * its end.
+ */
 const EXPIRED_DAYS = 2;
 /** Lists whose orders may last for many days. */
 const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "futures.ordersToday"];
@@ -40,12 +43,12 @@ const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "f
 /** Returns the owners of the orders of the account, and the intents whose orders may not all be known. */
 export async function othersOf(
   records: Records,
-  looked: Look,
+  reading: ListReading,
 ): Promise<Pick<Others, "rivals"> & { owners: Owners }> {
-  const { open, owners } = await bookOf(records, looked);
+  const { open, owners } = await bookOf(records, reading);
   const rivals = open.filter((intent) =>
     intent.kind === "place" && intent.state !== "planned" && intent.state !== "approved" &&
-    mayHaveMore(intent, looked)
+    mayHaveMore(intent, reading)
   );
   return { owners, rivals };
 }
@@ -58,20 +61,20 @@ interface Book {
   writes: number;
 }
 
-const books = new WeakMap<Look, Book>();
+const books = new WeakMap<ListReading, Book>();
 
 /**
- * Returns the open intents of the account and the owners of its orders, to compare a reading with. Reads them once for a
- * look, and again after each write of this process. A write of another process may come at any time, so the code that
- * records an order checks in the same transaction that no other intent owns it: see {@linkcode ownerIn}.
+ * Returns the open intents of the account and the owners of its orders, to compare a reading with. Reads them once for
+ * a reading, and again after each write of this process. A write of another process may come at any time, so the code
+ * that records an order checks in the same transaction that no other intent owns it: see {@linkcode ownerIn}.
  */
-async function bookOf(records: Records, looked: Look): Promise<Book> {
+async function bookOf(records: Records, reading: ListReading): Promise<Book> {
   const { store, account } = records;
-  const known = books.get(looked);
+  const known = books.get(reading);
   if (known?.writes === store.writes) return known;
   const { writes } = store;
   const book = { open: await openIntents(store, account), owners: await records.owned(), writes };
-  books.set(looked, book);
+  books.set(reading, book);
   return book;
 }
 
@@ -86,38 +89,38 @@ export async function ownerIn(
 }
 
 /** Returns whether an intent may have orders that are not known to be its own. */
-function mayHaveMore(intent: Intent, looked: Look): boolean {
+function mayHaveMore(intent: Intent, reading: ListReading): boolean {
   if (["sent", "unknown", "ambiguous"].includes(intent.state)) return true;
   if (intent.operation === "algo.place") return intent.childIds.length === 0;
   if (placesOthers(intent)) {
-    const rows = intent.orderIds.map((id) => looked.orders.get(id));
+    const rows = intent.orderIds.map((id) => reading.orders.get(id));
     const isPending = rows.every((row) => row !== undefined && row.state !== "triggered");
     return intent.childIds.length === 0 && !isPending;
   }
-  return mayFindParts(intent, looked);
+  return mayFindParts(intent, reading);
 }
 
 /**
  * Returns whether a reading may show unknown parts of a split order. The first reading may come long after the answer.
  */
-function mayFindParts(intent: Intent, looked: Look): boolean {
-  return lacksParts(intent, looked) || intent.state === "acknowledged" && isSmaller(intent, looked);
+function mayFindParts(intent: Intent, reading: ListReading): boolean {
+  return lacksParts(intent, reading) || intent.state === "acknowledged" && isSmaller(intent, reading);
 }
 
 /**
  * Returns whether parts of a split order may still appear in the lists. An order that somebody has amended to a smaller
  * quantity looks the same, so the result is true for {@linkcode PARTS_MS} only.
  */
-function lacksParts(intent: Intent, looked: Look): boolean {
-  const now = looked.beganAt + (looked.aheadMs ?? 0);
-  return isSmaller(intent, looked) && now - sinceOf(intent) < PARTS_MS;
+function lacksParts(intent: Intent, reading: ListReading): boolean {
+  const now = reading.beganAt + (reading.aheadMs ?? 0);
+  return isSmaller(intent, reading) && now - sinceOf(intent) < PARTS_MS;
 }
 
 /** Returns whether the known orders of an intent have less than its quantity. */
-function isSmaller(intent: Intent, looked: Look): boolean {
+function isSmaller(intent: Intent, reading: ListReading): boolean {
   const { quantity } = termsOf(intent);
   if (quantity === undefined || intent.kind === "cancel") return false;
-  const sizes = intent.orderIds.map((id) => looked.orders.get(id)?.quantity);
+  const sizes = intent.orderIds.map((id) => reading.orders.get(id)?.quantity);
   if (sizes.some((size) => size === undefined)) return false;
   return compare(sumOf(sizes.map((size) => size ?? "0")), quantity) < 0;
 }
@@ -126,21 +129,25 @@ function isSmaller(intent: Intent, looked: Look): boolean {
  * Follows the orders of an acknowledged intent. Returns what is missing if the lists do not show an order of an earlier
  * day, or which order a triggered conditional order has placed.
  */
-export async function follow(deps: FollowDeps, intent: Intent, looked: Look): Promise<string | undefined> {
+export async function follow(
+  deps: FollowDeps,
+  intent: Intent,
+  reading: ListReading,
+): Promise<string | undefined> {
   const { records } = deps;
-  const orderIds = await withParts(records, intent, looked);
-  const own = orderIds.map((id) => looked.orders.get(id));
+  const orderIds = await withParts(records, intent, reading);
+  const own = orderIds.map((id) => reading.orders.get(id));
   const seen = own.filter((row) => row !== undefined);
   if (seen.length === 0 || seen.length < own.length) { // a list may lag behind: conclude nothing
-    const lost = orderIds.filter((id) => !looked.orders.has(id));
-    return lost.length > 0 && isOfEarlierDay(intent, looked.beganAt)
+    const lost = orderIds.filter((id) => !reading.orders.has(id));
+    return lost.length > 0 && isOfEarlierDay(intent, reading.beganAt)
       ? `order ${lost.join(", ")} in the broker's lists`
       : undefined;
   }
-  const childIds = await childIdsOf(deps, { ...intent, orderIds }, looked);
+  const childIds = await childIdsOf(deps, { ...intent, orderIds }, reading);
   // Both steps above have recorded the orders that they found.
   const known = { ...intent, orderIds, childIds: placesOthers(intent) ? childIds : intent.childIds };
-  await moveByRows(records, known, { seen, childIds, looked });
+  await moveByRows(records, known, { seen, childIds, reading });
   const isUnclear = intent.kind === "place" && childIds.length === 0 &&
     seen.some(({ state }) => state === "triggered");
   return isUnclear ? "the order that it placed when it triggered" : undefined;
@@ -153,12 +160,16 @@ export const isOfEarlierDay = (intent: Intent, now: number): boolean => now - si
 async function moveByRows(
   records: Records,
   intent: Intent,
-  { seen, childIds, looked }: { seen: readonly SeenOrder[]; childIds: readonly string[]; looked: Look },
+  { seen, childIds, reading }: {
+    seen: readonly SeenOrder[];
+    childIds: readonly string[];
+    reading: ListReading;
+  },
 ): Promise<void> {
-  const counted = rowsThatCount(seen, childIds, looked);
+  const counted = rowsThatCount(seen, childIds, reading);
   if (counted === undefined) return;
   const hasCancelled = counted.some(({ state }) => state === "cancelled");
-  const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records, looked) : [];
+  const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records, reading) : [];
   // The broker may execute an amendment by a cancellation and a new order, which is not known yet.
   const isReplaced = ({ orderId, state }: SeenOrder) => state === "cancelled" && amended.includes(orderId);
   const rows = counted.map((row): SeenOrder => isReplaced(row) ? { ...row, state: "working" } : row);
@@ -166,10 +177,10 @@ async function moveByRows(
   if (compare(filled, intent.filled) < 0) return; // an older state of the list than the one seen before
   const listed = stateOf(rows);
   if (listed === undefined) return;
-  const isPast = !counted.some(isReplaced) && isOver(rows, looked, termsOf(intent).market);
+  const isPast = !counted.some(isReplaced) && isOver(rows, reading, termsOf(intent).market);
   const to = isPast ? "expired" : listed;
   const isEnd = endedStates.some((state) => state === to);
-  if (isEnd && lacksParts(intent, looked)) return; // the rest of it may still be open
+  if (isEnd && lacksParts(intent, reading)) return; // the rest of it may still be open
   if (to === intent.state) {
     if (compare(filled, intent.filled) !== 0) await noteIntent(records.store, intent, { filled });
     return;
@@ -180,7 +191,7 @@ async function moveByRows(
     by: "list",
     filled,
     data: {
-      lists: looked.lists,
+      lists: reading.lists,
       orders: counted.map(({ orderId, state, filled }) => ({ orderId, state, filled })),
       ...seen.some(({ state }) => state === "triggered") && { triggered: true },
       ...remark !== undefined && { remark },
@@ -189,8 +200,8 @@ async function moveByRows(
 }
 
 /** Returns the orders whose amendment has an unknown outcome. */
-async function amendedOrders(records: Records, looked: Look): Promise<string[]> {
-  const { open } = await bookOf(records, looked);
+async function amendedOrders(records: Records, reading: ListReading): Promise<string[]> {
+  const { open } = await bookOf(records, reading);
   return open.filter(({ kind, state }) => kind === "amend" && unresolvedStates.includes(state))
     .flatMap(targetsOf);
 }
@@ -203,10 +214,10 @@ async function amendedOrders(records: Records, looked: Look): Promise<string[]> 
 function rowsThatCount(
   seen: readonly SeenOrder[],
   childIds: readonly string[],
-  looked: Look,
+  reading: ListReading,
 ): SeenOrder[] | undefined {
   if (!seen.some(({ state }) => state === "triggered")) return [...seen];
-  const children = childIds.map((id) => looked.orders.get(id));
+  const children = childIds.map((id) => reading.orders.get(id));
   if (children.includes(undefined)) return undefined;
   const placed = children.length > 0 ? children : seen.filter(({ state }) => state === "triggered")
     .map((row): SeenOrder => ({ ...row, state: "working", filled: "0" }));
@@ -217,11 +228,11 @@ function rowsThatCount(
 async function childIdsOf(
   { records, client }: FollowDeps,
   intent: Intent,
-  looked: Look,
+  reading: ListReading,
 ): Promise<readonly string[]> {
   const { store } = records;
   if (intent.kind !== "place") {
-    const { owners } = await bookOf(records, looked);
+    const { owners } = await bookOf(records, reading);
     const placed = intent.orderIds.flatMap((id) => owners.get(id)?.intent ?? []);
     return [...owners].filter(([, owner]) => owner.isChild && placed.includes(owner.intent)).map(([id]) =>
       id
@@ -229,9 +240,9 @@ async function childIdsOf(
   }
   if (!placesOthers(intent)) return [];
   const found = intent.operation === "algo.place"
-    ? await algoChildren(client, intent, looked)
-    : intent.childIds.length === 0 && looked.orders.get(intent.orderIds[0] ?? "")?.state === "triggered"
-    ? childrenIn(intent, looked, await othersOf(records, looked)) ?? []
+    ? await algoChildren(client, intent, reading)
+    : intent.childIds.length === 0 && reading.orders.get(intent.orderIds[0] ?? "")?.state === "triggered"
+    ? childrenIn(intent, reading, await othersOf(records, reading)) ?? []
     : [];
   const childIds = [...new Set([...intent.childIds, ...found])];
   if (childIds.length > intent.childIds.length) await addOrders(store, intent.id, { childIds });
@@ -239,9 +250,9 @@ async function childIdsOf(
 }
 
 /** Returns the orders that an algorithmic order has placed on its day and, after midnight, on the next one. */
-async function algoChildren(client: Client, intent: Intent, looked: Look): Promise<string[]> {
+async function algoChildren(client: Client, intent: Intent, reading: ListReading): Promise<string[]> {
   const { market = "" } = termsOf(intent);
-  const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, looked.beganAt)]);
+  const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, reading.beganAt)]);
   const children: string[] = [];
   for (const orderId of intent.orderIds) {
     for (const date of days) children.push(...await childrenOfAlgo(client, { orderId, market, date }) ?? []);
@@ -250,9 +261,9 @@ async function algoChildren(client: Client, intent: Intent, looked: Look): Promi
 }
 
 /** Returns whether orders for one day have expired by the broker's dates, although the lists do not show it. */
-function isOver(rows: readonly SeenOrder[], looked: Look, market: string | undefined): boolean {
-  if (looked.aheadMs === undefined) return false;
-  const today = dateAt(looked.beganAt + looked.aheadMs, zoneOfMarket(market));
+function isOver(rows: readonly SeenOrder[], reading: ListReading, market: string | undefined): boolean {
+  if (reading.aheadMs === undefined) return false;
+  const today = dateAt(reading.beganAt + reading.aheadMs, zoneOfMarket(market));
   return rows.every(({ state, day, lists }) => {
     if (state !== undefined && endedStates.includes(state)) return true;
     if (day === undefined || lists.some((list) => lastingLists.includes(list))) return false;
@@ -261,11 +272,11 @@ function isOver(rows: readonly SeenOrder[], looked: Look, market: string | undef
 }
 
 /** Returns all orders of an intent. If the broker split its order, the answer names only the first part. */
-async function withParts(records: Records, intent: Intent, looked: Look): Promise<readonly string[]> {
-  if (!mayFindParts(intent, looked)) return intent.orderIds;
-  const own = intent.orderIds.map((id) => looked.orders.get(id)).filter((row) => row !== undefined);
+async function withParts(records: Records, intent: Intent, reading: ListReading): Promise<readonly string[]> {
+  if (!mayFindParts(intent, reading)) return intent.orderIds;
+  const own = intent.orderIds.map((id) => reading.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
-  const others = await othersOf(records, looked);
+  const others = await othersOf(records, reading);
   // The parts of an amended order belong to the intent that placed it.
   const owner = intent.kind === "amend" ? others.owners.get(targetsOf(intent)[0] ?? "")?.intent : intent.id;
   const whole = { ...intent, id: owner ?? intent.id, kind: "place" as const, operation: "orders.place" };
@@ -275,7 +286,7 @@ async function withParts(records: Records, intent: Intent, looked: Look): Promis
       operation: intent.operation === "algo.place" ? intent.operation : whole.operation,
       params: { ...intent.params, side, orderType },
     },
-    looked,
+    reading,
     { ...others, rivals: others.rivals.filter(({ id }) => id !== whole.id) },
   );
   if (all.is !== "sent" || !intent.orderIds.every((id) => all.orderIds.includes(id))) {

@@ -33,7 +33,7 @@ export function fileHalt(store: string): () => string | undefined {
   const path = haltPath(store);
   return () => {
     try {
-      const { isSymlink } = Deno.lstatSync(path); // a link to nowhere is there too
+      const { isSymlink } = Deno.lstatSync(path); // a broken link counts too
       // Errors and notices contain the reason, and the link may lead to a file that nobody meant to show.
       if (isSymlink) return `the file "${path}" is a link, and hsgate follows no link to a reason`;
     } catch (error) {

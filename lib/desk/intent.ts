@@ -18,23 +18,23 @@ export interface Why {
   step?: string;
   /** Name of the person or program. */
   by?: string;
-  /** Hash of the plan of rebalancing that the order is part of, and the place of its trade in the plan, from 0. */
+  /** Hash of the rebalancing plan that the order is part of. */
   plan?: string;
   /** Place of the trade in the plan, from 0. */
   trade?: number;
 }
 
 /** The readings of the broker's lists that did not show an order. */
-export interface AbsentLooks {
-  /** Number of such looks. */
+export interface AbsentReadings {
+  /** Number of such readings. */
   count: number;
-  /** Times of the first and the last such reading, Unix milliseconds. */
+  /** Time of the first such reading, Unix milliseconds. */
   firstAt: number;
-  /** Time of the last such look, Unix milliseconds. */
+  /** Time of the last such reading, Unix milliseconds. */
   lastAt: number;
-  /** The same by the broker's clock; absent if the answers contained no time. */
+  /** Time of the first such reading by the broker's clock; absent if the answers contained no time. */
   firstBrokerAt?: number;
-  /** Time of the last such look by the broker's clock; absent if the answers contained no time. */
+  /** Time of the last such reading by the broker's clock; absent if the answers contained no time. */
   lastBrokerAt?: number;
 }
 
@@ -60,7 +60,10 @@ export interface Intent {
   orderIds: readonly string[];
   /** Orders that its conditional or algorithmic order has placed. */
   childIds: readonly string[];
-  /** Orders that were in the broker's lists just before it was sent. For a cancellation of all orders: those then open. */
+  /**
+   * Orders that were in the broker's lists just before it was sent. For a cancellation of all orders: the orders that
+   * were open then.
+   */
   known: readonly string[];
   /** Terms of the amended order just before the amendment was sent; absent if the lists did not show the order. */
   earlier: Readonly<Record<string, string>> | undefined;
@@ -68,11 +71,11 @@ export interface Intent {
    * How far back the readings for it go, Unix milliseconds: when it was sent, by the earlier of this machine's and the
    * broker's clock. Orders of earlier days are not its orders.
    */
-  lookSince: number | undefined;
+  readSince: number | undefined;
   /** Quantity filled so far, as the lists show it. */
   filled: string;
-  /** The looks that did not show the order; absent if there were none. */
-  absent: AbsentLooks | undefined;
+  /** The readings that did not show the order; absent if there were none. */
+  absent: AbsentReadings | undefined;
   /** When it was planned, Unix milliseconds. */
   createdAt: number;
   /** When the first byte may have left, Unix milliseconds. */
@@ -87,8 +90,8 @@ export interface Intent {
 
 /** Returns how far back the readings for an intent go. */
 export const sinceOf = (
-  { lookSince, sentAt, createdAt }: Pick<Intent, "lookSince" | "sentAt" | "createdAt">,
-): number => lookSince ?? sentAt ?? createdAt;
+  { readSince, sentAt, createdAt }: Pick<Intent, "readSince" | "sentAt" | "createdAt">,
+): number => readSince ?? sentAt ?? createdAt;
 
 /** One change of state. */
 export interface IntentChange {

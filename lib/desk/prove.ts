@@ -3,8 +3,8 @@
  * arguments: the intent, the orders in the lists, and the owners of other orders.
  *
  * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms,
- * and the quantities of these orders add up to the quantity of the request. Only several readings of the lists can prove
- * that a request did not arrive: see {@linkcode provesAbsence}.
+ * and the quantities of these orders add up to the quantity of the request. Only several readings of the lists can
+ * prove that a request did not arrive: see {@linkcode provesAbsence}.
  *
  * @module
  */
@@ -15,11 +15,11 @@ import {
   dayOfLists,
   endedStates,
   isSameSymbol,
-  type Look,
+  type ListReading,
   mayBeEmptied,
   type SeenOrder,
 } from "./broker_lists.ts";
-import { type AbsentLooks, type Intent, type IntentChange, sinceOf } from "./intent.ts";
+import { type AbsentReadings, type Intent, type IntentChange, sinceOf } from "./intent.ts";
 import type { Owner } from "./queries.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
@@ -45,14 +45,14 @@ export interface Others {
 }
 
 /** Returns what a reading proves. */
-export function judge(intent: Intent, looked: Look, others: Others): Verdict {
+export function judge(intent: Intent, reading: ListReading, others: Others): Verdict {
   switch (intent.kind) {
     case "place":
-      return judgePlaced(intent, looked, others);
+      return judgePlaced(intent, reading, others);
     case "amend":
-      return judgeAmended(intent, looked, others);
+      return judgeAmended(intent, reading, others);
     case "cancel":
-      return judgeCancelled(intent, looked);
+      return judgeCancelled(intent, reading);
   }
 }
 
@@ -61,9 +61,9 @@ export function judge(intent: Intent, looked: Look, others: Others): Verdict {
  * whose quantities add up to its own. An order that may also belong to a rival proves nothing. Exception: there is only
  * one way to divide the orders that gives both intents their whole quantities.
  */
-function judgePlaced(intent: Intent, looked: Look, others: Others): Verdict {
+function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
-  const found = candidatesOf(intent, looked, others);
+  const found = candidatesOf(intent, reading, others);
   if (found.length === 0) return { is: "absent" };
   const rivals = others.rivals.filter((each) =>
     each.id !== intent.id && found.some((order) => couldBelong(order, each, others))
@@ -81,7 +81,7 @@ function judgePlaced(intent: Intent, looked: Look, others: Others): Verdict {
   }
   if (compare(totalOf(sole), quantity) === 0) return { is: "sent", orderIds: idsOf(sole) };
   if (contested.length > 0) {
-    const share = onlyShare({ intent, found, sole, rivals, looked }, others);
+    const share = onlyShare({ intent, found, sole, rivals, reading }, others);
     if (share !== undefined) return { is: "sent", orderIds: idsOf(share) };
     const names = rivals.map(({ id }) => id).join(", ");
     const missing = `which of the orders ${
@@ -105,19 +105,19 @@ const MOST_DIVIDED = 12;
  * orders if only one division gives both their whole quantities.
  */
 function onlyShare(
-  { intent, found, sole, rivals, looked }: {
+  { intent, found, sole, rivals, reading }: {
     intent: Intent;
     found: readonly SeenOrder[];
     sole: readonly SeenOrder[];
     rivals: readonly Intent[];
-    looked: Look;
+    reading: ListReading;
   },
   others: Others,
 ): SeenOrder[] | undefined {
   const [rival] = rivals;
   if (rival === undefined || rivals.length > 1 || rival.kind !== "place") return undefined;
   const { quantity = "0" } = termsOf(intent);
-  const ofRival = candidatesOf(rival, looked, others);
+  const ofRival = candidatesOf(rival, reading, others);
   const contested = found.filter((order) => ofRival.includes(order));
   if (contested.length > MOST_DIVIDED) return undefined;
   const needed = termsOf(rival).quantity ?? "0";
@@ -139,8 +139,8 @@ const idsOf = (orders: readonly SeenOrder[]): string[] => orders.map(({ orderId 
  * Returns the orders in a reading that the intent itself may have placed. Leaves out the orders that its conditional or
  * algorithmic order has placed.
  */
-function candidatesOf(intent: Intent, looked: Look, others: Others): SeenOrder[] {
-  return [...looked.orders.values()].filter((order) => couldBeOwn(order, intent, others));
+function candidatesOf(intent: Intent, reading: ListReading, others: Others): SeenOrder[] {
+  return [...reading.orders.values()].filter((order) => couldBeOwn(order, intent, others));
 }
 
 /** Returns whether an order may belong to an intent: its own, or one that its order has placed. */
@@ -186,7 +186,7 @@ function couldBeChild(order: SeenOrder, intent: Intent, { owners }: Others): boo
 function isNewFor(order: SeenOrder, intent: Intent): boolean {
   const { symbol, side, quantity = "0", market } = termsOf(intent);
   if (intent.kind !== "place" || intent.known.includes(order.orderId)) return false;
-  if (isEarlier(order, market, intent.lookSince)) return false;
+  if (isEarlier(order, market, intent.readSince)) return false;
   if (!isSameSymbol(order.symbol, symbol) || compare(sizeOf(order), quantity) > 0) return false;
   return order.side === undefined || side === undefined || sameSide(order.side, side);
 }
@@ -216,8 +216,12 @@ function sameSide(one: string, other: string): boolean {
  * Returns the orders that the conditional order of an intent has placed: new orders with its terms whose quantities add
  * up to its own, none of which may belong to another intent. `undefined` if the lists do not show exactly these.
  */
-export function childrenIn(intent: Intent, looked: Look, others: Others): readonly string[] | undefined {
-  const found = [...looked.orders.values()].filter((order) => couldBeChild(order, intent, others));
+export function childrenIn(
+  intent: Intent,
+  reading: ListReading,
+  others: Others,
+): readonly string[] | undefined {
+  const found = [...reading.orders.values()].filter((order) => couldBeChild(order, intent, others));
   const rivals = others.rivals.filter(({ id }) => id !== intent.id);
   if (found.some((order) => rivals.some((each) => couldBelong(order, each, others)))) return undefined;
   return compare(totalOf(found), termsOf(intent).quantity ?? "0") === 0 ? idsOf(found) : undefined;
@@ -238,10 +242,10 @@ const isSame = (one: string, other: string): boolean =>
   isDecimal(one) && isDecimal(other) ? compare(one, other) === 0 : one === other;
 
 /**
- * An amendment was executed if its order, or a new order in its place, has the new terms, and if the order had other terms
- * before. An order that has the earlier terms proves nothing: another program may have set them again.
+ * An amendment was executed if its order, or a new order in its place, has the new terms, and if the order had other
+ * terms before. An order that has the earlier terms proves nothing: another program may have set them again.
  */
-function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
+function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { market, symbol, side, ...terms } = termsOf(intent);
   const { earlier } = intent;
   const wanted = amendable.flatMap((name) => terms[name] === undefined ? [] : [[name, terms[name]] as const]);
@@ -251,7 +255,7 @@ function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
     earlier?.[name] !== undefined && !isSame(earlier[name], value)
   );
   const [target = ""] = targetsOf(intent);
-  const old = looked.orders.get(target);
+  const old = reading.orders.get(target);
   if (!isChange) {
     return {
       is: "unprovable",
@@ -265,9 +269,9 @@ function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
   // An order that was filled whole had no rest that another order could replace.
   const fresh = old?.state === "filled"
     ? []
-    : [...looked.orders.values()].filter((order) =>
+    : [...reading.orders.values()].filter((order) =>
       order.orderId !== target && !intent.known.includes(order.orderId) && isMine(order) &&
-      isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.lookSince) &&
+      isSameSymbol(order.symbol, symbol ?? old?.symbol) && !isEarlier(order, market, intent.readSince) &&
       (order.side === undefined || (side ?? old?.side) === undefined || order.side === (side ?? old?.side)) &&
       has(order) && !others.rivals.some((each) => each.id !== intent.id && couldBelong(order, each, others))
     );
@@ -285,13 +289,13 @@ function judgeAmended(intent: Intent, looked: Look, others: Others): Verdict {
 }
 
 /**
- * A cancellation was executed if every order that it was for has ended. It counts as not executed if the lists show all of
- * them still open, and none of them with a cancellation in progress. Anything else is partial.
+ * A cancellation was executed if every order that it was for has ended. It counts as not executed if the lists show all
+ * of them still open, and none of them with a cancellation in progress. Anything else is partial.
  */
-function judgeCancelled(intent: Intent, looked: Look): Verdict {
+function judgeCancelled(intent: Intent, reading: ListReading): Verdict {
   const targets = targetsOf(intent);
   const ids = targets.length > 0 ? targets : intent.known;
-  const orders = ids.map((id) => looked.orders.get(id));
+  const orders = ids.map((id) => reading.orders.get(id));
   const ended = orders.filter((order) => order?.state !== undefined && endedStates.includes(order.state));
   if (ended.length === orders.length && ended.length > 0) return { is: "sent", orderIds: ids };
   const open = orders.filter((order) =>
@@ -302,17 +306,19 @@ function judgeCancelled(intent: Intent, looked: Look): Verdict {
   return { is: "partial", orderIds: ids, missing: `the end of the orders ${rest.join(", ")}` };
 }
 
-/** For a proof of absence: minimum number of readings without the order, and minimum time from the first to the last. */
-const ABSENT_LOOKS = 3;
+/**
+ * For a proof of absence: minimum number of readings without the order, and minimum time from the first to the last.
+ */
+const ABSENT_READINGS = 3;
 const ABSENT_MS = 60_000;
 /** The readings must span the request's time limit and this much more, by both clocks. */
 const PAST_MS = 30_000;
 
 /** What is known about a request that the lists do not show. */
 interface AbsenceFacts {
-  absent: AbsentLooks;
+  absent: AbsentReadings;
   /** The last reading. */
-  looked: Look;
+  reading: ListReading;
   /** Orders of other intents that were sent later than this one, by the sequence of the account's writes. */
   later: ReadonlySet<string>;
   /** The lists of today that would show the request. */
@@ -328,12 +334,12 @@ interface AbsenceFacts {
  *   day. Without this order, the list may be late or empty, or belong to another account.
  */
 export function provesAbsence(
-  intent: Pick<Intent, "timeoutMs" | "known" | "params" | "lookSince" | "sentAt" | "createdAt">,
-  { absent, looked, later, lists }: AbsenceFacts,
+  intent: Pick<Intent, "timeoutMs" | "known" | "params" | "readSince" | "sentAt" | "createdAt">,
+  { absent, reading, later, lists }: AbsenceFacts,
 ): { proof: string } | { missing: string } {
   const { market } = termsOf(intent);
   const day = dayOfLists(market, sinceOf(intent));
-  const { endedAt, aheadMs = 0 } = looked;
+  const { endedAt, aheadMs = 0 } = reading;
   // Until the close the lists of today have the whole day, by both clocks. From then on only the history has it.
   const isCurrent = [endedAt, endedAt + aheadMs].every((at) =>
     dayOfLists(market, at) === day && !mayBeEmptied(market, at)
@@ -349,9 +355,11 @@ export function provesAbsence(
   const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
   // The first reading came after the request. So once this much time has passed, the request's time limit is over.
   const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
-  if (count < ABSENT_LOOKS || lastAt - firstAt < leastMs) {
+  if (count < ABSENT_READINGS || lastAt - firstAt < leastMs) {
     return {
-      missing: `${ABSENT_LOOKS} readings of the lists over ${Math.ceil(leastMs / 1000)} s; so far ${count}`,
+      missing: `${ABSENT_READINGS} readings of the lists over ${
+        Math.ceil(leastMs / 1000)
+      } s; so far ${count}`,
     };
   }
   if (firstBrokerAt === undefined || lastBrokerAt === undefined) {
@@ -363,7 +371,7 @@ export function provesAbsence(
   // An order that was there before the request was not sent later. An order in another list, or of another day of the
   // history, proves nothing about these lists and this day.
   const seen = [...later].find((id) => {
-    const order = looked.orders.get(id);
+    const order = reading.orders.get(id);
     return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === day) &&
       order.lists.some((list) => covering.includes(list));
   });

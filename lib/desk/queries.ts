@@ -5,7 +5,7 @@
  */
 import { isZero } from "../decimal.ts";
 import { rowsValue, type Store } from "../store/store.ts";
-import type { AbsentLooks, Intent, IntentChange, IntentKind } from "./intent.ts";
+import type { AbsentReadings, Intent, IntentChange, IntentKind } from "./intent.ts";
 import { type Evidence, type IntentState, isFinal, mayChange, unresolvedStates } from "./states.ts";
 
 interface IntentRow {
@@ -46,7 +46,7 @@ function intentOf(row: IntentRow): Intent {
     childIds: idsIn(row.child_ids),
     known: idsIn(row.known),
     earlier: row.earlier === null ? undefined : JSON.parse(row.earlier),
-    lookSince: row.look_since ?? undefined,
+    readSince: row.look_since ?? undefined,
     filled: row.filled,
     absent: row.absent === null ? undefined : JSON.parse(row.absent),
     createdAt: row.created_at,
@@ -119,9 +119,9 @@ export interface Move {
   /** Orders that its order has placed. @default unchanged */
   childIds?: readonly string[];
   /** What is recorded when it is sent. @default unchanged */
-  sent?: Pick<Intent, "known" | "earlier" | "lookSince"> & { sentAt: number; sentNumber: number };
+  sent?: Pick<Intent, "known" | "earlier" | "readSince"> & { sentAt: number; sentNumber: number };
   /** Whether to delete the record of readings that did not show it. @default false */
-  forgetsLooks?: boolean;
+  forgetsAbsence?: boolean;
 }
 
 /**
@@ -142,7 +142,7 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
     }
     const { orderIds = intent.orderIds, childIds = intent.childIds, filled = intent.filled } = move;
     const { sent = intent } = move;
-    const absent = move.forgetsLooks ? undefined : intent.absent;
+    const absent = move.forgetsAbsence ? undefined : intent.absent;
     await store.run(
       `update intent set state = ?, order_ids = ?, child_ids = ?, filled = ?, known = ?, earlier = ?, look_since = ?,
         sent_at = ?, sent_number = ?, absent = ?, ended_at = ? where id = ?`,
@@ -152,7 +152,7 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
       filled,
       JSON.stringify(sent.known),
       sent.earlier && JSON.stringify(sent.earlier),
-      sent.lookSince,
+      sent.readSince,
       sent.sentAt,
       sent.sentNumber,
       absent && JSON.stringify(absent),
@@ -171,13 +171,14 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
 /**
  * Records a filled quantity, or readings that did not show the intent. Does not change the state.
  *
- * @param from The intent as the caller has read it. Another reading may have changed it meanwhile; then nothing is recorded.
+ * @param from The intent as the caller has read it. Another reading may have changed it meanwhile; then nothing is
+ * recorded.
  * @returns Whether it was recorded.
  */
 export async function noteIntent(
   store: Store,
   from: Pick<Intent, "id" | "state" | "filled" | "absent">,
-  { filled, absent }: { filled?: string; absent?: AbsentLooks },
+  { filled, absent }: { filled?: string; absent?: AbsentReadings },
 ): Promise<boolean> {
   const changed = await store.run(
     `update intent set filled = coalesce(?, filled), absent = coalesce(?, absent)
@@ -193,7 +194,7 @@ export async function noteIntent(
 }
 
 /** Deletes the record of readings that did not show an intent. */
-export async function forgetLooks(store: Store, id: string): Promise<void> {
+export async function forgetAbsence(store: Store, id: string): Promise<void> {
   await store.run("update intent set absent = null where id = ?", id);
 }
 

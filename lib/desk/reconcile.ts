@@ -8,16 +8,16 @@ import { findOperation } from "../operations/mod.ts";
 import {
   dayOfLists,
   type ListPlace,
-  type Look,
-  look,
+  type ListReading,
   placeOf,
+  readLists,
   type SeenOrder,
   withChildLists,
 } from "./broker_lists.ts";
 import { follow, type FollowDeps, othersOf, ownerIn } from "./follow.ts";
-import { type AbsentLooks, type Intent, sinceOf } from "./intent.ts";
+import { type AbsentReadings, type Intent, sinceOf } from "./intent.ts";
 import { judge, provesAbsence } from "./prove.ts";
-import { forgetLooks, noteIntent, openIntents } from "./queries.ts";
+import { forgetAbsence, noteIntent, openIntents } from "./queries.ts";
 import type { Owners, Records } from "./records.ts";
 import { placesOthers, termsOf } from "./terms.ts";
 
@@ -50,11 +50,13 @@ export interface Reconciled {
   foreign: readonly SeenOrder[];
   /** Every order in the lists that were read, by its id. */
   seen: ReadonlyMap<string, SeenOrder>;
-  /** The broker's clock minus this machine's, milliseconds; absent if no list was read or no answer contained a time. */
+  /**
+   * The broker's clock minus this machine's, milliseconds; absent if no list was read or no answer contained a time.
+   */
   aheadMs?: number;
 }
 
-/** While intents are open, a process that stays compares them with the broker's lists this often. */
+/** While intents are open, a process that keeps running compares them with the broker's lists this often. */
 export const RECONCILE_MS = 3 * 60_000;
 /**
  * The lists of an earlier day hardly change, so a process searches for an unknown order of such a day only this often.
@@ -62,9 +64,11 @@ export const RECONCILE_MS = 3 * 60_000;
 export const OLD_ORDERS_MS = 3_600_000;
 
 /** Why a reading in the background happens. */
-export interface LookReason {
+export interface ReadingReason {
   now: number;
-  /** Whether a push or a break of the pushes led to it: only orders of today, and orders that place others, have news. */
+  /**
+   * Whether a push or a break of the pushes led to it: only orders of today, and orders that place others, have news.
+   */
   isPush?: boolean;
   /** Whether it includes unknown intents of earlier days. */
   withOld?: boolean;
@@ -74,7 +78,10 @@ export interface LookReason {
  * Returns whether a reading in the background may change an open intent. Only a person decides about an ambiguous one,
  * and only its answer, or the end of its time limit, changes one that was just sent.
  */
-export function needsLook(intent: Intent, { now, isPush = false, withOld = false }: LookReason): boolean {
+export function needsReading(
+  intent: Intent,
+  { now, isPush = false, withOld = false }: ReadingReason,
+): boolean {
   if (intent.state === "ambiguous" || intent.state === "sent") return false;
   const { market } = termsOf(intent);
   if (placesOthers(intent) || dayOfLists(market, sinceOf(intent)) === dayOfLists(market, now)) return true;
@@ -105,15 +112,15 @@ export async function reconcile(
   const seen = new Map<string, SeenOrder>();
   let aheadMs: number | undefined;
   for (const { place, members } of placesOf(intents, markets)) {
-    const looks = new Looks(deps, place, signal);
+    const readings = new PlaceReadings(deps, place, signal);
     for (const intent of members) {
-      const looked = await looks.for(intent, members);
-      const what = await applyLook(deps, intent, looked);
+      const reading = await readings.for(intent, members);
+      const what = await applyReading(deps, intent, reading);
       if (what !== undefined) missing.set(intent.id, what);
     }
-    for (const looked of await looks.all(members)) {
-      aheadMs = looked.aheadMs ?? aheadMs;
-      for (const order of looked.orders.values()) seen.set(order.orderId, order);
+    for (const reading of await readings.all(members)) {
+      aheadMs = reading.aheadMs ?? aheadMs;
+      for (const order of reading.orders.values()) seen.set(order.orderId, order);
     }
   }
   const changed: Intent[] = [];
@@ -146,8 +153,8 @@ export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: Ab
   );
   const intent = group?.members.find((each) => each.id === id);
   if (group === undefined || intent === undefined) return;
-  const looks = new Looks(deps, group.place, signal);
-  await applyLook(deps, intent, await looks.for(intent, [intent]));
+  const readings = new PlaceReadings(deps, group.place, signal);
+  await applyReading(deps, intent, await readings.for(intent, [intent]));
 }
 
 /** Returns whether an intent only waits for its conditional or algorithmic order, which may last for many days. */
@@ -157,12 +164,12 @@ const isWaiting = (intent: Intent): boolean => placesOthers(intent) && intent.st
 const isEmpty = ({ state, orderIds }: Intent): boolean => state === "acknowledged" && orderIds.length === 0;
 
 /** Reads the lists of one place: once for most intents, and once more for intents that need earlier days. */
-class Looks {
+class PlaceReadings {
   readonly #deps: ReconcileDeps;
   readonly #place: ListPlace;
   readonly #signal: AbortSignal | undefined;
-  #near: Promise<Look> | undefined;
-  #far: Promise<Look> | undefined;
+  #near: Promise<ListReading> | undefined;
+  #far: Promise<ListReading> | undefined;
 
   constructor(deps: ReconcileDeps, place: ListPlace, signal: AbortSignal | undefined) {
     this.#deps = deps;
@@ -171,8 +178,8 @@ class Looks {
   }
 
   /** Returns the reading to compare an intent with. */
-  async for(intent: Intent, members: readonly Intent[]): Promise<Look> {
-    const near = await this.#nearLook(members);
+  async for(intent: Intent, members: readonly Intent[]): Promise<ListReading> {
+    const near = await this.#nearReading(members);
     if (!isWaiting(intent)) return near;
     const isShown = intent.orderIds.every((id) => {
       const row = near.orders.get(id);
@@ -182,28 +189,30 @@ class Looks {
       dayOfLists(this.#place.market, near.beganAt);
     if (isShown || isToday) return near;
     const far = Math.min(...members.filter(isWaiting).map(sinceOf));
-    return await (this.#far ??= this.#look(far));
+    return await (this.#far ??= this.#read(far));
   }
 
   /** Returns all readings so far, at least one. */
-  async all(members: readonly Intent[]): Promise<Look[]> {
-    const near = await this.#nearLook(members);
+  async all(members: readonly Intent[]): Promise<ListReading[]> {
+    const near = await this.#nearReading(members);
     return this.#far === undefined ? [near] : [near, await this.#far];
   }
 
-  #nearLook(members: readonly Intent[]): Promise<Look> {
+  #nearReading(members: readonly Intent[]): Promise<ListReading> {
     const now = this.#deps.records.machine.now();
-    return this.#near ??= this.#look(
+    return this.#near ??= this.#read(
       Math.min(now, ...members.filter((each) => !isWaiting(each) && !isEmpty(each)).map(sinceOf)),
       members.some(({ state }) => state === "unknown"),
     );
   }
 
-  /** The broker may empty its lists of today before midnight, so a lost order is looked for in the history too. */
-  async #look(since: number, withHistory = false): Promise<Look> {
+  /**
+   * Reads the lists. The broker may empty its lists of today before midnight, so a lost order needs the history too.
+   */
+  async #read(since: number, withHistory = false): Promise<ListReading> {
     const { records, client } = this.#deps;
     const signal = this.#signal;
-    return await look(client, this.#place, {
+    return await readLists(client, this.#place, {
       now: () => records.machine.now(),
       since,
       withHistory,
@@ -213,8 +222,8 @@ class Looks {
 }
 
 /**
- * Abandons the unsent intents of processes that ended. Marks their sent intents without an answer as unknown. Returns the
- * intents that are open then.
+ * Abandons the unsent intents of processes that ended. Marks their sent intents without an answer as unknown. Returns
+ * the intents that are open then.
  */
 async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]> {
   const { store, account, machine } = records;
@@ -245,15 +254,19 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]
  * Applies a reading to an intent. Returns what is missing for a proof if its outcome, or an order of its own, is
  * unknown.
  */
-async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Promise<string | undefined> {
+async function applyReading(
+  deps: ReconcileDeps,
+  intent: Intent,
+  reading: ListReading,
+): Promise<string | undefined> {
   const { records } = deps;
   if (intent.state === "sent") return "its answer";
   if (intent.state === "ambiguous") return "a person's decision";
   if (intent.state !== "unknown") {
-    return await follow(deps, intent, looked);
+    return await follow(deps, intent, reading);
   }
-  const others = await othersOf(records, looked);
-  const verdict = judge(intent, looked, others);
+  const others = await othersOf(records, reading);
+  const verdict = judge(intent, reading, others);
   switch (verdict.is) {
     case "sent": {
       const now = await records.store.transaction(async () => {
@@ -265,54 +278,56 @@ async function applyLook(deps: ReconcileDeps, intent: Intent, looked: Look): Pro
           to: "acknowledged",
           by: "list",
           orderIds: verdict.orderIds,
-          data: { lists: looked.lists, orderIds: verdict.orderIds },
+          data: { lists: reading.lists, orderIds: verdict.orderIds },
         });
         if (intent.kind === "amend" && moved.state === "acknowledged") await records.noteAmended(moved);
         return moved;
       });
       if (typeof now === "string") return `which of the orders belong to it, and which to intent ${now}`;
       if (now.state !== "acknowledged") return undefined; // another process or a late answer was first
-      return await follow(deps, now, looked);
+      return await follow(deps, now, reading);
     }
     case "ambiguous":
       await records.moveFrom(intent, {
         to: "ambiguous",
         by: "list",
-        data: { why: verdict.why, orderIds: verdict.orderIds, lists: looked.lists },
+        data: { why: verdict.why, orderIds: verdict.orderIds, lists: reading.lists },
       });
       return "a person's decision";
     case "partial":
     case "unprovable":
       // A reading that shows something contradicts the earlier ones that showed nothing: begin to count again.
-      if (intent.absent !== undefined) await forgetLooks(records.store, intent.id);
+      if (intent.absent !== undefined) await forgetAbsence(records.store, intent.id);
       return verdict.missing;
     case "absent":
-      return await countAbsence(records, intent, { looked, owners: others.owners });
+      return await countAbsence(records, intent, { reading, owners: others.owners });
   }
 }
 
-/** Counts a look that did not show an unknown intent. Returns what is missing for the proof that it was not executed. */
+/**
+ * Counts a reading that did not show an unknown intent. Returns what is missing for the proof that it was not executed.
+ */
 export async function countAbsence(
   records: Records,
   intent: Intent,
-  { looked, owners }: { looked: Look; owners: Owners },
+  { reading, owners }: { reading: ListReading; owners: Owners },
 ): Promise<string | undefined> {
   const before = intent.absent;
-  const brokerAt = looked.aheadMs === undefined ? undefined : looked.beganAt + looked.aheadMs;
+  const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;
   // If a clock went back, the time between the readings is unknown: begin again.
-  const isBack = before !== undefined && (looked.beganAt < before.lastAt ||
+  const isBack = before !== undefined && (reading.beganAt < before.lastAt ||
     (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity));
   const earlier = isBack ? undefined : before;
   const firstBrokerAt = earlier === undefined ? brokerAt : earlier.firstBrokerAt;
-  const absent: AbsentLooks = {
+  const absent: AbsentReadings = {
     count: (earlier?.count ?? 0) + 1,
-    firstAt: earlier?.firstAt ?? looked.beganAt,
-    lastAt: looked.beganAt,
+    firstAt: earlier?.firstAt ?? reading.beganAt,
+    lastAt: reading.beganAt,
     ...firstBrokerAt !== undefined && { firstBrokerAt },
     ...brokerAt !== undefined && { lastBrokerAt: brokerAt },
   };
   if (!await noteIntent(records.store, intent, { absent })) {
-    // Another look has ended meanwhile, and may have shown something.
+    // Another reading has ended meanwhile, and may have shown something.
     return (await records.find(intent.id)).state === "unknown" ? "another reading of the lists" : undefined;
   }
   const { sentNumber } = intent;
@@ -322,7 +337,7 @@ export async function countAbsence(
       owner.sentNumber !== undefined && owner.sentNumber > sentNumber
     ).map(([orderId]) => orderId),
   );
-  const proven = provesAbsence(intent, { absent, looked, later, lists: listsOf(intent) });
+  const proven = provesAbsence(intent, { absent, reading, later, lists: listsOf(intent) });
   if ("missing" in proven) return proven.missing;
   await records.moveFrom(intent, { to: "abandoned", by: "list", data: { proof: proven.proof } });
   return undefined;

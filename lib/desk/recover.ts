@@ -1,6 +1,6 @@
 /**
- * Handles a write without a plain answer: records how it failed, looks for a lost answer in the broker's lists, and
- * takes answers that arrive late.
+ * Handles a write without a plain answer: records how it failed, searches for a lost answer in the broker's lists, and
+ * records answers that arrive late.
  *
  * @module
  */
@@ -19,13 +19,13 @@ import { type IntentState, mayChange } from "./states.ts";
 import { targetsOf } from "./terms.ts";
 
 /** Waits before each reading of the lists after a lost answer; the last wait repeats. */
-const LOOK_WAITS_MS = [500, 1_500, 3_000, 5_000];
-/** How long a write looks for its outcome if the options do not say. */
+const READING_WAITS_MS = [500, 1_500, 3_000, 5_000];
+/** How long to search for the outcome of a write if the options do not say. */
 const RESOLVE_MS = 15_000;
 
 /** What the search for a lost answer needs. */
 export interface RecoverDeps extends ReconcileDeps {
-  /** How long a write looks for its outcome in the broker's lists after its answer was lost. @default 15 s */
+  /** How long to search for the outcome of a write in the broker's lists after its answer was lost. @default 15 s */
   resolveMs?: number | undefined;
 }
 
@@ -69,7 +69,9 @@ export async function acknowledge(
 /** States that say that the broker did not execute the request. */
 const refusedStates: readonly IntentState[] = ["abandoned", "rejected"];
 
-/** Records that the broker rejected the request, or that it was never sent. Lists that show its order contradict that. */
+/**
+ * Records that the broker rejected the request, or that it was never sent. Lists that show its order contradict that.
+ */
 async function refuse(
   records: Records,
   id: string,
@@ -88,8 +90,8 @@ async function refuse(
 }
 
 /**
- * Records how a write failed. If its outcome is unknown, looks for it in the broker's lists for a while, and returns the
- * answer that the broker would have sent.
+ * Records how a write failed. If its outcome is unknown, looks for it in the broker's lists for a while, and returns
+ * the answer that the broker would have sent.
  */
 export async function noAnswer(
   deps: RecoverDeps,
@@ -118,7 +120,7 @@ export async function noAnswer(
   try {
     await records.keep(() => records.moveFrom({ id, state: "sent" }, { to: "unknown", by: "desk", data }));
     isRecorded = true;
-    found = await lookFor(deps, id, options.signal);
+    found = await searchLists(deps, id, options.signal);
   } catch (caught) {
     failure = caught; // whatever failed, the outcome of the write is unknown to the caller
   }
@@ -138,8 +140,8 @@ export async function noAnswer(
   });
 }
 
-/** Looks at the lists until they show the outcome, or the time is over. Returns the intent if it was executed. */
-async function lookFor(
+/** Reads the lists until they show the outcome, or the time is over. Returns the intent if it was executed. */
+async function searchLists(
   deps: RecoverDeps,
   id: string,
   signal: AbortSignal | undefined,
@@ -148,7 +150,7 @@ async function lookFor(
   const { machine } = records;
   const endAt = machine.monotonic() + resolveMs;
   for (let turn = 0;; turn++) {
-    const waitMs = LOOK_WAITS_MS[turn] ?? LOOK_WAITS_MS.at(-1)!;
+    const waitMs = READING_WAITS_MS[turn] ?? READING_WAITS_MS.at(-1)!;
     if (signal?.aborted || machine.monotonic() + waitMs > endAt) return undefined;
     await wait(machine, waitMs, signal).catch(() => {}); // only the signal ends it early
     if (signal?.aborted) return undefined;
@@ -165,8 +167,8 @@ async function lookFor(
   }
 }
 
-/** Takes an answer that came after its call was given up. */
-export async function takeLate(records: Records, id: string, { result, error }: LateAnswer): Promise<void> {
+/** Records an answer that arrived after the desk had given up the call. */
+export async function recordLate(records: Records, id: string, { result, error }: LateAnswer): Promise<void> {
   if (error !== undefined && !(error instanceof RejectedError)) return; // it says nothing about the outcome
   const data = { late: true, ...error !== undefined ? { why: messageOf(error) } : { answer: result } };
   await records.keep(async () => {

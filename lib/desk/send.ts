@@ -1,5 +1,6 @@
 /**
- * Sends one order write: records it, checks it, commits it as sent before the first byte leaves, and records the answer.
+ * Sends one order write: records it, checks it, commits it as sent before the first byte leaves, and records the
+ * answer.
  *
  * @module
  */
@@ -9,17 +10,27 @@ import { BrokerError, messageOf, OutcomeUnknownError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists } from "../operations/proof.ts";
 import { countWrite } from "../store/store.ts";
-import { endedStates, type Look, look, placeOf, type SeenOrder, withChildLists } from "./broker_lists.ts";
+import type { Machine } from "../time.ts";
+import {
+  endedStates,
+  type ListReading,
+  placeOf,
+  readLists,
+  type SeenOrder,
+  withChildLists,
+} from "./broker_lists.ts";
 import type { Intent, IntentKind, Why } from "./intent.ts";
 import { refuseBeyondPlan } from "./plan_caps.ts";
 import { amendableTerms, idsIn } from "./prove.ts";
 import { findHalt, insertIntent, unresolvedIntents } from "./queries.ts";
 import type { Records } from "./records.ts";
-import { acknowledge, noAnswer, type RecoverDeps, takeLate } from "./recover.ts";
+import { acknowledge, noAnswer, recordLate, type RecoverDeps } from "./recover.ts";
 import { fingerprintOf, targetsOf } from "./terms.ts";
 
 /** The guard rails checked prices, cash and holdings at most this long before the first byte leaves. */
 const APPROVAL_MS = 60_000;
+/** The transaction that records a write checked the halt and the lease at most this long before the first byte leaves. */
+const RECORD_MS = 10_000;
 
 /** An order write that a guard rail checks before it is sent. */
 export interface PlannedWrite {
@@ -29,7 +40,7 @@ export interface PlannedWrite {
   params: Readonly<Record<string, unknown>>;
   why: Why;
   /** The broker's lists just before the write; absent for a cancellation of named orders. */
-  looked: Look | undefined;
+  reading: ListReading | undefined;
   /** The client, for further reads. */
   client: Client;
 }
@@ -44,6 +55,11 @@ export interface SendDeps extends RecoverDeps {
   guard?(planned: PlannedWrite): object | void | Promise<object | void>;
   /** Returns why a file of this machine stops every write, if one does. Asked right before each write. @default none */
   haltedByFile?(): string | undefined;
+  /**
+   * Called in the transaction that commits to a write. Throws if its sender may not write any more: the process may have
+   * stood still since its last check. @default allows every write
+   */
+  confirm?(): void | Promise<void>;
 }
 
 /** A write whose parameters have been checked. */
@@ -96,14 +112,26 @@ export async function sendWrite(
 /** What the desk knew when it allowed a write. */
 interface Approval {
   /** The broker's lists; absent for a cancellation of named orders. */
-  looked: Look | undefined;
-  /** When the checks began, by the monotonic clock. */
-  at: number;
+  reading: ListReading | undefined;
+  /** When the checks began. */
+  at: Instant;
 }
 
+/** An instant by both clocks: the monotonic clock may stand still while the machine sleeps, and the wall clock may jump. */
+interface Instant {
+  wall: number;
+  monotonic: number;
+}
+
+const instantOf = (machine: Machine): Instant => ({ wall: machine.now(), monotonic: machine.monotonic() });
+
+/** Returns whether more time has passed since an instant, by either clock. */
+const isLonger = (machine: Machine, { wall, monotonic }: Instant, ms: number): boolean =>
+  machine.now() - wall > ms || machine.monotonic() - monotonic > ms;
+
 /**
- * Returns whether a request may be sent while the outcome of the same request is unknown: two cancellations of one named
- * order do no more than one.
+ * Returns whether a request may be sent while the outcome of the same request is unknown: two cancellations of one
+ * named order do no more than one.
  */
 const isRepeatable = ({ order }: AnyOperation, params: Readonly<Record<string, unknown>>): boolean =>
   order === "cancel" && targetsOf({ params }).length === 1;
@@ -131,32 +159,34 @@ async function refuseLike(records: Records, fingerprint: string, operation: stri
 const isCancellable = (order: SeenOrder | undefined): boolean =>
   order?.state !== undefined && !endedStates.includes(order.state) && !order.isCancelPending;
 
-/** Reads the lists, and checks the guard rails. If a list cannot be read or a guard rail refuses, abandons the intent. */
+/**
+ * Reads the lists, and checks the guard rails. If a list cannot be read or a guard rail refuses, abandons the intent.
+ */
 async function approve(
   deps: SendDeps,
   { id, wanted: { operation, options: { signal } }, params, why, fingerprint }: CheckedWrite,
 ): Promise<Approval> {
   const { records, client } = deps;
   const { machine } = records;
-  const at = machine.monotonic();
+  const at = instantOf(machine);
   try {
     const [target] = targetsOf({ params });
     const isAgain = isRepeatable(operation, params) &&
       await unresolvedLike(records, fingerprint) !== undefined;
     // A cancellation of named orders creates no order, so the lists before it are needed only for a second one.
-    const looked = operation.order === "cancel" && target !== undefined && !isAgain
+    const reading = operation.order === "cancel" && target !== undefined && !isAgain
       ? undefined
-      : await look(client, withChildLists(placeOf(operation, params)), {
+      : await readLists(client, withChildLists(placeOf(operation, params)), {
         now: () => machine.now(),
         since: machine.now(),
         ...signal && { signal },
       });
-    if (isAgain && !isCancellable(looked?.orders.get(target ?? ""))) {
+    if (isAgain && !isCancellable(reading?.orders.get(target ?? ""))) {
       await refuseLike(records, fingerprint, operation.name);
     }
-    const data = { ...await deps.guard?.({ id, operation, params, why, looked, client }) };
+    const data = { ...await deps.guard?.({ id, operation, params, why, reading, client }) };
     await records.first(operation.name, () => records.move(id, { to: "approved", by: "desk", data }));
-    return { looked, at };
+    return { reading, at };
   } catch (error) {
     await records.abandon(id, error);
     throw error;
@@ -168,6 +198,7 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
   const { id, wanted } = write;
   const { operation, options } = wanted;
   let isBegun = false;
+  let mayLeave = () => {};
   let answer: unknown;
   try {
     answer = await wanted.send({
@@ -175,12 +206,17 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
       onLateAnswer: (late) => {
         options.onLateAnswer?.(late);
         // The store reports its own failures at the next statement of the caller.
-        takeLate(records, id, late).catch(() => {});
+        recordLate(records, id, late).catch(() => {});
       },
       beforeWrite: async () => {
         await options.beforeWrite?.();
-        await records.first(operation.name, () => begin(deps, write, approval));
+        mayLeave = await records.first(operation.name, () => begin(deps, write, approval));
         isBegun = true;
+      },
+      // The process may have stood still while the transport connected.
+      beforeFirstByte() {
+        mayLeave();
+        options.beforeFirstByte?.();
       },
     });
   } catch (error) {
@@ -194,15 +230,20 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
   return answer;
 }
 
-/** Commits to the store that bytes may leave from now on. Nothing is sent if this fails. */
+/**
+ * Commits to the store that bytes may leave from now on. Nothing is sent if this fails.
+ *
+ * @returns A check for the moment right before the first byte. It throws if trading was halted meanwhile, or if too much
+ * time has passed: another process may then have proven that the write was not sent.
+ */
 async function begin(
   deps: SendDeps,
   { id, wanted: { operation }, fingerprint, params, why }: CheckedWrite,
-  { looked, at: approvedAt }: Approval,
-): Promise<void> {
+  { reading, at: approvedAt }: Approval,
+): Promise<() => void> {
   const { records } = deps;
   const { store, machine, account } = records;
-  if (operation.order !== "cancel" && machine.monotonic() - approvedAt > APPROVAL_MS) {
+  if (operation.order !== "cancel" && isLonger(machine, approvedAt, APPROVAL_MS)) {
     throw new BrokerError(
       `Cannot send ${operation.name}: its checks are more than ${
         APPROVAL_MS / 1_000
@@ -216,7 +257,10 @@ async function begin(
     if (file !== undefined) throw halted(file, operation.name);
   };
   checkFile();
+  let recordedAt = instantOf(machine);
   await store.transaction(async () => {
+    recordedAt = instantOf(machine);
+    await deps.confirm?.();
     const halt = await findHalt(store, account);
     if (halt !== undefined) throw halted(`${halt.why} (by ${halt.by})`, operation.name);
     // Since this intent was planned, another process may have sent the same order, or ended the plan of the order.
@@ -231,27 +275,38 @@ async function begin(
       at,
     });
     const sent = {
-      ...knownBefore(operation, params, looked),
+      ...knownBefore(operation, params, reading),
       // If the clocks differ, use the earlier one: a reading that begins too late could miss the order.
-      lookSince: Math.min(at, at + (looked?.aheadMs ?? 0)),
+      readSince: Math.min(at, at + (reading?.aheadMs ?? 0)),
       sentAt: at,
       sentNumber,
     };
     await records.move(id, { to: "sent", by: "desk", at, sent });
   });
   await store.mark();
-  checkFile(); // the statements above may have taken long
+  const mayLeave = () => {
+    checkFile();
+    if (!isLonger(machine, recordedAt, RECORD_MS)) return;
+    throw new BrokerError(
+      `Cannot send ${operation.name}: it was recorded more than ${
+        RECORD_MS / 1_000
+      } s ago, because the store was slow or this process stood still; nothing was sent, so send it again`,
+      { code: "late-record", operation: operation.name },
+    );
+  };
+  mayLeave(); // the statements above may have taken long
+  return mayLeave;
 }
 
 /** Returns the part of the lists just before a write that the search for a lost answer needs. */
 function knownBefore(
   { order: kind }: AnyOperation,
   params: Readonly<Record<string, unknown>>,
-  looked: Look | undefined,
+  reading: ListReading | undefined,
 ): Pick<Intent, "known" | "earlier"> {
-  const orders = [...looked?.orders.values() ?? []];
+  const orders = [...reading?.orders.values() ?? []];
   const isOpen = ({ state }: SeenOrder) => state === undefined || !endedStates.includes(state);
-  const target = looked?.orders.get(targetsOf({ params })[0] ?? "");
+  const target = reading?.orders.get(targetsOf({ params })[0] ?? "");
   return {
     // A cancellation of all orders applies to the open orders.
     known: orders.filter((each) => kind !== "cancel" || isOpen(each)).map(({ orderId }) => orderId),

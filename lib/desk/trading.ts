@@ -58,11 +58,11 @@ async function redactorOf(options: ConnectOptions | DirectConnectOptions): Promi
 export async function openTrading(
   connectClient: () => Promise<Client>,
   options: ConnectOptions | DirectConnectOptions,
-  { store: name, by = "a script", limits: texts = {}, lookEveryMs }: {
+  { store: name, by = "a script", limits: texts = {}, reconcileEveryMs }: {
     store: string;
     by?: string | undefined;
     limits?: LimitTexts | undefined;
-    lookEveryMs?: DeskOptions["lookEveryMs"];
+    reconcileEveryMs?: DeskOptions["reconcileEveryMs"];
   },
 ): Promise<Client & Trading> {
   const limits = readLimits(texts);
@@ -93,16 +93,16 @@ export async function openTrading(
     guard,
     haltedByFile: fileHalt(name),
     redact: (text) => redactor.text(text),
-    lookEveryMs,
+    reconcileEveryMs,
     ...to.timeoutMs !== undefined && { timeoutMs: to.timeoutMs },
   });
-  const stopLooking = desk.keepReconciled();
+  const stopReconciling = desk.keepReconciled();
   const close = async () => {
-    const looked = stopLooking();
+    const stopped = stopReconciling();
     try {
       await inner.close();
     } finally {
-      await looked;
+      await stopped;
       await store[Symbol.asyncDispose]();
     }
   };

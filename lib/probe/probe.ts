@@ -347,7 +347,7 @@ function isRepeated(before: readonly Row[], page: readonly Row[]): boolean {
   return JSON.stringify(before) === JSON.stringify(page);
 }
 
-/** Returns what came of a call. The codes are the broker's, or hsgate's own; no text of the broker. */
+/** Returns the outcome of a call. The codes are the broker's, or hsgate's own; no text of the broker. */
 function outcomeOf(
   error: unknown,
   differences: readonly Difference[],

@@ -31,7 +31,7 @@ export interface AccountQuote {
   stale?: string;
   /** Whether trading is suspended. */
   suspended?: boolean;
-  /** Whether an order of it is open. */
+  /** Whether an order of the listing is open. */
   hasOpenOrder?: boolean;
 }
 

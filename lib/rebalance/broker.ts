@@ -8,7 +8,7 @@ import type { Client } from "../client/client.ts";
 import { securityOf } from "../client/security.ts";
 import type { Security } from "../operations/public_types.ts";
 import { add, compare, type Decimal, divide, normalize, subtract } from "../decimal.ts";
-import { bareCode, endedStates, type Look, look } from "../desk/broker_lists.ts";
+import { bareCode, endedStates, type ListReading, readLists } from "../desk/broker_lists.ts";
 import { currencyOf, lastOf, marketOf, mics, priceOf, typeOf } from "../desk/guards/order.ts";
 import { openPeriods, quoteInstant } from "../desk/guards/sessions.ts";
 import { Market } from "../dictionaries/market.ts";
@@ -147,19 +147,26 @@ type ReadOptions = { signal?: AbortSignal };
 /** Maximum number of readings of a market whose holdings change during the reading. */
 const MOST_READINGS = 3;
 
-/** Reads the cash, the holdings and the orders of a market. Reads them again if a fill has changed the holdings meanwhile. */
+/**
+ * Reads the cash, the holdings and the orders of a market. Reads them again if a fill has changed the holdings
+ * meanwhile.
+ */
 async function readMarket(
   client: Client,
   market: Market,
   { isLater, now, options }: { isLater: boolean; now(): number; options: ReadOptions },
-): Promise<{ cash: Cash | undefined; holdings: Holding[]; seen: Look }> {
+): Promise<{ cash: Cash | undefined; holdings: Holding[]; seen: ListReading }> {
   const quantities = (holdings: readonly Holding[]) =>
     holdings.map(({ symbol, quantity, sellableQuantity }) => [symbol, quantity, sellableQuantity].join())
       .sort().join(";");
   let holdings = await client.account.holdings({ market }, options);
   for (let reading = 0; reading < MOST_READINGS; reading++) {
     const cash = await readCash(client, market, { options, isLater });
-    const seen = await look(client, { market, lists: ["orders.today"] }, { now, since: now(), ...options });
+    const seen = await readLists(client, { market, lists: ["orders.today"] }, {
+      now,
+      since: now(),
+      ...options,
+    });
     const after = await client.account.holdings({ market }, options);
     if (quantities(holdings) === quantities(after)) return { cash, holdings, seen };
     holdings = after;
@@ -218,7 +225,10 @@ async function priceFor(
     : normalize(divide(add(bid, ask), "2", 6, "half-even"));
 }
 
-/** Returns why a quote is too old; `undefined` if it is current. While a market does not trade, its last quote is current. */
+/**
+ * Returns why a quote is too old; `undefined` if it is current. While a market does not trade, its last quote is
+ * current.
+ */
 export function staleness(
   quote: Quote,
   mic: Mic,

@@ -1,16 +1,16 @@
 /**
- * Executes a plan of rebalancing: sales first, then the purchases that the broker's cash covers, as limit orders that are
- * repriced, or as algorithmic orders of the broker.
+ * Executes a plan of rebalancing: sales first, then the purchases that the broker's cash covers, as limit orders that
+ * are repriced, or as algorithmic orders of the broker.
  *
- * The execution has no state of its own. What is left of a trade follows from the intents of the plan, so a process that
- * starts after a crash continues within the same quantities.
+ * The execution has no state of its own. What is left of a trade follows from the intents of the plan, so a process
+ * that starts after a crash continues within the same quantities.
  *
  * @module
  */
 import { builtInCalendars, type Calendars, dateAt } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import { compare, type Decimal, isZero, normalize, toStep } from "../decimal.ts";
-import { endedStates, look, type SeenOrder } from "../desk/broker_lists.ts";
+import { endedStates, readLists, type SeenOrder } from "../desk/broker_lists.ts";
 import { GuardRefusal } from "../desk/guards/check.ts";
 import { currencyOf, mics } from "../desk/guards/order.ts";
 import type { Intent, Why } from "../desk/intent.ts";
@@ -42,14 +42,16 @@ import {
   beginPlan,
   endPlan,
   findPlan,
+  holderOf,
   notePlan,
+  type PlanKey,
   type PlanRecord,
   recordPlan,
   renewPlan,
   shortHash,
 } from "./queries.ts";
 import type { RebalanceReport } from "./report.ts";
-import { reportOf } from "./results.ts";
+import { reportOf, storedReport } from "./results.ts";
 import { deadlineOf, type ExecutionTerms, readExecutionTerms } from "./terms.ts";
 
 /** What an execution needs of an order desk; `Desk` has it. */
@@ -75,6 +77,8 @@ export interface ExecutionEvent {
 export interface RebalanceOptions {
   /** Name of the person or program, for the records. @default "a script" */
   by?: string;
+  /** Key of the run and step that executes the plan. When the run has ended, {@linkcode endLeftPlan} ends the plan. */
+  stepKey?: string;
   /** Trading days and hours. @default the built-in calendars */
   calendars?: Calendars;
   /** Ends the execution: cancels its open orders and reports what remains. */
@@ -107,7 +111,14 @@ export const passingRules: readonly string[] = [
   "buyingPower",
 ];
 /** Codes of errors after which no order of the plan can be sent. */
-const stopCodes: readonly (string | undefined)[] = ["halted", "plan-not-running"];
+const stopCodes: readonly (string | undefined)[] = [
+  "halted",
+  "plan-not-running",
+  // The run of the execution may not write any more: its window has closed, live trading is off, or its step has ended.
+  "window",
+  "plan",
+  "step-over",
+];
 
 /**
  * Executes a plan, and resolves to what it did. If the store does not have the plan, records and approves it in the
@@ -117,7 +128,8 @@ const stopCodes: readonly (string | undefined)[] = ["halted", "plan-not-running"
  * Order writes are never repeated: an order whose answer was lost counts as ordered until the broker's lists show its
  * outcome. The execution never changes orders of other programs.
  *
- * @throws {InvalidParamsError} If a quote is missing or too old, or the broker does not confirm a lot. Nothing was sent.
+ * @throws {InvalidParamsError} If a quote is missing or too old, or the broker does not confirm a lot. Nothing was
+ * sent.
  * @throws {BrokerError} If the plan may not be executed (codes `plan-not-approved`, `plan-held`, `plan-other`,
  * `plan-changed`, `plan-state`), or another process has taken over the execution (`plan-held`).
  * @throws {StoreError} If the store cannot be used. The execution can be continued later.
@@ -129,7 +141,7 @@ export async function rebalance(
   options: RebalanceOptions = {},
 ): Promise<RebalanceReport> {
   const { store, account, machine } = desk;
-  const { by = "a script", signal } = options;
+  const { by = "a script", signal, stepKey } = options;
   const key = { account, hash: plan.hash };
   const found = await findPlan(store, account, plan.hash);
   if (found !== undefined && canonical(found.plan) !== canonical(plan)) {
@@ -144,7 +156,7 @@ export async function rebalance(
   // Only a new plan may be recorded again after it was refused.
   if (found?.state !== "stopped") await recordPlan(store, { account, plan, terms, at });
   if (found === undefined) await approvePlan(store, key, { by, at, until: at + SCRIPT_APPROVAL_MS });
-  const holder = machine.id();
+  const holder = holderOf(machine.id(), stepKey);
   const execution = new Execution(desk, plan, { ...options, terms, by, holder });
   const views = found?.state === "running" ? undefined : await execution.check();
   const record = await beginOnce(desk, plan, { holder, terms, signal });
@@ -267,7 +279,10 @@ class Execution {
     if (first === undefined) return;
     const now = () => this.#now();
     const { market } = first.trade;
-    const { aheadMs } = await look(this.#reader, { market, lists: ["orders.today"] }, { now, since: now() });
+    const { aheadMs } = await readLists(this.#reader, { market, lists: ["orders.today"] }, {
+      now,
+      since: now(),
+    });
     this.#aheadMs = aheadMs ?? 0;
   }
 
@@ -304,7 +319,8 @@ class Execution {
   }
 
   /**
-   * Checks the quotes and lots of what is left, before anything is sent. Resolves to what the broker says about each trade.
+   * Checks the quotes and lots of what is left, before anything is sent. Resolves to what the broker says about each
+   * trade.
    */
   async check(): Promise<ReadonlyMap<number, MarketView>> {
     await this.#readClock();
@@ -357,7 +373,7 @@ class Execution {
       `the execution of the plan ${shortHash(this.#plan.hash)} ends at ${this.#deadlineText()}`,
     );
     await this.#noteArrival(record, views);
-    await this.#abandonUnsent();
+    await abandonUnsent(this.#desk.store, this.#key, this.#now());
     while (!await this.#turn()) {
       // A stopping execution still waits for the end of its orders.
       if (signal === undefined || signal.aborted) await wait(machine, pollMs);
@@ -366,19 +382,10 @@ class Execution {
     return await this.#end();
   }
 
-  /**
-   * Abandons the intents that an earlier process planned and did not send. If that process still lives, it sends nothing
-   * after this.
-   */
-  async #abandonUnsent(): Promise<void> {
-    const { store, account } = this.#desk;
-    const data = { why: "the process that planned it ended before it sent anything" };
-    await store.transaction(async () => {
-      for (const { id, state } of await intentsOfPlan(store, account, this.#plan.hash)) {
-        if (state !== "planned" && state !== "approved") continue;
-        await moveIntent(store, id, { to: "abandoned", by: "desk", at: this.#now(), data });
-      }
-    });
+  /** Returns why the execution stops: what the caller's signal says. */
+  #abortText({ reason }: AbortSignal): string {
+    const isPlain = !(reason instanceof Error) || reason instanceof DOMException; // `abort()` without a reason
+    return `${STOPPED_BY} ${this.#options.by}${isPlain ? "" : `: ${messageOf(reason)}`}`;
   }
 
   #deadlineText(): string {
@@ -406,7 +413,7 @@ class Execution {
     await notePlan(this.#desk.store, this.#key, { arrival: found });
   }
 
-  /** Looks at every trade once. Resolves to whether the execution is over. */
+  /** Advances every trade by one step. Resolves to whether the execution is over. */
   async #turn(): Promise<boolean> {
     await this.#renew();
     const { signal } = this.#options;
@@ -425,7 +432,7 @@ class Execution {
     const now = this.#now();
     const passedMs = this.#turnedAt === undefined ? 0 : Math.max(0, now - this.#turnedAt);
     this.#turnedAt = now;
-    if (signal?.aborted) this.#stop ??= { reason: `${STOPPED_BY} ${this.#options.by}`, at: now };
+    if (signal?.aborted) this.#stop ??= { reason: this.#abortText(signal), at: now };
     if (now >= this.#deadlineAt) {
       this.#stop ??= { reason: `its deadline ${this.#deadlineText()} has passed`, at: now };
     }
@@ -595,6 +602,7 @@ class Execution {
           // Nothing was sent: the lists do not show that the order can be cancelled again.
           if (error.code === "unresolved-intent") cancels.set(orderId, { at: now, count });
           this.#tell("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
+          if (stopCodes.includes(error.code)) return this.#cannotWrite(error);
         }
       }
     }
@@ -673,15 +681,19 @@ class Execution {
     };
   }
 
+  /** Stops the execution, because none of its writes can be sent any more, not even a cancellation. */
+  #cannotWrite(error: BrokerError): void {
+    const { reason, at = this.#now() } = this.#stop ?? {};
+    const why = messageOf(error);
+    this.#stop = { reason: reason === undefined ? why : `${reason}; ${why}`, at, isHalted: true };
+  }
+
   /** Decides what an error of a trade's step means. Rethrows internal errors. */
   async #failed(run: Run, error: unknown): Promise<void> {
     if (this.#options.signal?.aborted && !(error instanceof BrokerError)) return; // the next turn stops
     if (!(error instanceof BrokerError) || error.code === "plan-held") throw error;
     const why = messageOf(error);
-    if (stopCodes.includes(error.code)) {
-      this.#stop = { reason: why, at: this.#now(), isHalted: true };
-      return;
-    }
+    if (stopCodes.includes(error.code)) return this.#cannotWrite(error);
     const isEnd = error instanceof GuardRefusal
       ? !passingRules.includes(error.rule)
       : error instanceof UnmappedError || error instanceof InvalidParamsError ||
@@ -696,10 +708,7 @@ class Execution {
     const { store, account } = this.#desk;
     const { holder } = this.#options;
     const progress = await this.#progress();
-    const isDone = progress.every(({ live, pending }, index) =>
-      isZero(missingOf(this.#plan.trades[index]!, progress[index]!)) && live.length === 0 &&
-      pending.length === 0
-    );
+    const isDone = isWhole(this.#plan, progress);
     const state = isDone ? "done" : "stopped";
     const reason = isDone ? undefined : this.#stop?.reason ?? "some trades could not be filled";
     const at = this.#now();
@@ -717,6 +726,51 @@ class Execution {
   }
 }
 
+/**
+ * Abandons the intents of a plan that an earlier process planned and did not send. If that process still lives, it sends
+ * nothing after this.
+ */
+async function abandonUnsent(store: Store, { account, hash }: PlanKey, at: number): Promise<void> {
+  const data = { why: "the process that planned it ended before it sent anything" };
+  await store.transaction(async () => {
+    for (const { id, state } of await intentsOfPlan(store, account, hash)) {
+      if (state !== "planned" && state !== "approved") continue;
+      await moveIntent(store, id, { to: "abandoned", by: "desk", at, data });
+    }
+  });
+}
+
+/**
+ * Ends a plan whose execution belonged to a run that has ended: nothing executes it any more. Sends nothing. A plan stays
+ * as it is if another process has it now, or if the outcome of one of its orders is not known yet.
+ *
+ * @param reason Why the run has ended.
+ */
+export async function endLeftPlan(
+  store: Store,
+  { account, hash, holder }: PlanKey & { holder: string },
+  { at, reason }: { at: number; reason: string },
+): Promise<void> {
+  await store.transaction(async () => {
+    const record = await findPlan(store, account, hash);
+    if (record?.state !== "running" || record.holder !== holder) return;
+    await abandonUnsent(store, { account, hash }, at);
+    const intents = await intentsOfPlan(store, account, hash);
+    const progress = progressOf(record.plan, intents);
+    if (progress.some(({ pending }) => pending.length > 0)) return;
+    const state = isWhole(record.plan, progress) ? "done" : "stopped";
+    const end = { state, endedAt: at, reason: state === "done" ? undefined : reason } as const;
+    const report = storedReport({ ...record, ...end }, intents);
+    await endPlan(store, { account, hash }, { holder, ...end, at, report });
+  });
+}
+
+/** Returns whether everything of a plan is filled, and none of its orders is open. */
+const isWhole = ({ trades }: Plan, progress: readonly Progress[]): boolean =>
+  progress.every((each, index) =>
+    isZero(missingOf(trades[index]!, each)) && each.live.length === 0 && each.pending.length === 0
+  );
+
 /** Returns whether nothing more happens to a trade in this execution. */
 function isOver({ ended }: Run, { left, live, pending }: Progress): boolean {
   return live.length === 0 && pending.length === 0 && (ended !== undefined || isZero(left));
@@ -726,7 +780,9 @@ function isOver({ ended }: Run, { left, live, pending }: Progress): boolean {
 const isOddIn = ({ isOddLot, quantity }: PlannedTrade, lot: Decimal): boolean =>
   isOddLot === true && compare(quantity, lot) < 0;
 
-/** Returns whether a trade is whole lots, or the odd lot that the plan sells. The lot may differ from that of the plan. */
+/**
+ * Returns whether a trade is whole lots, or the odd lot that the plan sells. The lot may differ from that of the plan.
+ */
 const fitsLot = (trade: PlannedTrade, lot: Decimal): boolean =>
   isOddIn(trade, lot) || compare(toStep(trade.quantity, lot, "down"), trade.quantity) === 0;
 

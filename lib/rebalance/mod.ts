@@ -17,6 +17,7 @@
  * | `cover.ts` | what the broker's cash and holdings cover of an order |
  * | `hours.ts`, `pricing.ts`, `progress.ts` | when orders may be sent, at which prices, and what is left |
  * | `report.ts`, `results.ts` | what an execution did |
+ * | `day_trades.ts` | what was executed on a day, for the day book |
  * | `values.ts` | values of YAML and JSON files |
  * | `words.ts`, `page.ts` | the plan's numbers as text, and the plan as a page |
  *
@@ -33,6 +34,7 @@ export {
   hasChanged,
 } from "./approve.ts";
 export { type BrokerAccountOptions, readBrokerAccount } from "./broker.ts";
+export { rebalanceTradesOf } from "./day_trades.ts";
 export { planPage } from "./page.ts";
 export { makePlan } from "./plan.ts";
 export type { Plan, PlannedPosition, PlannedTrade } from "./plan.ts";
@@ -47,13 +49,14 @@ export {
   notePlan,
   plansLike,
   plansOf,
+  plansOfRuns,
   recordPlan,
   refusePlan,
   renewPlan,
   shortHash,
 } from "./queries.ts";
 export type { ArrivalPrice, PlanApproval, PlanRecord, PlanSource, PlanState, TradeNote } from "./queries.ts";
-export { passingRules, rebalance, STOPPED_BY } from "./execute.ts";
+export { endLeftPlan, passingRules, rebalance, STOPPED_BY } from "./execute.ts";
 export { GuardRefusal } from "../desk/guards/check.ts";
 export type { ExecutionEvent, PlanDesk, RebalanceOptions } from "./execute.ts";
 export { progressOf } from "./progress.ts";

@@ -313,7 +313,7 @@ function fix(positions: readonly Position[], rows: readonly Row[], file: Rebalan
   positions.forEach((position, index) => {
     if (isExcluded(file, position.symbol)) position.fixed = "excluded";
     else if (rows[index]!.quote.suspended) position.fixed = "trading is suspended";
-    else if (rows[index]!.quote.hasOpenOrder) position.fixed = "an order of it is open";
+    else if (rows[index]!.quote.hasOpenOrder) position.fixed = "it has an open order";
     else if (compare(position.quantity, "0") < 0) position.fixed = "a short position is not traded";
     else if (inside[index] !== undefined && !(file.trade === "all" && anyOutside)) {
       position.fixed = inside[index];

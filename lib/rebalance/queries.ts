@@ -137,6 +137,30 @@ function recordOf(row: PlanRow): PlanRecord {
 const refused = (code: string, text: string): BrokerError =>
   new BrokerError(text, { code, operation: "rebalance" });
 
+/** What identifies a plan. */
+export interface PlanKey {
+  account: string;
+  hash: string;
+}
+
+/** Between the key of a run and step, and the id of a process, in the name of a process that executes a plan. */
+const OF_RUN = " ";
+
+/** Returns the name of a process that executes a plan, with the key of its run and step if it has one. */
+export const holderOf = (id: string, stepKey?: string): string =>
+  stepKey === undefined ? id : `${stepKey}${OF_RUN}${id}`;
+
+/** Returns the plans that runs of recipes execute, or were executing when their processes ended. */
+export async function plansOfRuns(store: Store): Promise<(PlanKey & { holder: string; stepKey: string })[]> {
+  const rows = await store.all<PlanKey & { holder: string | null }>(
+    "select account, hash, holder from rebalance where state = 'running'",
+  );
+  return rows.flatMap(({ account, hash, holder }) => {
+    const end = holder?.lastIndexOf(OF_RUN) ?? -1;
+    return end < 0 ? [] : [{ account, hash, holder: holder!, stepKey: holder!.slice(0, end) }];
+  });
+}
+
 /** The first characters of a hash, enough to name a plan. */
 export const shortHash = (hash: string): string => hash.slice(0, 12);
 
@@ -174,6 +198,31 @@ export async function plansOf(
     }order by planned_at desc, hash limit ?`,
     ...account === undefined ? [] : [account],
     limit,
+  );
+  return rows.map(recordOf);
+}
+
+/**
+ * Returns the plans of an account that may have been executed between two instants, oldest first. The orders count by
+ * the broker's clock, and this machine's clock may differ.
+ */
+export async function executedPlans(
+  store: Store,
+  account: string,
+  { from, to }: { from: number; to: number },
+): Promise<PlanRecord[]> {
+  const rows = await store.all<PlanRow>(
+    `select * from rebalance where account = ? and started_at is not null and (
+        (planned_at < ? and (ended_at is null or ended_at >= ?))
+        or hash in (select plan from intent where account = ? and plan is not null and look_since >= ?
+          and look_since < ?))
+      order by planned_at, hash`,
+    account,
+    to,
+    from,
+    account,
+    from,
+    to,
   );
   return rows.map(recordOf);
 }

@@ -28,12 +28,12 @@ import type { PlanRecord } from "./queries.ts";
 import type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 
 /** Decimals of an average price and of a part. */
-const PRICE_PLACES = 6;
+export const PRICE_PLACES = 6;
 const PART_PLACES = 8;
 const DRIFT_PLACES = 20;
 
 /** What the broker's lists show of an order. */
-interface Filled {
+export interface Filled {
   quantity: Decimal;
   amount: Decimal;
   /** Absent until the broker has booked them. */
@@ -99,12 +99,15 @@ async function readMarket(
 }
 
 /** Returns the orders that an intent's fills belong to: those of an algorithmic order are its children. */
-const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =>
+export const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =>
   childIds.length > 0 ? childIds : orderIds;
 
 /** Returns the sum of what the lists show of some orders, if that is the whole quantity; otherwise `undefined`. */
-function filledOf(orders: ReadonlyMap<string, Filled>, { intents, filled }: Progress): Filled | undefined {
-  const rows = intents.flatMap(filledIdsOf).flatMap((id) => orders.get(id) ?? []);
+export function filledOf(
+  orders: ReadonlyMap<string, Filled>,
+  { orderIds, filled }: { orderIds: readonly string[]; filled: Decimal },
+): Filled | undefined {
+  const rows = orderIds.flatMap((id) => orders.get(id) ?? []);
   const quantity = sumOf(rows.map((row) => row.quantity));
   if (isZero(filled) || compare(quantity, filled) !== 0) return undefined;
   const fees = rows.map((row) => row.fees).filter((each) => each !== undefined);
@@ -115,7 +118,8 @@ function filledOf(orders: ReadonlyMap<string, Filled>, { intents, filled }: Prog
   };
 }
 
-function slippageOf(
+/** Returns the difference of some fills from the arrival price. */
+export function slippageOf(
   side: "buy" | "sell",
   { amount, quantity }: Filled,
   arrival: Decimal,
@@ -148,17 +152,26 @@ export async function reportOf(
   intents: readonly Intent[],
   { now, signal }: ReportOptions,
 ): Promise<RebalanceReport> {
-  const { plan, arrival, notes, state, reason, startedAt = record.plannedAt, endedAt } = record;
+  return reportFrom(record, intents, await readFilled(client, record.plan, { now, signal }));
+}
+
+/** Returns what the execution of a plan did, as far as the store knows: without average prices and booked fees. */
+export const storedReport = (record: PlanRecord, intents: readonly Intent[]): RebalanceReport =>
+  reportFrom(record, intents, new Map());
+
+function reportFrom(
+  record: PlanRecord,
+  intents: readonly Intent[],
+  orders: ReadonlyMap<string, Filled>,
+): RebalanceReport {
+  const { plan, arrival, state, reason, startedAt = record.plannedAt, endedAt } = record;
   const progress = progressOf(plan, intents);
-  const orders = await readFilled(client, plan, { now, signal });
   const trades = plan.trades.map((trade, index): TradeReport => {
     const { filled, open, unknown, left, intents: own } = progress[index]!;
     const missing = missingOf(trade, progress[index]!);
-    const known = filledOf(orders, progress[index]!);
+    const known = filledOf(orders, { orderIds: own.flatMap(filledIdsOf), filled });
     const arrivalPrice = arrival[index]?.price;
-    const isLeft = !isZero(missing);
-    const why = notes[index]?.text ??
-      (isLeft && isZero(left) ? "an order ended with fewer shares than it was sent with" : undefined);
+    const why = whyLeft(record, index, { missing, left });
     return {
       market: trade.market,
       symbol: trade.symbol,
@@ -169,7 +182,7 @@ export async function reportOf(
       open: normalize(open),
       unknown: normalize(unknown),
       remaining: normalize(missing),
-      ...isLeft && (why ?? reason) !== undefined && { reason: (why ?? reason)! },
+      ...why !== undefined && { reason: why },
       orderIds: own.flatMap((intent) => [...intent.orderIds]),
       ...known && {
         averagePrice: normalize(divide(known.amount, known.quantity, PRICE_PLACES, "half-even")),
@@ -205,6 +218,17 @@ export async function reportOf(
   };
 }
 
+/** Returns why a part of a trade remains; `undefined` if nothing remains. */
+export function whyLeft(
+  { notes, reason }: Pick<PlanRecord, "notes" | "reason">,
+  index: number,
+  { missing, left }: { missing: Decimal; left: Decimal },
+): string | undefined {
+  if (isZero(missing)) return undefined;
+  const why = isZero(left) ? "an order ended with fewer shares than it was sent with" : undefined;
+  return notes[index]?.text ?? why ?? reason;
+}
+
 /** Returns sums by currency, without the trades that have no value. */
 function sums(
   trades: readonly TradeReport[],
@@ -219,7 +243,7 @@ function sums(
 }
 
 /** Returns the sum of the squared drifts with what was filled, at the plan's prices. */
-function driftReached(
+export function driftReached(
   { base, value, positions, trades, sumSquaredDrift }: Plan,
   progress: readonly Progress[],
 ): Decimal {

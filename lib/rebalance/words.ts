@@ -86,7 +86,7 @@ export function tradesWithCurrency({ trades, positions }: Plan): (PlannedTrade &
   return trades.map((trade) => ({ ...trade, currency: currencies.get(keyOf(trade))! })); // each trade has its position
 }
 
-/** Returns a sum of squared drifts with four digits that count. */
+/** Returns a sum of squared drifts with four significant digits. */
 export function sumText(sum: Decimal): string {
   const zeros = /^0\.(0*)/.exec(sum)?.[1]?.length ?? 0;
   return normalize(round(sum, zeros + 4, "half-even"));

@@ -17,9 +17,13 @@ export class RecipeError extends BrokerError {
   /** All mistakes, with their places. */
   readonly issues: readonly RecipeIssue[];
 
-  /** Creates the error; its text lists every mistake. */
+  /** Creates the error; its text lists the mistakes, at most {@linkcode MOST_ISSUES} of them. */
   constructor(fileName: string, issues: readonly RecipeIssue[]) {
-    const lines = issues.map(({ line, column, message }) => `${fileName}:${line}:${column}: ${message}`);
+    // A line "and 1 more" would take the place of the mistake itself.
+    const most = issues.length === MOST_ISSUES + 1 ? issues.length : MOST_ISSUES;
+    const lines = issues.slice(0, most)
+      .map(({ line, column, message }) => `${fileName}:${line}:${column}: ${message}`);
+    if (issues.length > lines.length) lines.push(`and ${issues.length - lines.length} more`);
     super(`Cannot use recipe "${fileName}": ${lines.length === 1 ? lines[0] : `\n${lines.join("\n")}`}`, {
       code: "invalid-recipe",
     });

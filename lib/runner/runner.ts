@@ -6,7 +6,7 @@
  */
 import { reasonOf } from "../credentials.ts";
 import { isOfEarlierDay } from "../desk/follow.ts";
-import { needsLook, OLD_ORDERS_MS } from "../desk/reconcile.ts";
+import { needsReading, OLD_ORDERS_MS } from "../desk/reconcile.ts";
 import type { Intent } from "../desk/intent.ts";
 import { openAccounts, openIntents } from "../desk/queries.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
@@ -47,8 +47,8 @@ export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "wh
   /** Channels that replace the steps that recipes declare for their notices. */
   channels?: Readonly<Record<string, Channel>>;
   /**
-   * Returns whether a login of the recipe ends every other login of its account. The runner then does not log in only to
-   * follow orders. @default false
+   * Returns whether a login of the recipe ends every other login of its account. The runner then does not log in only
+   * to follow orders. @default false
    */
   isSoleLogin?(recipe: CompiledRecipe): boolean;
   /** Called when a recipe loses its login, or is refused it, outside of a run: its client must be replaced. */
@@ -119,8 +119,8 @@ export class Runner {
    */
   async recover(runKey: string, recipe: CompiledRecipe): Promise<string | undefined> {
     const { store, machine } = this.#options;
-    const mayLook = (account: string) => this.#mayLook(recipe, account);
-    const steps = await proveSteps(recipe, runKey, { ...this.deps, mayLook });
+    const mayReadLists = (account: string) => this.#mayReadLists(recipe, account);
+    const steps = await proveSteps(recipe, runKey, { ...this.deps, mayReadLists });
     const row = await findRun(store, runKey);
     if (steps === undefined || row === undefined) return undefined;
     const because = steps.map((step) => `step "${step.id}": ${step.because}`).join("; ");
@@ -159,7 +159,9 @@ export class Runner {
       const recipe = [...recipes().values()].find((each) =>
         each.needsAccount && this.claimer.accountOf(each) === account
       );
-      if (recipe === undefined || isSoleLogin?.(recipe) || !await this.#mayLook(recipe, account)) continue;
+      if (recipe === undefined || isSoleLogin?.(recipe) || !await this.#mayReadLists(recipe, account)) {
+        continue;
+      }
       const intents = await openIntents(store, account);
       const now = machine.now();
       const withOld = machine.monotonic() >= (this.#followOldAt.get(account) ?? -Infinity);
@@ -169,7 +171,7 @@ export class Runner {
       try {
         await deskOf(this.deps, account, await this.deps.client(recipe)).reconcile({
           signal: stop,
-          leavesOut: (intent) => !needsLook(intent, { now, withOld }),
+          leavesOut: (intent) => !needsReading(intent, { now, withOld }),
         });
       } catch (error) {
         const isLost = await this.#noteLogin(recipe, { account, intents, error });
@@ -207,7 +209,7 @@ export class Runner {
    * Returns whether the connection of a recipe may read the lists of an account: it is its account, its login is not
    * blocked, and no run of another process uses the account. A second login could end the login of that run.
    */
-  async #mayLook(recipe: CompiledRecipe, account: string): Promise<boolean> {
+  async #mayReadLists(recipe: CompiledRecipe, account: string): Promise<boolean> {
     const { store, machine } = this.#options;
     const { holder, accountOf, passwordMarkOf } = this.claimer;
     if (accountOf(recipe) !== account || await takenOverBy(store, account) !== undefined) return false;

@@ -125,6 +125,8 @@ export const migrations: readonly (readonly string[])[] = [
     `drop index intent_open`,
     `create index intent_open on intent (account, created_at, id) where ended_at is null`,
   ],
+  // Each pass of a scheduler looks for these plans, and the rows of plans are large.
+  [`create index rebalance_running on rebalance (account, hash, holder) where state = 'running'`],
 ];
 
 /** How to adapt the migrations to a database. */

@@ -44,7 +44,7 @@ export function damageIn(path: string): string | undefined {
   }
 }
 
-/** Members of the store that contain JSON, and the kind of value in each. */
+/** Columns that contain JSON, by table, with the kind of value in each. */
 const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "array" | "any">>>> = {
   schedule: { spec: "object" },
   run: { params: "object" },

@@ -106,7 +106,7 @@ export interface SwarmOptions {
   /** The broker splits orders of more lots. @default its own maximum */
   mostLots: number | undefined;
   /** The trader's desk compares open intents with the lists this often. */
-  lookEveryMs: number;
+  reconcileEveryMs: number;
   /** While orders are open, the broker sends the pushes of what has happened this often. */
   roundMs: number;
   /** The recipes that rebalance. */
@@ -683,7 +683,7 @@ export class Swarm implements FaultTarget {
       store: this.store,
       by: "trader",
       limits: LIMITS,
-      lookEveryMs: () => this.isQuiet ? RECONCILE_MS : this.#options.lookEveryMs,
+      reconcileEveryMs: () => this.isQuiet ? RECONCILE_MS : this.#options.reconcileEveryMs,
     });
     const report = (error: unknown) => {
       world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
@@ -698,7 +698,7 @@ export class Swarm implements FaultTarget {
     void (async () => {
       for (;;) {
         try {
-          for await (const _ of client.watch()) { /* the desk looks at the lists by itself */ }
+          for await (const _ of client.watch()) { /* the desk reads the lists by itself */ }
         } catch (error) {
           report(error);
         }

@@ -8,7 +8,6 @@ import { openSqlite } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { loadAll } from "../lazy.ts";
 import { plansOf } from "../rebalance/queries.ts";
-import { findRun } from "../runner/queries/runs.ts";
 import type { CompiledRecipe } from "../recipes/mod.ts";
 import { randomFrom } from "../time.ts";
 import { ambient } from "./ambient.ts";
@@ -67,7 +66,7 @@ const AFTER_MS = 60 * MINUTE;
 const NIGHT_MS = 11 * 60 * MINUTE;
 
 /** Times between two readings of the trader; a seed draws one. With the shortest, a day takes several times as long. */
-const lookTimes = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
+const reconcileTimes = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
 /** Times between two rounds of pushes of the broker. */
 const roundTimes = [MINUTE / 2, MINUTE, 3 * MINUTE, 5 * MINUTE];
 
@@ -109,7 +108,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   const mostLots = random() < 0.3 ? 1 : undefined;
   const paces = randomFrom(seed * 7 + 3);
   const one = (times: readonly number[]) => times[Math.floor(paces() * times.length)]!; // below their number
-  const [lookEveryMs, roundMs] = [one(lookTimes), one(roundTimes)];
+  const [reconcileEveryMs, roundMs] = [one(reconcileTimes), one(roundTimes)];
   const periods = sessions.map(({ openAt, closeAt }) => ({
     fromMs: openAt - start - 5 * MINUTE,
     toMs: closeAt - QUIET_MS - start,
@@ -135,7 +134,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     schedulers,
     isDirect,
     mostLots,
-    lookEveryMs,
+    reconcileEveryMs,
     roundMs,
     rebalancing,
   });
@@ -206,11 +205,6 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       if (leak !== undefined) fail({ invariant: "leaks", what: leak });
       for (const each of await plansOf(store, { account: swarm.account, limit: 100 })) {
         if (known.has(each.hash)) continue;
-        // A run that is continued after its window ends with that reason; the next run of the recipe ends its plan.
-        // The plan has the key of its step, which begins with the key of the run.
-        const runKey = each.runKey?.split("#")[0] ?? "";
-        const run = each.state === "running" ? await findRun(store, runKey) : undefined;
-        if (run?.state === "failed" && run.reason === "window") continue;
         const what = badEnding(each, checker.planOrders);
         if (what !== undefined) fail({ invariant: "plan-ending", what });
         known.add(each.hash);

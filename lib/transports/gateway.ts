@@ -7,7 +7,14 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { isLoopback, isOpenToOthers, PLAIN_HTTP_HINT } from "../loopback.ts";
 import { type Address, addressOf } from "./net/address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
-import { NotConnectedError, type PostAnswer, postRouted, postTo, TooLargeError } from "./net/post_once.ts";
+import {
+  NotConnectedError,
+  type PostAnswer,
+  postRouted,
+  postTo,
+  TooLargeError,
+  WithheldError,
+} from "./net/post_once.ts";
 import { type CallContext, lost, refuseReadOnly, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
@@ -174,7 +181,8 @@ class GatewayTransport implements Transport {
     const send = context.operation.effect === "read" ? postRouted : postTo;
     let answer: PostAnswer;
     try {
-      answer = await send(new URL(this.#base + path), { body, signal, maxBytes });
+      const { beforeFirstByte } = options;
+      answer = await send(new URL(this.#base + path), { body, signal, maxBytes, beforeFirstByte });
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     } finally {
@@ -193,6 +201,7 @@ class GatewayTransport implements Transport {
     timeout: AbortSignal,
     timeoutMs: number,
   ): unknown {
+    if (error instanceof WithheldError) return error.cause;
     const { signal } = options;
     const isSent = !(error instanceof NotConnectedError);
     const isOurs = signal?.aborted || timeout.aborted;

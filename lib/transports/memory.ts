@@ -127,9 +127,10 @@ class MemoryTransport implements Transport {
     context: CallContext,
     path: string,
     params: Record<string, unknown>,
-    { signal, timeoutMs = this.#timeoutMs }: CallOptions,
+    { signal, timeoutMs = this.#timeoutMs, beforeFirstByte }: CallOptions,
   ): Promise<string> {
     signal?.throwIfAborted();
+    beforeFirstByte?.();
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(), timeoutMs);
     const either = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);

@@ -33,6 +33,12 @@ export interface CallOptions {
   onSecret?: (secret: string) => void;
   /** The client awaits it right before it sends a write, after any login. If it rejects, the write is not sent. */
   beforeWrite?: () => void | Promise<void>;
+  /**
+   * Called by the transport right before the first byte of a write leaves; nothing can happen in between. If it throws,
+   * the write is not sent, and the call rejects with the error. After `beforeWrite`, a process may stand still while the
+   * transport connects.
+   */
+  beforeFirstByte?: () => void;
 }
 
 /** The broker's time in an answer. */

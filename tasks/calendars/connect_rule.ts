@@ -5,7 +5,7 @@
  * @module
  */
 import type { Book } from "../../lib/calendars/book.ts";
-import { type ConnectData, type DaysByYear, groupDays, spellDays } from "../../lib/calendars/records.ts";
+import { type ConnectData, type DaysByYear, groupDays, listDays } from "../../lib/calendars/records.ts";
 
 /** A direction of trading. */
 type Direction = "northbound" | "southbound";
@@ -55,7 +55,7 @@ class Markets {
 
   constructor(inputs: ConnectInputs, unannounced: DaysByYear) {
     this.#inputs = inputs;
-    this.#unannounced = new Set(spellDays(unannounced));
+    this.#unannounced = new Set(listDays(unannounced));
   }
 
   hongKongTrades(date: string): boolean {
@@ -121,7 +121,7 @@ export function makeConnect(
     northbound: unsettledDays(markets, "northbound", file.from, lastDay),
     southbound: unsettledDays(markets, "southbound", file.from, lastDay),
   };
-  const problems = spellDays(file.unannounced).filter((date) => markets.hongKongTrades(date))
+  const problems = listDays(file.unannounced).filter((date) => markets.hongKongTrades(date))
     .map((date) => `CONNECT: ${date} is listed as closed by weather, but Hong Kong trades`);
   for (const { direction, what, from, through, closed: ranges, source } of file.notices) {
     const published = spellRanges(ranges);
@@ -138,7 +138,7 @@ export function makeConnect(
     for (const [year, list] of Object.entries(days)) {
       const from = [`${year}-01-01`, file.commonDaysFrom].sort()[1]!; // two entries
       const found = unsettledDays(markets, direction, from, `${year}-12-31`);
-      const published = spellDays({ [year]: list });
+      const published = listDays({ [year]: list });
       for (const date of new Set(found).symmetricDifference(new Set(published))) {
         problems.push(`CONNECT ${direction}: ${date} differs from "${what}" (${source})`);
       }

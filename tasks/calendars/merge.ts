@@ -9,8 +9,8 @@ import {
   type CalendarData,
   type CalendarRecord,
   groupDays,
+  listDays,
   type SourceFile,
-  spellDays,
 } from "../../lib/calendars/records.ts";
 import {
   difference,
@@ -109,11 +109,11 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   const oneSided = through !== shared;
   if (oneSided && alone === undefined) complain(`only one source covers days after ${shared}`);
 
-  const closed = new Set([...spellDays(a.closed), ...spellDays(b.closed)]);
+  const closed = new Set([...listDays(a.closed), ...listDays(b.closed)]);
   const disputed = new Set<string>();
   for (const day of difference(a.closed, b.closed)) {
     if (alone?.kind === "single-source" && day >= alone.from && day <= alone.through) {
-      if (!spellDays(recordOf(alone.takeFrom).closed).includes(day)) closed.delete(day);
+      if (!listDays(recordOf(alone.takeFrom).closed).includes(day)) closed.delete(day);
       continue;
     }
     disputed.add(day);
@@ -221,7 +221,7 @@ function unreadable(record: CalendarRecord, name: string): string[] {
   need("halfDay", halfDay, halfDay === null || areHours(halfDay), "hours in order");
   for (const key of ["closed", "halfDays"] as const) {
     const seen = new Set<string>();
-    for (const day of spellDays(record[key])) {
+    for (const day of listDays(record[key])) {
       need(key, day, isDate(day), "a date that exists");
       need(key, day, !seen.has(day), "each day once");
       seen.add(day);
@@ -230,7 +230,7 @@ function unreadable(record: CalendarRecord, name: string): string[] {
   need(
     "halfDay",
     halfDay,
-    halfDay !== null || spellDays(record.halfDays).length === 0,
+    halfDay !== null || listDays(record.halfDays).length === 0,
     "the hours of half-days",
   );
   return faults;
@@ -239,13 +239,13 @@ function unreadable(record: CalendarRecord, name: string): string[] {
 /** Returns messages about implausible days of a readable record. */
 function faultsOf(record: CalendarRecord, name: string): string[] {
   const { from, through, mic } = record;
-  const closed = new Set(spellDays(record.closed));
-  const days = [...closed, ...spellDays(record.halfDays)];
+  const closed = new Set(listDays(record.closed));
+  const days = [...closed, ...listDays(record.halfDays)];
   return [
     ...days.filter((day) => !isWeekday(day)).map((day) => `${mic}: ${day} of "${name}" is not a weekday`),
     ...days.filter((day) => day < from || day > through)
       .map((day) => `${mic}: ${day} of "${name}" is outside ${from} to ${through}`),
-    ...spellDays(record.halfDays).filter((day) => closed.has(day))
+    ...listDays(record.halfDays).filter((day) => closed.has(day))
       .map((day) => `${mic}: ${day} of "${name}" is both closed and a half-day`),
   ];
 }

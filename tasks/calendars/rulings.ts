@@ -5,7 +5,7 @@
  * @module
  */
 import { areHours, isDate, isWeekday } from "../../lib/calendars/check_data.ts";
-import { type CalendarRecord, type DaysByYear, spellDays } from "../../lib/calendars/records.ts";
+import { type CalendarRecord, type DaysByYear, listDays } from "../../lib/calendars/records.ts";
 
 interface Cited {
   mic: string;
@@ -64,7 +64,7 @@ export function rulingFaults(rulings: readonly Ruling[]): string[] {
     const days = ["date", "from", "through"].filter((key) => key in given).map((key) => given[key]);
     // 2024 is a leap year and so has every possible day.
     if (ruling.kind === "half-days") {
-      days.push(...spellDays(ruling.eves), ...spellDays({ "2024": ruling.everyYear }));
+      days.push(...listDays(ruling.eves), ...listDays({ "2024": ruling.everyYear }));
     }
     for (const day of new Set(days)) if (!isDate(day)) faults.push(say(`has "${day}", which is not a day`));
     if ("hours" in ruling && !areHours(ruling.hours)) {
@@ -91,7 +91,7 @@ export function uncited(rulings: readonly Ruling[]): string[] {
 
 /** Returns the days that are in only one of the two lists. */
 export function difference(a: DaysByYear, b: DaysByYear): string[] {
-  const [left, right] = [new Set(spellDays(a)), new Set(spellDays(b))];
+  const [left, right] = [new Set(listDays(a)), new Set(listDays(b))];
   return [...left.symmetricDifference(right)].sort();
 }
 
@@ -111,9 +111,9 @@ export function eveDays(
   { everyYear, eves }: Pick<HalfDaysRuling, "everyYear" | "eves">,
   { from, through }: Pick<CalendarRecord, "from" | "through">,
 ): Set<string> {
-  const days = spellDays(eves);
+  const days = listDays(eves);
   for (let year = Number(from.slice(0, 4)); year <= Number(through.slice(0, 4)); year++) {
-    days.push(...spellDays({ [year]: everyYear }));
+    days.push(...listDays({ [year]: everyYear }));
   }
   return new Set(days.filter((day) => day >= from && day <= through && isWeekday(day)));
 }
@@ -140,7 +140,7 @@ export function halfDayFaults(
     }
   }
   const eves = eveDays(ruling, record);
-  const days = new Set(spellDays(record.halfDays));
+  const days = new Set(listDays(record.halfDays));
   const own = new Set(rulings.flatMap((line) => line.kind === "half-day" ? [line.date] : []));
   for (const day of days) {
     if (eves.has(day) || own.has(day)) continue;

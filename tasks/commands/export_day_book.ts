@@ -1,6 +1,6 @@
 /** Description of `hsgate export day-book`. @module */
 import { command, type Flags, type Input } from "../terminal/command.ts";
-import { listing, now } from "../terminal/flags.ts";
+import { listing, now, store } from "../terminal/flags.ts";
 
 const flags = {
   markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen (hk)" },
@@ -33,6 +33,10 @@ const flags = {
     value: "NAME",
     text: "your name for the account; the folder stores a digest of it",
   },
+  store: {
+    ...store,
+    text: "the store of the orders, for the list of rebalancing trades (hsgate.db, if it exists)",
+  },
   refresh: { type: "boolean", text: "read final days again too, and replace those that changed" },
   now,
   ...listing,
@@ -60,6 +64,10 @@ account has no futures, use --accounts securities.
 --join also writes one file per list (fills, orders, fund journal) with the rows of all days of
 the range, final or provisional. It writes each file completely or not at all, and replaces an
 earlier file. It does not change the folders of the days.
+
+With a store, the day also gets the list rebalance_trades: the executed trades of rebalancing
+plans with slippage, estimated and booked fees, and the drift that was reached. If a fill that the
+store has is missing in the broker's answers, that is a difference.
 
 A folder belongs to one account; the export rejects another account. A day of a million
 fills needs less than 200 MB of memory; each further row needs about 8 bytes.`,

@@ -15,7 +15,7 @@ export type NotifyInput = Input<typeof flags>;
 /** Sends a test message to the channels of a recipe. */
 export const notify = command({
   name: "notify",
-  summary: "send a test message by each notice channel and sending step of a recipe",
+  summary: "send a test message by each notice channel and notify step of a recipe",
   usage: "--test RECIPE",
   args: [1, 1],
   details: `RECIPE is a file, or the name of a recipe in the recipe folder. Each channel under

@@ -15,7 +15,7 @@ export const operations = command({
   details: `OPERATION is the hsgate name or the broker's; FAMILY is a group such as "orders".
 The column "over" shows which transports carry an operation; with --transport, the
 command lists only operations of that transport. --columns also accepts answers
-(whether a read reports only the present), instead (the operation for a past day),
+("now" for a read of only the present state), instead (the operation for a past day),
 needs and path. Nothing is sent.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "timeout"],

@@ -244,9 +244,9 @@ app first: after "not-sent", hsgate no longer blocks the same order.
 that order with --order.
 
 "ended": the broker accepted the write ("acknowledged"), its lists never show the order,
-and you are sure that the order has ended; --because is required. The same for an
+and you are sure that the order has ended; --because is required. Use "ended" also for an
 open order of an earlier day that the lists no longer show, and for a conditional order that
-has triggered, if nothing shows the order that it placed.`,
+has triggered, if nothing shows which order it placed.`,
   flags: resolveFlags,
   without: unconnected,
   exits: [],
@@ -270,11 +270,11 @@ export type FillsInput = Input<typeof fillsFlags>;
 /** Lists fills. */
 export const fills = command({
   name: "fills",
-  summary: "list today's fills, with the intents that ordered them",
+  summary: "list today's fills, with the intents of their orders",
   usage: "",
   args: [0, 0],
   details:
-    `Fees are not known before clearing: "export day-book" has them. If there is a store, each fill names its intent; a fill without an intent was ordered elsewhere.`,
+    `Fees are not known before clearing: "export day-book" has them. If there is a store, each fill names the intent of its order. A fill without an intent belongs to an order that was placed elsewhere.`,
   flags: fillsFlags,
   calendars: false,
   exits: [3, 4, 6],

@@ -22,9 +22,9 @@ export const portfolio = command({
   args: [0, 0],
   details: `The value of a holding is its last price times its quantity. The profit of
 the day is the change since the previous close in the broker's quotes; today's fills count at
-their prices, without fees. It is zero until the listing trades today. It contains no
-dividends. On the day of a dividend or a split, it is right only if the broker's previous
-close is already adjusted. The total profit is the last price minus the broker's cost price,
+their prices, without fees. Until the listing trades today, this profit is zero. Dividends do not count. On the day
+of a dividend or a split, the profit is right only if the broker's previous close is
+already adjusted. The total profit is the last price minus the broker's cost price,
 times the quantity.
 
 The futures account counts as a market with its own cash. The value of a future is its total

@@ -49,9 +49,9 @@ symbol is not traded. Then it asks you, and executes exactly this plan. Without 
 it needs --yes.
 --plan and --propose send no order.
 
-Of all plans that lots, fees, cash and the limits allow, hsgate chooses the one with the
-smallest sum of squared drifts, and of those the one that trades the least value. If hsgate
-cannot prove that, a better plan may exist; its sum is at least lowerBound.
+Lots, fees, cash and the limits allow many plans. hsgate chooses the plan with the smallest
+sum of squared drifts. If several plans have the same sum, it chooses the one that trades the
+least value. Without a proof, a better plan may exist; its sum is at least lowerBound.
 
 The command sells first, and then buys with the cash that the broker shows. Orders never
 exceed the planned quantities. After a crash, "rebalance run" continues the plan. Guard rails

@@ -31,7 +31,7 @@ command with what it has found so far.
 --json prints { seeds, days, events, failures: [{ seed, invariant, what, at, faults }], coverage,
 neverSeen, unreachable: [{ state, reason }], plans }. coverage counts how often each kind of fault
 happened in each state of an intent. neverSeen lists the kinds that can happen in a state and did not;
-unreachable says in which states no fault can happen. plans counts the plans of rebalancing by state.`,
+unreachable says in which states no fault can happen. plans counts the rebalancing plans by state.`,
   flags,
   without: unconnected,
   calendars: false,

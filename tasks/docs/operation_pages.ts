@@ -219,7 +219,7 @@ function answerTable(place: string, fields: FieldsInfo): string {
 }
 
 const withGap = (meaning: string, { gap }: FieldInfo) =>
-  gap === undefined ? meaning : `${meaning} Not on the socket: ${gap}.`.trim();
+  gap === undefined ? meaning : `${meaning.replace(/[^.]$/, "$&.")} Not on the socket: ${gap}.`.trim();
 
 /** Returns the type of a value in words; for a parameter, with the allowed values. */
 function typeText(type: ValueType<unknown>, isSent: boolean): string {

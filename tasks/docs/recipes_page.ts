@@ -64,8 +64,9 @@ export async function recipesPage(): Promise<string> {
     "Money is decimal text, so these functions calculate with decimal texts. They are exact, except for the rounding that " +
     "they name.",
     table(["Function", "Returns"], own.map(({ signature, meaning }) => [`\`${signature}\``, meaning])),
-    "Expressions can also call these functions of CEL. `string.size()` is written `text.size()`; a part of a list function " +
-    'that is marked `ast` is an expression, as in `rows.filter(row, row.side == "buy")`.',
+    "Expressions can also call these functions of CEL. In a signature such as `string.size()`, write a value in place of " +
+    'the type: `"text".size()`. In place of `ast`, write a name or an expression: ' +
+    '`rows.filter(row, row.side == "buy")`.',
     table(
       ["Function", "Signatures"],
       cel.map(({ name, signatures }) => [

@@ -10,6 +10,7 @@ import type {
   DayResult,
   MarketResult,
 } from "../../lib/day_book/types.ts";
+import { moneyOf, sumText } from "../../lib/rebalance/words.ts";
 import type { Host } from "./host.ts";
 import { type Column, paint, tableLines, type TableOptions } from "./print.ts";
 
@@ -77,6 +78,7 @@ export function dayTable(result: DayBookResult, host: Host, options: TableOption
     ...rows.length > 0 ? tableLines(host, dayColumns, rows, options) : [],
     ...kept.map(({ day, action }) => `${day}  ${action}`),
     ...troubles(result, host),
+    ...result.days.flatMap(rebalanced),
     "",
     `${result.rows} rows in ${result.days.length} ${
       result.days.length === 1 ? "day" : "days"
@@ -119,6 +121,19 @@ function missing(days: readonly DayResult[]): string[] {
   );
   const isFutures = all.some(({ text }) => text.startsWith("futures: ") && text.includes(" not read: "));
   return isFutures ? [...lines, "if the account has no futures, add --accounts securities"] : lines;
+}
+
+/** Returns a line for each rebalancing plan of a day: what it filled, and what that cost. */
+function rebalanced({ day, rebalance = [] }: DayResult): string[] {
+  return rebalance.map(({ plan, state, trades, filled, slippage, fees: { estimated, booked }, drift }) => {
+    const fees = `fees ${booked === undefined ? "not booked yet" : moneyOf(booked)}, ${
+      moneyOf(estimated)
+    } estimated`;
+    const cost = Object.keys(slippage).length === 0 ? "unknown" : moneyOf(slippage);
+    const drifts = `sum of squared drifts ${sumText(drift.before)} before, ${sumText(drift.reached)} reached`;
+    return `${day}  rebalancing plan ${plan.slice(0, 12)}: ${state}, ${filled} of ${trades} trades filled, ` +
+      `slippage ${cost}, ${fees}, ${drifts}`;
+  });
 }
 
 /** Returns why days are provisional, for days without another problem. */

@@ -58,16 +58,21 @@ export async function quoteFrames(
   return new Uint8Array(await new Blob(frames).arrayBuffer());
 }
 
-/** Listens in a worker, and sends the frames repeatedly to each client, as fast as the client reads. */
-export async function startSender(frames: Uint8Array): Promise<{ port: number; stop: () => void }> {
-  const code = `self.onmessage = async ({ data: { frames, block } }) => {
+/** Listens in a worker, and sends the frames repeatedly, or only once, to each client, as fast as the client reads. */
+export async function startSender(
+  frames: Uint8Array,
+  { once = false } = {},
+): Promise<{ port: number; stop: () => void }> {
+  const code = `self.onmessage = async ({ data: { frames, block, once } }) => {
     const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     self.postMessage(listener.addr.port);
     for await (const connection of listener) {
       try {
         for (let at = 0;;) {
           at += await connection.write(frames.subarray(at, at + block));
-          if (at >= frames.length) at = 0;
+          if (at < frames.length) continue;
+          if (once) break;
+          at = 0;
         }
       } catch { connection.close(); }
     }
@@ -75,6 +80,6 @@ export async function startSender(frames: Uint8Array): Promise<{ port: number; s
   const worker = new Worker(`data:application/javascript,${encodeURIComponent(code)}`, { type: "module" });
   const { promise, resolve } = Promise.withResolvers<number>();
   worker.onmessage = ({ data }) => resolve(data);
-  worker.postMessage({ frames, block: 256 * 1024 });
+  worker.postMessage({ frames, block: 256 * 1024, once });
   return { port: await promise, stop: () => worker.terminate() };
 }

@@ -1,6 +1,12 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { DayBookEvent } from "../../lib/day_book/mod.ts";
+import { gatewayAccount } from "../../lib/client/account_name.ts";
+import { Desk } from "../../lib/desk/desk.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { ManualClock } from "../../lib/time.ts";
+import { openHouse } from "../conformance/house.ts";
+import { simulatedMachine } from "../desk/support.ts";
+import { executor, planAt, PURCHASE, QUICK, SALES } from "../rebalance/executor.ts";
 import { showProgress } from "../../tasks/commands/export_day_book/progress.ts";
 import { checksOf } from "../../tasks/terminal/day_table.ts";
 import { cli, envOf, folder, simulate as simulateAt, spawned, start } from "./support.ts";
@@ -284,4 +290,59 @@ Deno.test("sim starts on free ports, serves the other commands through its --inf
   assertEquals((await sim.status).code, 0);
   await sim.stderr.cancel();
   assertEquals((await spawned(["quote", "00700.HK", "--gateway", gatewayUrl])).code, 4);
+});
+
+Deno.test("export day-book and recipes/end_of_day.yaml with a store write the rebalancing trades of the day", async () => {
+  await using house = await openHouse();
+  await using place = await folder();
+  const { info } = house.simulator;
+  const where = `${place.path}/h.db`;
+  const plan = await (async () => {
+    await using client = await house.connect("gateway");
+    await using store = await openSqlite(where);
+    const account = gatewayAccount(info.gatewayUrl);
+    const machine = simulatedMachine(house.clock);
+    const open = (given = {}) => new Desk({ store, machine, account, client, ...given });
+    const plan = await planAt(client, [...SALES, PURCHASE]);
+    await using at = await executor({ ...house, machine, open });
+    assertEquals((await at.run(plan, QUICK)).state, "done");
+    return plan;
+  })();
+  house.clock.set(Date.parse("2025-08-16T12:00:00+08:00"));
+  house.round();
+  const world = {
+    env: {
+      HSGATE_GATEWAY_URL: info.gatewayUrl,
+      HSGATE_TRADE_PASSWORD: info.tradePassword,
+      HSGATE_TRADE_PASSWORD_KEY: info.tradePasswordKey,
+    },
+    now: () => house.clock.now(),
+    fromDisk: true,
+  };
+  const day = ["export", "day-book", "--accounts", "securities", "--to", "2025-08-15"];
+  const out = `${place.path}/book`;
+  const shown = await cli([...day, "--out", out, "--store", where], world);
+  assertEquals(shown.code, 0, shown.err);
+  assertStringIncludes(shown.out, `rebalancing plan ${plan.hash.slice(0, 12)}: done, 3 of 3 trades filled`);
+  assertStringIncludes(shown.out, "HKD, 30.00 HKD estimated");
+  const json = await cli([...day, "--out", out, "--json"], {
+    ...world,
+    env: { ...world.env, HSGATE_STORE: where },
+  });
+  const { days: [friday] } = JSON.parse(json.out);
+  assertEquals([friday.rows.rebalance_trades, friday.rebalance[0].plan], [3, plan.hash], json.err);
+
+  const without = await cli([...day, "--out", `${place.path}/other`, "--json"], world);
+  assertEquals(JSON.parse(without.out).withoutRebalanceTrades, "no store was named", without.err);
+  const missing = await cli([...day, "--out", out, "--store", `${place.path}/no.db`], world);
+  assertEquals(missing.code, 2, missing.err);
+
+  const recipe = new URL("../../recipes/end_of_day.yaml", import.meta.url).pathname;
+  const run = await cli(["run", recipe, "--store", where, "--manual", "--out", place.path, "--json"], world);
+  assertEquals(run.code, 0, run.err);
+  const written = `${place.path}/out/day-books/2025-08-15/rebalance_trades.csv`;
+  assertEquals(
+    await Deno.readTextFile(written),
+    await Deno.readTextFile(`${out}/2025-08-15/rebalance_trades.csv`),
+  );
 });

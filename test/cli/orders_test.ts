@@ -634,7 +634,7 @@ Deno.test("orders --watch shows changes as they happen, and ends at Ctrl-C", asy
   assertEquals((await watching).code, 130);
 });
 
-Deno.test("orders --watch looks at the lists although pushes never pause", async () => {
+Deno.test("orders --watch reads the lists although pushes never pause", async () => {
   await using at = await house();
   const { orderIds: [orderId] } = await at.json([...BUY, "--yes"]);
   await using stream = startPushFarEnd();

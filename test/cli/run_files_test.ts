@@ -23,6 +23,8 @@ const NAMES = [
   "futures_orders.jsonl",
   "orders.csv",
   "orders.jsonl",
+  "rebalance_trades.csv",
+  "rebalance_trades.jsonl",
   "summary.json",
 ];
 
@@ -67,7 +69,7 @@ Deno.test("export-day-book records every file in the store with its hash, and un
   }
   const shown = await cli(["runs", "show", first.key, "--store", `${dir.path}/l.db`]);
   for (const name of NAMES) assertStringIncludes(shown.out, `${day}/${name}`);
-  assertStringIncludes(first.out, `\nwrote ${day}/ (12 files)\n`);
+  assertStringIncludes(first.out, `\nwrote ${day}/ (14 files)\n`);
 
   const second = await runBook(dir.path, "2025-08-14");
   assertEquals(
@@ -75,14 +77,15 @@ Deno.test("export-day-book records every file in the store with its hash, and un
     ["2025-08-13", "2025-08-14"].flatMap((each) => NAMES.map(() => [each, 1])),
   );
   const next = `${dir.path}/books/2025-08-14/`;
-  assertStringIncludes(second.out, `\nkept ${day}/ (12 files)\nwrote ${next} (12 files)\n`);
+  assertStringIncludes(second.out, `\nkept ${day}/ (14 files)\nwrote ${next} (14 files)\n`);
 
-  // Even without a store, it reports which files existed before.
+  // Even without a store, it reports which files existed before. The newest day is read again, and then lacks the list of
+  // rebalancing trades, which was empty.
   const path = `${dir.path}/book.yaml`;
   const plain = await cli(["run", path, "--out", dir.path], {
     files: { [path]: await Deno.readTextFile(path) },
   });
-  assertStringIncludes(plain.err, `hsgate:   kept ${day}/ (12 files)\nhsgate:   kept ${next} (12 files)\n`);
+  assertStringIncludes(plain.err, `hsgate:   kept ${day}/ (14 files)\nhsgate:   wrote ${next} (12 files)\n`);
 });
 
 Deno.test("export-day-book fails if rows of its files contain a secret, names the files, and keeps none of the day", async () => {

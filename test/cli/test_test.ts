@@ -1,4 +1,6 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { RecipeError } from "../../lib/recipes/mod.ts";
+import { planOutages } from "../../lib/rehearsal/outages.ts";
 import { cli, folder, spawned } from "./runner_support.ts";
 
 const RECIPE = `
@@ -7,6 +9,7 @@ schedule: { calendar: XHKG, at: close+45m }
 steps:
   - { id: funds, uses: account.funds, with: { market: hk } }
 `;
+const OTHER = { at: "2025-12-23T16:40+08:00", what: "pause", recipe: "other" } as const;
 const WEEK = ["--from", "2025-12-22", "--to", "2025-12-26"];
 const REPORT = [
   "rehearsed 2025-12-22 to 2025-12-26, seed 1",
@@ -103,6 +106,36 @@ Deno.test("hsgate test --outages simulates outages, and reports a mistake by fil
   assertEquals(none.code, 2);
   assertStringIncludes(none.err, 'hsgate: Cannot read the outages: there is no "nowhere.yaml"\n');
   await Deno.remove(script);
+});
+
+Deno.test("hsgate test prints the start of a long list of differences or of mistakes, and how many it leaves out", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const golden = `${recipes.path}.golden.txt`;
+  await Deno.writeTextFile(golden, "x\n".repeat(900));
+  const words = ["test", recipes.path, ...WEEK];
+  const other = await cli([...words, "--golden", golden]);
+  assertEquals(other.code, 7);
+  const lines = other.out.trimEnd().split("\n");
+  assertEquals(lines.length, 201);
+  // The empty end of both texts is an unchanged line beside the differences.
+  const left = 900 + REPORT.split("\n").length - 200;
+  assertEquals(lines.at(-1), `and ${left} more lines; --json lists all`);
+  const all = JSON.parse((await cli([...words, "--golden", golden, "--json"])).out).golden.differences;
+  assertEquals(all.length, 200 + left);
+  const outages = `${recipes.path}.outages.yaml`;
+  const entry = "- { at: 2025-12-23T16:40+08:00, what: pause, recipe: other }\n";
+  await Deno.writeTextFile(outages, entry.repeat(300));
+  const wrong = await cli([...words, "--outages", outages]);
+  assertEquals(wrong.code, 2);
+  const mistakes = wrong.err.trimEnd().split("\n");
+  assertEquals([mistakes.length, mistakes.at(-1)], [101, "hsgate: and 200 more mistakes"]);
+  assertThrows(
+    () =>
+      planOutages(Array.from({ length: 300 }, () => OTHER), { recipes: ["funds"], from: 0, to: Infinity }),
+    RecipeError,
+    "\nand 200 more",
+  );
+  for (const file of [golden, outages]) await Deno.remove(file);
 });
 
 Deno.test("hsgate test keeps files and the store at the given paths, for why", async () => {

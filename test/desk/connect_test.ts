@@ -63,7 +63,7 @@ Deno.test("connect() with a store records each order, and a second program on th
     gateway: { url: url.replace("127.0.0.1", "localhost"), tradePasswordKey },
   });
   const { foreign } = await client.desk.reconcile({ markets: ["hk"] });
-  // The program looks by itself on start too, so one of the two looks has found the change.
+  // The program reads the lists on start too, so one of the two readings has found the change.
   await using book = await openSqlite(store);
   assertEquals(
     await book.all("select why, state, order_ids, timeout_ms from intent where state <> 'abandoned'"),
@@ -128,7 +128,7 @@ Deno.test("a script with open orders that does not close its client ends when it
   const file = `${folder.path}/script.ts`;
   await Deno.writeTextFile(file, program);
   const config = new URL("../../deno.json", import.meta.url).pathname;
-  // The second one finds an open order, and looks at the lists in the background.
+  // The second one finds an open order, and reads the lists in the background.
   for (const price of ["550.00", "551.00"]) {
     await Deno.writeTextFile(file, program.replace("550.00", price));
     const child = new Deno.Command(Deno.execPath(), {

@@ -1,6 +1,6 @@
 /**
- * A program of twenty order writes, in its own process, which kills itself at chosen points. Started again, it continues
- * with the same store until every order is placed, amended or cancelled once. See `crash_points.ts`.
+ * A program of twenty order writes, in its own process, which kills itself at chosen points. Started again, it
+ * continues with the same store until every order is placed, amended or cancelled once. See `crash_points.ts`.
  *
  * @module
  */
@@ -21,7 +21,9 @@ import { directOptions } from "../support/direct_client.ts";
 
 /** One point of the program: the n-th wait of a step, counted from 0. */
 export interface CrashPoint {
-  /** Id of a step; `start` or `again` before the first step of the first or of a later process, `end` after the last. */
+  /**
+   * Id of a step; `start` or `again` before the first step of the first or of a later process, `end` after the last.
+   */
   step: string;
   at: number;
 }
@@ -218,7 +220,7 @@ export class World {
       now: () => this.now,
       monotonic: () => this.now,
       setTimer: (ms, callback) => {
-        // The look every few minutes would let time pass without end.
+        // The reading every few minutes would let time pass without end.
         if (ms > 60_000) return () => {};
         let isCancelled = false;
         plan.reach();
@@ -270,7 +272,7 @@ async function write(client: Client, step: Step, orderId: string): Promise<unkno
 /** Longer than an unsent intent stays planned, and than a sent one waits for its answer. */
 const LONG_MS = 11 * 60_000;
 const TURN_MS = 40_000;
-/** Rounds of looks at the broker's lists before a person looks at the broker's app. */
+/** Number of readings of the broker's lists before a person looks at the broker's app. */
 const MOST_TURNS = 6;
 
 async function runProgram(job: ProgramJob): Promise<void> {
@@ -313,7 +315,8 @@ async function runProgram(job: ProgramJob): Promise<void> {
     : gatewayAccount(info.gatewayUrl);
   const intents = () => recentIntents(book, account, { limit: 1_000 });
   const askedAbout: string[] = [];
-  // The desk looks at the broker's lists before its first write, here a refused one: the price is off the grid.
+  // The desk reads the broker's lists before its first write, here a refused one: the price is not a multiple of the
+  // tick size.
   const refused = await write(desk.client({ step: "refused" }), { ...program[0]!, price: "201.01" }, "")
     .catch((error) => error);
   if (!(refused instanceof BrokerError)) throw new Error(`not refused: ${refused}`);

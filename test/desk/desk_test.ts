@@ -64,7 +64,7 @@ deskTest(
     await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError, "hsgate orders show");
     const lost = await last();
     assertEquals(lost.state, "unknown");
-    // No look, and no time, proves it without a later order.
+    // Neither readings nor time prove it without a later order.
     await pass(30 * 60_000, 6);
     assertEquals((await last()).state, "unknown");
     const { unresolved } = await desk.reconcile();
@@ -123,7 +123,7 @@ deskTest(
   },
 );
 
-deskTest("the parts of a split order are found although the first look comes late", async (house) => {
+deskTest("the parts of a split order are found although the first reading comes late", async (house) => {
   const { trader, desk, clock, round, intents } = house;
   await trader.orders.place({ ...ORDER, quantity: "800000", price: "1.00" });
   clock.advance(10 * 60_000);
@@ -239,6 +239,59 @@ deskTest("an order whose checks are more than a minute old is not sent", async (
   assertEquals((await last()).state, "acknowledged");
 });
 
+deskTest("an order or a cancellation that was recorded too long ago is not sent", async (house) => {
+  const { trader, count, clock, last, open, intents } = house;
+  const sent = [count("orders.place"), count("orders.cancel")];
+  const { orderId } = await trader.orders.place(ORDER);
+  for (const byMs of [10_001, 10_000]) {
+    // The desk asks for the file last of all, right before the first byte.
+    let asked = 0;
+    const slow = open({ haltedByFile: () => void (++asked === 2 && clock.advance(byMs)) }).client();
+    const cancel = () => slow.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId });
+    if (byMs === 10_000) {
+      await slow.orders.place(OTHER);
+      asked = 0;
+      await cancel();
+      continue;
+    }
+    const error = await assertRejects(() => slow.orders.place(OTHER), BrokerError);
+    assertEquals([error.code, (await last()).state], ["late-record", "abandoned"]);
+    asked = 0;
+    assertEquals((await assertRejects(cancel, BrokerError)).code, "late-record");
+  }
+  assertEquals(sent.map((each) => each()), [2, 1]);
+  assertEquals(
+    (await intents()).map(({ state }) => state).filter((state) => state === "abandoned").length,
+    2,
+  );
+});
+
+deskTest(
+  "an order is not sent if its process stood still, or trading was halted, while the transport connected",
+  async (house) => {
+    const { count, clock, last, open } = house;
+    const sent = [count("orders.place"), count("orders.cancel")];
+    const { orderId } = await house.trader.orders.place(ORDER);
+    // The desk asks for the file a third time right before the first byte, when the transport has connected.
+    for (
+      const [code, atFirstByte] of [
+        ["late-record", () => void clock.advance(10_001)],
+        ["halted", () => "a halt file"],
+      ] as const
+    ) {
+      let asked = 0;
+      const slow = open({ haltedByFile: () => ++asked === 3 ? atFirstByte() ?? undefined : undefined })
+        .client();
+      const error = await assertRejects(() => slow.orders.place(OTHER), BrokerError);
+      assertEquals([error.code, asked, (await last()).state], [code, 3, "abandoned"]);
+      asked = 0;
+      const cancel = () => slow.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId });
+      assertEquals((await assertRejects(cancel, BrokerError)).code, code);
+    }
+    assertEquals(sent.map((each) => each()), [1, 0]);
+  },
+);
+
 deskTest("the age of the checks counts from before the lists are read", async (house) => {
   const { client, count, clock, open } = house;
   const sent = count("orders.place");
@@ -264,7 +317,7 @@ deskTest("orders made elsewhere are shown as foreign and never touched", async (
 });
 
 deskTest(
-  "an intent of a process that ended in the middle is given up if it was not sent, and looked for if it was",
+  "an intent of a process that ended in the middle is abandoned if it was not sent, and searched in the lists if it was",
   async (house) => {
     const { open, store, simulator: { faults }, intents, clock, client, pass } = house;
     // A process that ends right after it committed "sent": the desk object never learns of the answer.
@@ -296,10 +349,10 @@ deskTest(
   },
 );
 
-deskTest("a call that is aborted while the desk looks for its order ends at once", async (house) => {
+deskTest("a call that is aborted while the desk searches for its order ends at once", async (house) => {
   const { open, machine, simulator: { faults }, last } = house;
   const stop = new AbortController();
-  // Its timers never fire, so only the signal can end the wait between two looks.
+  // Its timers never fire, so only the signal can end the wait between two readings.
   const waiting = open({ machine: { ...machine, setTimer: () => () => {} } });
   faults.arm({ kind: "lost-request", operation: "orders.place" });
   const placing = waiting.client().orders.place(ORDER, { signal: stop.signal });
@@ -332,7 +385,7 @@ deskTest(
   },
 );
 
-deskTest("after a clock went back, the time between the looks counts anew", async (house) => {
+deskTest("after a clock went back, the time between the readings counts anew", async (house) => {
   const { simulator: { faults }, clock, intents } = house;
   const { desk, ahead } = openAhead(house, 3_600_000);
   const trader = desk.client();
@@ -340,19 +393,19 @@ deskTest("after a clock went back, the time between the looks counts anew", asyn
   await assertRejects(() => trader.orders.place(ORDER), OutcomeUnknownError);
   const lost = (await intents())[0]!.id;
   await trader.orders.place(OTHER);
-  const look = async () => {
+  const reconciled = async () => {
     clock.advance(31_000);
     await desk.reconcile();
     return (await intents()).find(({ id }) => id === lost)!;
   };
-  assertEquals((await look()).absent?.count, 1);
+  assertEquals((await reconciled()).absent?.count, 1);
   ahead.ms = 0;
-  assertEquals((await look()).absent?.count, 1);
-  assertEquals((await look()).state, "unknown");
-  assertEquals((await look()).state, "abandoned");
+  assertEquals((await reconciled()).absent?.count, 1);
+  assertEquals((await reconciled()).state, "unknown");
+  assertEquals((await reconciled()).state, "abandoned");
 }, { skip: { memory: "the endpoint in memory sends no time, so nothing is proven" } });
 
-deskTest("looks during a jump of the clock do not count as time that has passed", async (house) => {
+deskTest("readings during a jump of the clock do not count as time that has passed", async (house) => {
   const { simulator: { faults }, clock, intents } = house;
   const { desk, ahead } = openAhead(house, 0);
   const trader = desk.client();
@@ -363,13 +416,13 @@ deskTest("looks during a jump of the clock do not count as time that has passed"
   const state = async () => (await intents()).find(({ id }) => id === lost)!.state;
   for (let turn = 0; turn < 4; turn++) {
     clock.advance(2_000);
-    ahead.ms += 60_000; // the clock of this machine jumps a minute at each look; the broker's does not
+    ahead.ms += 60_000; // the clock of this machine jumps a minute at each reading; the broker's does not
     await desk.reconcile();
   }
   assertEquals(await state(), "unknown");
 });
 
-deskTest("two looks at a time show the same change, and one of them records it", async (house) => {
+deskTest("two readings at a time show the same change, and one of them records it", async (house) => {
   const { trader, client, clock, round, desk, open, last, history } = house;
   const [quote] = await client.quotes.latest({ securities: [TENCENT] });
   const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));

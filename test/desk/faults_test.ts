@@ -61,14 +61,14 @@ deskTest(
 );
 
 deskTest(
-  "F08: an order that fills before the first look, and is in no list of orders, is found through its fill",
+  "F08: an order that fills before the first reading, and is in no list of orders, is found through its fill",
   async (house) => {
     const { open, simulator: { faults }, intents, history, pass } = house;
     const order = await filling(house);
     for (const hidden of [["orders.today"], ["orders.today", "fills.today"]]) {
       faults.clear();
       faults.arm({ kind: "lost-answer", operation: "orders.place" });
-      // The look before the order passes.
+      // The reading before the order succeeds.
       for (const operation of hidden) faults.arm({ kind: "empty-page", operation, skip: 1, times: 1_000 });
       const desk = open({ onChange: ({ state }) => state === "unknown" && fill(house) });
       const placed = await desk.client().orders.place({ ...order, quantity: `${hidden.length}00` })
@@ -103,7 +103,7 @@ deskTest(
     const { orderId } = await trader.orders.place(ORDER);
     const terms = { quantity: "200", price: "549.00" } as const;
     let other = "";
-    // After the look before the amendment, an order with the new terms appears besides the old one.
+    // After the reading before the amendment, an order with the new terms appears besides the old one.
     const desk = open({
       guard: async () => void (other = (await client.orders.place({ ...ORDER, ...terms })).orderId),
     });
@@ -132,7 +132,8 @@ deskTest(
     const cancel = { market: "hk", symbol: "00700.HK" } as const;
     const states = async (at: number) =>
       (await intents()).slice(0, at).map(({ kind, state, filled }) => `${kind} ${state} ${filled}`);
-    // The fill comes before the request. The broker's refusal does not say what became of the order, and the lists do.
+    // The fill comes before the request. The lists show the outcome of the order, which the broker's refusal does not
+    // name.
     const order = await filling(house);
     const first = await trader.orders.place(order);
     const late = open({ guard: () => fill(house) }).client();
@@ -201,7 +202,7 @@ Deno.test("F12: a batch cancellation that was done in part stays unknown, and no
   });
   const many = { market: "hk", orderIds: ids } as const;
   await assertRejects(() => desk.client().orders.cancelMany(many), OutcomeUnknownError);
-  const looks = async () => {
+  const reconciled = async () => {
     for (let turn = 0; turn < 5; turn++) {
       now += 60_000;
       await desk.reconcile();
@@ -209,7 +210,7 @@ Deno.test("F12: a batch cancellation that was done in part stays unknown, and no
     const [intent] = await recentIntents(store, ACCOUNT, { limit: 1 });
     return [intent!.state, intent!.orderIds.length, writes.length];
   };
-  assertEquals(await looks(), ["unknown", 0, 1]);
+  assertEquals(await reconciled(), ["unknown", 0, 1]);
   await assertRejects(() => desk.client().orders.cancelMany(many), Error, 'is "unknown"');
   // What is left is found by a query, and is another write.
   const left = (await client.orders.today({ market: "hk" }).toArray()).filter(({ status }) =>
@@ -218,7 +219,7 @@ Deno.test("F12: a batch cancellation that was done in part stays unknown, and no
   assertEquals(left.map(({ orderId }) => orderId), ids.slice(60));
   // The control: once the lists show that all have ended, the intent is resolved without another request.
   for (const id of ids) states.set(id, CANCELLED);
-  assertEquals(await looks(), ["cancelled", 100, 1]);
+  assertEquals(await reconciled(), ["cancelled", 100, 1]);
 });
 
 deskTest(

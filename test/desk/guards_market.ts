@@ -37,7 +37,10 @@ export const ORDER = {
 
 /** What the broker answers. */
 export interface Market {
-  /** The quote of every listing; `null` if the broker has none, or the error that the call throws. @default 550, in lots of 100, of this second */
+  /**
+   * The quote of every listing; `null` if the broker has none, or the error that the call throws. @default 550, in lots
+   * of 100, of this second
+   */
   quote?: Partial<Quote> | null | BrokerError;
   /** Called with the session of each quote that is asked for. */
   onQuote?: (session: unknown) => void;
@@ -188,7 +191,7 @@ export async function check(params: object, wanted: Wanted = {}): Promise<Approv
         at,
         ...to === "approved" && reference !== undefined && { data: { reference } },
         ...to === "sent" &&
-          { sent: { known: [], earlier: undefined, lookSince: at, sentAt: at, sentNumber: index } },
+          { sent: { known: [], earlier: undefined, readSince: at, sentAt: at, sentNumber: index } },
         ...to === state && orderIds !== undefined && { orderIds },
       });
     }
@@ -220,7 +223,7 @@ export async function check(params: object, wanted: Wanted = {}): Promise<Approv
     operation: findOperation(operation)!, // the catalogue has it
     params: planned,
     why: {},
-    looked: { beganAt: now, endedAt: now, aheadMs, orders: new Map(shown), lists: ["orders.today"] },
+    reading: { beganAt: now, endedAt: now, aheadMs, orders: new Map(shown), lists: ["orders.today"] },
     client: clientOf(market, quoteTime(now + aheadMs, planned.market)),
   });
 }

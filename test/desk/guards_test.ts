@@ -79,18 +79,22 @@ guardTest("live trading that is not allowed refuses orders and lets cancellation
   await guarded.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId: String(orderId) });
 });
 
-guardTest("a price off the grid is refused with both neighbours, which pass", {}, async (house) => {
-  const { guarded } = house;
-  await assertRefused(
-    house,
-    () => guarded.orders.place({ ...ORDER, price: "550.30" }),
-    "tick",
-    "550.30",
-    "550 and 550.5",
-  );
-  await guarded.orders.place({ ...ORDER, price: "550.5" });
-  await guarded.orders.place({ ...ORDER, price: "550" });
-});
+guardTest(
+  "a price that is not a multiple of the tick size is refused, and the two prices that the error names pass",
+  {},
+  async (house) => {
+    const { guarded } = house;
+    await assertRefused(
+      house,
+      () => guarded.orders.place({ ...ORDER, price: "550.30" }),
+      "tick",
+      "550.30",
+      "550 and 550.5",
+    );
+    await guarded.orders.place({ ...ORDER, price: "550.5" });
+    await guarded.orders.place({ ...ORDER, price: "550" });
+  },
+);
 
 guardTest("a quantity off the board lot is refused with both neighbours, which pass", {}, async (house) => {
   const { guarded } = house;

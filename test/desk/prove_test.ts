@@ -1,6 +1,6 @@
-/** Tests of what the broker's lists prove about a lost answer: pure decisions on looks and intents. */
+/** Tests of what the broker's lists prove about a lost answer: pure decisions on readings and intents. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
+import type { ListReading, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import { childrenIn, judge, provesAbsence } from "../../lib/desk/prove.ts";
 import { fingerprintOf } from "../../lib/desk/terms.ts";
@@ -31,7 +31,7 @@ const intent = (given: Partial<Intent> = {}): Intent => ({
   childIds: [],
   known: [],
   earlier: undefined,
-  lookSince: SENT,
+  readSince: SENT,
   filled: "0",
   absent: undefined,
   createdAt: SENT,
@@ -60,7 +60,7 @@ const order = (orderId: string, given: Partial<SeenOrder> = {}): SeenOrder => ({
   ...given,
 });
 
-const look = (...orders: SeenOrder[]): Look => ({
+const readingWith = (...orders: SeenOrder[]): ListReading => ({
   beganAt: SENT + 1_000,
   endedAt: SENT + 1_100,
   aheadMs: 0,
@@ -75,7 +75,7 @@ const among = (rivals: Intent[], owners: Record<string, string> = {}) => ({
 });
 
 Deno.test("judge() finds an order by its terms, and takes no order of an earlier day, another owner or another side", () => {
-  assertEquals(judge(intent(), look(order("1")), alone), { is: "sent", orderIds: ["1"] });
+  assertEquals(judge(intent(), readingWith(order("1")), alone), { is: "sent", orderIds: ["1"] });
   for (
     const [what, row, others] of [
       ["an earlier day", order("1", { day: "2025-08-14" }), alone],
@@ -87,10 +87,10 @@ Deno.test("judge() finds an order by its terms, and takes no order of an earlier
       ["a larger quantity", order("1", { quantity: "200" }), alone],
       ["a conditional order", order("1", { lists: ["conditionalOrders.today"] }), alone],
     ] as const
-  ) assertEquals(judge(intent(), look(row), others), { is: "absent" }, what);
-  assertEquals(judge(intent({ known: ["1"] }), look(order("1")), alone), { is: "absent" });
+  ) assertEquals(judge(intent(), readingWith(row), others), { is: "absent" }, what);
+  assertEquals(judge(intent({ known: ["1"] }), readingWith(order("1")), alone), { is: "absent" });
   // A later date excludes nothing: the order of a night session may have the next day's date.
-  assertEquals(judge(intent(), look(order("1", { day: "2025-08-18" })), alone).is, "sent");
+  assertEquals(judge(intent(), readingWith(order("1", { day: "2025-08-18" })), alone).is, "sent");
 });
 
 Deno.test("two ways to write one code are one listing, for an order, an amendment and the fingerprint", () => {
@@ -106,11 +106,19 @@ Deno.test("two ways to write one code are one listing, for an order, an amendmen
   ) {
     const placed = { ...TERMS, market, symbol: asked };
     const row = order("1", { symbol: listed, day: undefined });
-    assertEquals(judge(intent({ params: placed }), look(row), alone).is, "sent", `${asked} and ${listed}`);
+    assertEquals(
+      judge(intent({ params: placed }), readingWith(row), alone).is,
+      "sent",
+      `${asked} and ${listed}`,
+    );
     const terms = { market, symbol: asked, quantity: "200", price: "549" };
     const ended = order("1", { symbol: listed, state: "cancelled" });
     const fresh = order("2", { symbol: listed, quantity: "200", price: "549", day: undefined });
-    assertEquals(judge(amendment(terms), look(ended, fresh), alone), { is: "sent", orderIds: ["2"] }, asked);
+    assertEquals(
+      judge(amendment(terms), readingWith(ended, fresh), alone),
+      { is: "sent", orderIds: ["2"] },
+      asked,
+    );
     assertEquals(
       fingerprintOf("orders.place", placed),
       fingerprintOf("orders.place", { ...placed, symbol: listed }),
@@ -118,17 +126,17 @@ Deno.test("two ways to write one code are one listing, for an order, an amendmen
   }
   // A class of shares is no suffix of a market.
   const classB = intent({ params: { ...TERMS, market: "us", symbol: "BRK.B" } });
-  assertEquals(judge(classB, look(order("1", { symbol: "BRK" })), alone).is, "absent");
+  assertEquals(judge(classB, readingWith(order("1", { symbol: "BRK" })), alone).is, "absent");
 });
 
 Deno.test("judge() dates a US order by the day in New York, and a futures order of the night by the day before", () => {
   const night = Date.parse("2025-08-16T01:00:00+08:00");
-  const us = intent({ params: { ...TERMS, market: "us" }, lookSince: night });
-  assertEquals(judge(us, look(order("1", { day: "2025-08-15" })), alone).is, "sent");
-  assertEquals(judge(us, look(order("1", { day: "2025-08-14" })), alone).is, "absent");
+  const us = intent({ params: { ...TERMS, market: "us" }, readSince: night });
+  assertEquals(judge(us, readingWith(order("1", { day: "2025-08-15" })), alone).is, "sent");
+  assertEquals(judge(us, readingWith(order("1", { day: "2025-08-14" })), alone).is, "absent");
   const { market: _, ...terms } = TERMS;
-  const future = intent({ operation: "futures.place", params: terms, lookSince: night });
-  const row = (day: string) => look(order("1", { lists: ["futures.ordersToday"], day }));
+  const future = intent({ operation: "futures.place", params: terms, readSince: night });
+  const row = (day: string) => readingWith(order("1", { lists: ["futures.ordersToday"], day }));
   assertEquals(judge(future, row("2025-08-15"), alone).is, "sent");
   assertEquals(judge(future, row("2025-08-14"), alone).is, "absent");
 });
@@ -137,9 +145,9 @@ Deno.test("judge() adds up the parts of a split order, and never takes more than
   const large = intent({ params: { ...TERMS, quantity: "700" } });
   const part = (id: string, quantity: string) => order(id, { quantity });
   const three = [part("1", "300"), part("2", "300"), part("3", "100")];
-  assertEquals(judge(large, look(...three), alone), { is: "sent", orderIds: ["1", "2", "3"] });
-  assertEquals(judge(large, look(...three.slice(1)), alone).is, "partial");
-  assertEquals(judge(large, look(...three, part("4", "100")), alone).is, "ambiguous");
+  assertEquals(judge(large, readingWith(...three), alone), { is: "sent", orderIds: ["1", "2", "3"] });
+  assertEquals(judge(large, readingWith(...three.slice(1)), alone).is, "partial");
+  assertEquals(judge(large, readingWith(...three, part("4", "100")), alone).is, "ambiguous");
 });
 
 Deno.test("judge() takes no order that may be a missing part of another intent's split order", () => {
@@ -153,14 +161,22 @@ Deno.test("judge() takes no order that may be a missing part of another intent's
   const own = order("1", { quantity: "300" });
   const part = (id: string, quantity: string) => order(id, { quantity });
   // The list lags: it shows one order of 100, which may be the last part of the split order, or the lost order.
-  const verdict = judge(intent(), look(own, part("2", "300"), part("3", "100")), among([split], owners));
+  const verdict = judge(
+    intent(),
+    readingWith(own, part("2", "300"), part("3", "100")),
+    among([split], owners),
+  );
   assertEquals(verdict.is, "partial");
   assertStringIncludes(String("missing" in verdict && verdict.missing), "split");
   // The same for the split order: it must not take the lost order as its last part.
-  const missing = judge(split, look(own, part("2", "300"), part("3", "100")), among([intent()], owners));
+  const missing = judge(
+    split,
+    readingWith(own, part("2", "300"), part("3", "100")),
+    among([intent()], owners),
+  );
   assertEquals(missing.is, "partial");
   // With all orders in the list, two divisions are possible: nobody knows which of the two orders of 100 is whose.
-  const all = look(own, part("2", "300"), part("3", "100"), part("4", "100"));
+  const all = readingWith(own, part("2", "300"), part("3", "100"), part("4", "100"));
   assertEquals(judge(intent(), all, among([split], owners)).is, "partial");
   // Parts that were there before the lost request are not its orders.
   const later = intent({ known: ["1", "2", "3"] });
@@ -171,9 +187,9 @@ Deno.test("judge() takes no order that may be a missing part of another intent's
 Deno.test("judge() divides orders between two lost answers only if the quantities leave one division", () => {
   const large = intent({ id: "large", params: { ...TERMS, quantity: "300" } });
   const orders = [order("1"), order("2", { quantity: "300" })];
-  assertEquals(judge(intent(), look(...orders), among([large])), { is: "sent", orderIds: ["1"] });
-  assertEquals(judge(large, look(...orders), among([intent()])), { is: "sent", orderIds: ["2"] });
-  assertEquals(judge(intent(), look(orders[0]!), among([large])).is, "partial");
+  assertEquals(judge(intent(), readingWith(...orders), among([large])), { is: "sent", orderIds: ["1"] });
+  assertEquals(judge(large, readingWith(...orders), among([intent()])), { is: "sent", orderIds: ["2"] });
+  assertEquals(judge(intent(), readingWith(orders[0]!), among([large])).is, "partial");
 });
 
 Deno.test("an order that a triggered conditional order placed belongs to it, and is not taken for a lost order", () => {
@@ -190,18 +206,18 @@ Deno.test("an order that a triggered conditional order placed belongs to it, and
   });
   const child = order("1", { orderType: "enhanced-limit" });
   const owners = { "8": "stop" };
-  assertEquals(childrenIn(conditional, look(trigger, child), among([conditional], owners)), ["1"]);
-  assertEquals(judge(intent(), look(trigger, order("1")), among([conditional], owners)).is, "partial");
+  assertEquals(childrenIn(conditional, readingWith(trigger, child), among([conditional], owners)), ["1"]);
+  assertEquals(judge(intent(), readingWith(trigger, order("1")), among([conditional], owners)).is, "partial");
   // It may be the lost order, or the child: then it is neither.
   const both = among([conditional, intent()], owners);
-  assertEquals(childrenIn(conditional, look(trigger, order("1")), both), undefined);
+  assertEquals(childrenIn(conditional, readingWith(trigger, order("1")), both), undefined);
   // Two orders could be the child, so neither is.
   assertEquals(
-    childrenIn(conditional, look(trigger, child, order("2")), among([conditional], owners)),
+    childrenIn(conditional, readingWith(trigger, child, order("2")), among([conditional], owners)),
     undefined,
   );
   const known = { ...conditional, known: ["1"] };
-  assertEquals(childrenIn(known, look(trigger, child), among([known], owners)), undefined);
+  assertEquals(childrenIn(known, readingWith(trigger, child), among([known], owners)), undefined);
 });
 
 const amendment = (params: Record<string, string>, given: Partial<Intent> = {}) =>
@@ -217,19 +233,22 @@ const amendment = (params: Record<string, string>, given: Partial<Intent> = {}) 
 Deno.test("an amendment is proven by its new terms only if the order had others before", () => {
   const placed = among([], { "1": "placed" });
   const changed = amendment({ quantity: "200", price: "549" });
-  assertEquals(judge(changed, look(order("1", { quantity: "200", price: "549.00" })), placed), {
+  assertEquals(judge(changed, readingWith(order("1", { quantity: "200", price: "549.00" })), placed), {
     is: "sent",
     orderIds: ["1"],
   });
   const same = amendment({ quantity: "100", price: "550.00" });
-  assertEquals(judge(same, look(order("1")), placed).is, "unprovable");
+  assertEquals(judge(same, readingWith(order("1")), placed).is, "unprovable");
   const blind = amendment({ quantity: "200", price: "549" }, { earlier: undefined });
-  assertEquals(judge(blind, look(order("1", { quantity: "200", price: "549" })), placed).is, "unprovable");
+  assertEquals(
+    judge(blind, readingWith(order("1", { quantity: "200", price: "549" })), placed).is,
+    "unprovable",
+  );
 });
 
 Deno.test("an order with its earlier terms does not prove that an amendment was not executed", () => {
   // Another program may have set the earlier terms again.
-  const verdict = judge(amendment({ quantity: "200", price: "549" }), look(order("1")), alone);
+  const verdict = judge(amendment({ quantity: "200", price: "549" }), readingWith(order("1")), alone);
   assertEquals(verdict.is, "unprovable");
 });
 
@@ -238,7 +257,9 @@ Deno.test("a lost amendment of the trigger value alone is executed when the list
   const terms = { quantity: "100", price: "550", orderType: "take-profit-limit", triggerValue: "560" };
   const lost = amendment(terms, { earlier });
   const row = (triggerValue: string) =>
-    look(order("1", { lists: ["conditionalOrders.today"], orderType: "take-profit-limit", triggerValue }));
+    readingWith(
+      order("1", { lists: ["conditionalOrders.today"], orderType: "take-profit-limit", triggerValue }),
+    );
   assertEquals(judge(lost, row("555"), alone).is, "unprovable");
   assertEquals(judge(lost, row("560.00"), alone), { is: "sent", orderIds: ["1"] });
   // A change of the validity is in no list.
@@ -255,28 +276,28 @@ Deno.test("a lost action on an algorithmic order is neither proven nor disproven
     earlier: { quantity: "100", price: "550" },
   });
   const algo = (id: string) => order(id, { lists: ["algo.list"] });
-  assertEquals(judge(act, look(algo("7")), alone).is, "unprovable");
+  assertEquals(judge(act, readingWith(algo("7")), alone).is, "unprovable");
   // A new algorithmic order with the same listing has nothing to do with it.
-  assertEquals(judge(act, look(algo("7"), algo("8")), alone).is, "unprovable");
+  assertEquals(judge(act, readingWith(algo("7"), algo("8")), alone).is, "unprovable");
 });
 
 Deno.test("two orders after a lost amendment are ambiguous, and a stranger's new order is none of it", () => {
   const lost = amendment({ quantity: "200", price: "549" });
   const fresh = order("2", { quantity: "200", price: "549" });
-  assertEquals(judge(lost, look(order("1"), fresh), alone).is, "ambiguous");
+  assertEquals(judge(lost, readingWith(order("1"), fresh), alone).is, "ambiguous");
   const ended = order("1", { state: "cancelled" });
-  assertEquals(judge(lost, look(ended, fresh), alone), { is: "sent", orderIds: ["2"] });
-  assertEquals(judge(lost, look(ended, fresh), among([], { "2": "other" })).is, "unprovable");
+  assertEquals(judge(lost, readingWith(ended, fresh), alone), { is: "sent", orderIds: ["2"] });
+  assertEquals(judge(lost, readingWith(ended, fresh), among([], { "2": "other" })).is, "unprovable");
 });
 
 Deno.test("no order replaced an order that was filled whole: an equal new order is a stranger's", () => {
   const lost = amendment({ quantity: "100", price: "549" });
   const filled = order("1", { state: "filled", filled: "100" });
   const fresh = order("2", { quantity: "100", price: "549" });
-  assertEquals(judge(lost, look(filled, fresh), alone).is, "unprovable");
+  assertEquals(judge(lost, readingWith(filled, fresh), alone).is, "unprovable");
   // The amendment was executed before the order was filled.
   const amended = order("1", { price: "549", state: "filled", filled: "100" });
-  assertEquals(judge(lost, look(amended, fresh), alone), { is: "sent", orderIds: ["1"] });
+  assertEquals(judge(lost, readingWith(amended, fresh), alone), { is: "sent", orderIds: ["1"] });
 });
 
 Deno.test("a cancellation counts as not executed only while every one of its orders is open", () => {
@@ -286,23 +307,26 @@ Deno.test("a cancellation counts as not executed only while every one of its ord
     params: { market: "hk", orderIds: ["1", "2"] },
   });
   const ended = (id: string) => order(id, { state: "cancelled" });
-  assertEquals(judge(cancel, look(order("1"), order("2")), alone), { is: "absent" });
-  assertEquals(judge(cancel, look(ended("1"), ended("2")), alone).is, "sent");
+  assertEquals(judge(cancel, readingWith(order("1"), order("2")), alone), { is: "absent" });
+  assertEquals(judge(cancel, readingWith(ended("1"), ended("2")), alone).is, "sent");
   // A part of it may have been executed.
-  assertEquals(judge(cancel, look(ended("1"), order("2")), alone).is, "partial");
-  assertEquals(judge(cancel, look(order("1")), alone).is, "partial");
+  assertEquals(judge(cancel, readingWith(ended("1"), order("2")), alone).is, "partial");
+  assertEquals(judge(cancel, readingWith(order("1")), alone).is, "partial");
   // The broker works on a cancellation, so a request arrived.
   const pending = order("2", { isCancelPending: true });
-  assertEquals(judge(cancel, look(order("1"), pending), alone).is, "partial");
-  assertEquals(judge(cancel, look(order("1", { isCancelPending: true }), pending), alone).is, "partial");
+  assertEquals(judge(cancel, readingWith(order("1"), pending), alone).is, "partial");
+  assertEquals(
+    judge(cancel, readingWith(order("1", { isCancelPending: true }), pending), alone).is,
+    "partial",
+  );
 });
 
 Deno.test("quantities that are no numbers are no values", () => {
   const strange = order("1", { quantity: undefined, filled: "0", state: undefined });
-  assertEquals(judge(intent(), look(strange), alone).is, "partial");
+  assertEquals(judge(intent(), readingWith(strange), alone).is, "partial");
 });
 
-Deno.test("provesAbsence() needs looks over time by both clocks, and a later order in the same lists", () => {
+Deno.test("provesAbsence() needs readings over time by both clocks, and a later order in the same lists", () => {
   const absent = {
     count: 3,
     firstAt: SENT,
@@ -311,7 +335,7 @@ Deno.test("provesAbsence() needs looks over time by both clocks, and a later ord
     lastBrokerAt: SENT + 60_000,
   };
   const lists = ["orders.today", "fills.today"];
-  const facts = { absent, looked: look(order("9")), later: new Set(["9"]), lists };
+  const facts = { absent, reading: readingWith(order("9")), later: new Set(["9"]), lists };
   assertStringIncludes(JSON.stringify(provesAbsence(intent(), facts)), "9, which was sent later");
   const missing = (given: Partial<typeof facts>, of = intent()) => {
     const proven = provesAbsence(of, { ...facts, ...given });
@@ -326,12 +350,12 @@ Deno.test("provesAbsence() needs looks over time by both clocks, and a later ord
   assertStringIncludes(missing({}, intent({ known: ["9"] }))!, "sent later");
   assertStringIncludes(missing({}, intent({ timeoutMs: 60_000 }))!, "over 90 s");
   // A later conditional order is in another list, which may lag less.
-  const elsewhere = look(order("9", { lists: ["conditionalOrders.today"] }));
-  assertStringIncludes(missing({ looked: elsewhere })!, "sent later");
+  const elsewhere = readingWith(order("9", { lists: ["conditionalOrders.today"] }));
+  assertStringIncludes(missing({ reading: elsewhere })!, "sent later");
   // On a later day, by one of the clocks, only the history can show such an order.
-  const tomorrow = { ...look(order("9")), aheadMs: 24 * 60 * 60_000 };
+  const tomorrow = { ...readingWith(order("9")), aheadMs: 24 * 60 * 60_000 };
   assertEquals(
-    missing({ looked: tomorrow }),
+    missing({ reading: tomorrow }),
     "an order of yours of 2025-08-15 in the lists of the history that was sent later",
   );
 });
@@ -349,12 +373,12 @@ Deno.test("provesAbsence() accepts no later order in a list that may not contain
     },
   ) => {
     const { market: _, ...terms } = TERMS;
-    const own = intent({ params: market === undefined ? terms : { ...terms, market }, lookSince: sent });
+    const own = intent({ params: market === undefined ? terms : { ...terms, market }, readSince: sent });
     const [firstAt, lastAt] = [now - 60_000, now];
     const absent = { count: 3, firstAt, lastAt, firstBrokerAt: firstAt, lastBrokerAt: lastAt };
-    const looked = { ...look(order("9", row)), beganAt: now, endedAt: now + 100, aheadMs };
+    const reading = { ...readingWith(order("9", row)), beganAt: now, endedAt: now + 100, aheadMs };
     const later = new Set(["9"]);
-    const proven = provesAbsence(own, { absent, looked, later, lists: lists ?? ["orders.today"] });
+    const proven = provesAbsence(own, { absent, reading, later, lists: lists ?? ["orders.today"] });
     return "proof" in proven;
   };
   const [today, history] = [["orders.today"], ["orders.history"]];
@@ -387,12 +411,16 @@ Deno.test("provesAbsence() accepts no later order in a list that may not contain
   const us = { market: "us", sent: at("2025-08-16T03:55:00") };
   assert(!proves({ ...us, now: at("2025-08-16T04:10:00"), row: { lists: today } }));
   assert(proves({ ...us, now: at("2025-08-16T03:59:00"), row: { lists: today } }));
-  // No history list shows algorithmic orders: from the close on, looking again does not help.
-  const algo = intent({ params: { ...TERMS, market: "hk" }, lookSince: morning });
+  // No history list shows algorithmic orders: from the close on, reading again does not help.
+  const algo = intent({ params: { ...TERMS, market: "hk" }, readSince: morning });
   const seldom = { count: 1, firstAt: evening, lastAt: evening };
-  const looked = { ...look(order("9", { lists: ["algo.list"] })), beganAt: evening, endedAt: evening };
+  const reading = {
+    ...readingWith(order("9", { lists: ["algo.list"] })),
+    beganAt: evening,
+    endedAt: evening,
+  };
   const told = (lists: string[]) =>
-    JSON.stringify(provesAbsence(algo, { absent: seldom, looked, later: new Set(["9"]), lists }));
+    JSON.stringify(provesAbsence(algo, { absent: seldom, reading, later: new Set(["9"]), lists }));
   assertStringIncludes(told(["algo.list"]), "a person's decision: after the close, algo.list proves nothing");
   assertStringIncludes(told(today), "so far 1");
 });

@@ -1,13 +1,13 @@
-/** Tests that a look at the lists changes no intent that has changed since the look began. */
+/** Tests that a reading of the lists changes no intent that has changed since the reading began. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
-import type { Look, SeenOrder } from "../../lib/desk/broker_lists.ts";
+import type { ListReading, SeenOrder } from "../../lib/desk/broker_lists.ts";
 import { follow, othersOf } from "../../lib/desk/follow.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import {
   addOrders,
   findIntent,
-  forgetLooks,
+  forgetAbsence,
   insertIntent,
   moveIntent,
   noteIntent,
@@ -74,8 +74,8 @@ for (
   );
 }
 
-/** Returns a look that shows the order of {@linkcode accepted} with this much filled, or nothing. */
-function lookOf(filled?: string, other: Partial<SeenOrder> = {}, at = systemMachine.now()): Look {
+/** Returns a reading that shows the order of {@linkcode accepted} with this much filled, or nothing. */
+function readingOf(filled?: string, other: Partial<SeenOrder> = {}, at = systemMachine.now()): ListReading {
   const order: SeenOrder = {
     orderId: "1",
     symbol: "00700.HK",
@@ -101,12 +101,12 @@ for (
   const [what, change, filled] of [
     ["notes more fills", () => Promise.resolve(), "200"],
     [
-      "loses no fills of an order that a later look has shown to its end",
+      "loses no fills of an order that a later reading has shown to its end",
       (store) => moveIntent(store, "i", { to: "filled", by: "list", at: 1, filled: "600" }),
       "600",
     ],
     [
-      "loses no fills that a later look has noted",
+      "loses no fills that a later reading has noted",
       async (store) => {
         const intent = (await findIntent(store, "i"))!; // it was recorded above
         await noteIntent(store, intent, { filled: "300" });
@@ -115,20 +115,20 @@ for (
     ],
   ] as readonly [string, (store: Store) => Promise<unknown>, string][]
 ) {
-  testBoth(`a look that ends late ${what}`, async ({ open }) => {
+  testBoth(`a reading that ends late ${what}`, async ({ open }) => {
     await using store = await open();
     const records = new Records({ store, machine: systemMachine, account: "main" });
     await accepted(store);
     const read = await moveIntent(store, "i", { to: "part-filled", by: "list", at: 1, filled: "100" });
     await change(store);
     const client = {} as unknown as Client; // nothing here reads a list
-    await follow({ records, client }, read, lookOf("200"));
+    await follow({ records, client }, read, readingOf("200"));
     assertEquals((await findIntent(store, "i"))?.filled, filled);
   });
 }
 
 testBoth(
-  "a look without an order does not count if another look has shown a part of it meanwhile",
+  "a reading without an order does not count if another reading has shown a part of it meanwhile",
   async ({ open }) => {
     await using store = await open();
     const machine = systemMachine;
@@ -140,8 +140,8 @@ testBoth(
       absent: { count: 2, firstAt: at - 1, lastAt: at },
     });
     const read = (await findIntent(store, "i"))!;
-    await forgetLooks(store, "i");
-    const missing = await countAbsence(records, read, { looked: lookOf(), owners: new Map() });
+    await forgetAbsence(store, "i");
+    const missing = await countAbsence(records, read, { reading: readingOf(), owners: new Map() });
     assertEquals([missing, (await findIntent(store, "i"))?.absent], [
       "another reading of the lists",
       undefined,
@@ -149,13 +149,13 @@ testBoth(
   },
 );
 
-/** Follows the order of {@linkcode accepted} with a look, and returns its state and its fills. */
-async function followed(store: Store, intent: Intent, looked: Look): Promise<[string, string]> {
+/** Follows the order of {@linkcode accepted} with a reading, and returns its state and its fills. */
+async function followed(store: Store, intent: Intent, reading: ListReading): Promise<[string, string]> {
   const client = {} as unknown as Client; // nothing here reads a list
   await follow(
     { records: new Records({ store, machine: systemMachine, account: "main" }), client },
     intent,
-    looked,
+    reading,
   );
   const { state, filled } = (await findIntent(store, intent.id))!; // it was recorded before
   return [state, filled];
@@ -166,16 +166,16 @@ Deno.test("a filled part of a split order does not end it while other parts may 
   const intent = await accepted(store, { market: "hk", symbol: "00700.HK", side: "buy", quantity: "600" });
   const part = { quantity: "200", state: "filled" } as const;
   const since = intent.createdAt;
-  assertEquals(await followed(store, intent, lookOf("200", part, since + 119_000)), ["acknowledged", "0"]);
-  assertEquals(await followed(store, intent, lookOf("200", part, since + 121_000)), ["filled", "200"]);
+  assertEquals(await followed(store, intent, readingOf("200", part, since + 119_000)), ["acknowledged", "0"]);
+  assertEquals(await followed(store, intent, readingOf("200", part, since + 121_000)), ["filled", "200"]);
 });
 
-Deno.test("a list that is older than an earlier look changes nothing", async () => {
+Deno.test("a list that is older than an earlier reading changes nothing", async () => {
   await using store = await openSqlite(":memory:");
   await accepted(store);
   const intent = await moveIntent(store, "i", { to: "part-filled", by: "list", at: 1, filled: "300" });
-  assertEquals(await followed(store, intent, lookOf("200")), ["part-filled", "300"]);
-  assertEquals(await followed(store, intent, lookOf("0", { state: "working" })), ["part-filled", "300"]);
+  assertEquals(await followed(store, intent, readingOf("200")), ["part-filled", "300"]);
+  assertEquals(await followed(store, intent, readingOf("0", { state: "working" })), ["part-filled", "300"]);
 });
 
 Deno.test("an order for one day has expired two days later by the broker's date, and not one day later", async () => {
@@ -183,8 +183,8 @@ Deno.test("an order for one day has expired two days later by the broker's date,
   for (const [day, state] of [["2025-08-14", "working"], ["2025-08-13", "expired"]] as const) {
     await using store = await openSqlite(":memory:");
     const intent = await accepted(store, { market: "hk" });
-    const looked = { ...lookOf("0", { day, state: "working" }, at), aheadMs: 0 };
-    assertEquals(await followed(store, intent, looked), [state, "0"], day);
+    const reading = { ...readingOf("0", { day, state: "working" }, at), aheadMs: 0 };
+    assertEquals(await followed(store, intent, reading), [state, "0"], day);
   }
 });
 
@@ -193,13 +193,13 @@ Deno.test("a conditional order does not end while the lists lack one of the orde
   await accepted(store, { market: "hk", symbol: "00700.HK", orderType: "stop-loss-limit", quantity: "600" });
   await addOrders(store, "i", { childIds: ["2", "3"] });
   const intent = (await findIntent(store, "i"))!; // it was recorded above
-  const looked = lookOf("0", { state: "triggered" });
-  const child = lookOf("300", { orderId: "2", quantity: "300", state: "filled" });
-  const orders = new Map([...looked.orders, ...child.orders]);
-  assertEquals(await followed(store, intent, { ...looked, orders }), ["acknowledged", "0"]);
-  const last = lookOf("300", { orderId: "3", quantity: "300", state: "filled" });
+  const reading = readingOf("0", { state: "triggered" });
+  const child = readingOf("300", { orderId: "2", quantity: "300", state: "filled" });
+  const orders = new Map([...reading.orders, ...child.orders]);
+  assertEquals(await followed(store, intent, { ...reading, orders }), ["acknowledged", "0"]);
+  const last = readingOf("300", { orderId: "3", quantity: "300", state: "filled" });
   for (const [id, row] of last.orders) orders.set(id, row);
-  assertEquals(await followed(store, intent, { ...looked, orders }), ["filled", "600"]);
+  assertEquals(await followed(store, intent, { ...reading, orders }), ["filled", "600"]);
 });
 
 testBoth(
@@ -209,13 +209,13 @@ testBoth(
     await using other = await open();
     const params = { market: "hk", symbol: "00700.HK", side: "buy", quantity: "600" };
     const intent = await accepted(store, params);
-    const own = lookOf("0", { quantity: "200", state: "working" }, intent.createdAt + 1_000);
-    const part = lookOf("0", { orderId: "2", quantity: "400", state: "working" });
-    const looked = { ...own, orders: new Map([...own.orders, ...part.orders]) };
-    await othersOf(new Records({ store, machine: systemMachine, account: "main" }), looked);
+    const own = readingOf("0", { quantity: "200", state: "working" }, intent.createdAt + 1_000);
+    const part = readingOf("0", { orderId: "2", quantity: "400", state: "working" });
+    const reading = { ...own, orders: new Map([...own.orders, ...part.orders]) };
+    await othersOf(new Records({ store, machine: systemMachine, account: "main" }), reading);
     await accepted(other, params, { id: "o", orderId: "2" });
     await other.run("update intent set sent_at = created_at where id = 'o'");
-    await followed(store, intent, looked);
+    await followed(store, intent, reading);
     assertEquals((await findIntent(store, "i"))?.orderIds, ["1"]);
   },
 );

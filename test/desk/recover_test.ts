@@ -1,13 +1,15 @@
-/** Tests of looking for lost answers: by itself, with a store that fails, with late answers, and over days. */
+/**
+ * Tests of the search for lost answers: in the background, with a store that fails, with late answers, and over days.
+ */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { add, compare } from "../../lib/decimal.ts";
 import type { Decision } from "../../lib/desk/decide.ts";
-import { takeLate } from "../../lib/desk/recover.ts";
+import { recordLate } from "../../lib/desk/recover.ts";
 import { Records } from "../../lib/desk/records.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import { addOrders, findIntent, insertIntent, moveIntent } from "../../lib/desk/queries.ts";
-import { needsLook, RECONCILE_MS } from "../../lib/desk/reconcile.ts";
+import { needsReading, RECONCILE_MS } from "../../lib/desk/reconcile.ts";
 import { BrokerError, OutcomeUnknownError, RejectedError, TransportError } from "../../lib/errors.ts";
 import { StoreError } from "../../lib/store/store_error.ts";
 import type { TimerOptions } from "../../lib/time.ts";
@@ -44,14 +46,14 @@ deskTest(
 );
 
 deskTest(
-  "keepReconciled() looks on start and every few minutes while intents are open, until it is stopped",
+  "keepReconciled() reads the lists on start and every few minutes while intents are open, until it is stopped",
   async (house) => {
     const { open, machine, simulator: { faults }, client, last, clock } = house;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await assertRejects(() => open({ resolveMs: 0 }).client().orders.place(ORDER), OutcomeUnknownError);
     assertEquals((await last()).state, "unknown");
     const timers: { ms: number; fire: () => void; options: TimerOptions | undefined }[] = [];
-    let [cancelled, looks, isFailing] = [0, 0, false];
+    let [cancelled, readings, isFailing] = [0, 0, false];
     const desk = open({
       machine: {
         ...machine,
@@ -61,7 +63,7 @@ deskTest(
         },
       },
       client: reading(client, async (read) => {
-        looks++;
+        readings++;
         if (isFailing) throw new TransportError("the broker is away");
         return await read();
       }),
@@ -69,12 +71,12 @@ deskTest(
     const stop = desk.keepReconciled();
     const turns = (wanted: number) => waitUntil(`timer ${wanted}`, () => timers.length === wanted);
     await turns(1);
-    assertEquals([(await last()).state, looks], ["working", 1]);
+    assertEquals([(await last()).state, readings], ["working", 1]);
     assertEquals(timers.map(({ ms, options }) => [ms, options]), [[RECONCILE_MS, { isBackground: true }]]);
     timers[0]!.fire();
     await turns(2);
-    assertEquals(looks, 2);
-    // A look that fails is tried again the next time.
+    assertEquals(readings, 2);
+    // After a reading that fails, the next one tries again.
     isFailing = true;
     timers[1]!.fire();
     await turns(3);
@@ -85,11 +87,11 @@ deskTest(
     house.round();
     timers[2]!.fire();
     await turns(4);
-    assertEquals([(await last()).state, looks], ["cancelled", 4]);
+    assertEquals([(await last()).state, readings], ["cancelled", 4]);
     // Nothing is open any more, so nothing is read.
     timers[3]!.fire();
     await turns(5);
-    assertEquals(looks, 4);
+    assertEquals(readings, 4);
     await stop();
     assertEquals(cancelled, 1);
   },
@@ -104,7 +106,7 @@ deskTest(
     const records = new Records({ ...house, account: ACCOUNT });
     const intent = await last();
     await records.move(intent.id, { to: "ambiguous", by: "list", data: { why: "a test" } });
-    let looks = 0;
+    let readings = 0;
     const timers: (() => void)[] = [];
     const desk = open({
       machine: {
@@ -115,23 +117,23 @@ deskTest(
         },
       },
       client: reading(client, async (read) => {
-        looks++;
+        readings++;
         return await read();
       }),
     });
     const stop = desk.keepReconciled();
-    await waitUntil("the first look", () => timers.length === 1);
-    looks = 0;
+    await waitUntil("the first reading", () => timers.length === 1);
+    readings = 0;
     timers[0]!();
     await waitUntil("the second turn", () => timers.length === 2);
-    assertEquals(looks, 0);
+    assertEquals(readings, 0);
     await desk.reconcile();
-    assertEquals(looks, 1, "a person who asks sees the lists");
+    assertEquals(readings, 1, "a person who asks sees the lists");
     await stop();
   },
 );
 
-Deno.test("needsLook() leaves out what a look in the background cannot change", () => {
+Deno.test("needsReading() leaves out what a reading in the background cannot change", () => {
   const now = Date.parse("2025-08-15T10:00:00+08:00");
   const intent = (state: string, sentAt = now - HOUR, orderType = "enhanced-limit") =>
     // It reads nothing else.
@@ -142,7 +144,7 @@ Deno.test("needsLook() leaves out what a look in the background cannot change", 
       params: { market: "hk", orderType },
     }) as unknown as Intent;
   const yesterday = now - 20 * HOUR;
-  const check = (each: Intent, reason = {}) => needsLook(each, { now, ...reason });
+  const check = (each: Intent, reason = {}) => needsReading(each, { now, ...reason });
   assertEquals([check(intent("ambiguous")), check(intent("sent"))], [false, false]);
   assertEquals([check(intent("unknown")), check(intent("working"))], [true, true]);
   // An unknown order of an earlier day is only in the history, which hardly changes.
@@ -236,7 +238,10 @@ deskTest(
   },
 );
 
-/** Returns a client over which an amendment replaces its order: the old one is cancelled, and the answer names a new one. */
+/**
+ * Returns a client over which an amendment replaces its order: the old one is cancelled, and the answer names a new
+ * one.
+ */
 function replacing({ client, clock, round }: DeskHouse): Client {
   const call: Client["call"] = async (operation, params, options = {}) => {
     if (operation.name !== "orders.amend") return await client.call(operation, params, options);
@@ -402,27 +407,30 @@ deskTest(
   },
 );
 
-deskTest("an order whose cancellation is in progress ends the count of looks without it", async (house) => {
-  const { trader, client, open, simulator: { faults }, last, pass } = house;
-  const { orderId } = await trader.orders.place(ORDER);
-  faults.arm({ kind: "lost-request", operation: "orders.cancel" });
-  const request = { market: "hk", symbol: "00700.HK", orderId } as const;
-  await assertRejects(() => trader.orders.cancel(request), OutcomeUnknownError);
-  await pass(120_000, 3);
-  const before = await last();
-  assert(before.state === "unknown" && before.absent !== undefined && before.absent.count > 2);
-  const pending = reading(
-    client,
-    async (read) =>
-      (await read() as { status: string }[]).map((row) => ({ ...row, status: "cancel-pending" })),
-  );
-  await open({ client: pending }).reconcile();
-  const { state, absent } = await last();
-  assertEquals([state, absent], ["unknown", undefined]);
-});
+deskTest(
+  "an order whose cancellation is in progress ends the count of readings without it",
+  async (house) => {
+    const { trader, client, open, simulator: { faults }, last, pass } = house;
+    const { orderId } = await trader.orders.place(ORDER);
+    faults.arm({ kind: "lost-request", operation: "orders.cancel" });
+    const request = { market: "hk", symbol: "00700.HK", orderId } as const;
+    await assertRejects(() => trader.orders.cancel(request), OutcomeUnknownError);
+    await pass(120_000, 3);
+    const before = await last();
+    assert(before.state === "unknown" && before.absent !== undefined && before.absent.count > 2);
+    const pending = reading(
+      client,
+      async (read) =>
+        (await read() as { status: string }[]).map((row) => ({ ...row, status: "cancel-pending" })),
+    );
+    await open({ client: pending }).reconcile();
+    const { state, absent } = await last();
+    assertEquals([state, absent], ["unknown", undefined]);
+  },
+);
 
 deskTest(
-  "a person's decision is corrected: the intent forgets its orders and looks, and another order belongs to it",
+  "a person's decision is corrected: the intent forgets its orders and readings, and another order belongs to it",
   async (house) => {
     const { trader, client, desk, simulator: { faults }, last, pass, history } = house;
     faults.arm({ kind: "lost-request", operation: "orders.place" });
@@ -465,7 +473,7 @@ deskTest(
   async (house) => {
     const { open, client, clock, desk, simulator: { faults }, intents, pass } = house;
     const lossy = open({ resolveMs: 0 });
-    // A lost order of Friday keeps the looks going back to Friday.
+    // A lost order of Friday keeps the readings going back to Friday.
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await assertRejects(() => lossy.client().orders.place(OTHER), OutcomeUnknownError);
     const { orderId: early } = await client.orders.place(ORDER); // by hand, on Friday
@@ -475,7 +483,7 @@ deskTest(
     await assertRejects(() => lossy.client().orders.place(ORDER), OutcomeUnknownError);
     await pass(120_000, 3);
     const { seen } = await desk.reconcile();
-    assert(seen.has(early), "the looks go back to Friday");
+    assert(seen.has(early), "the readings go back to Friday");
     assertEquals((await intents()).map(({ state, orderIds }) => [state, orderIds]), [
       ["unknown", []],
       ["unknown", []],
@@ -496,7 +504,7 @@ deskTest("a sent order counts as unknown only when the time limit of its call is
     timeoutMs: 60_000,
   });
   await moveIntent(store, "i", { to: "approved", by: "desk", at });
-  const sent = { known: [], earlier: undefined, lookSince: at, sentAt: at, sentNumber: 1 };
+  const sent = { known: [], earlier: undefined, readSince: at, sentAt: at, sentNumber: 1 };
   await moveIntent(store, "i", { to: "sent", by: "desk", at, sent });
   for (const [seconds, state] of [[89, "sent"], [2, "unknown"]] as const) {
     clock.advance(seconds * 1_000);
@@ -657,7 +665,7 @@ deskTest(
 );
 
 deskTest(
-  "an amendment that is answered during a look does not lose the order that replaced the amended one",
+  "an amendment that is answered during a reading does not lose the order that replaced the amended one",
   async (house) => {
     const { open, last, pass } = house;
     const client = replacing(house);
@@ -667,13 +675,13 @@ deskTest(
     const { id } = await last();
     const terms = { market: "hk", symbol: "00700.HK", orderId, quantity: "200", price: "549.00" } as const;
     let amended: Promise<{ orderId: string }> | undefined;
-    const looking = open({
+    const second = open({
       client: reading(client, async (read) => {
         await (amended ??= trader.orders.amend(terms));
         return await read();
       }),
     });
-    await looking.reconcile();
+    await second.reconcile();
     const { orderId: fresh } = await amended!;
     assert(fresh !== orderId);
     const placed = async () => (await house.intents()).find((each) => each.id === id)!;
@@ -699,7 +707,8 @@ deskTest(
       const call: Client["call"] = async (operation, params, options) => {
         const answer = await replace.call(operation, params, options);
         if (operation.name !== "orders.amend") return answer;
-        // Another process looks after the broker has executed the amendment, and before its answer is recorded.
+        // Another process reads the lists after the broker has executed the amendment, and before its answer is
+        // recorded.
         await open().reconcile();
         seen.push((await placed()).state);
         if (ending === "answer") return answer;
@@ -824,7 +833,7 @@ deskTest("a person cannot say that an order was not sent if its answer arrives f
   assertEquals([(await last()).state, (await last()).orderIds], ["acknowledged", [orderId]]);
 });
 
-deskTest("a push that arrives during a look is followed by another look", async (house) => {
+deskTest("a push that arrives during a reading is followed by another reading", async (house) => {
   const { open, client, desk, clock, round, last } = house;
   const { orderId } = await desk.client().orders.place(ORDER);
   const push = { type: "order" } as TransportEvent;
@@ -849,16 +858,19 @@ deskTest("a push that arrives during a look is followed by another look", async 
   assertEquals([events, (await last()).state], [[push, push], "cancelled"]);
 });
 
-deskTest("an internal error of the look after the last push is thrown when the pushes end", async (house) => {
-  const { open, client, desk } = house;
-  await desk.client().orders.place(ORDER);
-  const broken = reading(client, () => Promise.reject(new TypeError("the list is broken")));
-  async function* watch() {
-    yield { type: "order" } as TransportEvent;
-  }
-  const watching = open({ client: { ...broken, watch } }).client().watch();
-  await assertRejects(() => Array.fromAsync(watching), TypeError, "the list is broken");
-});
+deskTest(
+  "an internal error of the reading after the last push is thrown when the pushes end",
+  async (house) => {
+    const { open, client, desk } = house;
+    await desk.client().orders.place(ORDER);
+    const broken = reading(client, () => Promise.reject(new TypeError("the list is broken")));
+    async function* watch() {
+      yield { type: "order" } as TransportEvent;
+    }
+    const watching = open({ client: { ...broken, watch } }).client().watch();
+    await assertRejects(() => Array.fromAsync(watching), TypeError, "the list is broken");
+  },
+);
 
 deskTest("a cancellation whose answer names no order ends with its answer", async (house) => {
   const { open, desk, store, clock, round, last, history, count } = house;
@@ -870,7 +882,7 @@ deskTest("a cancellation whose answer names no order ends with its answer", asyn
     "sent>cancelled by answer",
   ]);
   // A commit may succeed although it seemed to fail, so the answer may be recorded again.
-  await takeLate(new Records({ store, machine: house.machine, account: ACCOUNT }), id, {
+  await recordLate(new Records({ store, machine: house.machine, account: ACCOUNT }), id, {
     requestId: "1",
     operation: "orders.cancelAll",
     result: { cancelled: [], failed: [] },
@@ -883,7 +895,7 @@ deskTest("a cancellation whose answer names no order ends with its answer", asyn
     RejectedError,
   );
   assertEquals(reads(), 0);
-  // A record of an older version is still open, and the looks do not go back to its day.
+  // A record of an older version is still open, and the readings do not go back to its day.
   await store.run("update intent set state = 'acknowledged', ended_at = null where id = ?", id);
   clock.advance(72 * HOUR);
   round();

@@ -35,7 +35,7 @@ export interface DeskHouse extends House {
 }
 
 /** Returns a machine on the simulated clock, whose timers fire at once and advance it. */
-function simulatedMachine(clock: House["clock"]): Machine {
+export function simulatedMachine(clock: House["clock"]): Machine {
   let ids = 0;
   return {
     ...systemMachine,

@@ -89,7 +89,7 @@ Deno.test("a plan is the same over both transports, for one market and for the w
   }
 });
 
-Deno.test("a plan with an old quote, a quote without a lot, or a missing rate is an error before anything else", async () => {
+Deno.test("makePlan() rejects an old quote, a quote without a lot, and a missing rate", async () => {
   await using at = await world();
   const fails = async (change: (quote: Quote) => Quote, ...texts: string[]) => {
     const settings = await fileOf(hongKong);
@@ -162,7 +162,7 @@ Deno.test("a symbol with an open order is not traded, and frozen cash is not spe
     assertEquals(account.reserved, { HKD: add(frozen!, "0") });
     assert(frozen !== "0.00");
     const { leftOut, trades } = await makePlan(settings, account);
-    assertEquals(leftOut.find(({ symbol }) => symbol === "00700.HK")?.reason, "an order of it is open");
+    assertEquals(leftOut.find(({ symbol }) => symbol === "00700.HK")?.reason, "it has an open order");
     assert(trades.every(({ symbol }) => symbol !== "00700.HK"));
   } finally {
     await gateway.close();

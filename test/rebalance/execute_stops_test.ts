@@ -47,7 +47,7 @@ deskTest("a lost answer or a lost request never makes an order twice", async (ho
   assert(faults.struck("lost-answer") >= 1);
   assertEquals(faults.struck("lost-request"), 1);
   assertCounted(report);
-  const { used, open } = await at.look();
+  const { used, open } = await at.readBroker();
   assertEquals(open, []);
   for (const { side, symbol, filled } of report.trades) {
     assertEquals(used[`${side} ${symbol}`] ?? "0", filled);
@@ -112,7 +112,7 @@ deskTest("when the market closes for longer than the execution lasts, nothing st
     report.trades[0]!.reason!,
     "hk is closed until 2025-08-18 09:30 (Asia/Hong_Kong), and the execution ends before that",
   );
-  assertEquals((await at.look()).open, []);
+  assertEquals((await at.readBroker()).open, []);
   assertCounted(report);
 }, {
   at: Date.parse("2025-08-15T15:50:00+08:00"),
@@ -145,7 +145,7 @@ deskTest(
       "waits until hk opens at 2025-08-15 10:40 (Asia/Hong_Kong)",
     );
     assert([...atOpen].every((time) => time >= "10:40" && time <= "11:15"), [...atOpen].join());
-    assertEquals((await at.look()).open, []);
+    assertEquals((await at.readBroker()).open, []);
     assertCounted(report);
   },
   {
@@ -181,7 +181,7 @@ deskTest("a signal ends the execution: its orders are cancelled", async (house) 
   await using at = await executor(house, { onWait: () => void (++turns === 3 && stop.abort()) });
   const report = await at.run(plan, RESTING, { signal: stop.signal, by: "Ada" });
   assertEquals([report.state, report.reason], ["stopped", `${STOPPED_BY} Ada`]);
-  assertEquals((await at.look()).open, []);
+  assertEquals((await at.readBroker()).open, []);
   assertCounted(report);
 }, { house: { script: RISING } });
 
@@ -223,7 +223,7 @@ for (const text of ["invalid parameter: not now", "an answer that does not show 
         deadline: "5m",
       });
       assertEquals(house.simulator.faults.struck("busy"), 3);
-      assertEquals([report.state, (await at.look()).open], ["stopped", []]);
+      assertEquals([report.state, (await at.readBroker()).open], ["stopped", []]);
       assertStringIncludes(at.texts("cancelling").at(-1)!, "its deadline");
     },
     { house: { script: RISING } },
@@ -234,7 +234,7 @@ deskTest("a board lot that has grown since the plan ends the trade, and makes no
   const { client, store, machine } = house;
   const plan = await planAt(client, [SALES[1]]);
   const desk = house.open();
-  let looks = 0;
+  let readings = 0;
   const grown: PlanDesk = {
     store,
     account: ACCOUNT,
@@ -243,10 +243,10 @@ deskTest("a board lot that has grown since the plan ends the trade, and makes no
     client: (why) => {
       const inner = desk.client(why);
       const latest: typeof inner.quotes.latest = async (...args) =>
-        // The first look is before the execution begins.
+        // The first reading is before the execution begins.
         (await inner.quotes.latest(...args)).map((quote) => ({
           ...quote,
-          ...looks++ > 0 && { lotSize: 400 },
+          ...readings++ > 0 && { lotSize: 400 },
         }));
       return { ...inner, quotes: { ...inner.quotes, latest } };
     },
@@ -287,7 +287,7 @@ deskTest("two processes at once execute a plan once", async (house) => {
   const failed = outcomes.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
   assert(done.length >= 1);
   for (const error of failed) assert(error instanceof BrokerError, String(error));
-  assertEquals((await at.look()).used, {
+  assertEquals((await at.readBroker()).used, {
     "sell 00027.HK": "1000",
     "sell 09999.HK": "300",
     "buy 00700.HK": "200",
@@ -414,7 +414,7 @@ deskTest("without a socket message, an algorithmic order is an error, and nothin
   const plan = await planAt(house.client, [PURCHASE]);
   await using at = await executor(house, { onWait() {} });
   const report = await at.run(plan, { algorithm: { strategy: "twap" } });
-  assertEquals([report.state, (await at.look()).used], ["stopped", {}]);
+  assertEquals([report.state, (await at.readBroker()).used], ["stopped", {}]);
   assertStringIncludes(report.trades[0]!.reason!, "over the direct transport");
 }, { skip: { memory: "it has the algorithmic orders", gateway: "it has the algorithmic orders" } });
 

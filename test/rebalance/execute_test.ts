@@ -18,7 +18,7 @@ deskTest(
     });
     const report = await at.run(plan, QUICK);
     assertEquals([report.state, report.reason], ["done", undefined]);
-    assertEquals((await at.look()).used, {
+    assertEquals((await at.readBroker()).used, {
       "sell 00027.HK": "1000",
       "sell 09999.HK": "300",
       "buy 00700.HK": "200",
@@ -74,7 +74,7 @@ deskTest(
 );
 
 deskTest(
-  "an order is repriced a limited number of times; each time the rest only, after the end of the last one",
+  "an order is repriced a limited number of times: each new order is for the unfilled rest, after the last order has ended",
   async (house) => {
     const plan = await planAt(house.client, [{ ...PURCHASE, quantity: "2000" }]);
     let most = 0;
@@ -87,7 +87,7 @@ deskTest(
     const [trade] = report.trades;
     assertEquals([report.state, add(trade!.filled, trade!.remaining)], ["stopped", "2000"]);
     assertEquals(trade!.reason, "not filled at 4 prices in time");
-    assertEquals((await at.look()).open, []);
+    assertEquals((await at.readBroker()).open, []);
   },
   { house: { script: RISING } },
 );
@@ -110,7 +110,7 @@ deskTest(
       report.reason,
     ]);
     assertEquals(at.texts("cancelling"), [`order ${trade!.orderIds[0]}: ${report.reason}`]);
-    const { open, used } = await at.look();
+    const { open, used } = await at.readBroker();
     assertEquals([open, used], [[], { "buy 00700.HK": "0" }]);
   },
   { house: { script: RISING } },
@@ -122,7 +122,7 @@ deskTest("a market that moves beyond the collar ends the trade and cancels its o
   const report = await at.run(plan, { ...QUICK, peg: "ask", collar: "0.02" });
   assertEquals(report.state, "stopped");
   assertStringIncludes(report.trades[0]!.reason!, 'of "00027.HK" is more than 2 % from the plan\'s price');
-  assertEquals((await at.look()).open, []);
+  assertEquals((await at.readBroker()).open, []);
   assert(at.texts("cancelling").length + at.texts("placed").length > 0);
 }, {
   house: {
@@ -130,7 +130,7 @@ deskTest("a market that moves beyond the collar ends the trade and cancels its o
   },
 });
 
-deskTest("a suspended listing ends its trade; the others go on", async (house) => {
+deskTest("a suspended listing ends its trade, and the other trades continue", async (house) => {
   const plan = await planAt(house.client, [...SALES, PURCHASE]);
   await using at = await executor(house, { onWait() {} });
   const report = await at.run(plan, QUICK);

@@ -127,7 +127,7 @@ for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
         until: clock.now() + 600_000,
       });
     }
-    const { used } = await at.look();
+    const { used } = await at.readBroker();
     const unresolved = await unresolvedIntents(store, ACCOUNT);
     for (const { side, symbol, filled } of report!.trades) {
       // The report says what the broker has; an order whose outcome is unknown may have filled.

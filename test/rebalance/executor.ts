@@ -1,6 +1,6 @@
 /**
- * Executes plans in tests on a machine whose waiting lets the simulated market go on, and looks at the broker meanwhile:
- * nothing may ever go beyond the plan or below the cash buffer.
+ * Executes plans in tests on a machine whose waiting advances the simulated market, and reads the broker's lists
+ * meanwhile: nothing may ever go beyond the plan or below the cash buffer.
  *
  * @module
  */
@@ -40,9 +40,9 @@ export interface AtBroker {
   cash: string;
 }
 
-/** Executes plans on a machine whose waiting lets the simulated market go on, and looks at the broker meanwhile. */
+/** Executes plans on a machine whose waiting advances the simulated market, and reads the broker's lists meanwhile. */
 export async function executor(
-  house: DeskHouse,
+  house: Pick<DeskHouse, "connect" | "machine" | "open" | "round">,
   { onWait, cashLagMs }: {
     onWait?: (at: AtBroker) => void | Promise<void>;
     /** How much later the execution sees the broker's cash. */
@@ -72,7 +72,7 @@ export async function executor(
   });
   const events: ExecutionEvent[] = [];
   const foreign = new Set<string>();
-  const look = async (): Promise<AtBroker> => {
+  const readOnce = async (): Promise<AtBroker> => {
     const used: Record<string, string> = {};
     const open: string[] = [];
     for await (const order of watcher.orders.today({ market: "hk" })) {
@@ -86,18 +86,18 @@ export async function executor(
     }
     return { used, open, cash: (await watcher.account.funds({ market: "hk" })).available! };
   };
-  /** Looks again when a fault for the execution has struck this look. */
-  const lookAgain = async (): Promise<AtBroker> => {
+  /** Reads again if a fault that was meant for the execution failed this reading. */
+  const readBroker = async (): Promise<AtBroker> => {
     for (;;) {
       try {
-        return await look();
+        return await readOnce();
       } catch (error) {
         if (!(error instanceof BusyError)) throw error;
       }
     }
   };
   const checked = async (plan: Plan) => {
-    const at = await lookAgain();
+    const at = await readBroker();
     for (const [key, used] of Object.entries(at.used)) {
       const cap = add(
         "0",
@@ -129,7 +129,7 @@ export async function executor(
   return {
     events,
     foreign,
-    look: lookAgain,
+    readBroker,
     deskFor: (plan: Plan) => house.open({ machine: machineFor(plan), resolveMs: 0 }),
     async run(
       plan: Plan,

@@ -33,7 +33,7 @@ Deno.test("makePlan() rejects figures that would make the arithmetic wrong or en
     ["a long price", account({ quotes: [{ ...hsbc, price: nines }] }), "quotes.0.price"],
     ["a tiny price", account({ quotes: [{ ...hsbc, price: tiny }] }), "quotes.0.price"],
     [
-      "a price of a purchase without end",
+      "a price so low that the quantity is endless",
       account({ quotes: [{ ...hsbc, price: "1e-18" }] }),
       "quotes.0.price",
     ],

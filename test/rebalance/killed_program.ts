@@ -30,12 +30,12 @@ async function execute({ plan, terms, ...job }: KilledJob): Promise<void> {
   points.watch();
   const machine = world.machine(points);
   const { info } = job;
-  const timeoutMs = 120_000; // a busy machine must not turn an answer into a lost one
+  const timeoutMs = 120_000; // on a busy machine a late answer must not count as lost
   const { tradePassword, gatewayUrl: url, pushAddress: push, tradePasswordKey } = info;
   const options = job.transport === "direct"
     ? { direct: { ...directOptions(info), timeoutMs }, tradePassword }
     : { gateway: { url, push, tradePasswordKey, timeoutMs }, tradePassword };
-  // The connection itself is in real time: it beats its heart, and simulated time would pass with each beat.
+  // The connection uses real time: its heartbeats would otherwise advance the simulated time.
   const connected = () => "direct" in options ? connect(options) : connect(options);
   await using client = await openTrading(connected, { ...options, machine }, {
     store: job.store,

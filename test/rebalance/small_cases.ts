@@ -14,7 +14,7 @@ export function smallCase(seed: number): SmallCase {
   const pick = (most: number) => Math.floor(random() * most);
   const chance = (part: number) => random() < part;
   const several = chance(0.25);
-  // Round figures make plans with equal drifts, of which the least turnover decides.
+  // With round figures, several plans have equal drifts; then the plan with the least turnover is the best.
   const isRound = !several && chance(0.2);
   const count = 1 + pick(several ? 3 : 4);
   let left = 100;

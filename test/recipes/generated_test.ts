@@ -199,7 +199,8 @@ Deno.test("check and the run agree on generated expressions", async () => {
       if (error === "" && kind !== undefined) assertEquals(real(value), kind, source);
     } else {
       counts.refused++;
-      // Rejected although it would run: what would silently be something else, or is never reached.
+      // The check may reject an expression that runs: its value would silently be another one, or the part with the
+      // mistake is never evaluated.
       const isSilent = problems.every(({ message }) =>
         /kept as text|always gives|is never|has no "/.test(message)
       );
@@ -311,7 +312,7 @@ Deno.test("a generated step that passes the check does not reject its parameters
       out: `${folder.path}/${index}`,
     });
     await recipe.steps.at(-1)!.run(context).catch((error) => {
-      // Answers of the broker, the clock or the disk cannot be known before, nor which number is a code.
+      // The check knows neither the broker's answers nor the clock nor the disk, and not which numbers are codes.
       const isKnown = (error instanceof InvalidParamsError || error instanceof TypeError) &&
         !error.message.includes('got "unlisted:');
       assert(!isKnown, `${name} ${JSON.stringify(given)}: ${error}`);

@@ -52,7 +52,7 @@ Deno.test("wait-for feesCleared checks until every fill of the session has its f
   broker.clock.set(Date.parse("2025-08-15T17:00:00+08:00"));
   const given = { feesCleared: { markets: ["hk"] }, every: "30m", atMost: "20h" };
   const { ok, looks, waitedMs, seen } = await runStep(broker, { uses: "wait-for", given }) as Waited; // its output
-  assert(looks > 2 && waitedMs === (looks - 1) * 1_800_000, `${looks} looks in ${waitedMs} ms`);
+  assert(looks > 2 && waitedMs === (looks - 1) * 1_800_000, `${looks} checks in ${waitedMs} ms`);
   const { day, fills, without } = seen as { day: string; fills: number; without: number }; // of fees
   assertEquals([ok, day, without, fills > 0], [true, "2025-08-15", 0, true]);
 });
@@ -404,7 +404,7 @@ Deno.test("convert-report limits columns and cells before it makes the table, an
   for (const to of ["a.csv", "a.md"]) {
     assertEquals(
       await refused({ from: "keys.jsonl", to }),
-      `Cannot convert "${to}": the rows have more than 1000 different columns: name those to write under columns, or ` +
+      `Cannot convert "${to}": the rows have more than 1000 different columns: list the columns to write in "columns", or ` +
         "write a .jsonl file",
     );
   }
@@ -526,7 +526,7 @@ Deno.test("steps do not print the value of an invalid secret", async () => {
   assert(!error.message.includes("hunter2") && !Deno.inspect(error).includes("hunter2"));
 });
 
-Deno.test("a custom step runs with the permissions that it names, and calls what it may", async () => {
+Deno.test("a custom step has only the permissions that it names, and calls only operations that its effect allows", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
   const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define.ts"));
@@ -645,6 +645,6 @@ Deno.test("cancel-open-orders uses the state of an order if the broker omits the
     undefined,
     { uses: "cancel-open-orders", given: { markets: ["hk"] }, write: true },
     { client: () => Promise.resolve(client) },
-  ).catch(() => {}); // 9 stays open, which this step may call a failure
+  ).catch(() => {}); // the step may fail, because order 9 stays open
   assertEquals(cancelled, ["7"]);
 });

@@ -156,7 +156,7 @@ Deno.test("a batch cancel that times out after 60 of 100: only the remaining ord
 
 Deno.test("a missing order list does not prove that no order is open", async () => {
   for (const left of ["at once", "afterwards", "never"]) {
-    let looks = 0;
+    let readings = 0;
     const states = new Map([["1", OPEN]]);
     const { end: inner, writes } = scripted(states, (_path, params) => {
       states.set(idOf(params), CANCELLED);
@@ -164,15 +164,15 @@ Deno.test("a missing order list does not prove that no order is open", async () 
     });
     await using _ = inner;
     await using end = farEnd(async ({ path, body }) => {
-      const isLook = path === "/trade/TradeQueryRealEntrustList";
-      if (isLook && (left === "at once" || (left === "afterwards" && writes.length > 0))) return ok({});
-      looks++;
+      const isReading = path === "/trade/TradeQueryRealEntrustList";
+      if (isReading && (left === "at once" || (left === "afterwards" && writes.length > 0))) return ok({});
+      readings++;
       const answer = await fetch(inner.url + path, { method: "POST", body: JSON.stringify(body) });
       return json(await answer.text());
     });
     if (left === "never") {
       assertEquals((await cancelOpen(end.url)).cancelled, ["1"]);
-      assert(looks > 1);
+      assert(readings > 1);
     } else {
       const error = await assertRejects(() => cancelOpen(end.url), ProtocolError);
       assertEquals([error.code, writes.length], ["list-unproven", left === "at once" ? 0 : 1]);

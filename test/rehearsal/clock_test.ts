@@ -31,7 +31,7 @@ Deno.test("VirtualMachine has separate true time, wall clock and steady clock", 
   process.setTimer(1000, () => rung.push(process.monotonic()));
   machine.setWall(-5000);
   assertEquals([machine.trueTime, process.now(), process.monotonic()], [1_000_000, 995_000, 0]);
-  // While the machine sleeps its alarm waits, and true time goes on.
+  // While the machine sleeps its alarm waits, and true time continues.
   machine.sleep(60_000);
   assertEquals([machine.trueTime, process.now(), process.monotonic()], [1_060_000, 1_055_000, 0]);
   assertEquals([machine.ring(), machine.nextAlarm], [false, 1_061_000]);

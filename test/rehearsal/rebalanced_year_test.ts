@@ -12,7 +12,7 @@ import { fileOf, RECIPES, rehearsedYear } from "./year/figures.ts";
 const read = async (name: string | URL) => (await Deno.readTextFile(name)).replaceAll("\r\n", "\n");
 
 for (const recipe of RECIPES) {
-  Deno.test(`hsgate test trades ${recipe}.yaml over 2025 to the figures of an independent program`, async () => {
+  Deno.test(`hsgate test over 2025 gives the same figures for ${recipe}.yaml as an independent program`, async () => {
     const { report, seen, figures } = await rehearsedYear(recipe);
     assertEquals(differences(await read(fileOf(`${recipe}_seen.txt`)), seen), [], report);
     assertEquals(differences(await read(fileOf(`${recipe}.txt`)), figures), [], report);
@@ -25,7 +25,7 @@ for (const recipe of RECIPES) {
   });
 }
 
-Deno.test("The golden files of the rebalanced year contain what they are for", async () => {
+Deno.test("The golden files of the rebalanced year contain half-days, a typhoon, dividends and a split", async () => {
   const [monthly, bands] = await Promise.all(RECIPES.map((recipe) => read(fileOf(`${recipe}.txt`))));
   const plansOf = (text: string) => [...text.matchAll(/^(\S+) plan value/gm)].map(([, day]) => day);
   // The first and the last are half-days, and a typhoon closes the exchange on 30 September.

@@ -58,7 +58,7 @@ testBoth(
 );
 
 testBoth(
-  "a backfilled run sees its own slot and session, and so does a recipe that it runs as a step",
+  "a backfilled run has its own slot and session, and a recipe that it runs as a step has the same",
   async () => {
     const seen: unknown[] = [];
     const look = (name: string) => ({ session, slot, previousSession }: StepContext) => {
@@ -143,7 +143,7 @@ testBoth(
 );
 
 testBoth(
-  "openSlot() opens a run that a stop made due again, but no run that another process has",
+  "openSlot() opens a run that is due again after a stop, but no run that another process has claimed",
   async () => {
     const hang = recipe({
       steps: [

@@ -124,7 +124,7 @@ testBoth("a write step that was begun once never runs again, whatever its row sa
 });
 
 Deno.test(
-  "each commit of a store is synced before it returns, and the mark before its name changes",
+  "each commit of a store is synced before it returns, and the file with the mark is synced before it is renamed",
   async () => {
     using folder = temporaryFolder();
     const path = `${folder.path}/hsgate.db`;

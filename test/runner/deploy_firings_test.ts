@@ -116,7 +116,7 @@ Deno.test("inWholeMinutes() rounds up to the next minute, also past midnight", (
 });
 
 /** Returns whether one of the firings is at this instant. */
-function looks(firings: readonly Firing[], instant: number): boolean {
+function fires(firings: readonly Firing[], instant: number): boolean {
   return firings.some(({ zone, days, daysOfMonth, months, hours, minutes, second }) => {
     const local = Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone);
     return days.includes(local.dayOfWeek) && (daysOfMonth?.includes(local.day) ?? true) &&
@@ -154,9 +154,9 @@ Deno.test("firingsOf() covers every slot of two years, for each form of schedule
     for (const slot of slotsBetween(builtInCalendars, schedule, NOW, NOW + 2 * 365 * DAY)) {
       if (slot.skipped !== undefined) continue;
       count++;
-      assert(looks(firings, slot.at), `${JSON.stringify(schedule)} at ${iso(slot.at)}`);
+      assert(fires(firings, slot.at), `${JSON.stringify(schedule)} at ${iso(slot.at)}`);
       const minute = Math.ceil(slot.at / MINUTE) * MINUTE;
-      assert(looks(rounded, minute), `${JSON.stringify(schedule)} at ${iso(minute)}, in whole minutes`);
+      assert(fires(rounded, minute), `${JSON.stringify(schedule)} at ${iso(minute)}, in whole minutes`);
     }
   }
   assert(count > 50_000, `${count} slots`);

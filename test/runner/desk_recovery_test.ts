@@ -17,7 +17,7 @@ import { brokerBench, countPlaced, inCallTime, ORDER } from "./broker_bench.ts";
 import { at, type Bench, bench, HOUR, MINUTE, orders, runsOf, step, TestMachine } from "./support.ts";
 
 /** A recipe of plain operations: an order, and a read after it. */
-const buyThenLook = () =>
+const buyThenRead = () =>
   compileRecipe(
     JSON.stringify({
       name: "buy",
@@ -33,7 +33,9 @@ const buyThenLook = () =>
 
 const KEY = "buy/s1/2025-08-15";
 
-/** Lets simulated time pass, and real time for work that simulated time cannot wait for, until the run is in this state. */
+/**
+ * Lets simulated time pass, and real time for work that simulated time cannot wait for, until the run is in this state.
+ */
 async function passUntil(b: Bench, state: string): Promise<void> {
   for (let passed = 0; passed < 10 * MINUTE; passed += 1_000) {
     if ((await runsOf(b.store))[0] === state) return;
@@ -51,8 +53,8 @@ testBoth(
     const before = await countPlaced(broker);
     broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place" });
     await using b = await brokerBench(broker, {
-      recipes: [await buyThenLook()],
-      onSchedulerEvent: () => {}, // a look may fail
+      recipes: [await buyThenRead()],
+      onSchedulerEvent: () => {}, // a reading may fail
       resolveMs: 15_000,
     });
     await b.scheduler.start();
@@ -74,11 +76,11 @@ testBoth(
     const before = await countPlaced(broker);
     const { faults } = broker.simulator;
     faults.arm({ kind: "lost-answer", operation: "orders.place" });
-    // The first look before the order passes; then the lists cannot be read for a while.
+    // The first reading before the order passes; then the lists cannot be read for a while.
     faults.arm({ kind: "http-error", operation: "orders.today", skip: 1, times: 40 });
     await using b = await brokerBench(broker, {
-      recipes: [await buyThenLook()],
-      onSchedulerEvent: () => {}, // a look may fail
+      recipes: [await buyThenRead()],
+      onSchedulerEvent: () => {}, // a reading may fail
       resolveMs: 15_000,
     });
     await b.scheduler.start();
@@ -110,8 +112,8 @@ testBoth(
     const before = await countPlaced(broker);
     broker.simulator.faults.arm({ kind: "lost-request", operation: "orders.place" });
     await using b = await brokerBench(broker, {
-      recipes: [await buyThenLook()],
-      onSchedulerEvent: () => {}, // a look may fail
+      recipes: [await buyThenRead()],
+      onSchedulerEvent: () => {}, // a reading may fail
       resolveMs: 15_000,
     });
     await b.scheduler.start();
@@ -231,7 +233,7 @@ testBoth("a step that resumes and loses an answer each time begins five times at
       // Each order has another price, because the desk does not guess which of two equal orders is its own.
       await (await client()).orders.place({ ...ORDER, price: String(300 + begun) });
     })],
-    onSchedulerEvent: () => {}, // a look may fail
+    onSchedulerEvent: () => {}, // a reading may fail
   });
   await b.scheduler.start();
   await passUntil(b, `${ORDERS_KEY} failed step live`);

@@ -167,7 +167,7 @@ testBoth(
     };
     for (let turn = 0; turn < 60; turn++) await b.machine.pass(10_000);
     await b.scheduler.stop();
-    // A look reads the list and its empty end. Rare passes may read nothing in this time.
+    // A reading requests the list and its empty end. Rare passes may read nothing in this time.
     assert(reads <= 10, `${reads}`);
   },
 );
@@ -185,7 +185,7 @@ testBoth("open orders of earlier days are compared once an hour", async () => {
   };
   for (let hour = 0; hour < 4; hour++) await b.machine.pass(HOUR);
   await b.scheduler.stop();
-  // A look reads the list and its empty end. Orders of today would be read about 160 times.
+  // A reading requests the list and its empty end. Orders of today would be read about 160 times.
   assert(reads > 0 && reads <= 10, `${reads}`);
 });
 

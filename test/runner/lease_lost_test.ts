@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { orders as orderOperations } from "../../lib/operations/orders.ts";
+import { recentIntents } from "../../lib/desk/queries.ts";
 import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { isPassing } from "../../lib/store/store_error.ts";
@@ -9,7 +10,7 @@ import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
 import { testBoth } from "./both_stores.ts";
 import { brokerBench, countPlaced, KEY, ORDER, writer } from "./broker_bench.ts";
 import { spawnWriter } from "./lease_child.ts";
-import { type Bench, HOUR, MINUTE, orders, runsOf, step, temporaryFolder } from "./support.ts";
+import { at, type Bench, HOUR, MINUTE, orders, runsOf, step, temporaryFolder } from "./support.ts";
 
 const endOf = (events: readonly RunEvent[]) =>
   events.flatMap((event) => event.type === "run-ended" ? [`${event.state} ${event.reason}`] : []);
@@ -104,6 +105,58 @@ testBoth(
     assertEquals(endOf(b.events), ["failed window"]);
   },
 );
+
+for (
+  const [what, sleepMs, error, end] of [
+    [
+      "its lease has expired",
+      35_000,
+      `Cannot continue run "${KEY}": this process lost its lease`,
+      "lost write",
+    ],
+    [
+      "its window has closed",
+      15_000,
+      "Cannot write now: its window closed at 2025-08-15T07:50:00Z",
+      "failed window",
+    ],
+  ] as const
+) {
+  testBoth(
+    `a process that stands still between the last check and the record of an order does not send it if ${what}`,
+    async () => {
+      await using broker = await simulated({ at: FRIDAY_MORNING });
+      const before = await countPlaced(broker);
+      const refused: string[] = [];
+      let sleeps = false;
+      const b: Bench = await brokerBench(broker, {
+        // The desk asks for the file after the run has renewed its lease, and before the transaction of the order.
+        haltedByFile() {
+          if (sleeps) b.machine.sleep(sleepMs);
+          sleeps = false;
+          return undefined;
+        },
+        recipes: [writer(async (context) => {
+          const client = await context.client();
+          await client.orders.place(ORDER);
+          b.machine.sleep(at("2025-08-15T07:49:50Z") - b.machine.now());
+          sleeps = true;
+          await client.orders.place({ ...ORDER, price: "301" })
+            .catch((error) => void refused.push(error.message));
+        })],
+      });
+      await using _ = b;
+      await b.scheduler.tick();
+      b.machine.jump(5_000);
+      await runOne(b);
+      assertEquals(await countPlaced(broker), before + 1);
+      assertEquals(refused, [error]);
+      assertEquals(endOf(b.events), [end]);
+      const intents = await recentIntents(b.store, "default", { limit: 10 });
+      assertEquals(intents.map(({ state }) => state).toSorted(), ["abandoned", "acknowledged"]);
+    },
+  );
+}
 
 testBoth("a step that continues after its timeout sends nothing more", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });

@@ -393,7 +393,7 @@ Deno.test("run without a store: a hidden lost answer is an error, unless the ste
   assertEquals((await runRecipe(looks, context)).ok, true);
 });
 
-Deno.test("a desk settles the writes of its step only by a look that left nothing out and unresolved", async () => {
+Deno.test("a desk resolves the writes of its step only if a reading left out nothing and nothing stayed unresolved", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.place" });
   const guard = new WriteGuard();

@@ -11,14 +11,18 @@ import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
 import type { SimulatorInfo } from "../../lib/simulator/mod.ts";
+import { PostgresStore } from "../../lib/store/postgres.ts";
+import { isPostgresUrl, readPostgresUrl } from "../../lib/store/postgres_url.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { Store } from "../../lib/store/store.ts";
 import { type Machine, systemMachine } from "../../lib/time.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
+import type { Transport } from "../../lib/transports/transport.ts";
 
 /** What the process is given, as JSON in its only argument. */
 export interface RebalanceJob {
   info: SimulatorInfo;
-  /** Path of the store. */
+  /** Path or URL of the store. */
   store: string;
   /** Folder for the files of the run. */
   out: string;
@@ -32,26 +36,84 @@ export interface RebalanceJob {
 /** Longest time that passes at once, so that the market and the process go on together. */
 const STEP_MS = 1_000;
 
-/** A machine in the time of another process. Time stands still while a call to the broker has no answer. */
+/** A store in a database, in the time of the processes that use it. */
+class FarPostgresStore extends PostgresStore {
+  /** Keeps time still while the database has not answered. */
+  held = <T>(work: () => Promise<T>): Promise<T> => work();
+
+  override get clockFault(): undefined {
+    return undefined;
+  }
+
+  override now(): undefined {
+    return undefined;
+  }
+
+  override get<Row>(...given: Parameters<PostgresStore["get"]>): Promise<Row | undefined> {
+    return this.held(() => super.get<Row>(...given));
+  }
+
+  override all<Row>(...given: Parameters<PostgresStore["all"]>): Promise<Row[]> {
+    return this.held(() => super.all<Row>(...given));
+  }
+
+  override run(...given: Parameters<PostgresStore["run"]>): Promise<number> {
+    return this.held(() => super.run(...given));
+  }
+
+  override transaction<T>(work: () => T | Promise<T>): Promise<T> {
+    return this.held(() => super.transaction(work));
+  }
+}
+
+/** Opens a store at a path or at a URL of PostgreSQL, for processes in the time of another process. */
+export async function openFarStore(where: string, machine?: FarMachine): Promise<Store> {
+  if (!isPostgresUrl(where)) return await openSqlite(where);
+  const store = new FarPostgresStore(readPostgresUrl(where), {});
+  if (machine !== undefined) store.held = (work) => machine.held(work);
+  await store.prepare(() => crypto.randomUUID());
+  return store;
+}
+
+/** A machine in the time of another process. Time stands still while the broker or the store has not answered. */
 class FarMachine implements Machine {
   readonly id = systemMachine.id;
   readonly random = systemMachine.random;
+  /** Order writes sent so far. */
+  orders = 0;
   readonly #world: string;
-  readonly #fetch = globalThis.fetch;
+  readonly #holder: string;
   readonly #timers = new Set<{ at: number; callback: () => void }>();
   #now = 0;
   /** Calls without an answer. */
   #calls = 0;
 
-  constructor(world: string) {
+  constructor(world: string, holder: string) {
     this.#world = world;
-    globalThis.fetch = async (...args: Parameters<typeof fetch>) => {
-      this.#calls++;
-      try {
-        return await this.#fetch(...args);
-      } finally {
-        this.#calls--;
-      }
+    this.#holder = holder;
+  }
+
+  /** Does work in which no time passes. */
+  async held<T>(work: () => Promise<T>): Promise<T> {
+    this.#calls++;
+    try {
+      return await work();
+    } finally {
+      this.#calls--;
+    }
+  }
+
+  /** Returns a transport whose calls take no time. */
+  transport(inner: Transport): Transport {
+    return {
+      name: inner.name,
+      ...inner.logins && { logins: inner.logins },
+      call: (operation, params, options) => {
+        if (operation.order !== undefined) this.orders++;
+        return this.held(() => inner.call(operation, params, options));
+      },
+      raw: (...given) => this.held(() => inner.raw(...given)),
+      [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
     };
   }
 
@@ -72,7 +134,12 @@ class FarMachine implements Machine {
   /** Lets time pass up to the next timer, at most one step. */
   async pass(): Promise<void> {
     const ms = Math.min(STEP_MS, ...[...this.#timers].map(({ at }) => Math.max(0, at - this.#now)));
-    this.#now = Number(await (await this.#fetch(`${this.#world}/?ms=${this.#now === 0 ? 0 : ms}`)).text());
+    const query = new URLSearchParams({
+      ms: String(this.#now === 0 ? 0 : ms),
+      holder: this.#holder,
+      orders: String(this.orders),
+    });
+    this.#now = Number(await (await fetch(`${this.#world}/?${query}`)).text());
     for (const timer of [...this.#timers].filter(({ at }) => at <= this.#now)) {
       if (this.#timers.delete(timer)) timer.callback();
     }
@@ -84,12 +151,15 @@ class FarMachine implements Machine {
 
 if (import.meta.main) {
   const { info, store: path, out, recipe: text, world, holder }: RebalanceJob = JSON.parse(Deno.args[0]!);
-  const machine = new FarMachine(world);
+  const machine = new FarMachine(world, holder);
   await machine.pass();
   // The connection itself is in real time. A busy machine must not turn an answer into a lost one.
   const { gatewayUrl: url, tradePasswordKey, tradePassword } = info;
-  const client = createClient(gateway({ url, tradePasswordKey, timeoutMs: 120_000 }), { tradePassword });
-  const store = await openSqlite(path);
+  const client = createClient(
+    machine.transport(gateway({ url, tradePasswordKey, timeoutMs: 120_000 })),
+    { tradePassword },
+  );
+  const store = await openFarStore(path, machine);
   const scheduler = new Scheduler({
     calendars: () => builtInCalendars,
     store,

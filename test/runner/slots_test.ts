@@ -376,3 +376,52 @@ Deno.test("slotsBetween() rejects an interval that never reaches its end, as a d
     }
   }
 });
+
+Deno.test("slotsBetween() of a cron schedule agrees with croner in the time zone, on any day and around clock changes", () => {
+  const random = randomFrom(20_261_124);
+  const whole = (from: number, to: number) => from + Math.floor(random() * (to - from + 1));
+  const pick = <T>(...all: T[]) => all[whole(0, all.length - 1)]!;
+  const zones = [
+    "Asia/Hong_Kong",
+    "America/New_York",
+    "Europe/Dublin",
+    "Australia/Lord_Howe", // its clock changes by half an hour
+    "Africa/Casablanca",
+    "Asia/Kathmandu",
+    "America/Santiago",
+    "UTC",
+  ];
+  for (let round = 0; round < 250; round++) {
+    const timezone = pick(...zones);
+    const text = [
+      pick("*", "0", "30", "*/17", "5,59", "0-3", `${whole(0, 59)}`),
+      pick("*", "0", "1,2,3", "*/5", "23", "9-16", `${whole(0, 23)}`),
+      pick("*", "*", "*", "1", "L", "29-31", `${whole(1, 31)}`),
+      pick("*", "*", "*", "3", "10,11", "2"),
+      pick("*", "*", "1-5", "0", "6#2", "MON"),
+    ].join(" ");
+    const begin = Temporal.Instant.fromEpochMilliseconds(
+      Date.UTC(2023, 0, 1) + whole(0, 3 * 365 * 86_400) * 1000,
+    )
+      .toZonedDateTimeISO(timezone);
+    const change = begin.getTimeZoneTransition("next");
+    const from = pick(true, false) || change === null
+      ? begin.epochMilliseconds
+      : change.epochMilliseconds + pick(-1, 0, 1, -86_400_000, 86_400_000, whole(-9e7, 9e7));
+    const until = from + pick(whole(1, 20), 300) * DAY; // a rare pattern has its next time after several clock changes
+    const pattern = new Cron(text, { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" });
+    const expected: number[] = [];
+    for (let last = from; expected.length < 60;) {
+      const next = pattern.nextRun(new Date(last))?.getTime() ?? Infinity;
+      if (next > until) break;
+      if (next > last) expected.push(next);
+      last = Math.max(next, last + 1000);
+    }
+    const seen = slotsBetween(builtInCalendars, cron(text, timezone), from, until).slice(0, 60);
+    assertEquals(
+      seen.map(({ at }) => iso(at)),
+      expected.map(iso),
+      `${text} in ${timezone} from ${iso(from)}`,
+    );
+  }
+});

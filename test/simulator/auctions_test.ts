@@ -38,7 +38,7 @@ function open(at: number, seed = 1) {
 
 const refused = (act: () => unknown) => assertThrows(act, Refusal).text;
 
-/** Returns the instant of the day's opening or closing auction: that of the fill of an at-auction order. */
+/** Returns the instant of the day's opening or closing auction: the time at which an at-auction order fills. */
 function matchOf(seed: number, { date = "2025-08-18", enter = "09:10:00" } = {}): string {
   const desk = open(hk(enter, date), seed);
   const id = desk.place({ orderType: "auction", price: "0" });
@@ -68,7 +68,7 @@ Deno.test("the auctions match in a random second of their last two minutes, half
 
 Deno.test("the opening auction fills at the day's open, at one moment for all stocks", () => {
   const desk = open(hk("09:10:00"));
-  // A higher limit than the 5 percent above the last price up to which an at-auction order has cash.
+  // The broker freezes cash for an at-auction order at 5 percent above the last price. This limit is higher.
   const above = subtract(DAY.open, "-50");
   const ids = [
     desk.place({ orderType: "auction-limit", price: above }),
@@ -85,7 +85,7 @@ Deno.test("the opening auction fills at the day's open, at one moment for all st
   // At-auction orders are first, although they came later.
   const order = desk.broker.matches().fills.filter(({ symbol }) => symbol === "00700.HK").map(({ id }) => id);
   assertEquals(order, [`${ids[1]}-1`, `${ids[0]}-1`]);
-  // The order that was not matched goes on as a limit order.
+  // The order that was not matched continues as a limit order.
   assertEquals(desk.status(ids[2]!), "accepted");
   desk.to(hk("09:30:00"));
   const queue = desk.broker.matches().queues.find(({ orderId }) => orderId === ids[2]);
@@ -95,7 +95,7 @@ Deno.test("the opening auction fills at the day's open, at one moment for all st
   assertEquals(queue?.ahead, level.volume);
 });
 
-Deno.test("an auction gives the account a quarter of its volume; then the exchange drops at-auction orders only", () => {
+Deno.test("an auction fills the account's orders up to a quarter of its volume; then only at-auction orders are cancelled", () => {
   const symbol = "00001.HK";
   const { open: price, volume } = shared.dayBar(symbol, "2025-08-18")!;
   let dropped = 0;
@@ -206,7 +206,7 @@ Deno.test("the closing auction refuses prices more than 5 percent from the media
 });
 
 Deno.test("an order that is open at the close takes part in the closing auction", () => {
-  // The market ends the day above this price's queue, so the order has waited in vain until the close.
+  // The market closes above this price, so the order is not filled before the close.
   const desk = open(hk("15:59:59"));
   const buys = ["0", "5", "-0.5"].map((less) =>
     desk.place({ orderType: "enhanced-limit", price: subtract(DAY.close, less) })

@@ -17,9 +17,9 @@ Deno.test("waitUntil(), within() and readUntil() fail at their own limit and nam
 });
 
 Deno.test("waitUntil(), within() and readUntil() end as soon as the condition is true", async () => {
-  let looks = 0;
-  await waitUntil("the third look", () => ++looks === 3);
-  assertEquals(looks, 3);
+  let checks = 0;
+  await waitUntil("the third check", () => ++checks === 3);
+  assertEquals(checks, 3);
   assertEquals(await within("a value", Promise.resolve(7)), 7);
   await assertRejects(() => within("an error", Promise.reject(new RangeError("x"))), RangeError, "x");
   assertEquals(await readUntil("b", textOf("a", "b", "c"), (text) => text.includes("b")), "ab");

@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a program that talks to its terminal
 /**
- * Shows that the swarm finds wrong programs. Each mutation changes one place of a copy of the source; the swarm must then
- * fail within a stated number of one-day seeds.
+ * Shows that the swarm finds wrong programs. Each mutation changes one place of a copy of the source; the swarm must
+ * then fail within a stated number of one-day seeds.
  *
  * Run it with `deno run -A test/swarm/mutations.ts [NAME …]`. It exits with 1 if a mutation survives.
  *
@@ -40,9 +40,9 @@ export const mutations: readonly Mutation[] = [
     within: 10,
   },
   {
-    name: "an order that one look does not show counts as not sent",
+    name: "an order that one reading does not show counts as not sent",
     file: "lib/desk/reconcile.ts",
-    from: "return await countAbsence(records, intent, { looked, owners: others.owners });",
+    from: "return await countAbsence(records, intent, { reading, owners: others.owners });",
     to: `await records.moveFrom(intent, { to: "abandoned", by: "list", data: { proof: "not found" } });
       return void countAbsence;`,
     within: 20,
@@ -97,7 +97,7 @@ export const mutations: readonly Mutation[] = [
     within: 2,
   },
   {
-    name: "the window of a recipe is not looked at again before a write",
+    name: "the window of a recipe is not checked again before a write",
     file: "lib/runner/run/run.ts",
     from:
       "const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, machine.now());",

@@ -7,9 +7,9 @@ import { mergeCalendars, type RulingFile } from "../../tasks/calendars/merge.ts"
 import {
   type CalendarRecord,
   groupDays,
+  listDays,
   readHours,
   type SourceFile,
-  spellDays,
 } from "../../lib/calendars/records.ts";
 import XHKG from "../../lib/calendars/data/XHKG.json" with { type: "json" };
 import XNYS from "../../lib/calendars/data/XNYS.json" with { type: "json" };
@@ -294,7 +294,7 @@ Deno.test(
   () => {
     const ruling = (rulings as RulingFile).rulings.find(({ kind }) => kind === "half-days"); // as above
     assert(ruling?.kind === "half-days");
-    const days = spellDays(ruling.eves);
+    const days = listDays(ruling.eves);
     assertEquals(days.length, 10);
     for (const day of days) {
       const next = Temporal.PlainDate.from(day).add({ days: 1 }).withCalendar("chinese");
@@ -340,9 +340,9 @@ Deno.test("mergeCalendars() rejects a ruling with hours for a closed day", pure,
   assertEquals(problems, ["XTST: 2025-01-01 has a ruling with hours, but it is closed"]);
 });
 
-Deno.test("spellDays(), groupDays() and readHours() convert the compact forms", pure, () => {
+Deno.test("listDays(), groupDays() and readHours() convert the compact forms", pure, () => {
   const days = { "2025": "01-01 12-25", "2026": "01-01" };
-  assertEquals(spellDays(days), ["2025-01-01", "2025-12-25", "2026-01-01"]);
+  assertEquals(listDays(days), ["2025-01-01", "2025-12-25", "2026-01-01"]);
   assertEquals(groupDays(["2026-01-01", "2025-12-25", "2025-01-01"]), days);
   assertEquals(readHours("09:30-12:00 13:00-16:00"), [
     { from: "09:30", to: "12:00" },

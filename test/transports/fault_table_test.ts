@@ -43,7 +43,7 @@
  * - gateway: desk/crash_points_test.ts "F06: a program that is killed where it waits places each order once, over "
  * - direct: desk/crash_points_test.ts "F06: a program that is killed where it waits places each order once, over "
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
- * - desk: desk/desk_test.ts "an intent of a process that ended in the middle is given up if it was not sent, and looked for if it was"
+ * - desk: desk/desk_test.ts "an intent of a process that ended in the middle is abandoned if it was not sent, and searched in the lists if it was"
  * - runner: runner/kill_test.ts "Scheduler loses nothing and begins no write twice when it is killed at each of many points"
  * - runner: runner/cut_store_test.ts "a run keeps its slot and writes once, with a store whose connection is "
  *
@@ -60,7 +60,7 @@
  * F08 an order that fills before the first query
  * - all: conformance/lost_orders_test.ts "an order that fills before the first query is in no list of open orders, but is found"
  * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
- * - desk: desk/faults_test.ts "F08: an order that fills before the first look, and is in no list of orders, is found through its fill"
+ * - desk: desk/faults_test.ts "F08: an order that fills before the first reading, and is in no list of orders, is found through its fill"
  *
  * F09 an order that the broker splits, with one part missing in the lists. A transport does not distinguish a rejected
  * part from one that a person cancelled.
@@ -178,7 +178,7 @@
  * - memory: none: it has no token
  * - gateway: none: the gateway keeps the token
  * - direct: transports/direct_session_test.ts "the age of a token is measured with a clock that never jumps"
- * - desk: desk/desk_test.ts "looks during a jump of the clock do not count as time that has passed"
+ * - desk: desk/desk_test.ts "readings during a jump of the clock do not count as time that has passed"
  *
  * F29 a reader that stops while quotes and orders arrive
  * - all: conformance/load_test.ts "a reader that stops loses no order, and gets the newest quotes after the queued ones"

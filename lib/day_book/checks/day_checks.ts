@@ -12,7 +12,7 @@ import { countPairs, findUnmatched, type TradeRow, type TradeRows, tradeTypes } 
 import type { DayBookList } from "../types.ts";
 
 /** A difference between lists. If only one row differs, `list` and `rowKey` name it. */
-interface ListFinding extends RowFinding {
+export interface ListFinding extends RowFinding {
   list?: DayBookList;
   rowKey?: string;
 }

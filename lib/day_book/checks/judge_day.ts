@@ -10,6 +10,7 @@ import type { DifferenceFile } from "../rows/files.ts";
 import type { MarketDay } from "../market_days.ts";
 import type { Part } from "../reading/part.ts";
 import type { DayReading } from "../reading/read_day.ts";
+import type { RebalanceList } from "../reading/rebalance_list.ts";
 import {
   type CheckRecord,
   type MarketRecord,
@@ -34,6 +35,8 @@ export interface DayParts extends DayReading {
   unconfirmedOwner: string | undefined;
   /** Checks that compare lists, from {@linkcode checksBetween}. */
   between: readonly Between[];
+  /** The rebalancing trades of the day; absent without a store. */
+  rebalance: RebalanceList | undefined;
   /** Differences between the readings of the day. */
   contradictions: DifferenceFile;
   /**
@@ -56,7 +59,7 @@ const rowChecks: readonly RowCheck[] = ["fees", "amounts", "values"];
 
 /** Resolves to whether a day is final, with the reasons and all checks. */
 export async function judgeDay(options: DayParts): Promise<Judgement> {
-  const { markets, parts, others, notRead, between, contradictions, clock, unconfirmedOwner, confirmEmpty } =
+  const { markets, parts, others, notRead, between, rebalance, contradictions, clock, unconfirmedOwner } =
     options;
   const checks = [
     ...parts.flatMap(checksOfRows),
@@ -76,10 +79,11 @@ export async function judgeDay(options: DayParts): Promise<Judgement> {
       notRead: of(notRead),
       clock,
       unconfirmedOwner,
+      pending: rebalance?.pending(market) ?? [],
     };
     let record = marketRecord({ ...facts, checks: of(checks) });
     if (record.status === "final" && needsEvidence(record)) {
-      const { result, detail, findings } = await confirmEmpty(
+      const { result, detail, findings } = await options.confirmEmpty(
         day,
         of(parts).every(({ isLeftOut }) => isLeftOut),
       );
@@ -108,7 +112,11 @@ interface Between {
 }
 
 /** Runs the checks that compare the lists of a market. They read the rows back from the files. */
-export function checksBetween({ market, day, hasBegun }: MarketDay, parts: readonly Part[]): Between[] {
+export function checksBetween(
+  { market, day, hasBegun }: MarketDay,
+  parts: readonly Part[],
+  rebalance: RebalanceList | undefined,
+): Between[] {
   const partOf = (list: DayBookList) =>
     parts.find((part) => part.market === market && part.spec.list === list);
   const between = (
@@ -131,9 +139,11 @@ export function checksBetween({ market, day, hasBegun }: MarketDay, parts: reado
   }
   const [fills, orders, journal] = [partOf("fills"), partOf("orders"), partOf("fund_journal")];
   if (fills === undefined || orders === undefined || journal === undefined) return [];
+  const rebalanced = rebalance?.check(market);
   return [
     between("orders", "fills", checkOrders(fills.tally, orders.tally)),
     between("journal", "fund_journal", journalTie({ fills, journal })),
+    ...rebalanced === undefined ? [] : [between("rebalance", "rebalance_trades", rebalanced)],
   ];
 }
 

@@ -58,6 +58,7 @@ const watched: Readonly<Record<DayBookList, readonly string[]>> = {
   fund_journal: [],
   futures_fills: [],
   futures_orders: ["filledQuantity"],
+  rebalance_trades: ["filledQuantity"],
 };
 const HALF_CENT = "0.005";
 

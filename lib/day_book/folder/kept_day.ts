@@ -48,11 +48,15 @@ export interface KeptDay {
 
 /**
  * Reads the folder of a day and compares its files with the digests in its summary. Resolves to `undefined`
- * if the folder does not exist.
+ * if the folder does not exist. `hasTrades` is set if the store has rebalancing trades of the day.
  *
  * @throws {DayBookError} If the folder is not a day book, or contains a symbolic link.
  */
-export async function keptDay(path: string, settings: Settings): Promise<KeptDay | undefined> {
+export async function keptDay(
+  path: string,
+  settings: Settings,
+  { hasTrades = true }: { hasTrades?: boolean } = {},
+): Promise<KeptDay | undefined> {
   if (!exists(path)) return undefined;
   const { summary, text } = readSummary(path);
   rejectLinks(path);
@@ -64,7 +68,8 @@ export async function keptDay(path: string, settings: Settings): Promise<KeptDay
     const found = exists(`${path}/${name}`) ? await fileRecord(`${path}/${name}`) : undefined;
     if (found?.bytes !== bytes || found.sha256 !== sha256) damaged.push(name);
   }
-  const hasWanted = holds(had, settings);
+  // A day without rebalancing trades needs no list of them.
+  const hasWanted = holds(had, { ...settings, rebalanceTrades: settings.rebalanceTrades && hasTrades });
   return {
     name: path.slice(path.lastIndexOf("/") + 1),
     summary,
@@ -77,7 +82,15 @@ export async function keptDay(path: string, settings: Settings): Promise<KeptDay
     throwIfNarrower() {
       const { markets, formats, wire } = had;
       const accounts = had.accounts.filter((each) => each === "securities" || hasRows(summary, "futures"));
-      if (holds(settings, { ...had, accounts })) return;
+      const rebalanceTrades = had.rebalanceTrades && (summary.rows.rebalance_trades ?? 0) > 0;
+      if (rebalanceTrades && !settings.rebalanceTrades) {
+        throw new DayBookError(
+          `Cannot export ${summary.day} again: "${path}" contains rebalancing trades, which only a store has; name ` +
+            "the store, or choose another folder",
+          { code: "settings-differ", day: summary.day },
+        );
+      }
+      if (holds(settings, { ...had, accounts, rebalanceTrades })) return;
       const covered = [
         ...accounts.includes("securities") ? markets : [],
         ...accounts.includes("futures") ? ["futures"] : [],
@@ -106,7 +119,8 @@ function holds(all: Settings, some: Settings): boolean {
   const covers = (of: (settings: Settings) => readonly string[]) =>
     of(some).every((each) => of(all).includes(each));
   return covers(({ markets }) => markets) && covers(({ formats }) => formats) &&
-    covers(({ accounts }) => accounts) && (all.wire || !some.wire);
+    covers(({ accounts }) => accounts) && (all.wire || !some.wire) &&
+    (all.rebalanceTrades === true || some.rebalanceTrades !== true);
 }
 
 function readingsOf(path: string, summary: Summary, damaged: readonly string[]): ListReading[] {
@@ -136,16 +150,19 @@ function readingsOf(path: string, summary: Summary, damaged: readonly string[]):
     }];
   };
   // The keys of this record are market names.
-  return (Object.keys(markets) as DayBookMarket[]).flatMap((market) =>
-    listsOf(market).flatMap(({ list }) => {
+  return (Object.keys(markets) as DayBookMarket[]).flatMap((market) => [
+    ...listsOf(market).flatMap(({ list }) => {
       const { lists = {}, otherLists = {} } = markets[market] ?? {};
       const [chosen, other] = [lists[list], otherLists[list]];
       return [
         ...chosen === undefined ? [] : reading(market, list, chosen.origin, list),
         ...other === undefined ? [] : reading(market, list, other.origin, otherStem(list, other.origin)),
       ];
-    })
-  );
+    }),
+    ...(summary.rows.rebalance_trades ?? 0) > 0
+      ? reading(market, "rebalance_trades", "history", "rebalance_trades")
+      : [],
+  ]);
 }
 
 /** Returns whether a kept day has all requested files, undamaged. */

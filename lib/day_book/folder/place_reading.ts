@@ -2,15 +2,13 @@
  * Compares a new reading of a day with the earlier readings, decides which reading becomes the day, and moves the new
  * one into place.
  *
- * | The new reading | What happens |
- * |---|---|
- * | contains everything that was read before | it becomes the day; disputed readings that it also contains are
- * removed |
- * | lacks rows or amounts of the day | the day is kept, the reading becomes a disputed one, and every loss is listed
- * |
- * | is only provisional, and the day is final | the day is kept; the reading becomes a disputed one if it has more
- * rows |
- * | equals the original bytes of a damaged day | it becomes the day |
+ * - If the new reading contains everything that was read before, it becomes the day. Disputed readings that it also
+ *   contains are removed.
+ * - If it lacks rows or amounts of the day, the day is kept, the new reading becomes a disputed one, and every loss is
+ *   listed.
+ * - If it is only provisional and the day is final, the day is kept. The new reading becomes a disputed one if it has
+ *   more rows.
+ * - If it equals the original bytes of a damaged day, it becomes the day.
  *
  * @module
  */
@@ -22,6 +20,7 @@ import { type ListReading, lostFromAll } from "../checks/losses.ts";
 import { type MarketDay, mayTrade } from "../market_days.ts";
 import type { Part } from "../reading/part.ts";
 import type { DayReading } from "../reading/read_day.ts";
+import type { RebalanceList } from "../reading/rebalance_list.ts";
 import type { DifferenceFile } from "../rows/files.ts";
 import type { ExportFolder } from "./export_folder.ts";
 import { isCleared, isDone, type Settings, type Summary } from "./summary.ts";
@@ -51,6 +50,10 @@ interface PlaceOptions extends DayReading {
   /** Readings that contradict the day. */
   beside: readonly KeptDay[];
   evidence: Evidence;
+  /** The rebalancing trades of the day; absent without a store. */
+  rebalance: RebalanceList | undefined;
+  /** Whether texts in CSV are written exactly as they are. */
+  exactCsv: boolean;
   hasSecret: (path: string) => boolean;
   onStage: (stage: DayStage) => void;
 }
@@ -95,7 +98,9 @@ async function place(options: PlaceOptions): Promise<Placed> {
     evidence,
     onStage,
   } = options;
-  const between = markets.flatMap((market) => checksBetween(market, parts)); // must run before the parts are joined
+  const { rebalance } = options;
+  // Must run before the parts are joined.
+  const between = markets.flatMap((market) => checksBetween(market, parts, rebalance));
   const hasFills = (market: DayBookMarket) =>
     parts.some((part) => part.market === market && part.spec.list === "fills" && part.tally.rows > 0);
   const tied = between.filter(({ record: { check, result, market } }) =>
@@ -107,6 +112,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
   const reading: NewReading = {
     parts,
     others,
+    rebalance,
     tied: new Set(tied.map(({ record }) => record.market)),
     cleared: new Set(cleared.map(({ market }) => market)),
   };
@@ -142,7 +148,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
   const asDay: Standing = { standing: "day", contradicts: rivals };
   const text = placed(draft, asDay).summaryText;
   const isRestored = before !== undefined && before.damaged.length > 0 && before.text === text;
-  if (before === undefined || isRestored || (isWholeOrWider(before) && coversDay && !isBetter)) {
+  if (before === undefined || isRestored || (isUndamaged(before) && coversDay && !isBetter)) {
     const written = put(asDay, day, before);
     for (const { name } of covered) exportFolder.drop(name);
     const action = isRestored
@@ -191,7 +197,7 @@ function seenNow(kept: Summary, { checks, incomplete }: Draft): Summary {
 }
 
 /** Returns whether the files are undamaged. Files that the current options request may be missing. */
-const isWholeOrWider = ({ damaged }: KeptDay) => damaged.length === 0;
+const isUndamaged = ({ damaged }: KeptDay) => damaged.length === 0;
 
 function result(
   { summary, differences }: Pick<WrittenDay, "summary" | "differences">,
@@ -224,6 +230,7 @@ interface NewReading {
   parts: readonly Part[];
   /** The lists that were not chosen. */
   others: readonly Part[];
+  rebalance: RebalanceList | undefined;
   /** Markets whose journal ties to the fills. */
   tied: ReadonlySet<DayBookMarket>;
   /** Markets whose day the broker has cleared. */
@@ -237,20 +244,23 @@ const NEW = "the new reading";
  * lacks nothing.
  */
 function coversKept(
-  { parts, others, tied }: NewReading,
+  { parts, others, rebalance, tied }: NewReading,
   kept: KeptDay,
   differences: DifferenceFile,
 ): boolean {
   const before = differences.count;
   const { day } = kept.summary;
-  const now = [...parts, ...others].map((part) => part.reading(NEW, false)); // only the kept rows may change
+  const now = [
+    ...[...parts, ...others].map((part) => part.reading(NEW, false)), // false: only the kept rows may change later
+    ...rebalance?.readings(NEW) ?? [],
+  ];
   for (const reading of kept.readings()) {
     const { market, list } = reading;
     const same = now.filter(isSameList(reading));
     if (same.length === 0) {
       const [first] = reading.rows();
       if (first === undefined) continue;
-      const rows = kept.summary.markets[market]?.lists[list]?.rows ?? 0;
+      const rows = kept.summary.markets[market]?.lists[list]?.rows ?? [...reading.rows()].length;
       const message = `${kept.name} has ${rows} rows, but the new reading did not read the list`;
       differences.add({
         day,
@@ -277,18 +287,22 @@ function coversKept(
  */
 function isCoveredBy(
   kept: KeptDay,
-  { parts, others, cleared }: NewReading,
+  { parts, others: unchosen, rebalance, cleared }: NewReading,
   differences: DifferenceFile,
 ): boolean {
   const before = differences.count;
   const readings = kept.readings();
-  for (const part of [...parts, ...others]) {
-    const { day, market, spec: { list } } = part;
-    const now = part.reading(NEW, cleared.has(market));
+  const { day } = kept.summary;
+  const all = [
+    ...[...parts, ...unchosen].map((part) => part.reading(NEW, cleared.has(part.market))),
+    ...rebalance?.readings(NEW) ?? [],
+  ];
+  for (const now of all) {
+    const { market, list } = now;
     const same = readings.filter(isSameList(now));
     const nothing = { ...now, name: kept.name, rows: () => [] };
-    const all = same.length === 0 ? [nothing] : same;
-    for (const loss of lostFromAll(now, all, { isOneReading: false, isTied: true })) {
+    const others = same.length === 0 ? [nothing] : same;
+    for (const loss of lostFromAll(now, others, { isOneReading: false, isTied: true })) {
       differences.add({ day, market, list, check: "rows", ...loss });
     }
   }

@@ -24,6 +24,7 @@ import type {
   DayResult,
   DayStatus,
   Origin,
+  PlanQuality,
 } from "../types.ts";
 import { lazily } from "../../lazy.ts";
 
@@ -37,7 +38,12 @@ export interface Settings {
   formats: readonly DayBookFormat[];
   /** Whether the rows are also written in the broker's format. */
   wire: boolean;
+  /** Whether a store is known, so that the rebalancing trades are written too. */
+  rebalanceTrades?: boolean;
 }
+
+/** Why an export writes no list of rebalancing trades. */
+export const NO_STORE = "no store was named";
 
 /** Result of one check of one market. */
 export interface CheckRecord {
@@ -99,6 +105,10 @@ export interface Summary {
   /** Members that the catalogue does not contain, with their number of rows; `wire` files contain them. */
   unknownMembers: Record<string, number>;
   totals: Record<string, CurrencyTotals>;
+  /** The rebalancing plans of the day; absent without a store. */
+  rebalance?: PlanQuality[];
+  /** Why the day has no list of rebalancing trades; absent if it has one. */
+  withoutRebalanceTrades?: string;
   files: Record<string, FileRecord>;
 }
 
@@ -170,6 +180,8 @@ interface MarketFacts {
   clock: BrokerClock;
   /** Why the folder may belong to another account. */
   unconfirmedOwner: string | undefined;
+  /** Why the rebalancing trades of the market may still change. */
+  pending: readonly string[];
   checks: readonly CheckRecord[];
 }
 
@@ -181,7 +193,8 @@ const QUOTED_BEFORE =
   "no answer carried the broker's time, and its newest quote does not show that the session is over";
 
 /** Returns the reasons why a market's day can still change; an empty list means that it is final. */
-function provisionalReasons({ day, parts, notRead, clock, unconfirmedOwner, checks }: MarketFacts): string[] {
+function provisionalReasons(facts: MarketFacts): string[] {
+  const { day, parts, notRead, clock, unconfirmedOwner, pending, checks } = facts;
   if (!day.hasBegun) return ["the day has not begun in this market"];
   const reasons: string[] = [];
   if (!day.isOver) reasons.push("the session is not over");
@@ -203,6 +216,7 @@ function provisionalReasons({ day, parts, notRead, clock, unconfirmedOwner, chec
   if (isRunning && day.isOver && fills !== undefined && (rows === 0 || day.market === "futures")) {
     reasons.push("the market still has this date, and no fees show that the day was cleared");
   }
+  reasons.push(...pending);
   for (const { list } of notRead) reasons.push(`${list} were not read`);
   for (const { spec: { list, dated }, tally: { undated, rows }, unproven } of parts) {
     if (undated > 0) reasons.push(`${undated} of ${rows} rows of ${list} have no ${dated}`);

@@ -17,7 +17,7 @@ import {
   KEPT_DIFFERENCES,
   TextFile,
 } from "../rows/files.ts";
-import { fileRecord, type Settings, type Summary, summaryTextOf, totalsOf } from "./summary.ts";
+import { fileRecord, NO_STORE, type Settings, type Summary, summaryTextOf, totalsOf } from "./summary.ts";
 import type { Tally } from "../checks/tally.ts";
 import type { DayBookFormat, DayBookList, Difference, Origin } from "../types.ts";
 
@@ -45,9 +45,14 @@ function listsFor({ accounts }: Settings): DayBookList[] {
 export type Draft = Omit<Summary, "standing" | "contradicts"> & { differencesFound: Difference[] };
 
 /** Writes all files of a day except the summary into its folder, and removes the files of the parts. */
-export async function draftDay(options: DayParts, judgement: Judgement, folder: string): Promise<Draft> {
+export async function draftDay(
+  options: DayParts & { exactCsv: boolean },
+  judgement: Judgement,
+  folder: string,
+): Promise<Draft> {
   const { found: around, ...judged } = judgement;
   const { day, parts, others, notRead, settings, between, contradictions, clock, unconfirmedOwner } = options;
+  const { rebalance, exactCsv } = options;
   const lists = listsFor(settings).filter((list) =>
     !notRead.some((each) => each.list === list) || parts.some(({ spec }) => spec.list === list)
   );
@@ -67,6 +72,14 @@ export async function draftDay(options: DayParts, judgement: Judgement, folder: 
     for (const origin of ["history", "today"] as const) {
       const all = others.filter((part) => isOf(part) && part.origin === origin);
       if (all.length > 0) put(list, otherStem(list, origin), all);
+    }
+  }
+  if (rebalance !== undefined) {
+    lists.push("rebalance_trades");
+    for (const form of settings.formats) {
+      const name = `rebalance_trades.${form}`;
+      rebalance.write(`${folder}/${name}`, form, exactCsv);
+      names.push(name);
     }
   }
   const found = [...parts.map(({ differences }) => differences), contradictions];
@@ -104,11 +117,16 @@ export async function draftDay(options: DayParts, judgement: Judgement, folder: 
     incomplete,
     ...clock.isUnknown && { brokerClock: "unknown" },
     settings,
-    rows: Object.fromEntries(lists.map((list) => [list, rowsOf(parts, list)])),
+    rows: Object.fromEntries(
+      lists.map((list) => [list, list === "rebalance_trades" ? rebalance!.rows : rowsOf(parts, list)]),
+    ),
     differences: count,
     unlistedCodes: countsOf(parts, ({ unlisted }) => unlisted),
     unknownMembers: countsOf(parts, ({ unknown }) => unknown),
     totals: totalsOf(parts, settings.markets),
+    ...rebalance === undefined
+      ? settings.markets.length > 0 && { withoutRebalanceTrades: NO_STORE }
+      : { rebalance: rebalance.plans },
     files,
     differencesFound: [...found.flatMap(({ first }) => first), ...tied].slice(0, KEPT_DIFFERENCES),
   };

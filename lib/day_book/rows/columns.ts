@@ -12,7 +12,7 @@ import { journalFields } from "../../operations/fund_journal.ts";
 import { futuresOrderFields } from "../../operations/futures.ts";
 import { orderFields } from "../../operations/orders.ts";
 import type { FieldsInfo } from "../../operations/types.ts";
-import type { DayBookList, DayBookMarket } from "../types.ts";
+import type { DayBookList, DayBookMarket, RebalanceTrade } from "../types.ts";
 
 /** Meaning and unit of a column. */
 type Meaning = readonly [meaning: string, unit: string];
@@ -78,6 +78,53 @@ const journalMeanings: Named<typeof journalFields> = {
   typeText: ["kind of journal line in words", TEXT],
   parentType: ["group of the type", "the broker's code"],
   time: ["time of the line; absent on the current day", "time of the exchange, as the broker writes it"],
+};
+
+const PLAN_DRIFT = "sum of the squared drifts of the whole plan, at the plan's prices";
+const ROUNDED_PRICE = "rounded half to even to 6 decimals";
+const INSTANT = "ISO 8601, UTC";
+
+/** Columns of rebalancing trades. hsgate computes them from the store and from the fills of the day. */
+const rebalanceMeanings: Record<Exclude<keyof RebalanceTrade, "market" | "currency" | "orders">, Meaning> = {
+  plan: ["hash of the plan; hsgate rebalance show HASH shows it", "SHA-256"],
+  trade: ["place of the trade in the plan, from 1", "number"],
+  state: ["state of the plan: running, done or stopped", "name"],
+  startedAt: ["when the execution of the plan began", INSTANT],
+  endedAt: ["when it ended; empty while it has not", INSTANT],
+  symbol: shared.symbol,
+  side: ["buy or sell", "name"],
+  plannedQuantity: ["quantity of the plan", "shares"],
+  filledQuantity: ["quantity filled by the orders of this day, as the store has it", "shares"],
+  openQuantity: ["quantity of the plan's orders that may still fill", "shares"],
+  unknownQuantity: ["quantity of the plan's orders whose outcome is unknown", "shares"],
+  remainingQuantity: ["quantity of the plan that is not filled, not open and not unknown", "shares"],
+  reason: ["why a quantity remains", "words"],
+  orderIds: ["the broker's numbers of the orders of this day, separated by spaces", "text"],
+  arrivalPrice: ["price of the market when the execution of the plan began", MONEY],
+  fillAmount: ["amount of the exported fills of these orders, exact", MONEY],
+  averagePrice: [`fillAmount divided by filledQuantity, ${ROUNDED_PRICE}`, MONEY],
+  slippage: [
+    "fillAmount minus arrivalPrice times filledQuantity, exact; the other way round for a sale: above zero is a cost",
+    MONEY,
+  ],
+  slippagePrice: [`slippage divided by filledQuantity, ${ROUNDED_PRICE}`, `${MONEY} per share`],
+  slippageBps: [
+    "slippage as a part of the filled quantity at the arrival price, rounded half to even to 4 decimals",
+    "basis points",
+  ],
+  feesEstimated: ["estimate of the plan for the whole trade", MONEY],
+  feesBooked: ["total fees of the exported fills of these orders; empty until each fill has its fees", MONEY],
+  feesStatus: [
+    "booked, not booked yet, no fills, or unknown (the exported fills differ from the store)",
+    "words",
+  ],
+  feesDifference: [
+    "feesBooked minus feesEstimated, exact; only if the whole trade was filled on this day",
+    MONEY,
+  ],
+  driftBefore: [`${PLAN_DRIFT}, before its trades`, "part of the account's value, squared"],
+  driftPlanned: [`${PLAN_DRIFT}, if everything had been filled`, "part of the account's value, squared"],
+  driftReached: [`${PLAN_DRIFT}, with what was filled`, "part of the account's value, squared"],
 };
 
 /** Any row of an answer, by our names. */
@@ -192,6 +239,17 @@ export const dayBookColumns: Readonly<Record<DayBookList, readonly Column[]>> = 
   ],
   futures_fills: [rowKey, ...fromCatalogue(futuresOrderFields, futuresMeanings)],
   futures_orders: [rowKey, ...fromCatalogue(futuresOrderFields, futuresMeanings)],
+  rebalance_trades: [
+    { ...rowKey, meaning: "key of the row: market, day, list, the plan's hash and the place of the trade" },
+    { ...market, wire: undefined, meaning: "market of the trade", codes: undefined },
+    { ...currency, meaning: "currency of the listing" },
+    ...Object.entries(rebalanceMeanings).map(([name, [meaning, unit]]): Column => ({
+      name,
+      meaning,
+      unit,
+      read: (row) => row[name],
+    })),
+  ],
 };
 
 /**
@@ -210,6 +268,9 @@ export function describeColumns(lists: readonly DayBookList[]): string {
     "Numbers and free texts are as the broker sent them: numbers keep their digits, and nothing is rounded.",
     "An empty CSV cell, or a missing JSON member, means that the broker sent no value.",
     'A code that no table lists is written as "unlisted:" followed by the code.',
+    ...lists.includes("rebalance_trades")
+      ? ["hsgate computes rebalance_trades: a column that is rounded says so, and all others are exact."]
+      : [],
     "Import symbols and order numbers as text: programs that guess types drop leading zeros.",
     "Free text is written as the broker sent it; a spreadsheet may run text that starts with = + - @ as a formula.",
   ];

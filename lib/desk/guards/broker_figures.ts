@@ -59,7 +59,7 @@ export const allowShort: Rule = {
  */
 export function sellableOf(check: Check): Promise<Decimal> {
   return check.once("sellable", async () => {
-    const { order: { market, symbol, isConditional, before }, planned: { client, looked } } = check;
+    const { order: { market, symbol, isConditional, before }, planned: { client, reading } } = check;
     const sales = (await pendingOf(check, "sell")).filter(({ params }) =>
       isSameSymbol(params.symbol, symbol)
     );
@@ -68,13 +68,13 @@ export function sellableOf(check: Check): Promise<Decimal> {
     if (market === "futures") {
       const { holdings } = await client.futures.holdings({});
       const position = holdings.find((row) => isSameSymbol(row.symbol, symbol))?.quantity ?? "0";
-      const open = [...looked?.orders.values() ?? []]
+      const open = [...reading?.orders.values() ?? []]
         .filter((each) => isSameSymbol(each.symbol, symbol) && each.side === "sell" && isOpen(each))
         .map(remainingOf);
       return subtract(add(position, own), sumOf([...open, ...pending]));
     }
     const row = (await client.account.holdings({ market })).find((each) => isSameSymbol(each.symbol, symbol));
-    // Until it is triggered, a conditional order may name what another open order sells.
+    // A conditional order may sell shares that another open order also sells, because the other one may end first.
     if (isConditional) return row?.quantity ?? row?.sellableQuantity ?? "0";
     return subtract(add(row?.sellableQuantity ?? "0", own), sumOf(pending));
   });
@@ -112,11 +112,11 @@ export const buyingPower: Rule = {
 /**
  * Checks that the account's funds pay for the order. The broker's figure excludes the funds that it has frozen for open
  * orders, whoever placed them. This check also subtracts open orders without frozen funds, and orders that the broker's
- * figure may not contain yet, each with its fees. Whether the broker's figure contains fees is not published; it counts
- * as the largest quantity that the account can pay for, with fees.
+ * figure may not contain yet, each with its fees. The broker does not publish whether its figure contains fees. So the
+ * check uses the cost of the broker's largest quantity with fees.
  */
 async function checkFunds(check: Check): Promise<void> {
-  const { order: { market, symbol, quantity, before }, planned: { client, looked } } = check;
+  const { order: { market, symbol, quantity, before }, planned: { client, reading } } = check;
   if (market === "futures") return;
   const price = await check.price("buyingPower");
   const date = check.today(check.order);
@@ -131,7 +131,7 @@ async function checkFunds(check: Check): Promise<void> {
   const own = costOf(remainingOf(before), before?.price);
   const filled = filledOf(check.order);
   const needed = costOf(subtract(quantity, filled));
-  const open = [...looked?.orders.values() ?? []].filter((row) =>
+  const open = [...reading?.orders.values() ?? []].filter((row) =>
     row.side === "buy" && isOpen(row) && row.lists.includes("orders.today")
   );
   const frozen = open.length === 0 ? "0" : (await client.account.funds({ market })).frozenByOrders ?? "0";
@@ -147,7 +147,7 @@ async function checkFunds(check: Check): Promise<void> {
   const lot = await check.lot() ?? "1";
   const fitting = (room: Decimal) =>
     compare(room, "0") <= 0 ? "0" : toStep(divide(room, valueOf("1"), 0, "down"), lot, "down");
-  // The fees of fewer shares are not higher. So this fits, and hardly any more does.
+  // Start with the fees of the largest quantity without fees: fewer shares have no higher fees, so this quantity fits.
   let largest = fitting(subtract(power, subtract(costOf(fitting(power)), valueOf(fitting(power)))));
   while (compare(costOf(add(largest, lot)), power) <= 0) largest = add(largest, lot);
   largest = add(largest, filled);

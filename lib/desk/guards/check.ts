@@ -1,6 +1,6 @@
 /**
- * Provides the data for the guard rails of one write: the order, the time and the market. Reads each list and quote from
- * the broker at most once, and only if a rule needs it.
+ * Provides the data for the guard rails of one write: the order, the time and the market. Reads each list and quote
+ * from the broker at most once, and only if a rule needs it.
  *
  * @module
  */
@@ -78,7 +78,7 @@ export class Check {
     this.deps = deps;
     this.planned = planned;
     this.params = planned.params as OrderParams; // the operation's schema has checked them
-    this.#aheadMs = planned.looked?.aheadMs ?? 0;
+    this.#aheadMs = planned.reading?.aheadMs ?? 0;
   }
 
   /** The time at the broker. */
@@ -219,7 +219,10 @@ export class Check {
     );
   }
 
-  /** Like `unchecked`, for a limit that needs a quote. An order without a price is refused, because other rules need a price. */
+  /**
+   * Like `unchecked`, for a limit that needs a quote. An order without a price is refused, because other rules need a
+   * price.
+   */
   unquoted(rule: LimitName, why: string): BrokerError {
     if (this.order.price !== undefined) return this.unchecked(rule, why);
     return this.refuse(

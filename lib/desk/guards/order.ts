@@ -1,5 +1,6 @@
 /**
- * The order that a write asks for, and how the guard rails count it: its market, its currency and the value of one unit.
+ * Determines the order that a write asks for, and how the guard rails count it: its market, its currency and the value
+ * of one unit.
  *
  * @module
  */
@@ -70,9 +71,9 @@ const unpricedTypes = [
  * Returns the order that a write asks for, or `undefined` if the broker's lists do not show the amended order. What an
  * amendment does not name comes from the lists.
  */
-export function orderOf({ operation, params: given, looked }: PlannedWrite): Order | undefined {
+export function orderOf({ operation, params: given, reading }: PlannedWrite): Order | undefined {
   const params = given as OrderParams; // the operation's schema has checked them
-  const before = params.orderId === undefined ? undefined : looked?.orders.get(params.orderId);
+  const before = params.orderId === undefined ? undefined : reading?.orders.get(params.orderId);
   const side = params.side ?? before?.side;
   const symbol = params.symbol ?? before?.symbol;
   const quantity = params.quantity ?? before?.quantity;

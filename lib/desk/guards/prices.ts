@@ -21,7 +21,9 @@ export const tick: Rule = {
     if (valid === undefined || compare(valid.below, price) === 0) return;
     throw check.refuse(
       "tick",
-      `the price ${price} is not on the grid of "${symbol}", whose step is ${normalize(valid.step)} there`,
+      `the price ${price} is not a multiple of the tick size of "${symbol}" at this price, ${
+        normalize(valid.step)
+      }`,
       `the nearest prices are ${normalize(valid.below)} and ${normalize(valid.above)}`,
     );
   },
@@ -56,8 +58,8 @@ export function validPrices(
 }
 
 /**
- * The price is near the last price and the book. A conditional order has its price for another day, so its price is
- * compared with its trigger.
+ * The price is near the last price and the book. The price of a conditional order is for the time after its trigger, so
+ * it is compared with the trigger.
  */
 export const priceCollar: Rule = {
   name: "priceCollar",

@@ -27,7 +27,7 @@ export const lot: Rule = {
   name: "lot",
   about:
     "a quantity that is not a multiple of the board lot; an odd lot passes only with the order type `odd-lot`, or if " +
-    "it sells all shares of a mainland holding beyond its whole lots",
+    "the sale leaves only whole lots of a mainland holding",
   async check(check) {
     const { market, symbol, quantity, orderType, side } = check.order;
     const refuse = (what: string, ...nearest: Decimal[]) =>

@@ -36,7 +36,7 @@ const MINUTE_MS = 60_000;
 /** The account may trade at all. */
 export const liveTrading: Rule = {
   name: "liveTrading",
-  about: "`allow` or `refuse`: whether orders may be sent; cancellations always may",
+  about: "`allow` or `refuse`: whether orders may be sent; cancellations are always allowed",
   checksEveryWrite: true,
   check(check) {
     if (check.limits.liveTrading) return;
@@ -140,8 +140,8 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   const before = sumOf(chains.filter(isCounted).map(valueOf));
   const total = add(before, added);
   if (compare(total, most) <= 0) return;
-  // An amended order counts with its highest price. It may use the rest of the limit, and the value by which it
-  // counts already.
+  // An amended order counts with its highest price. Its own earlier value is part of the used limit, so it may use
+  // that value again.
   const price = grown?.price ?? ownPrice;
   const room = add(subtract(most, before), chain === undefined ? "0" : valueOf(chain));
   const fitting = compare(room, "0") <= 0 ? "0" : divide(room, multiply(price, multiplier), 0, "down");

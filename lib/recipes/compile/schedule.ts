@@ -135,11 +135,11 @@ const DAY_MS = 86_400_000;
 /** Longer than any lunch break: a longer gap separates different hours, such as those of two days. */
 const BREAK_MS = 6 * 3_600_000;
 /** Maximum number of slots that are checked; for a frequent schedule, they cover only some hours of the week. */
-const MOST_LOOKED_AT = 1_000;
+const MOST_CHECKED = 1_000;
 
 /**
- * Returns the time between two slots within the hours of a schedule, if that time exceeds a limit; otherwise `undefined`.
- * A schedule with one slot counts as one slot a day.
+ * Returns the time between two slots within the hours of a schedule, if that time exceeds a limit; otherwise
+ * `undefined`. A schedule with one slot counts as one slot a day.
  */
 export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
   if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;
@@ -148,7 +148,7 @@ export async function gapOver(schedule: CompiledSchedule, limitMs: number): Prom
   const job = new Cron(schedule.cron, { timezone: schedule.timezone, paused: true });
   // A week without a clock change in any time zone.
   const from = Date.UTC(2025, 0, 6);
-  const slots = job.nextRuns(MOST_LOOKED_AT, new Date(from)).map((date) => date.getTime())
+  const slots = job.nextRuns(MOST_CHECKED, new Date(from)).map((date) => date.getTime())
     .filter((at, index) => index < 2 || at < from + 7 * DAY_MS);
   const gaps = slots.slice(1).map((at, index) => at - slots[index]!);
   const wrong = gaps.find((gap, index) =>

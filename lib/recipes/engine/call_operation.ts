@@ -77,12 +77,12 @@ export function nestedAsOfNow(recipe: string, steps: readonly Reading[]): AsOfNo
 /** Returns the exchanges of the markets and security kinds among some values, without duplicates. */
 export function exchangesOf(value: unknown): Mic[] {
   const found = new Set<Mic>();
-  const look = (each: unknown): void => {
-    if (typeof each === "object" && each !== null) return Object.values(each).forEach(look);
+  const visit = (each: unknown): void => {
+    if (typeof each === "object" && each !== null) return Object.values(each).forEach(visit);
     const mic = typeof each === "string" ? exchangeOf(each) : undefined;
     if (mic !== undefined) found.add(mic);
   };
-  look(value);
+  visit(value);
   return [...found];
 }
 

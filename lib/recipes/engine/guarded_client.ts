@@ -54,9 +54,9 @@ export const ENDED_UNTOLD = "own-step-ended";
 type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "order">;
 
 /**
- * Checks the writes of one attempt of a step, and records their outcomes. After a write with an unknown outcome, rejects
- * every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. One exception: after an
- * unresolved cancellation, further cancellations are allowed.
+ * Checks the writes of one attempt of a step, and records their outcomes. After a write with an unknown outcome,
+ * rejects every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. One exception: after
+ * an unresolved cancellation, further cancellations are allowed.
  */
 export class WriteGuard {
   readonly #options: WriteGuardOptions;
@@ -113,8 +113,8 @@ export class WriteGuard {
   }
 
   /**
-   * Returns a desk whose clients are guarded. When a look has resolved every intent of the step, the outcomes of its
-   * writes are known.
+   * Returns a desk whose clients are guarded. When a reading of the lists has resolved every intent of the step, the
+   * outcomes of its writes are known.
    */
   async guardDesk(desk: StepDesk): Promise<StepDesk> {
     const wrap = await this.#wrapper();
@@ -124,7 +124,7 @@ export class WriteGuard {
       reconcile: async (options) => {
         const open = this.open.filter(({ outcome }) => outcome === "unknown");
         const found = await desk.reconcile(options);
-        // The desk has an intent for each of these writes, and this look has compared all of them.
+        // The desk has an intent for each of these writes, and this reading has compared all of them.
         const isWhole = options?.leavesOut === undefined && found.unresolved.length === 0;
         if (isWhole) { for (const write of open) write.outcome = "ok"; }
         return found;

@@ -146,11 +146,11 @@ function settle(
 ): { given: unknown; found: Found[] } {
   const found: Found[] = [];
   const scope: StepScope = { recipe: "", runKey: "", slot: "", params, outputs: {} };
-  const look = (value: unknown, path: Issue["path"]): unknown => {
-    if (Array.isArray(value)) return value.map((each, index) => look(each, [...path, index]));
+  const visit = (value: unknown, path: Issue["path"]): unknown => {
+    if (Array.isArray(value)) return value.map((each, index) => visit(each, [...path, index]));
     if (typeof value === "object" && value !== null) {
       return Object.fromEntries(
-        Object.entries(value).map(([key, each]) => [key, look(each, [...path, key])]),
+        Object.entries(value).map(([key, each]) => [key, visit(each, [...path, key])]),
       );
     }
     const filler = typeof value === "string" ? fillers.get(JSON.stringify(path)) : undefined;
@@ -173,7 +173,7 @@ function settle(
       return value;
     }
   };
-  return { given: look(source, []), found };
+  return { given: visit(source, []), found };
 }
 
 /** Returns a text with its values inserted. */

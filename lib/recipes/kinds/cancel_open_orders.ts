@@ -85,7 +85,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
         else throw error;
       }
     }
-    const again = await lookAgain(client, given, { context, unknown });
+    const again = await checkAgain(client, given, { context, unknown });
     // If a list may be incomplete, the step fails, although it has cancelled the orders that it found.
     const unproven = before.unproven ?? again.unproven;
     if (unproven !== undefined) throw [...unknown.values()][0] ?? unproven;
@@ -118,7 +118,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
 });
 
 /** Lists today's orders again. If that fails after a cancellation with an unknown outcome, throws the error of that. */
-async function lookAgain(
+async function checkAgain(
   client: Client,
   given: Params,
   { context, unknown }: { context: StepContext; unknown: ReadonlyMap<string, OutcomeUnknownError> },

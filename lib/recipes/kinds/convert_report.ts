@@ -266,8 +266,8 @@ function namesOf(path: string, rows: readonly Row[], isFlat: boolean): string[] 
     for (const name of Object.keys(isFlat ? flatten(row) : row)) names.add(name);
     if (names.size <= tableLimits.columns) continue;
     throw new BrokerError(
-      `Cannot convert "${path}": the rows have more than ${tableLimits.columns} different columns: name those to write ` +
-        "under columns, or write a .jsonl file",
+      `Cannot convert "${path}": the rows have more than ${tableLimits.columns} different columns: list the columns ` +
+        'to write in "columns", or write a .jsonl file',
       { code: "bad-report" },
     );
   }

@@ -14,8 +14,10 @@ import {
   type DayResult,
   type Difference,
   exportDayBook,
+  type PlanQuality,
 } from "../../day_book/mod.ts";
 import type { Summary } from "../../day_book/folder/summary.ts";
+import { rebalanceTradesOf } from "../../rebalance/mod.ts";
 import type { StepContext } from "../compiled.ts";
 import { day, exactCsv, folder, markets, writesInto } from "./fields.ts";
 import { sha256 } from "../../sha256.ts";
@@ -58,6 +60,7 @@ const lists = z.partialRecord(
     fund_journal: true,
     futures_fills: true,
     futures_orders: true,
+    rebalance_trades: true,
   }),
   z.number(),
 );
@@ -67,6 +70,17 @@ const dayBookMarket = namesOf<DayBookMarket>({
   shanghai: true,
   shenzhen: true,
   futures: true,
+});
+
+const amounts = z.record(z.string(), z.string());
+const planQuality: z.ZodType<PlanQuality> = z.strictObject({
+  plan: z.string(),
+  state: namesOf<PlanQuality["state"]>({ running: true, done: true, stopped: true }),
+  trades: z.number(),
+  filled: z.number(),
+  slippage: amounts,
+  fees: z.strictObject({ estimated: amounts, booked: amounts.optional() }),
+  drift: z.strictObject({ before: z.string(), planned: z.string(), reached: z.string() }),
 });
 
 const output: z.ZodType<DayBookResult> = z.strictObject({
@@ -93,6 +107,7 @@ const output: z.ZodType<DayBookResult> = z.strictObject({
     differences: z.number(),
     provisionalBecause: z.array(z.string()),
     incomplete: z.array(z.string()),
+    rebalance: z.array(planQuality).optional(),
   })),
   rows: z.number(),
   differences: z.array(z.strictObject({
@@ -107,6 +122,7 @@ const output: z.ZodType<DayBookResult> = z.strictObject({
   })),
   differenceCount: z.number(),
   notBegun: z.array(z.string()),
+  withoutRebalanceTrades: z.string().optional(),
   ok: z.boolean(),
 });
 
@@ -143,6 +159,8 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
         Date.parse(context.slot),
       );
     const days: DayResult[] = [];
+    // Only a run with a store has a desk.
+    const desk = await context.desk?.();
     const result = await exportDayBook(await context.client(), {
       markets,
       accounts,
@@ -150,6 +168,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       wire,
       exactCsv,
       ...owner !== undefined && { owner },
+      ...desk !== undefined && { rebalanceTrades: rebalanceTradesOf(desk) },
       ...range,
       out: pathIn(context, out),
       now: context.now,

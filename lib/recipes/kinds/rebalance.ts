@@ -1,8 +1,8 @@
 /**
  * Defines the step `rebalance`: plans how to bring a portfolio back to its targets, and executes the plan.
  *
- * The plan is recorded in the store before anything is sent. A step that was interrupted continues that plan: what is left
- * of it follows from its orders in the store.
+ * The plan is recorded in the store before anything is sent. A step that was interrupted continues that plan: what is
+ * left of it follows from its orders in the store.
  *
  * @module
  */
@@ -86,8 +86,8 @@ const output = z.strictObject({
 /** Result of the step. */
 export type Rebalanced = z.infer<typeof output>;
 
-/** Time between two looks for an approval. */
-const LOOK_MS = 5_000;
+/** Time between two checks for an approval. */
+const CHECK_MS = 5_000;
 /** An execution that a stop of the process ended continues within this time. */
 const OWN_APPROVAL_MS = 10 * 60_000;
 
@@ -268,7 +268,7 @@ async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord
       return undefined;
     }
     context.progress({ text });
-    await pause(context, Math.min(LOOK_MS, Math.max(1, until - context.now())));
+    await pause(context, Math.min(CHECK_MS, Math.max(1, until - context.now())));
   }
 }
 
@@ -279,6 +279,7 @@ async function executed(record: PlanRecord, work: Work): Promise<Rebalanced> {
   const { signal } = context;
   const report = await rebalance(desk, plan, terms, {
     by: `recipe ${context.recipe}`,
+    stepKey: context.stepKey,
     calendars: context.calendars,
     signal,
     onEvent({ kind, trade, text }) {

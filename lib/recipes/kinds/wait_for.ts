@@ -56,14 +56,16 @@ const output = z.strictObject({
 export type Waited = z.infer<typeof output>;
 
 /** Result of one check. */
-interface Look {
+interface Check {
   done: boolean;
   seen: unknown;
 }
 
 const forms = ["feesCleared", "orderDone", "price", "session"] as const;
 
-/** Returns the present data that the step reads: an order or a price. Fees and session times belong to their own day. */
+/**
+ * Returns the present data that the step reads: an order or a price. Fees and session times belong to their own day.
+ */
 function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
   if (orderDone !== undefined) return asOfNowOf(orders.today, orderDone);
   if (price === undefined) return undefined;
@@ -101,7 +103,7 @@ export const waitFor = stepKind<Params, Waited>({
     if (ofNow !== undefined) refusePast(ofNow, context);
     for (let looks = 1;; looks++) {
       context.signal.throwIfAborted();
-      const { done, seen } = await look(given, context);
+      const { done, seen } = await checkOnce(given, context);
       const now = context.now();
       if (done) return { ok: true, looks, waitedMs: now - begun, seen };
       if (now >= until) {
@@ -127,18 +129,18 @@ function waitMs({ every, session }: Params, seen: unknown): number {
     : Number(seen.inMs);
 }
 
-async function look(given: Params, context: StepContext): Promise<Look> {
-  if (given.feesCleared !== undefined) return await lookAtFees(given.feesCleared, context);
-  if (given.orderDone !== undefined) return await lookAtOrder(given.orderDone, context);
-  if (given.price !== undefined) return await lookAtPrice(given.price, context);
+async function checkOnce(given: Params, context: StepContext): Promise<Check> {
+  if (given.feesCleared !== undefined) return await checkFees(given.feesCleared, context);
+  if (given.orderDone !== undefined) return await checkOrder(given.orderDone, context);
+  if (given.price !== undefined) return await checkPrice(given.price, context);
   // `check` has made sure that one of the four is given.
-  return lookAtSession(given.session!, context);
+  return checkSession(given.session!, context);
 }
 
-async function lookAtFees(
+async function checkFees(
   { markets, day: named }: NonNullable<Params["feesCleared"]>,
   context: StepContext,
-): Promise<Look> {
+): Promise<Check> {
   const date = named ?? context.session?.date;
   if (date === undefined) {
     throw new BrokerError("Cannot wait for fees: this run has no session, so the recipe must name the day", {
@@ -167,10 +169,10 @@ async function lookAtFees(
   return { done: without === 0, seen: { day: date, fills, without } };
 }
 
-async function lookAtOrder(
+async function checkOrder(
   { market, orderId }: NonNullable<Params["orderDone"]>,
   context: StepContext,
-): Promise<Look> {
+): Promise<Check> {
   const client = await context.client();
   const [order] = await client.call(orders.today, { market, orderIds: [orderId] }, {
     signal: context.signal,
@@ -195,10 +197,10 @@ const endStates: ReadonlySet<string | undefined> = new Set([
 ]);
 const isEnd = (status: string | undefined) => endStates.has(status);
 
-async function lookAtPrice(
+async function checkPrice(
   { security: named, atLeast, atMost }: NonNullable<Params["price"]>,
   context: StepContext,
-): Promise<Look> {
+): Promise<Check> {
   const client = await context.client();
   const [quote] = await client.call(quotes.latest, { securities: [securityFrom(named)] }, {
     signal: context.signal,
@@ -212,7 +214,7 @@ async function lookAtPrice(
   return { done, seen: { price } };
 }
 
-function lookAtSession(wanted: NonNullable<Params["session"]>, context: StepContext): Look {
+function checkSession(wanted: NonNullable<Params["session"]>, context: StepContext): Check {
   const at = instantOf(context.calendars, wanted, context.day.date, "Cannot wait for");
   const inMs = at - context.now();
   return { done: inMs <= 0, seen: { at: Temporal.Instant.fromEpochMilliseconds(at).toString(), inMs } };

@@ -25,11 +25,12 @@ import {
   writingOn,
 } from "../queries/claims.ts";
 import { hasBegunWrite, lastAttempts, resolveSteps } from "../queries/steps.ts";
-import { lastLook, pauseOf } from "../queries/schedules.ts";
+import { lastListedAt, pauseOf } from "../queries/schedules.ts";
 import { findRun, isStarterOnly, type RunRow, type RunState, skipRun } from "../queries/runs.ts";
 import { shellHint } from "../../shell_words.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { versionOf } from "../../recipes/powers.ts";
+import { endLeftPlans } from "./left_plans.ts";
 import { asksBroker, refusedLoginOn, takenOverBy } from "./login_holds.ts";
 import type { Recipes } from "../schedule/listing.ts";
 import type { Claim } from "./claim.ts";
@@ -200,6 +201,7 @@ async function endChanged(
   const end = { state: "failed", reason: "recipe_changed" } as const;
   await closeRun(store, row.run_key, { ...end, now });
   await store.event(now, "ended", end, row.run_key);
+  await endLeftPlans(store, now);
   return true;
 }
 
@@ -246,7 +248,7 @@ export async function whyNoWrites(store: Store, now: number): Promise<string | u
   if (store.risk !== undefined) return `the store is not durable: ${store.risk}`;
   if (store.clockFault !== undefined) return store.clockFault;
   // The watermark is the time of the last pass of any scheduler, and never goes back.
-  const seen = await lastLook(store);
+  const seen = await lastListedAt(store);
   if (seen === undefined || now >= seen - TOLERANCE_MS) return undefined;
   return `this machine's clock is behind the last scheduler pass in the store at ${
     showInstant(seen)
@@ -323,6 +325,7 @@ export async function resolveOutcome(
     if (!await resolveRun(store, runKey, state, now)) return false;
     if (state !== "unknown") await resolveSteps(store, runKey, state, now);
     await store.event(now, "resolved", { state, actor, because }, runKey);
+    await endLeftPlans(store, now);
     return true;
   });
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { lastLook } from "../queries/schedules.ts";
+import { lastListedAt } from "../queries/schedules.ts";
 import { failedStep } from "../queries/steps.ts";
 import { eventsOf, pauseBefore, TRADING } from "../queries/events.ts";
 import type { Store } from "../../store/store.ts";
@@ -294,7 +294,7 @@ async function whyNoScheduler(
   { recipe }: RunRow,
   { now, zone }: About,
 ): Promise<string | undefined> {
-  const seen = await lastLook(store, recipe);
+  const seen = await lastListedAt(store, recipe);
   if (seen === undefined) return "no scheduler has run with this recipe";
   return now - seen > 5 * 60_000 ? `no scheduler has run since ${showTime(seen, zone)}` : undefined;
 }

@@ -37,6 +37,10 @@ export type RunState =
   | "skipped"
   | "unknown";
 
+/** Returns whether a run has ended, with a known outcome of its writes. */
+export const isEnded = ({ state }: { state: RunState }): boolean =>
+  ["ok", "failed", "cancelled", "skipped"].includes(state);
+
 /** What started a run. */
 export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
 

@@ -142,7 +142,7 @@ export async function moveWatermarks(
 }
 
 /** Returns when a scheduler last listed a recipe, or any recipe; `undefined` if none has. */
-export async function lastLook(store: Store, recipe?: string): Promise<number | undefined> {
+export async function lastListedAt(store: Store, recipe?: string): Promise<number | undefined> {
   const row = recipe === undefined
     ? await store.get<{ at: number | null }>("select max(watermark) as at from schedule")
     : await store.get<{ at: number | null }>(

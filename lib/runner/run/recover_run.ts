@@ -43,17 +43,17 @@ export async function proveSteps(
   runKey: string,
   deps: RunDeps & {
     /** Returns whether the broker's lists of an account may be read. @default yes */
-    mayLook?(account: string): Promise<boolean>;
+    mayReadLists?(account: string): Promise<boolean>;
   },
 ): Promise<ProvenStep[] | undefined> {
-  const { store, mayLook } = deps;
+  const { store, mayReadLists } = deps;
   const row = await findRun(store, runKey);
   if (row === undefined) return undefined;
   const isOpen = ({ state }: Intent) => unresolvedStates.includes(state);
   let intents = await intentsOfRun(store, runKey);
   if (intents.some(isOpen)) {
     const account = row.account ?? "default";
-    if (await mayLook?.(account) === false) return undefined;
+    if (await mayReadLists?.(account) === false) return undefined;
     await deskOf(deps, account, await deps.client(recipe)).reconcile();
     intents = await intentsOfRun(store, runKey);
     if (intents.some(isOpen)) return undefined;

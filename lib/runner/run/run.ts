@@ -5,7 +5,7 @@
  * @module
  */
 import { narrowedLimits } from "../../client/limits.ts";
-import { Desk } from "../../desk/desk.ts";
+import { Desk, type DeskOptions } from "../../desk/desk.ts";
 import { guardsOf } from "../../desk/guards/rules.ts";
 import type { Client } from "../../client/client.ts";
 import { BrokerError, DisplacedError, LoginRefusedError, messageOf } from "../../errors.ts";
@@ -25,7 +25,14 @@ import { tellSent } from "../../recipes/engine/guarded_client.ts";
 import { isPassing } from "../../store/store_error.ts";
 import { onceMore } from "../../store/store.ts";
 import { wait } from "../../time.ts";
-import { type Claim, endRun, LeaseKeeper, LeaseLostError, renewClaim } from "../claims/claim.ts";
+import {
+  type Claim,
+  claimedTransaction,
+  endRun,
+  LeaseKeeper,
+  LeaseLostError,
+  renewClaim,
+} from "../claims/claim.ts";
 import { pauseRecipe } from "../claims/decisions.ts";
 import {
   holdLogin,
@@ -41,6 +48,7 @@ import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts"
 import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
 import { noteLoginEnd, noteSlowness, RunReport } from "./report.ts";
 import { whyNoWrites } from "../claims/claims.ts";
+import { endLeftPlans } from "../claims/left_plans.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
 
 /** Wait before a store that is locked or cannot be reached is tried again. */
@@ -278,7 +286,8 @@ class Execution {
     const { store } = this.#deps;
     const account = this.#row.account ?? "default";
     if (this.#desk?.client !== client) {
-      this.#desk = { client, desk: deskOf(this.#deps, account, client, this.#recipe) };
+      const options = { ...this.#recipe, confirm: async () => await this.#confirmWrite() };
+      this.#desk = { client, desk: deskOf(this.#deps, account, client, options) };
     }
     const { desk } = this.#desk;
     const own = { recipe: this.#recipe.name, runKey: this.#row.run_key, step };
@@ -305,6 +314,19 @@ class Execution {
   /** Checks right before each write is sent, because a process that was suspended may have lost its run. */
   async #checkWrite(): Promise<void> {
     await this.#keeper.renewOrThrow();
+    await this.#refuseOutside();
+  }
+
+  /**
+   * Checks again in the transaction that commits to a write: the process may have been suspended since it renewed its
+   * lease.
+   */
+  async #confirmWrite(): Promise<void> {
+    const { store, machine } = this.#deps;
+    await claimedTransaction(store, this.#claim, machine.now(), () => this.#refuseOutside());
+  }
+
+  async #refuseOutside(): Promise<void> {
     const reason = await this.#whyNoWrite();
     if (reason === undefined) return;
     throw new WriteWithheldError(`Cannot write now: ${reason}`, { code: this.#withheld ?? "unsafe" });
@@ -346,6 +368,7 @@ class Execution {
     const now = machine.now();
     const warnings = await store.transaction(async () => {
       await endRun(store, this.#claim, { state, reason, now });
+      await endLeftPlans(store, now);
       if (this.#takenOver) await this.#holdLogin(now);
       const refused = await this.#noteRefusedLogin(state, now);
       // A run that continues later needs no warning yet, and a person who stopped a run needs none.
@@ -502,7 +525,9 @@ export function deskOf(
   deps: RunDeps,
   account: string,
   client: Client,
-  { limits: own = {}, connect }: Pick<CompiledRecipe, "limits" | "connect"> = {},
+  { limits: own = {}, connect, confirm }:
+    & Pick<CompiledRecipe, "limits" | "connect">
+    & Pick<DeskOptions, "confirm"> = {},
 ): Desk {
   const { store, redactor, haltedByFile, limits: outer, calendars, resolveMs, timeoutMs } = deps;
   const { deskMachine: machine = deps.machine } = deps;
@@ -519,6 +544,7 @@ export function deskOf(
     redact: (text) => redactor.text(text),
     ...guard && { guard },
     ...haltedByFile && { haltedByFile },
+    ...confirm && { confirm },
     ...resolveMs !== undefined && { resolveMs },
     ...timeoutMs !== undefined && { timeoutMs },
   });

@@ -73,13 +73,13 @@ export async function listSchedules(
     const row = rows.get(`${recipe.name}/${schedule.id}`);
     if (row === undefined) {
       begun.push(cursor);
-      cursor.lookFrom(calendars, now);
+      cursor.seek(calendars, now);
     } else if (row.spec !== spec) {
       const watermark = Math.max(now, row.watermark);
       if (row.updated_at <= options.loadedAt) await editSchedule(store, cursor, watermark, now);
-      cursor.lookFrom(calendars, watermark);
+      cursor.seek(calendars, watermark);
     } else if (now <= row.watermark) {
-      cursor.lookFrom(calendars, row.watermark);
+      cursor.seek(calendars, row.watermark);
     } else {
       listed.push(cursor);
       runs.push(...await planSlots(store, cursor, row, options));

@@ -1,6 +1,6 @@
 /**
- * Finds steps that a run could not execute because they read data as of now and the day of its slot is over. Used before
- * the run begins.
+ * Finds steps that a run could not execute because they read data as of now and the day of its slot is over. Used
+ * before the run begins.
  *
  * @module
  */
@@ -42,7 +42,9 @@ export function findPastRead(
   return undefined;
 }
 
-/** Returns which step a run would certainly reject, why, and what to use instead; `undefined` if there is no such step. */
+/**
+ * Returns which step a run would certainly reject, why, and what to use instead; `undefined` if there is no such step.
+ */
 export function whyPastSlot(...about: Parameters<typeof findPastRead>): string | undefined {
   const found = findPastRead(...about);
   return found && `step "${found.step}" reads ${found.asOfNow.reads}; ${pastText(found.asOfNow, found.why)}`;
@@ -60,13 +62,15 @@ export interface LateReads {
 
 const DAY_MS = 86_400_000;
 /** Days that are checked: one of each weekday, and today's weekday once more. */
-const LOOKED_AT_DAYS = 8;
+const CHECKED_DAYS = 8;
 
-/** Returns the schedules whose runs may begin too late for a step that reads as of now; depends on the misfire policy. */
+/**
+ * Returns the schedules whose runs may begin too late for a step that reads as of now; depends on the misfire policy.
+ */
 export function lateReadsOf(calendars: Calendars, recipe: CompiledRecipe, now: number): LateReads[] {
   return recipe.schedules.flatMap((schedule): LateReads[] => {
     const slots = daysOf(recipe, schedule, now).flatMap((span) =>
-      slotsToLookAt(calendars, recipe, schedule, span)
+      slotsToCheck(calendars, recipe, schedule, span)
     );
     const latenesses = slots.flatMap((slot) => latenessOf(calendars, recipe, schedule, slot) ?? []);
     // Only the exchanges of a step matter, and many steps read the same ones.
@@ -94,7 +98,7 @@ function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number)
   const { zone } = dayOf(recipe, { scheduleId: schedule.id, slotAt: now });
   const at = (date: string) => wallInstant(date, "00:00", zone) - 1;
   const today = dateAt(now, zone);
-  return Array.from({ length: LOOKED_AT_DAYS }, (_, index) => {
+  return Array.from({ length: CHECKED_DAYS }, (_, index) => {
     const date = addDays(today, index);
     return { date, from: Math.max(now, at(date)), until: at(addDays(date, 1)) };
   });
@@ -104,7 +108,7 @@ function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number)
  * Returns the slots of a day that need a check. The last slot has the least time left on its day. The first slot after
  * the open may still belong to the previous session.
  */
-function slotsToLookAt(
+function slotsToCheck(
   calendars: Calendars,
   recipe: CompiledRecipe,
   schedule: CompiledSchedule,
@@ -120,9 +124,11 @@ function slotsToLookAt(
 }
 
 const nextAfter = (calendars: Calendars, schedule: CompiledSchedule, at: number) =>
-  firstSlot(calendars, schedule, at, at + LOOKED_AT_DAYS * DAY_MS)?.at ?? Infinity;
+  firstSlot(calendars, schedule, at, at + CHECKED_DAYS * DAY_MS)?.at ?? Infinity;
 
-/** Whether a run of a slot may begin too late for a step, or why it always does; `undefined` if it cannot be too late. */
+/**
+ * Whether a run of a slot may begin too late for a step, or why it always does; `undefined` if it cannot be too late.
+ */
 type Lateness = true | { slotAt: number; why: string } | undefined;
 
 /** Returns a function that says whether a run of a slot may begin too late; `undefined` for a slot that is not run. */

@@ -28,8 +28,8 @@ interface ClockChangeSlot {
 }
 
 /**
- * Returns the times of a schedule that clock changes skip or repeat in the next `months`, oldest first: at most ten of each
- * change.
+ * Returns the times of a schedule that clock changes skip or repeat in the next `months`, oldest first: at most ten of
+ * each change.
  */
 export function clockChangeSlots(
   calendars: Calendars,
@@ -146,7 +146,7 @@ export interface RunnableDays {
 
 const DAY_MS = 86_400_000;
 /** More than a year, so that every half-day of a year is included. */
-const LOOKED_AT_MS = 400 * DAY_MS;
+const CHECKED_MS = 400 * DAY_MS;
 
 /**
  * Counts the future days on which a schedule can run, by the rules of the runner. Days without a slot and days that the
@@ -156,9 +156,11 @@ export function runnableDaysOf(calendars: Calendars, recipe: CompiledRecipe, now
   const { window } = recipe;
   if (window === undefined) return [];
   const zone = calendarZone[window.mic];
+  /** The last millisecond of each date; the schedules share the dates. */
+  const ends = new Map<string, number>();
   return recipe.schedules.map((schedule) => {
     const days: RunnableDays = { scheduleId: schedule.id, fine: 0, closed: 0, missed: [] };
-    const until = now + LOOKED_AT_MS;
+    const until = now + CHECKED_MS;
     let after = now;
     for (
       let slot = firstSlot(calendars, schedule, after, until);
@@ -166,7 +168,8 @@ export function runnableDaysOf(calendars: Calendars, recipe: CompiledRecipe, now
       slot = firstSlot(calendars, schedule, after, until)
     ) {
       const date = dateAt(slot.at, zone);
-      after = wallInstant(addDays(date, 1), "00:00", zone) - 1;
+      after = ends.get(date) ?? wallInstant(addDays(date, 1), "00:00", zone) - 1;
+      ends.set(date, after);
       const open = windowOn(calendars, recipe, slot.at);
       if (open === "closed") days.closed++;
       if (typeof open !== "object" || boundsOfSlot(calendars, recipe, schedule, slot).skipped !== undefined) {

@@ -10,6 +10,7 @@ import { RECONCILE_MS } from "../../desk/reconcile.ts";
 import { withSharedClock } from "../../store/store.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext, recoverExpired, resolveOutcome } from "../claims/claims.ts";
+import { endLeftPlans } from "../claims/left_plans.ts";
 import {
   noteFiles,
   noteFreshFiles,
@@ -55,7 +56,7 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   retention?: Retention | "everything";
   /**
    * Replaces the order desk for interrupted runs: returns the outcome of a run's writes. `"unknown"` is recorded as the
-   * outcome; `undefined` looks again later.
+   * outcome; after `undefined` the scheduler tries again later.
    *
    * @default asks the order desk
    */
@@ -81,8 +82,8 @@ export type SchedulerEvent =
   );
 
 const DAY_MS = 86_400_000;
-/** How often to look for the outcome of an interrupted write. */
-const LOOK_EVERY_MS = 20_000;
+/** Time between two searches for the outcome of an interrupted write. */
+const PROVE_EVERY_MS = 20_000;
 /** Number of runs that one batch removes; this takes a few milliseconds. */
 const PRUNE_AT_A_TIME = 200;
 /** Maximum number of batches in one pass, so that pruning keeps up with the runs that a store gains in a minute. */
@@ -102,8 +103,8 @@ export class Scheduler implements AsyncDisposable {
   readonly #stop = new AbortController();
   /** The searches in progress for the outcomes of interrupted writes, by run. */
   readonly #recovering = new Map<string, Promise<void>>();
-  /** When to look again, by the monotonic clock. */
-  readonly #lookAgainAt = new Map<string, number>();
+  /** When to search again for the outcome of a run's writes, by the monotonic clock. */
+  readonly #proveAgainAt = new Map<string, number>();
   /** The comparison of open orders that is in progress, and when to compare again, by the monotonic clock. */
   #following: Promise<void> | undefined;
   #followAt = -Infinity;
@@ -116,7 +117,7 @@ export class Scheduler implements AsyncDisposable {
   #fullAt = -Infinity;
   #pruneAt = -Infinity;
   /** Whether the next pass must list the slots of every schedule. */
-  #mustLookAtAll = false;
+  #mustTickFully = false;
   /** Why passes fail, and when that was last reported; `undefined` while they succeed. */
   #failing: { reason: string; toldAt: number } | undefined;
 
@@ -158,7 +159,7 @@ export class Scheduler implements AsyncDisposable {
   async #tick({ full }: { full: boolean }): Promise<void> {
     const { store, machine, lookbackMs = 14 * DAY_MS, served } = this.#options;
     const began = machine.monotonic();
-    const jump = this.#clock.look();
+    const jump = this.#clock.jump();
     const now = machine.now();
     if (jump !== undefined) await this.#emit({ type: "clock-jump", at: now, byMs: jump });
     const whole = full || jump !== undefined;
@@ -179,6 +180,7 @@ export class Scheduler implements AsyncDisposable {
         await noteFiles(store, this.#set.recipes, { served, isFresh: this.#fullAt === -Infinity, rows });
       }
       const recovered = await recoverExpired(store, now);
+      await endLeftPlans(store, now);
       const decided = await applyMisfirePolicy(store, this.#set.recipes, now);
       const skipped = [
         ...decided.skipped,
@@ -305,8 +307,8 @@ export class Scheduler implements AsyncDisposable {
     const { machine, tickMs = 60_000, pollMs = 1_000 } = this.#options;
     let waitMs = pollMs;
     try {
-      await this.#tick({ full: this.#mustLookAtAll || machine.monotonic() - this.#fullAt >= tickMs });
-      this.#mustLookAtAll = false;
+      await this.#tick({ full: this.#mustTickFully || machine.monotonic() - this.#fullAt >= tickMs });
+      this.#mustTickFully = false;
       await this.#claim();
       this.#deliver();
       await this.#recover();
@@ -315,7 +317,7 @@ export class Scheduler implements AsyncDisposable {
       this.#failing = undefined;
     } catch (error) {
       // The cursors may have passed slots that the failed transaction did not save.
-      this.#mustLookAtAll = true;
+      this.#mustTickFully = true;
       await this.#tellError(error);
     }
     if (this.#started) this.#cancelTimer = machine.setTimer(waitMs, () => void this.#turn());
@@ -349,7 +351,7 @@ export class Scheduler implements AsyncDisposable {
     const { isAnyDue, laterAt } = await nextDue(store, now);
     if (isAnyDue) next = Math.min(next, now + pollMs);
     next = Math.min(next, laterAt ?? Infinity);
-    for (const at of this.#lookAgainAt.values()) next = Math.min(next, at - machine.monotonic() + now);
+    for (const at of this.#proveAgainAt.values()) next = Math.min(next, at - machine.monotonic() + now);
     const lease = await firstLeaseEnd(store);
     if (lease !== undefined) next = Math.min(next, Math.max(lease + 1, now + pollMs));
     return Math.max(0, Math.min(next - now, tickMs));
@@ -388,21 +390,21 @@ export class Scheduler implements AsyncDisposable {
     await this.#runner.deliverNotices();
   }
 
-  /** Looks in the background for the outcomes of interrupted writes, one reading at a time for each run. */
+  /** Searches in the background for the outcomes of interrupted writes, one reading at a time for each run. */
   async #recover(): Promise<void> {
     const { store, machine } = this.#options;
     const runs = await runsToRecover(store);
     // Forget the runs that a person or another process has resolved since.
     const keys = new Set(runs.map(({ run_key }) => run_key));
-    for (const runKey of this.#lookAgainAt.keys()) if (!keys.has(runKey)) this.#lookAgainAt.delete(runKey);
+    for (const runKey of this.#proveAgainAt.keys()) if (!keys.has(runKey)) this.#proveAgainAt.delete(runKey);
     for (const { run_key: runKey, recipe: name } of runs) {
       const recipe = this.#set.recipes.get(name);
-      const isSoon = machine.monotonic() < (this.#lookAgainAt.get(runKey) ?? -Infinity);
+      const isSoon = machine.monotonic() < (this.#proveAgainAt.get(runKey) ?? -Infinity);
       if (recipe === undefined || isSoon || this.#recovering.has(runKey)) continue;
-      this.#lookAgainAt.set(runKey, machine.monotonic() + LOOK_EVERY_MS);
+      this.#proveAgainAt.set(runKey, machine.monotonic() + PROVE_EVERY_MS);
       const work = this.#outcomeOf(runKey, recipe).then(async (because) => {
         if (because === undefined) return;
-        this.#lookAgainAt.delete(runKey);
+        this.#proveAgainAt.delete(runKey);
         await this.#emit({ type: "resolved", at: machine.now(), runKey, because });
         if (this.#started) void this.#turn();
       }).catch(async (error) => await this.#emit({ type: "error", at: machine.now(), error }))
@@ -471,7 +473,7 @@ class ClockWatch {
   }
 
   /** Returns by how many milliseconds the wall clock jumped since the last check; `undefined` if it did not. */
-  look(): number | undefined {
+  jump(): number | undefined {
     const [wall, monotonic] = [this.#machine.now(), this.#machine.monotonic()];
     const drift = wall - this.#last.wall - (monotonic - this.#last.monotonic);
     const back = wall < this.#last.wall;

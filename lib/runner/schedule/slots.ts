@@ -59,8 +59,8 @@ export function slotsBetween(
 const MOST_SKIPPED = 10;
 
 /**
- * Returns the next `count` slots that are not skipped, and the skipped slots between them: of each holiday the first ten,
- * because a schedule may have one each minute.
+ * Returns the next `count` slots that are not skipped, and the skipped slots between them: of each holiday the first
+ * ten, because a schedule may have one each minute.
  */
 export function nextSlots(
   calendars: Calendars,
@@ -180,7 +180,7 @@ function* cronSlots(
   const { onlyIn } = schedule;
   const pattern = patternOf(schedule);
   for (let last = after;;) {
-    const at = pattern.next.get(last, (from) => pattern.cron.nextRun(new Date(from))?.getTime() ?? Infinity);
+    const at = pattern.next.get(last, (from) => nextTime(pattern, from));
     if (at > until || at === Infinity) return;
     // At a clock change croner may return an earlier time; it is dropped.
     const isLater = at > last;
@@ -270,7 +270,11 @@ const named = new WeakMap<Calendars, Recent<string, boolean>>();
 
 /** A cron pattern, and the next time after each recent instant; `Infinity` if there is no next time. */
 interface Pattern {
+  text: string;
+  timezone: string;
   cron: Cron;
+  /** The pattern at a fixed offset from UTC, by offset in minutes: croner reads these clocks ten times faster. */
+  atOffset: Map<number, Cron>;
   next: Recent<number, number>;
 }
 
@@ -283,24 +287,71 @@ const patterns = new Map<string, Pattern>();
  */
 export function readPattern(cron: string, timezone: string): Cron {
   // Without a function, croner starts no timer.
-  return new Cron(cron, { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" });
+  return new Cron(cron, { timezone, ...cronerOptions });
 }
+
+const cronerOptions = { mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" } as const;
 
 function patternOf({ cron, timezone }: CronSchedule): Pattern {
   const key = `${timezone} ${cron}`;
   let pattern = patterns.get(key);
   if (pattern === undefined) {
-    patterns.set(key, pattern = { cron: readPattern(cron, timezone), next: new Recent(50) });
+    const read = { text: cron, timezone, cron: readPattern(cron, timezone) };
+    patterns.set(key, pattern = { ...read, atOffset: new Map(), next: new Recent(50) });
   }
   return pattern;
+}
+
+/** Returns the next time of a pattern after an instant; `Infinity` if there is none. */
+function nextTime(pattern: Pattern, after: number): number {
+  const steady = steadyAt(pattern.timezone, after);
+  if (after >= steady.from && after < steady.until) {
+    let cron = pattern.atOffset.get(steady.offsetMin);
+    if (cron === undefined) {
+      cron = new Cron(pattern.text, { utcOffset: steady.offsetMin, ...cronerOptions });
+      pattern.atOffset.set(steady.offsetMin, cron);
+    }
+    const at = cron.nextRun(new Date(after))?.getTime();
+    if (at !== undefined && at < steady.until) return at;
+  }
+  return pattern.cron.nextRun(new Date(after))?.getTime() ?? Infinity;
+}
+
+/** A time in which the clock of a zone does not change. */
+interface Steady {
+  /** Epoch milliseconds of both clock changes; infinite if there is none. */
+  changedAt: number;
+  changesAt: number;
+  /** Bounds a day inside the clock changes; empty if the offset is not in whole minutes. */
+  from: number;
+  until: number;
+  offsetMin: number;
+}
+
+/** The last time without a clock change that was looked at, by zone. */
+const steadyTimes = new Map<string, Steady>();
+
+function steadyAt(zone: string, at: number): Steady {
+  const known = steadyTimes.get(zone);
+  if (known !== undefined && at >= known.changedAt && at < known.changesAt) return known;
+  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
+  // "previous" excludes a change at this instant, so the search begins after it.
+  const changedAt = local.add({ nanoseconds: 1 }).getTimeZoneTransition("previous")?.epochMilliseconds ??
+    -Infinity;
+  const changesAt = local.getTimeZoneTransition("next")?.epochMilliseconds ?? Infinity;
+  const offsetMin = local.offsetNanoseconds / 60e9;
+  const until = Number.isInteger(offsetMin) ? changesAt - DAY_MS : -Infinity;
+  const steady = { changedAt, changesAt, from: changedAt + DAY_MS, until, offsetMin };
+  steadyTimes.set(zone, steady);
+  return steady;
 }
 
 /** A span of this length is listed slot by slot. */
 const LISTED_MS = 10_000;
 
 /**
- * Returns the latest slot after `after`, up to and including `until`; `undefined` if there is none. Halves the span until
- * it is short, so that a slot every 100 ms takes no longer to find than one a day.
+ * Returns the latest slot after `after`, up to and including `until`; `undefined` if there is none. Halves the span
+ * until it is short, so that a slot every 100 ms takes no longer to find than one a day.
  */
 export function latestSlot(
   calendars: Calendars,
@@ -362,7 +413,7 @@ export class ScheduleCursor {
   }
 
   /** Finds the next slot after an instant. */
-  lookFrom(calendars: Calendars, base: number): void {
+  seek(calendars: Calendars, base: number): void {
     this.#base = base;
     const { value } = eachSlot(calendars, this.schedule, base, base + LOOK_AHEAD_MS).next();
     this.#next = value?.at ?? base + LOOK_AHEAD_MS;
@@ -387,7 +438,7 @@ export class ScheduleCursor {
       passedOver += slots.length - MOST_SLOTS;
       slots = slots.slice(-MOST_SLOTS);
     }
-    this.lookFrom(calendars, now);
+    this.seek(calendars, now);
     return { slots, passedOver };
   }
 }

@@ -11,7 +11,8 @@
  *
  * A script can move prices and halt trading, as `scripted.ts` describes.
  *
- * Left out: auctions, extended-hours prints, the futures night session.
+ * The market itself makes no trades in auctions, in extended hours and in the night session of futures. The broker
+ * adds the auctions.
  *
  * @module
  */
@@ -331,7 +332,8 @@ export class SimulatedMarket {
   }
 
   /**
-   * Returns whether continuous trading is on, without lunch breaks. Mainland stocks use the northbound days.
+   * Returns whether a symbol trades continuously at an instant; false during a lunch break. Mainland stocks trade on
+   * the northbound days.
    */
   isOpen(symbol: string, at: number, { extended = false }: OpenOptions = {}): boolean {
     const asset = this.#asset(symbol);

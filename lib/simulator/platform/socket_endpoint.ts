@@ -159,7 +159,7 @@ class SilenceWatch {
   constructor(limitMs: number, onSilence: () => void) {
     this.#limitMs = limitMs;
     this.#onSilence = onSilence;
-    this.#timer = setTimeout(() => this.#look(), limitMs);
+    this.#timer = setTimeout(() => this.#check(), limitMs);
   }
 
   /** Records that a frame arrived. */
@@ -171,9 +171,9 @@ class SilenceWatch {
     clearTimeout(this.#timer);
   }
 
-  #look(): void {
+  #check(): void {
     const left = this.#limitMs - (performance.now() - this.#heardAt);
-    if (left > 0) this.#timer = setTimeout(() => this.#look(), Math.ceil(left));
+    if (left > 0) this.#timer = setTimeout(() => this.#check(), Math.ceil(left));
     else this.#onSilence();
   }
 }

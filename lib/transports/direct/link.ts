@@ -442,9 +442,15 @@ export class Link {
 
   #seal(call: LinkCall): Uint8Array | undefined {
     const { envelopes, machine } = this.#options;
-    const { id, type, payload, token, context } = call;
+    const { id, type, payload, token, context, beforeFirstByte } = call;
     if (this.#serial >= LAST_SERIAL) {
       this.#calls.fail(call, undelivered(context, "serial numbers are exhausted", "serial"));
+      return undefined;
+    }
+    try {
+      beforeFirstByte?.();
+    } catch (error) {
+      this.#calls.fail(call, error);
       return undefined;
     }
     try {

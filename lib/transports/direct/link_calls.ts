@@ -20,6 +20,8 @@ export interface LinkRequest {
   readonly token: string;
   readonly context: CallContext;
   readonly limits: CallLimits;
+  /** Called right before the first byte. If it throws, nothing is sent, and the call fails with the error. */
+  readonly beforeFirstByte?: (() => void) | undefined;
   /** Called with an answer that arrived after the call had timed out or was aborted. */
   readonly onLate: (requestId: string, response: Response) => void;
 }

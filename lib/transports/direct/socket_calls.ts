@@ -60,7 +60,7 @@ export class SocketCalls {
     limits: CallLimits,
     options: CallOptions,
   ): Promise<unknown> {
-    const { onLateAnswer, keepWire } = options;
+    const { onLateAnswer, keepWire, beforeFirstByte } = options;
     const context: OperationContext = { operation, transport, params };
     const response = await way.link.request({
       type: requestNumber(operation),
@@ -68,6 +68,7 @@ export class SocketCalls {
       token: way.token.text,
       context,
       limits,
+      beforeFirstByte,
       onLate: (requestId, late) => this.#late(way, context, { requestId, response: late, onLateAnswer }),
     });
     tellBrokerTime(options, response.time, "answer");

@@ -37,6 +37,8 @@ interface PostRequest {
   maxBytes: number;
   /** Do not read the body of the answer. @default false */
   onlyStatus?: boolean;
+  /** Called right before the first byte. If it throws, nothing is sent. Only {@linkcode postOnce} calls it. */
+  beforeFirstByte?: (() => void) | undefined;
 }
 
 /** The answer. */
@@ -50,6 +52,13 @@ export interface PostAnswer {
 /** Thrown if no connection was made, so nothing was sent. */
 export class NotConnectedError extends Error {}
 
+/** Thrown if `beforeFirstByte` threw, so nothing was sent. */
+export class WithheldError extends Error {
+  constructor(override readonly cause: unknown) {
+    super(messageOf(cause));
+  }
+}
+
 /** Thrown if an answer is larger than allowed. */
 export class TooLargeError extends Error {
   constructor(most: number) {
@@ -61,6 +70,7 @@ export class TooLargeError extends Error {
  * Sends the request once.
  *
  * @throws {NotConnectedError} If nothing was sent.
+ * @throws {WithheldError} If `beforeFirstByte` threw. Nothing was sent.
  * @throws {TooLargeError} If the answer is larger than `maxBytes`.
  * @throws {Error} For any other failure; the request may have arrived.
  */
@@ -83,7 +93,13 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
       "connection: close",
     ];
     // In one piece: the head and a small body then need one packet.
-    await writeAll(connection, join([encoder.encode(`${lines.join("\r\n")}\r\n\r\n`), bytes]));
+    const whole = join([encoder.encode(`${lines.join("\r\n")}\r\n\r\n`), bytes]);
+    try {
+      request.beforeFirstByte?.();
+    } catch (error) {
+      throw new WithheldError(error);
+    }
+    await writeAll(connection, whole);
     return await readAnswer(connection, request);
   } finally {
     signal.removeEventListener("abort", stop);

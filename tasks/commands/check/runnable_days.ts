@@ -31,13 +31,15 @@ export async function reachNotes(
 ): Promise<ReachNotes> {
   const notes: ReachNotes = { issues: [], warnings: [] };
   if (recipe === undefined) return notes;
+  let places: Promise<Places> | undefined;
+  const placesOf = () => places ??= readPlaces(path); // once: every schedule may have a mistake
   for (const days of runnableDaysOf(calendars, recipe, now)) {
     const [first] = days.missed;
     if (days.fine + days.missed.length === 0 && days.closed > 0) {
-      notes.issues.push(await closedIssueOf(recipe, path, days));
+      notes.issues.push(await closedIssueOf(recipe, placesOf, days));
     }
     if (first === undefined) continue;
-    if (days.fine === 0) notes.issues.push(await issueOf(recipe, { path, days, first }));
+    if (days.fine === 0) notes.issues.push(await issueOf(recipe, { placesOf, days, first }));
     else notes.warnings.push(warningOf(recipe, days));
   }
   const late = Map.groupBy(
@@ -71,10 +73,10 @@ function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): strin
 /** Returns a mistake for a schedule that has slots only on days without a session. */
 async function closedIssueOf(
   recipe: CompiledRecipe,
-  path: string,
+  placesOf: () => Promise<Places>,
   { scheduleId, closed }: RunnableDays,
 ): Promise<RecipeIssue> {
-  const read = await placesOf(path);
+  const read = await placesOf();
   const index = recipe.schedules.findIndex(({ id }) => id === scheduleId);
   const at = ["schedule", ...read.isList ? [index] : []];
   const days = closed === 1 ? "day with a slot" : `${closed} days with a slot`;
@@ -90,9 +92,9 @@ async function closedIssueOf(
 
 async function issueOf(
   recipe: CompiledRecipe,
-  { path, days, first }: { path: string; days: RunnableDays; first: MissedDay },
+  { placesOf, days, first }: { placesOf: () => Promise<Places>; days: RunnableDays; first: MissedDay },
 ): Promise<RecipeIssue> {
-  const read = await placesOf(path);
+  const read = await placesOf();
   const index = recipe.schedules.findIndex(({ id }) => id === days.scheduleId);
   const schedule = recipe.schedules[index]!; // the index is one of its schedules
   const member = schedule.form === "calendar" ? "at" : schedule.form === "cron" ? "cron" : "every";
@@ -132,7 +134,10 @@ function because(recipe: CompiledRecipe, { date, slotAt, window, why }: MissedDa
   } to ${time(window.until)} (${zone})`;
 }
 
-async function placesOf(path: string): Promise<Pick<RecipeText, "placeOf"> & { isList: boolean }> {
+/** Where the members of a recipe are in its file, and whether it has a list of schedules. */
+type Places = Pick<RecipeText, "placeOf"> & { isList: boolean };
+
+async function readPlaces(path: string): Promise<Places> {
   const text = await readText(path);
   if (path.endsWith(".ts")) {
     return { placeOf: placesInCode(text), isList: /\bschedule["']?\s*:\s*\[/.test(text) };

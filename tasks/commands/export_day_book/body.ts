@@ -6,16 +6,35 @@
 import { secretsOf } from "../../../lib/client/settings.ts";
 import { Redactor } from "../../../lib/redact.ts";
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
+import { rebalanceTradesOf } from "../../../lib/rebalance/day_trades.ts";
 import { joinDays, joinTarget } from "../../../lib/day_book/folder/join_days.ts";
+import type { Store } from "../../../lib/store/store.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
+import type { Host } from "../../terminal/host.ts";
 import { checkListColumns, listView, printList } from "../../terminal/list_output.ts";
 import { plain } from "../../terminal/print.ts";
-import { clientOf, loadSettingsOf } from "../shared/session.ts";
+import { accountOf } from "../shared/desk.ts";
+import { clientOf, loadSettingsOf, storePath } from "../shared/session.ts";
+import { openStore, storeExists } from "../shared/store_file.ts";
 import { showProgress } from "./progress.ts";
 import { dayColumns, dayRows, dayTable } from "../../terminal/day_table.ts";
 import { calendarsOf, clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
 import { refuseLinkedOut } from "../shared/linked_out.ts";
+
+/** Opens the store with the rebalancing plans, if there is one. A store that the flag names must exist. */
+async function storeOf(flags: ExportInput["flags"], host: Host): Promise<Store | undefined> {
+  if (flags.store !== undefined || await storeExists(flags, host)) {
+    return await openStore(flags, { host, mustExist: true });
+  }
+  const named = await storePath(flags, host);
+  if (named !== undefined) {
+    host.note(
+      plain(`hsgate: warning: there is no store "${named}", so there is no list of rebalancing trades`),
+    );
+  }
+  return undefined;
+}
 
 /** Exports, shows progress, and returns 7 if the checks of a day found differences. */
 export async function run({ flags, host }: ExportInput): Promise<number> {
@@ -48,6 +67,8 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   const view = listView(flags);
   checkListColumns(view, dayColumns);
   const isJson = view.output.startsWith("json");
+  await using store = await storeOf(flags, host);
+  const account = await accountOf((await loadSettingsOf(flags, host)).settings);
   await using client = await clientOf(flags, host, { command: "export day-book" });
   const redactor = new Redactor();
   for (const [, secret] of await secretsOf((await loadSettingsOf(flags, host)).settings)) {
@@ -71,6 +92,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
       if (isClock && isJson) host.note(`hsgate: warning: ${event.message}`);
       progress.update(event);
     },
+    ...store !== undefined && { rebalanceTrades: rebalanceTradesOf({ store, account }) },
     ...flags.refresh && { refresh: true },
     ...flags["exact-csv"] && { exactCsv: true },
     ...flags.wire && { wire: true },

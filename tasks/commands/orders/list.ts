@@ -59,10 +59,10 @@ export async function run({ flags, host }: OrdersInput): Promise<number> {
   try {
     const list = async (): Promise<Listed> => {
       const halted = await whyHalted(book, flags, host);
-      const looked = await listed(book, open, { host, limit: Number(limit), markets: wanted });
-      if (halted === undefined) return looked;
+      const found = await listed(book, open, { host, limit: Number(limit), markets: wanted });
+      if (halted === undefined) return found;
       const warning = `trading is halted: ${plain(halted)}; to continue, run: hsgate resume`;
-      return { ...looked, warnings: [warning, ...looked.warnings] };
+      return { ...found, warnings: [warning, ...found.warnings] };
     };
     if (flags.watch && open !== undefined) {
       return await watch(open, list, { isJson: flags.json === true, host, limit: Number(limit) });
@@ -123,10 +123,10 @@ async function listed(
   open: OpenDesk | undefined,
   { host, limit, markets }: { host: Host; limit: number; markets: readonly Market[] | undefined },
 ): Promise<Listed> {
-  let looked: Awaited<ReturnType<OpenDesk["desk"]["reconcile"]>> | undefined;
+  let found: Awaited<ReturnType<OpenDesk["desk"]["reconcile"]>> | undefined;
   let error: BrokerError | undefined;
   try {
-    looked = await open?.desk.reconcile({
+    found = await open?.desk.reconcile({
       signal: host.signal,
       markets: markets ?? marketsIn(await openIntents(store, account)),
     });
@@ -134,12 +134,12 @@ async function listed(
     if (!(caught instanceof BrokerError)) throw caught;
     error = caught;
   }
-  if (looked === undefined) host.signal.throwIfAborted();
+  if (found === undefined) host.signal.throwIfAborted();
   const warning = `warning: the broker's lists could not be read, so this is only what the store knows${
     error === undefined ? "" : `: ${plain(error.message)}`
   }`;
-  const seen = looked?.seen ?? new Map();
-  const missing = new Map(looked?.unresolved.map(({ intent, missing }) => [intent.id, missing]));
+  const seen = found?.seen ?? new Map();
+  const missing = new Map(found?.unresolved.map(({ intent, missing }) => [intent.id, missing]));
   const intents = await recentIntents(store, account, { limit });
   const shown = new Set(intents.map(({ id }) => id));
   // An open intent is always shown, however old it is.
@@ -148,8 +148,8 @@ async function listed(
   for (const intent of [...intents, ...older]) {
     rows.push(await rowOf(store, intent, { seen, missing: missing.get(intent.id) }));
   }
-  for (const order of looked?.foreign.toReversed() ?? []) rows.push(foreignRow(order));
-  return { rows, warnings: looked === undefined ? [warning] : [], ...error !== undefined && { error } };
+  for (const order of found?.foreign.toReversed() ?? []) rows.push(foreignRow(order));
+  return { rows, warnings: found === undefined ? [warning] : [], ...error !== undefined && { error } };
 }
 
 /** Returns Hong Kong, and the markets of intents. */
@@ -162,8 +162,8 @@ function marketsIn(intents: readonly Intent[]): Market[] {
   return [...new Set<Market>(["hk", ...found])];
 }
 
-/** How often `--watch` reads the lists without a push. */
-const LOOK_MS = 60_000;
+/** Without a push, `--watch` reads the lists this often, milliseconds. */
+const READ_MS = 60_000;
 /** Pushes of one order arrive in groups: one reading is enough for a group. */
 const GROUP_MS = 300;
 
@@ -179,10 +179,10 @@ async function watch(
   /** What is wrong with the stream of pushes. */
   let trouble: readonly string[] = [];
   let last: Listed | undefined;
-  const show = (looked: Listed) => {
-    last = looked;
-    const { rows } = looked;
-    const warnings = [...looked.warnings, ...trouble.map(plain)];
+  const show = (found: Listed) => {
+    last = found;
+    const { rows } = found;
+    const warnings = [...found.warnings, ...trouble.map(plain)];
     if (!isJson && host.isTerminal) {
       const lines = screenOf({ rows, warnings }, { host, limit });
       host.draw(`${height > 1 ? `\x1b[${height - 1}A` : ""}\r\x1b[J`, lines.join("\n"));
@@ -200,22 +200,22 @@ async function watch(
     }
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let looking: Promise<void> | undefined;
+  let reading: Promise<void> | undefined;
   let failure: { error: unknown } | undefined;
   const ended = new AbortController();
   const signal = AbortSignal.any([host.signal, ended.signal]);
   let isStale = false;
-  const look = () => {
+  const read = () => {
     dueAt = Infinity;
-    if (looking !== undefined) return;
+    if (reading !== undefined) return;
     isStale = false;
-    looking = list().then(show).catch((error) => {
+    reading = list().then(show).catch((error) => {
       failure = { error };
       ended.abort();
     }).finally(() => {
-      looking = undefined;
+      reading = undefined;
       // A push that arrived during the reading may be about a later change.
-      if (!signal.aborted) plan(isStale ? GROUP_MS : LOOK_MS);
+      if (!signal.aborted) plan(isStale ? GROUP_MS : READ_MS);
     });
   };
   let dueAt = Infinity;
@@ -225,10 +225,10 @@ async function watch(
     if (at >= dueAt) return;
     dueAt = at;
     clearTimeout(timer);
-    timer = setTimeout(look, ms);
+    timer = setTimeout(read, ms);
   };
   if (!host.isTerminal) host.note("hsgate: watching; Ctrl-C stops");
-  look();
+  read();
   try {
     for await (const event of client.watch({ topics: [], securities: [], signal })) {
       if (event.type === "connection") {
@@ -247,7 +247,7 @@ async function watch(
   } finally {
     ended.abort();
     clearTimeout(timer);
-    await looking;
+    await reading;
     clearTimeout(timer);
     if (height > 0) host.draw("\n");
   }
@@ -295,7 +295,7 @@ const fillColumns = (now: number) => (idLength = Infinity): Column<FillRow>[] =>
   { title: "intent", id: true, of: ({ intent }) => intent?.slice(0, idLength) ?? "(elsewhere)" },
 ];
 
-/** `fills` reads the markets of intents that are not older. */
+/** By default, `fills` reads the markets of intents of this last period. */
 const RECENT_MS = 2 * 24 * 60 * 60 * 1000;
 
 /** Lists today's fills. */
@@ -311,7 +311,7 @@ export async function fills({ flags, host }: FillsInput): Promise<number> {
     for (const [orderId, { intent }] of await ownedOrders(store, account, 0)) owned.set(orderId, intent);
     if (flags.markets === undefined) {
       const recent = await recentIntents(store, account, { since: host.now() - RECENT_MS, limit: 1000 });
-      // The account may not be allowed to trade in the market of an order that was refused.
+      // Leave out the markets of refused orders: the account may lack the right to trade there, and reading would fail.
       markets = marketsIn(recent.filter(({ state }) => state !== "abandoned" && state !== "rejected"));
     }
   }

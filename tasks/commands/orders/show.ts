@@ -24,7 +24,7 @@ import { colorOf, evidenceOf, rowOf } from "./rows.ts";
 import { headline } from "./words.ts";
 
 /** What a reading of the broker's lists showed about an intent. */
-interface Looked {
+interface Compared {
   intent: Intent;
   missing?: string;
   seen: Parameters<typeof rowOf>[2]["seen"];
@@ -38,7 +38,7 @@ export async function show({ args: [given = ""], flags, host }: OrdersShowInput)
   const { store } = book;
   // A person may have only the number of the order.
   const owner = (await ownedOrders(store, book.account, 0)).get(given)?.intent;
-  const { intent, missing, seen, trouble } = await lookAt(
+  const { intent, missing, seen, trouble } = await compared(
     await intentOf(store, owner ?? given, "show"),
     book,
     {
@@ -103,11 +103,11 @@ function shownData(value: unknown): string {
 }
 
 /** Compares an open intent with the broker's lists. If the lists cannot be read, returns what the store knows. */
-async function lookAt(
+async function compared(
   intent: Intent,
   book: OpenBook,
   { flags, host }: Pick<OrdersShowInput, "flags" | "host">,
-): Promise<Looked> {
+): Promise<Compared> {
   if (isFinal(intent.state) || intent.account !== book.account) return { intent, seen: new Map() };
   try {
     await using open = await connectDesk(book, flags, { host, command: "orders show", writes: false });

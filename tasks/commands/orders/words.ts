@@ -18,7 +18,7 @@ import {
   round,
   subtract,
 } from "../../../lib/decimal.ts";
-import { look, placeOf, type SeenOrder, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
+import { placeOf, readLists, type SeenOrder, zoneOfMarket } from "../../../lib/desk/broker_lists.ts";
 import { estimateFees } from "../../../lib/desk/guards/fees.ts";
 import { currencyOf, multiplierOf, ownPriceOf } from "../../../lib/desk/guards/order.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
@@ -180,16 +180,16 @@ async function changeRows(
   params: OrderParams,
   { client, host }: Reading,
 ): Promise<Row[]> {
-  const looked = await said(look(client, placeOf(operation, params), {
+  const reading = await said(readLists(client, placeOf(operation, params), {
     now: host.now,
     since: host.now(),
     signal: host.signal,
   }));
-  if (looked.is === undefined) return [["orders", `not known (${looked.not})`]];
+  if (reading.is === undefined) return [["orders", `not known (${reading.not})`]];
   const { orderId, childOrderId, orderIds } = params;
   const ids = Array.isArray(orderIds) && orderIds.length > 0 ? orderIds : [childOrderId ?? orderId];
   const isAll = ids.every((id) => id === undefined);
-  const orders = [...looked.is.orders.values()];
+  const orders = [...reading.is.orders.values()];
   const rows = orders.filter((order) => isAll ? isOpen(order) : ids.includes(order.orderId)).map((
     order,
   ): Row => [
@@ -222,7 +222,7 @@ export async function findOrder(
   const operation = findOperation("orders.place")!; // the catalogue has it
   for (const market of markets) {
     for (const orderType of [undefined, conditionalTypes[0]]) {
-      const { orders } = await look(client, placeOf(operation, { market, orderType }), {
+      const { orders } = await readLists(client, placeOf(operation, { market, orderType }), {
         now: host.now,
         since: host.now(),
         signal: host.signal,
@@ -254,7 +254,9 @@ function away(price: Decimal | undefined, last: Decimal | undefined): string {
 
 const money = (value: Decimal) => round(value, 2, "half-up");
 
-/** Resolves to the answer, or to the reason if the broker does not give it. Any other error would stop the order too. */
+/**
+ * Resolves to the answer, or to the reason if the broker does not give it. Any other error would stop the order too.
+ */
 async function said<T>(reading: Promise<T>): Promise<{ is?: T; not?: string }> {
   try {
     return { is: await reading };

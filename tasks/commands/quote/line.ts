@@ -41,7 +41,7 @@ export function shortCount(text: string | undefined): string {
   return unit === 1 ? text : `${(value / unit).toPrecision(value / unit >= 100 ? 4 : 3)}${letter}`;
 }
 
-/** A security with what is known of it. */
+/** A security with its quote and the best level of each side of its order book. */
 export interface QuoteRow {
   symbol: string;
   quote?: Quote;

@@ -178,7 +178,7 @@ function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DrySte
     case "left-out":
       return `skipped: ${reason}`;
     case "not-done":
-      return effect === "read" ? "reads, not done here" : "not done here";
+      return effect === "read" ? "would read; a dry run does not do it" : "a dry run does not do it";
     case "failed":
       return `failed: ${reason}`;
   }

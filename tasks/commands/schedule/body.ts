@@ -132,9 +132,9 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
       current = recipes;
       await scheduler.reload(recipes);
     },
-    async onLook() {
+    async onCheck() {
       try {
-        await lines.look();
+        await lines.printIfQuiet();
       } catch (error) {
         if (!isBusy(error)) throw error; // the next tick tries again
       }

@@ -18,18 +18,18 @@ interface FileWatchOptions {
   /** Called when a file was added, edited or deleted. */
   onChange(): Promise<void>;
   /** Called after each check. */
-  onLook?(): void | Promise<void>;
+  onCheck?(): void | Promise<void>;
 }
 
-const LOOK_MS = 3_000;
+const CHECK_MS = 3_000;
 /** Matches files next to recipes that can change a run: recipes, custom steps and their configuration. */
 const BESIDE = /\.(ya?ml|jsonc?|ts)$/;
 
 /** Checks the files at intervals and calls back after a change; resolves at the signal. */
 export async function watchFiles(paths: readonly string[], options: FileWatchOptions): Promise<void> {
-  const { host, others, onChange, onLook } = options;
+  const { host, others, onChange, onCheck } = options;
   let seen = await signatureOf(paths, others());
-  while (await waitUnlessAborted(systemMachine, LOOK_MS, host.signal)) {
+  while (await waitUnlessAborted(systemMachine, CHECK_MS, host.signal)) {
     const before = seen;
     try {
       const found = await signatureOf(paths, others());
@@ -44,7 +44,7 @@ export async function watchFiles(paths: readonly string[], options: FileWatchOpt
       // If the store is locked, the edit is not the cause of the error: load it at the next check.
       if (isBusy(error)) seen = before;
     }
-    await onLook?.();
+    await onCheck?.();
   }
 }
 

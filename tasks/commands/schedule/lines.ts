@@ -84,7 +84,7 @@ export class ScheduleLines {
   }
 
   /** Prints a line if none was printed for a long time. */
-  async look(): Promise<void> {
+  async printIfQuiet(): Promise<void> {
     const { now, json, out } = this.#options;
     if (now() - this.#lastAt < QUIET_MS) return;
     const next = await this.#next();

@@ -8,7 +8,7 @@ import type { Client } from "../../../lib/client/client.ts";
 import { limitsOf } from "../../../lib/client/limits.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
 import type { Settings } from "../../../lib/client/settings.ts";
-import { look, placeOf } from "../../../lib/desk/broker_lists.ts";
+import { placeOf, readLists } from "../../../lib/desk/broker_lists.ts";
 import { Desk } from "../../../lib/desk/desk.ts";
 import { guardsOf } from "../../../lib/desk/guards/rules.ts";
 import type { Intent } from "../../../lib/desk/intent.ts";
@@ -147,10 +147,10 @@ export async function connectDesk(
     trader: desk.client(why),
     async checkFirst(operation, params) {
       const { signal, now } = host;
-      const looked = operation.order === "cancel"
+      const reading = operation.order === "cancel"
         ? undefined
-        : await look(client, placeOf(operation, params), { now, since: now(), signal });
-      await guard({ id: "", operation, params, why, looked, client });
+        : await readLists(client, placeOf(operation, params), { now, since: now(), signal });
+      await guard({ id: "", operation, params, why, reading, client });
     },
     sent: () => [...sent.values()],
     [Symbol.asyncDispose]: () => client.close(),

@@ -15,6 +15,7 @@ import { ScriptError } from "../../../lib/simulator/script.ts";
 import { replaceFile } from "../../../lib/private_files.ts";
 import { readRegularTextSync } from "../../../lib/regular_files.ts";
 import { RecipeError } from "../../../lib/recipes/mod.ts";
+import { MOST_ISSUES } from "../../../lib/recipes/recipe_error.ts";
 import { calendarsOf } from "../../terminal/arguments.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -83,9 +84,16 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   }
   const note =
     `the report differs from "${golden.path}" (- removed, + added); if that is right, --update-golden accepts it`;
-  show(result, { host, json: flags.json, lines: found, note, found });
+  const left = found.length - MOST_DIFFERENCES;
+  const lines = left > 0
+    ? [...found.slice(0, MOST_DIFFERENCES), `and ${left} more lines; --json lists all`]
+    : found;
+  show(result, { host, json: flags.json, lines, note, found });
   return 7;
 }
+
+/** Maximum number of lines that differ from the golden file and are printed. */
+const MOST_DIFFERENCES = 200;
 
 interface Shown {
   host: Host;
@@ -125,9 +133,11 @@ async function rehearsed(
   } catch (error) {
     if (error instanceof ScriptError) throw new UsageError(error.message);
     if (!(error instanceof RecipeError) || script === undefined) throw error;
-    for (const { line, column, message } of error.issues) {
+    for (const { line, column, message } of error.issues.slice(0, MOST_ISSUES)) {
       host.note(`hsgate: ${script}:${line}:${column}: ${message}`);
     }
+    const left = error.issues.length - MOST_ISSUES;
+    if (left > 0) host.note(`hsgate: and ${left} more ${left === 1 ? "mistake" : "mistakes"}`);
     return undefined;
   } finally {
     errTerminal?.draw("\r\x1b[K");

@@ -1,0 +1,114 @@
+/**
+ * Counts the files of `lib` that one funds call and one pushed quote pass through: the files with a
+ * function that runs each time. Each way runs in two processes with V8's counters, one of which repeats the way more
+ * often. A function belongs to the way if it ran more often by at least as many times. The broker is another process.
+ *
+ * @module
+ */
+import { openPushStream } from "../../lib/transports/push/stream.ts";
+import { connect } from "../../mod.ts";
+import { type SimulatorInfo, startSimulator } from "./harness.ts";
+import { quoteFrames, startSender } from "./push_frames.ts";
+
+/** How often each of the two processes repeats a way. */
+const [FEW, MANY] = [2, 6] as const;
+
+const ways: Record<string, { most: number; repeat: (times: number, info: SimulatorInfo) => Promise<void> }> =
+  {
+    "files/funds-call": { most: 10, repeat: callFunds },
+    "files/pushed-quote": { most: 8, repeat: receiveQuotes },
+  };
+
+const [chosen, times, info] = Deno.args;
+if (chosen !== undefined && times !== undefined) {
+  await ways[chosen]!.repeat(Number(times), JSON.parse(info!));
+} else await main();
+
+async function callFunds(times: number, info: SimulatorInfo): Promise<void> {
+  await using client = await clientOf(info);
+  for (let call = 0; call < times; call++) await client.account.funds({ market: "hk" });
+}
+
+async function receiveQuotes(times: number): Promise<void> {
+  const sender = await startSender(await quoteFrames(times), { once: true });
+  await using stream = openPushStream({
+    hostname: "127.0.0.1",
+    port: sender.port,
+    now: Date.now,
+    random: Math.random,
+    reconnect: false,
+  });
+  for await (const event of stream.events()) {
+    if (event.type === "quote" && --times === 0) break;
+  }
+  sender.stop();
+}
+
+async function clientOf({ gatewayUrl, tradePassword, tradePasswordKey }: SimulatorInfo) {
+  const client = await connect({ gateway: gatewayUrl, tradePassword, tradePasswordKey });
+  await client.account.login();
+  return client;
+}
+
+/** Numbers of calls by function, as V8 writes them. */
+interface Counters {
+  url: string;
+  functions: { functionName: string; ranges: { startOffset: number; endOffset: number; count: number }[] }[];
+}
+
+/** Repeats a way in its own process. Resolves to the number of calls of each function of `lib`. */
+async function countCalls(way: string, times: number, info: SimulatorInfo): Promise<Map<string, number>> {
+  const folder = await Deno.makeTempDir({ prefix: "hsgate-bench-" });
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--no-check",
+      "-A",
+      `--coverage=${folder}`,
+      import.meta.filename!,
+      way,
+      String(times),
+      JSON.stringify(info),
+    ],
+    stderr: "piped",
+  }).output();
+  if (!success) throw new Error(`Cannot count "${way}": ${new TextDecoder().decode(stderr)}`);
+  const lib = new URL("../../lib/", import.meta.url).href;
+  const calls = new Map<string, number>();
+  for (const { name } of Deno.readDirSync(folder)) {
+    if (!name.endsWith(".json")) continue;
+    const { url, functions }: Counters = JSON.parse(await Deno.readTextFile(`${folder}/${name}`));
+    if (!url.startsWith(lib)) continue;
+    for (const { functionName, ranges: [whole] } of functions) {
+      if (whole === undefined) continue;
+      const key = `${url.slice(lib.length)} ${functionName} ${whole.startOffset}`;
+      calls.set(key, (calls.get(key) ?? 0) + whole.count);
+    }
+  }
+  await Deno.remove(folder, { recursive: true });
+  return calls;
+}
+
+async function main(): Promise<void> {
+  for (const [name, { most }] of Object.entries(ways)) {
+    // Each way gets a new broker whose day has just begun.
+    const count = async (times: number) => {
+      await using simulator = await startSimulator(["--clock", "2025-08-15T10:00:00+08:00"]);
+      return await countCalls(name, times, simulator.info);
+    };
+    const [few, many] = [await count(FEW), await count(MANY)];
+    const passed = [...many].filter(([key, calls]) => calls - (few.get(key) ?? 0) >= MANY - FEW);
+    const files = [...new Set(passed.map(([key]) => key.split(" ")[0]!))].sort();
+    // deno-lint-ignore no-console -- a benchmark prints its figures
+    console.log(
+      JSON.stringify({
+        name,
+        unit: "files of lib",
+        ours: files.length,
+        target: `at most ${most}`,
+        ok: files.length <= most,
+        files,
+      }),
+    );
+  }
+}
