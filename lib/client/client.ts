@@ -18,8 +18,15 @@ import { whereToLook } from "../operations/proof.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import { Redactor } from "../redact.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
-import { refuseReadOnly, unanswered } from "../transports/outcome.ts";
-import type { BrokerTime, CallOptions, LateAnswer, LoginKeeper, Transport } from "../transports/transport.ts";
+import { unanswered } from "../transports/outcome.ts";
+import {
+  type BrokerTime,
+  type CallOptions,
+  type LateAnswer,
+  type LoginKeeper,
+  refuseReadOnly,
+  type Transport,
+} from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import type { Methods } from "./methods.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
@@ -230,12 +237,10 @@ function methodsOf(calls: Calls, tracked: Tracked): Methods {
 }
 
 function methodOf(calls: Calls, family: FamilyName, key: string, { isPaged }: Indexed) {
-  const entryOf = (entries: Readonly<Record<string, AnyOperation>>) => entries[key]!; // the index names it
-  const loadedEntry = () => {
-    const entries = loadedFamily(family);
-    return entries && entryOf(entries);
-  };
-  const loadEntry = async () => entryOf(await loadFamily(family));
+  let entry: AnyOperation | undefined;
+  const entryOf = (entries: Readonly<Record<string, AnyOperation>> | undefined) => entry = entries?.[key];
+  const loadedEntry = () => entry ?? entryOf(loadedFamily(family));
+  const loadEntry = async () => entryOf(await loadFamily(family))!; // the index names it
   if (!isPaged) {
     return (params: unknown = {}, options: CallOptions = {}) => {
       const operation = loadedEntry();

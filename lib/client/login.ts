@@ -18,7 +18,13 @@ export class Login implements LoginKeeper {
   readonly #transport: Pick<Transport, "name" | "call">;
   readonly #password: string | undefined;
   #pending: Promise<void> | undefined;
-  #generation = 0;
+  /** Whether this client has a password for automatic logins. */
+  readonly canLogIn: boolean;
+  /**
+   * Number of logins that this client has made. A call that failed under an older login is retried without another
+   * login.
+   */
+  generation = 0;
   readonly #refusals: LoginRefusals;
 
   constructor(
@@ -28,30 +34,18 @@ export class Login implements LoginKeeper {
   ) {
     this.#transport = transport;
     this.#password = password;
+    this.canLogIn = password !== undefined;
     this.#refusals = new LoginRefusals(monotonic, "trade password");
-  }
-
-  /** Whether this client has a password for automatic logins. */
-  get canLogIn(): boolean {
-    return this.#password !== undefined;
-  }
-
-  /**
-   * Number of logins that this client has made. A call that failed under an older login is retried without another
-   * login.
-   */
-  get generation(): number {
-    return this.#generation;
   }
 
   /** Logs in before the first write, because a write that fails for lack of a login is not repeated. */
   async ensure(): Promise<void> {
-    if (this.#generation === 0) await this.renew(0);
+    if (this.generation === 0) await this.renew(0);
   }
 
   /** Logs in, once for all waiting calls, unless there was a newer login than `generation`. */
   async renew(generation: number): Promise<void> {
-    if (generation !== this.#generation) return;
+    if (generation !== this.generation) return;
     // After a rejected password, never log in again automatically. After any other rejection, wait first.
     const refusal = this.#refusals.current;
     if (refusal !== undefined) throw refusal;
@@ -73,7 +67,7 @@ export class Login implements LoginKeeper {
     this.#refusals.allowAgain();
     try {
       const answer = await this.#send(plain, options);
-      this.#generation++;
+      this.generation++;
       this.#refusals.succeeded();
       return answer;
     } catch (error) {

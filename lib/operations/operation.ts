@@ -183,6 +183,11 @@ export function encodeParams(operation: AnyOperation, params: unknown): Record<s
   return { ...operation.request.encode(params) as Record<string, unknown>, ...operation.constants };
 }
 
+/** Returns whether the answer is a list, or a page of one. */
+export function isListed({ paging, response }: AnyOperation): boolean {
+  return paging !== undefined || "wireList" in response;
+}
+
 /** Returns the fields of the answer; for a list, the fields of one row. */
 export function answerFields({ response }: AnyOperation): FieldsInfo {
   const fields = response.fields ?? {};

@@ -7,7 +7,6 @@ import type { Issue } from "../errors.ts";
 import {
   type FieldInfo,
   type FieldsInfo,
-  InexactNumber,
   Mismatch,
   MissingAnswer,
   type Shape,
@@ -453,9 +452,4 @@ export function nested<T>(member: string, type: ValueType<T>, proto: string): Va
 /** Defines an answer that is one value. Servers send it under its member, under an alias, or without a member. */
 export function single<T>(type: ValueType<T>, member: string): ValueType<T> {
   return { ...type, decode: (value) => type.decode(isObject(value) ? value : { [member]: value }) };
-}
-
-/** Returns whether an answer must be parsed again with all digits of its numbers kept. */
-export function needsDigits(error: unknown): boolean {
-  return error instanceof InexactNumber;
 }

@@ -25,6 +25,11 @@ export function codeOfMismatch(error: Mismatch): string {
   return error instanceof MissingAnswer ? "no-answer" : "unexpected-shape";
 }
 
+/** Describes which member of an answer does not fit its type, and why. */
+export function describeMismatch(error: Mismatch): string {
+  return `${["data", ...error.path].join(".")}: ${error.message}`;
+}
+
 /**
  * Thrown for a number whose exact digits matter, but which JSON parsing has already converted to a double. The caller
  * then parses the JSON text again and keeps the digits.

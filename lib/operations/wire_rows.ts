@@ -58,12 +58,11 @@ function wireListOf({ response }: AnyOperation, data: unknown): unknown {
 const withoutList = new WeakSet<object>();
 
 /**
- * Marks a list answer that contains no list: the broker sent `null`, `{}` or nothing. Only `[]` would mean that there
+ * Marks the answer of a list operation if it contains no list: the broker sent `null`, `{}` or nothing. Only `[]` would mean that there
  * are no rows.
  */
 export function rememberMissingList(operation: AnyOperation, answer: unknown, data: unknown): void {
-  const isList = operation.paging !== undefined || "wireList" in operation.response;
-  if (!isList || typeof answer !== "object" || answer === null) return;
+  if (typeof answer !== "object" || answer === null) return;
   const list = wireListOf(operation, data);
   if (list === undefined || list === null) withoutList.add(answer);
 }

@@ -1,21 +1,21 @@
 /**
  * Encodes requests in the gateway's format (a path and parameters) and decodes its answers (`{ok, err, data}`), for
- * every transport that uses this format.
+ * every transport that uses this format. Loses no digit of a number.
  *
  * @see API document 2.1
  * @module
  */
 import { type BrokerError, RejectedError, UnmappedError } from "../errors.ts";
-import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
+import { type AnyOperation, encodeParams, gatewayPath, isListed } from "../operations/operation.ts";
+import { InexactNumber } from "../operations/types.ts";
 import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
-import { decodeExactly, isTooDeep, MOST_PARSED_LEVELS, parseAsWritten, parseWithDigits } from "./net/json.ts";
 import {
   type CallContext,
-  reading,
   type Refused,
   rejection,
   shortened,
   unanswered,
+  undecoded,
   unreadable,
 } from "./outcome.ts";
 import type { CallOptions } from "./transport.ts";
@@ -111,17 +111,19 @@ export function readAnswer(
   text: string,
   { keepWire }: Pick<CallOptions, "keepWire"> = {},
 ): unknown {
-  return reading(context, () => {
+  const { operation } = context;
+  try {
     const data = opened(context, text);
-    const { operation } = context;
     if (keepWire !== undefined) checkDepth(context, data); // printing or copying the kept answer recurses through all levels
-    const answer = decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
-    rememberMissingList(operation, answer, data);
+    const answer = decodeExactly(operation, data, text);
+    if (isListed(operation)) rememberMissingList(operation, answer, data);
     if (keepWire !== undefined) {
       rememberWire(operation, answer, keepWire === "digits" ? dataOf(parseAsWritten(text)) : data);
     }
     return answer;
-  });
+  } catch (error) {
+    throw undecoded(context, error);
+  }
 }
 
 /**
@@ -131,15 +133,17 @@ export function readAnswer(
  * contains an error next to `ok: true` (code `ok-with-error`; for a write the outcome is unknown).
  */
 export function openEnvelope(context: CallContext, text: string): unknown {
-  return reading(context, () => {
+  try {
     const data = opened(context, text);
     checkDepth(context, data);
     return data;
-  });
+  } catch (error) {
+    throw undecoded(context, error);
+  }
 }
 
 function opened(context: CallContext, text: string): unknown {
-  if (isTooDeep(text)) throw tooDeep(context, MOST_PARSED_LEVELS);
+  refuseTooDeep(context, text);
   const envelope = parse(text);
   if (envelope === undefined) throw unreadable(context, "it is not JSON", "not-json");
   if (!isRecord(envelope) || typeof envelope.ok !== "boolean") {
@@ -225,8 +229,42 @@ function checkDepth(context: CallContext, data: unknown): void {
 }
 
 /** Returns the error for an answer with more than `most` levels. */
-export function tooDeep(context: CallContext, most: number): BrokerError {
+function tooDeep(context: CallContext, most: number): BrokerError {
   return unreadable(context, `it has more than ${most} levels of lists and objects`, "too-deep");
+}
+
+/**
+ * Maximum nesting of an answer that is parsed. Millions of levels would take many seconds, in which nothing else runs.
+ */
+const MOST_PARSED_LEVELS = 50_000;
+
+/**
+ * Throws if JSON is nested too deeply to be parsed.
+ *
+ * @throws {BrokerError} With code `too-deep`.
+ */
+export function refuseTooDeep(context: CallContext, text: string): void {
+  if (isTooDeep(text)) throw tooDeep(context, MOST_PARSED_LEVELS);
+}
+
+/** Returns whether JSON is nested too deeply to be parsed. Reads only texts that are long enough for it. */
+function isTooDeep(text: string): boolean {
+  if (text.length <= MOST_PARSED_LEVELS) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x5b || code === 0x7b) {
+      if (++depth > MOST_PARSED_LEVELS) return true;
+    } else if (code === 0x5d || code === 0x7d) {
+      depth--;
+    } else if (code === 0x22) {
+      // Brackets in texts do not count as levels.
+      for (at++; at < text.length && text.charCodeAt(at) !== 0x22; at++) {
+        if (text.charCodeAt(at) === 0x5c) at++;
+      }
+    }
+  }
+  return false;
 }
 
 function parse(text: string): unknown {
@@ -243,4 +281,39 @@ function isRecord(value: unknown): value is { ok?: unknown; err?: unknown; data?
 
 function dataOf(envelope: unknown): unknown {
   return isRecord(envelope) ? envelope.data : undefined;
+}
+
+/**
+ * Decodes an answer. Parses its text a second time, exactly, only if a double cannot represent one of its numbers. So
+ * the usual answer costs nothing extra.
+ *
+ * @throws {Mismatch} If the answer does not fit its type.
+ */
+function decodeExactly({ response }: AnyOperation, data: unknown, text: string): unknown {
+  try {
+    return response.decode(data);
+  } catch (error) {
+    if (!(error instanceof InexactNumber)) throw error;
+    return response.decode(dataOf(parseWithDigits(text)));
+  }
+}
+
+/** Parses JSON and keeps every number as its source text. */
+function parseWithDigits(text: string): unknown {
+  return parseNumbers(text, (source) => source);
+}
+
+/** Parses JSON so that `JSON.stringify` writes every number exactly as in the source. */
+function parseAsWritten(text: string): unknown {
+  // TypeScript has no type for `rawJSON` yet. It returns an object that `JSON.stringify` writes as the given text.
+  const { rawJSON } = JSON as unknown as { rawJSON(source: string): unknown };
+  return parseNumbers(text, rawJSON);
+}
+
+function parseNumbers(text: string, read: (source: string) => unknown): unknown {
+  // TypeScript has no type for the third argument yet. It contains the source text of a primitive.
+  type Reviver = (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown;
+  const keepDigits: Reviver = (_key, value, context) =>
+    typeof value === "number" && context?.source !== undefined ? read(context.source) : value;
+  return JSON.parse(text, keepDigits);
 }

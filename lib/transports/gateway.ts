@@ -10,15 +10,23 @@ import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall }
 import {
   NotConnectedError,
   type PostAnswer,
+  postOnce,
   postRouted,
-  postTo,
+  type Server,
+  serverOf,
   TooLargeError,
   WithheldError,
 } from "./net/post_once.ts";
-import { type CallContext, lost, refuseReadOnly, unreadable } from "./outcome.ts";
+import { type CallContext, lost, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
-import { type CallOptions, type ReadOnly, tellBrokerTime, type Transport } from "./transport.ts";
+import {
+  type CallOptions,
+  type ReadOnly,
+  refuseReadOnly,
+  tellBrokerTime,
+  type Transport,
+} from "./transport.ts";
 import { lazily } from "../lazy.ts";
 
 const loadPushStream = lazily(() => import("./push/stream.ts"));
@@ -77,14 +85,14 @@ const DEFAULT_MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 /** Maximum size of an answer to a write. A valid answer is an id or a few rows. */
 const MOST_WRITE_ANSWER_BYTES = 1024 * 1024;
 
-function baseUrl(text: string): string {
+function baseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.protocol !== "http:") {
     throw new TypeError(
       `Cannot read "${text}" as the gateway's address: write it like "http://127.0.0.1:11111"`,
     );
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  return new URL(url.origin + url.pathname); // without credentials and query
 }
 
 /**
@@ -104,16 +112,22 @@ class GatewayTransport implements Transport {
   readonly push: Address;
   readonly readOnly?: ReadOnly;
   readonly #base: string;
+  readonly #server: Server;
+  /** The path of the gateway's address, which each request's path follows. */
+  readonly #under: string;
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
   readonly #passwordKey: string | undefined;
   readonly #pushIdleMs: number;
 
   constructor(options: GatewayOptions) {
-    this.#base = baseUrl(options.url ?? GATEWAY_URL);
-    this.push = addressOf(options.push ?? `${new URL(this.#base).hostname}:11112`);
+    const url = baseUrl(options.url ?? GATEWAY_URL);
+    this.#under = url.pathname.replace(/\/+$/, "");
+    this.#base = url.origin + this.#under;
+    this.#server = serverOf(url);
+    this.push = addressOf(options.push ?? `${url.hostname}:11112`);
     if (!options.plainHttp) {
-      if (isOpenToOthers(new URL(this.#base))) throw open("gateway", this.#base);
+      if (isOpenToOthers(url)) throw open("gateway", this.#base);
       if (!isLoopback(this.push.hostname)) throw open("gateway's push port", options.push!);
     }
     if (options.readOnly !== undefined) this.readOnly = options.readOnly;
@@ -178,11 +192,18 @@ class GatewayTransport implements Transport {
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
     // The gateway should time out before this call does, so that its error can still arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
-    const send = context.operation.effect === "read" ? postRouted : postTo;
+    const send = context.operation.effect === "read" ? postRouted : postOnce;
     let answer: PostAnswer;
     try {
       const { beforeFirstByte } = options;
-      answer = await send(new URL(this.#base + path), { body, signal, maxBytes, beforeFirstByte });
+      answer = await send({
+        server: this.#server,
+        path: this.#under + path,
+        body,
+        signal,
+        maxBytes,
+        beforeFirstByte,
+      });
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     } finally {

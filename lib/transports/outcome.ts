@@ -19,9 +19,7 @@ import {
 } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists, whereToLook } from "../operations/proof.ts";
-import { codeOfMismatch, Mismatch } from "../operations/types.ts";
-import { describeMismatch } from "./net/json.ts";
-import type { Transport } from "./transport.ts";
+import { codeOfMismatch, describeMismatch, Mismatch } from "../operations/types.ts";
 
 /** Details of a call for its errors. */
 export interface CallContext {
@@ -193,26 +191,17 @@ export function unreadable(context: CallContext, reason: string, code: string, c
 }
 
 /**
- * Calls `read` to decode an answer, and returns its result. Throws an error of this call unchanged. Any other error,
- * even a stack overflow, counts as an unreadable answer.
- *
- * @throws {BrokerError} The rejection that `read` found; otherwise a `ProtocolError`, or an `OutcomeUnknownError` for
- * a write.
+ * Returns the error for what the decoder of an answer threw. An error of this call stays as it is. Any other error,
+ * even a stack overflow, counts as an unreadable answer: a `ProtocolError`, or an `OutcomeUnknownError` for a write.
  */
-export function reading<T>(context: CallContext, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof Mismatch) {
-      throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
-    }
-    // Errors of this call name its operation; errors of the message layer do not.
-    const isOfCall = error instanceof BrokerError && error.operation !== undefined;
-    if (isOfCall) throw error;
-    const reason = messageOf(error);
-    const code = error instanceof BrokerError ? error.code : undefined;
-    throw unreadable(context, reason, code ?? "unreadable", error);
+export function undecoded(context: CallContext, error: unknown): BrokerError {
+  if (error instanceof Mismatch) {
+    return unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
   }
+  // Errors of this call name its operation; errors of the message layer do not.
+  if (error instanceof BrokerError && error.operation !== undefined) return error;
+  const code = error instanceof BrokerError ? error.code : undefined;
+  return unreadable(context, messageOf(error), code ?? "unreadable", error);
 }
 
 /** Details of a call that ended without an answer. */
@@ -247,25 +236,4 @@ export function lost(context: CallContext, call: LostCall): unknown {
     return unanswered(context, `no answer within ${timeoutMs} ms`, "timeout", cause);
   }
   return unanswered(context, `the connection to ${peer} broke (${reason})`, "connection-lost", cause);
-}
-
-/**
- * Throws if a read-only connection must not make a call. A raw call may be a write, so it is always refused.
- *
- * @param called The operation; the path of a raw call as text.
- * @throws {BrokerError} With code `read-only`. Nothing was sent.
- */
-export function refuseReadOnly(
-  { name, readOnly }: Pick<Transport, "name" | "readOnly">,
-  called: Pick<AnyOperation, "name" | "effect" | "tradeLogin"> | string,
-): void {
-  if (readOnly === undefined) return;
-  const isAllowed = typeof called !== "string" && called.effect !== "write" &&
-    (readOnly === "login" ? called.tradeLogin !== "ends" : called.tradeLogin === undefined);
-  if (isAllowed) return;
-  const operation = typeof called === "string" ? called : called.name;
-  throw new BrokerError(
-    `Cannot call ${operation}: this connection is read-only (setting readOnly); nothing was sent`,
-    { code: "read-only", operation, transport: name },
-  );
 }

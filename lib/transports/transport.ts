@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { LoginExpiredError } from "../errors.ts";
+import { BrokerError, type LoginExpiredError } from "../errors.ts";
 import type { WireAnswer } from "../operations/answer_shapes.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import type { PushHooks, PushStream } from "./push/stream.ts";
@@ -149,4 +149,25 @@ export function readOnly(inner: Transport): Transport {
     ...logins !== undefined && { logins },
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   };
+}
+
+/**
+ * Throws if a read-only connection must not make a call. A raw call may be a write, so it is always refused.
+ *
+ * @param called The operation; the path of a raw call as text.
+ * @throws {BrokerError} With code `read-only`. Nothing was sent.
+ */
+export function refuseReadOnly(
+  { name, readOnly }: Pick<Transport, "name" | "readOnly">,
+  called: Pick<AnyOperation, "name" | "effect" | "tradeLogin"> | string,
+): void {
+  if (readOnly === undefined) return;
+  const isAllowed = typeof called !== "string" && called.effect !== "write" &&
+    (readOnly === "login" ? called.tradeLogin !== "ends" : called.tradeLogin === undefined);
+  if (isAllowed) return;
+  const operation = typeof called === "string" ? called : called.name;
+  throw new BrokerError(
+    `Cannot call ${operation}: this connection is read-only (setting readOnly); nothing was sent`,
+    { code: "read-only", operation, transport: name },
+  );
 }

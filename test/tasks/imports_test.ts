@@ -35,7 +35,7 @@ Deno.test("faultOf() allows imports in one direction only", pure, () => {
     ["lib/transports/memory.ts", "lib/simulator/mod.ts", "transports must not use simulator"],
     ["lib/endpoints/http_server.ts", "lib/simulator/mod.ts", "endpoints must not use simulator"],
     ["lib/simulator/mod.ts", "lib/client/client.ts", "the simulator must not use client"],
-    ["lib/simulator/mod.ts", "lib/transports/net/json.ts", "the simulator must not use transports"],
+    ["lib/simulator/mod.ts", "lib/transports/net/post_once.ts", "the simulator must not use transports"],
     ["lib/calendars/mod.ts", "lib/operations/mod.ts", "calendars must not use operations"],
     ["lib/errors.ts", "lib/std/csv.ts", "single files of lib import no room"],
     ["lib/client/client.ts", "tasks/sim.ts", "lib must not import tasks"],

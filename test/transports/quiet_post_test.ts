@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { postByFetch } from "../../lib/transports/net/post_once.ts";
+import { postByFetch, serverOf } from "../../lib/transports/net/post_once.ts";
 import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
 import { farEnd, json } from "../support/far_end.ts";
 
@@ -102,7 +102,8 @@ Deno.test("postByFetch() never takes the second copy of an answer for the next o
   await using end = farEnd((_, index) => ({ ...json(String(index)), twice: true }));
   const { signal } = new AbortController();
   for (let index = 0; index < 20; index++) {
-    const { text } = await postByFetch(new URL(end.url), { body: "{}", signal, maxBytes: 100 });
+    const server = serverOf(new URL(end.url));
+    const { text } = await postByFetch({ server, path: "/", body: "{}", signal, maxBytes: 100 });
     assertEquals(text, String(index));
   }
 });

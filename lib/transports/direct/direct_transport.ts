@@ -28,9 +28,9 @@ import {
 import { checkSigningKey } from "../../wire/sealing.ts";
 import { rawContext } from "../envelope.ts";
 import { addressOf } from "../net/address.ts";
-import { type CallContext, refuseReadOnly, undelivered } from "../outcome.ts";
+import { type CallContext, undelivered } from "../outcome.ts";
 import { type PushHooks, type PushStream, pushStreamOf } from "../push/stream.ts";
-import type { CallOptions, ReadOnly, Transport } from "../transport.ts";
+import { type CallOptions, type ReadOnly, refuseReadOnly, type Transport } from "../transport.ts";
 import { Channel, type ChannelOptions, directSource } from "./channel.ts";
 import {
   type ChannelName,

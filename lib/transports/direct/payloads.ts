@@ -13,7 +13,7 @@ import type { Payload, Response } from "../../wire/envelope.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import type { Messages } from "../../wire/messages.ts";
 import type { OperationContext } from "../envelope.ts";
-import { type CallContext, reading, rejection, unreadable } from "../outcome.ts";
+import { type CallContext, rejection, undecoded, unreadable } from "../outcome.ts";
 import type { CallOptions } from "../transport.ts";
 import { encryptForPlatform } from "./platform_session.ts";
 
@@ -143,7 +143,7 @@ export function decodeAnswer(
   checkType(context, response, responseNumber(operation));
   const { response: expected, complete = (answer: unknown) => answer } = mappingOf(operation);
   const { payload } = response;
-  return reading(context, () => {
+  try {
     if (expected === null) return operation.response.decode({});
     // An empty list has a payload too. Without this check, a missing payload would mean "no holdings" or "no orders".
     if (payload === undefined) throw unreadable(context, `it lacks its "${expected}"`, "no-payload");
@@ -158,7 +158,9 @@ export function decodeAnswer(
     const answer = complete(operation.response.decode(messages.reader(expected)(payload.bytes)));
     if (keepWire !== undefined) rememberWire(operation, answer, messages.decodeAll(expected, payload.bytes));
     return answer;
-  });
+  } catch (error) {
+    throw undecoded(context, error);
+  }
 }
 
 /**
@@ -177,10 +179,12 @@ export function readInit(
   if (name !== "InitConnectResp") {
     throw unreadable(context, `it contains "${name}" instead of "InitConnectResp"`, "unexpected-payload");
   }
-  return reading(context, () => {
+  try {
     const answer = platform.openConnection.response.decode(messages.decode(name, bytes));
     const { sessionKey, heartbeatIntervalSec: seconds = 0 } = answer;
     const isUsable = seconds >= 1 && seconds <= 3600;
     return { key: readSessionKey(sessionKey), heartbeatMs: isUsable ? seconds * 1000 : undefined };
-  });
+  } catch (error) {
+    throw undecoded(context, error);
+  }
 }

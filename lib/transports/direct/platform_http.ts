@@ -7,9 +7,8 @@
  */
 import { InvalidParamsError, messageOf } from "../../errors.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
-import { isTracing, NotConnectedError, type PostAnswer, postRouted } from "../net/post_once.ts";
-import { tooDeep } from "../envelope.ts";
-import { isTooDeep, MOST_PARSED_LEVELS } from "../net/json.ts";
+import { isTracing, NotConnectedError, type PostAnswer, postRouted, serverOf } from "../net/post_once.ts";
+import { refuseTooDeep } from "../envelope.ts";
 import type { CallOptions } from "../transport.ts";
 import { platformUrl } from "./options.ts";
 
@@ -91,7 +90,9 @@ export class PlatformHttp {
 
   async #send(path: string, form: string, signal: AbortSignal): Promise<PostAnswer> {
     const url = new URL(`${this.#base}${path}${this.#asQuery ? `?${form}` : ""}`);
-    return await postRouted(url, {
+    return await postRouted({
+      server: serverOf(url),
+      path: url.pathname + url.search,
       body: this.#asQuery ? "" : form,
       headers: { "content-type": FORM, accept: "application/json", "accept-encoding": "identity" },
       ...this.#caCerts !== undefined && { caCerts: this.#caCerts },
@@ -133,7 +134,7 @@ function httpError(context: CallContext, status: number): unknown {
 }
 
 function openEnvelope(context: CallContext, text: string, hide: (text: string) => string): unknown {
-  if (isTooDeep(text)) throw tooDeep(context, MOST_PARSED_LEVELS);
+  refuseTooDeep(context, text);
   let envelope: unknown;
   try {
     envelope = JSON.parse(text);

@@ -20,15 +20,37 @@ import { orAborted } from "../../time.ts";
 const PLAIN_ANSWER = { "accept-encoding": "identity" };
 const JSON_HEADERS = { "content-type": "application/json", accept: "application/json", ...PLAIN_ANSWER };
 
-/** The request, and the limits for its answer. */
-interface PostRequest {
+/** A server, read once from its URL. */
+export interface Server {
   hostname: string;
   port: number;
+  isTls: boolean;
+  /** Whether it is this machine, so that requests to it never use a proxy. */
+  isLocal: boolean;
+  /** The start of its URLs, with their credentials. */
+  base: string;
+}
+
+/** Returns the server of a URL. */
+export function serverOf({ protocol, hostname, host, port, username, password }: URL): Server {
+  const isTls = protocol === "https:";
+  const credentials = username === "" && password === "" ? "" : `${username}:${password}@`;
+  return {
+    hostname: hostname.replace(/^\[|\]$/g, ""),
+    port: Number(port || (isTls ? 443 : 80)),
+    isTls,
+    isLocal: isWithoutProxy(hostname),
+    base: `${protocol}//${credentials}${host}`,
+  };
+}
+
+/** The request, and the limits for its answer. */
+interface PostRequest {
+  server: Server;
+  /** Path and query. */
   path: string;
   body: string;
-  /** @default false */
-  isTls?: boolean;
-  /** With `isTls`: certificates of authorities to trust in addition, PEM. */
+  /** With TLS: certificates of authorities to trust in addition, PEM. */
   caCerts?: string[];
   /** @default JSON for both request and answer */
   headers?: Readonly<Record<string, string>>;
@@ -75,7 +97,7 @@ export class TooLargeError extends Error {
  * @throws {Error} For any other failure; the request may have arrived.
  */
 export async function postOnce(request: PostRequest): Promise<PostAnswer> {
-  const { hostname, port, isTls = false, path, body, headers = JSON_HEADERS, signal } = request;
+  const { server: { hostname, port, isTls }, path, body, headers = JSON_HEADERS, signal } = request;
   const connection = await connect(request);
   // An abort closes the socket, so a pending read throws. The caller replaces that error.
   const stop = () => connection.close();
@@ -107,9 +129,6 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
   }
 }
 
-/** A request whose address is a URL. */
-type RoutedRequest = Omit<PostRequest, "hostname" | "port" | "path" | "isTls">;
-
 /**
  * Sends a request that may be repeated or is answered twice without harm, so not a write. A request to another machine
  * uses the proxy of the environment, if there is one; a request to this machine never does. With tracing on, `fetch` sends
@@ -119,9 +138,9 @@ type RoutedRequest = Omit<PostRequest, "hostname" | "port" | "path" | "isTls">;
  * @throws {TooLargeError} If the answer is larger than `maxBytes`.
  * @throws {Error} For any other failure; the request may have arrived.
  */
-export async function postRouted(url: URL, request: RoutedRequest): Promise<PostAnswer> {
-  const isDirect = isWithoutProxy(url.hostname) && (!isTracing() || mayUseProxy());
-  return isDirect ? await postTo(url, request) : await postByFetch(url, request);
+export function postRouted(request: PostRequest): Promise<PostAnswer> {
+  const isDirect = request.server.isLocal && (!isTracing() || mayUseProxy());
+  return isDirect ? postOnce(request) : postByFetch(request);
 }
 
 /** Returns whether the runtime has registered a tracer. */
@@ -130,21 +149,10 @@ export function isTracing(): boolean {
   return typeof registered === "object" && registered !== null && "trace" in registered;
 }
 
-/** Sends the request once, directly. The errors are those of {@linkcode postOnce}. */
-export async function postTo(url: URL, request: RoutedRequest): Promise<PostAnswer> {
-  const isTls = url.protocol === "https:";
-  return await postOnce({
-    ...request,
-    hostname: url.hostname.replace(/^\[|\]$/g, ""),
-    port: Number(url.port || (isTls ? 443 : 80)),
-    isTls,
-    path: url.pathname + url.search,
-  });
-}
-
 /** Sends the request with `fetch`, on a connection that no other request uses. */
-export async function postByFetch(url: URL, request: RoutedRequest): Promise<PostAnswer> {
-  const { body, caCerts, headers = JSON_HEADERS, signal, maxBytes, onlyStatus = false } = request;
+export async function postByFetch(request: PostRequest): Promise<PostAnswer> {
+  const { server, path, body, caCerts, headers = JSON_HEADERS, signal, maxBytes, onlyStatus = false } =
+    request;
   using client = Deno.createHttpClient({
     poolMaxIdlePerHost: 0,
     ...caCerts !== undefined && { caCerts },
@@ -153,7 +161,7 @@ export async function postByFetch(url: URL, request: RoutedRequest): Promise<Pos
   let response: Response;
   try {
     // Following a redirection would send secrets to the address in it.
-    response = await fetch(url, { method, headers, body, redirect: "manual", signal, client });
+    response = await fetch(server.base + path, { method, headers, body, redirect: "manual", signal, client });
   } catch (error) {
     const cause = error instanceof Error ? error.cause : undefined;
     if (!(cause instanceof Error && cause.message.includes("client error (Connect)"))) throw error;
@@ -167,7 +175,8 @@ export async function postByFetch(url: URL, request: RoutedRequest): Promise<Pos
   return { status: response.status, text: await readText(response, maxBytes), ...date !== null && { date } };
 }
 
-async function connect({ hostname, port, isTls, caCerts, signal }: PostRequest): Promise<Deno.Conn> {
+async function connect({ server, caCerts, signal }: PostRequest): Promise<Deno.Conn> {
+  const { hostname, port, isTls } = server;
   try {
     if (isTls) return await connectTls({ hostname, port, ...caCerts !== undefined && { caCerts } }, signal);
     const connection = await Deno.connect({ hostname, port, signal });

@@ -4,7 +4,7 @@
  * @module
  */
 import { isLoopback, isOpenToOthers, PLAIN_HTTP_HINT } from "../../loopback.ts";
-import { isTracing, postRouted, postTo } from "./post_once.ts";
+import { isTracing, postOnce, postRouted, serverOf } from "./post_once.ts";
 
 /** Headers and body of a post. */
 interface QuietPost {
@@ -53,10 +53,11 @@ export async function postQuietly(url: string, post: QuietPost): Promise<number>
   const target = new URL(url);
   const refused = refusalOf(url);
   if (refused !== undefined) throw new TypeError(`Cannot post to ${target.host}: ${refused}`);
-  const send = isTracing() ? postTo : postRouted;
+  const send = isTracing() ? postOnce : postRouted;
   const { headers = {}, body = "", signal } = post;
   try {
-    return (await send(target, { headers, body, signal, maxBytes: MOST_BYTES, onlyStatus: true })).status;
+    const to = { server: serverOf(target), path: target.pathname + target.search };
+    return (await send({ ...to, headers, body, signal, maxBytes: MOST_BYTES, onlyStatus: true })).status;
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }

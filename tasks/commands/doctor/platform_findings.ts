@@ -9,7 +9,7 @@ import { missingForDirect } from "../../../lib/client/connect_options.ts";
 import { type LoadedSettings } from "../../../lib/client/load_settings.ts";
 import { type Settings, settingVariable } from "../../../lib/client/settings.ts";
 import { isWithoutProxy } from "../../../lib/loopback.ts";
-import { postOnce } from "../../../lib/transports/net/post_once.ts";
+import { postOnce, serverOf } from "../../../lib/transports/net/post_once.ts";
 import { describeHolder } from "../../../lib/transports/direct/lease.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
 import { accountHolder } from "../lease/account_lease.ts";
@@ -221,16 +221,9 @@ async function dateOf(
   signal: AbortSignal,
   { client, caCerts }: { client: Deno.HttpClient | undefined; caCerts: string | undefined },
 ): Promise<string | undefined> {
-  if (isWithoutProxy(url.hostname)) {
-    const { hostname, port, pathname: path } = url;
-    const isTls = url.protocol === "https:";
-    const to = {
-      hostname: hostname.replace(/^\[|\]$/g, ""),
-      port: Number(port || (isTls ? 443 : 80)),
-      isTls,
-      ...caCerts !== undefined && { caCerts: [caCerts] },
-      path,
-    };
+  const server = serverOf(url);
+  if (server.isLocal) {
+    const to = { server, path: url.pathname, ...caCerts !== undefined && { caCerts: [caCerts] } };
     return (await postOnce({ ...to, body: "", signal, maxBytes: 1024 * 1024 })).date;
   }
   const response = await fetch(url, { redirect: "manual", signal, ...client !== undefined && { client } });
