@@ -1,20 +1,33 @@
 /**
- * Encodes plain objects as protobuf messages and decodes them, with the definitions in `proto/`. The protobuf library
- * is loaded on the first call. Each definition file is parsed when one of its messages is first used.
+ * Encodes plain objects as protobuf messages and decodes them, with the definitions in `proto/`; also the envelope of
+ * every body, which is such a message around the payload of a request, an answer or a push. The protobuf library is
+ * loaded on the first call. Each definition file is parsed when one of its messages is first used.
  *
  * Objects are checked before they are encoded. The library itself would write 0 for an invalid number, and
  * leave out an unknown member.
  *
+ * @see API document 4.8
  * @module
  */
 import type * as protobuf from "protobufjs";
 import { messageOf, ProtocolError, showValue } from "../errors.ts";
 import { definitionFiles, fileOfMessage, importsOf } from "./definitions.ts";
-import { isLong, longText } from "./numbers.ts";
 import { lazily } from "../lazy.ts";
 
 /** A message as the library decodes it: absent members have their default. */
 export type RawMessage = Readonly<Record<string, unknown>>;
+
+/** A 64-bit whole number, as the library decodes it. */
+interface Long {
+  toString(): string;
+  /** Returns the nearest double. */
+  toNumber(): number;
+}
+
+/** Returns whether a member is a 64-bit whole number. No message has a member with this name. */
+export function isLong(value: unknown): value is Long {
+  return typeof value === "object" && value !== null && "toNumber" in value;
+}
 
 /** Encodes and decodes the messages of the interface. */
 export interface Messages {
@@ -142,8 +155,7 @@ function unknownFields(library: typeof protobuf, raw: RawMessage): Record<string
 
 function unknownValue(input: protobuf.Reader, wireType: number, bytes: Uint8Array): string {
   if (wireType === 0) {
-    const value = input.uint64();
-    return isLong(value) ? longText(value) : String(value);
+    return String(input.uint64());
   }
   if (wireType !== 2) return bytes.subarray(input.pos).toBase64();
   const content = input.bytes();
@@ -187,7 +199,7 @@ function plainValue({ resolvedType }: protobuf.Field, value: unknown, more?: Mor
   if (resolvedType !== null && "fieldsArray" in resolvedType) {
     return plainOf(resolvedType, value as RawMessage, more);
   }
-  if (isLong(value)) return longText(value);
+  if (isLong(value)) return value.toString();
   return value instanceof Uint8Array ? new Uint8Array(value) : value;
 }
 
@@ -275,4 +287,165 @@ function wrong(message: string, path: (string | number)[], expected: string, val
     `Cannot write message "${message}": ${path.join(".") || "it"}: expected ${expected}, got ${shown}`,
     { code: "message-field" },
   );
+}
+
+/** A message inside an envelope. */
+export interface Payload {
+  /** Name of the message, such as `BasicQotNotify`. */
+  readonly name: string;
+  /** The encoded message. In a decoded envelope it is a view of the body: decode it immediately, or copy it. */
+  readonly bytes: Uint8Array;
+}
+
+/** A push, on the wire `PBNotify`. */
+export interface Notify {
+  /** Type number of the push, as in `NotifyType`. */
+  readonly type: number;
+  /** Id; sources disagree on its content. */
+  readonly id: string;
+  /** When it was sent, Unix milliseconds. */
+  readonly time: number;
+  /** The content. */
+  readonly payload?: Payload;
+}
+
+/** A request, on the wire `PBRequest`. */
+export interface Request {
+  /** Type number of the request, as in `RequestType`. */
+  readonly type: number;
+  /** Id, which the answer repeats. */
+  readonly id: string;
+  /** When it was sent, Unix milliseconds. */
+  readonly time: number;
+  /** Parameters; some requests have none. */
+  readonly payload?: Payload;
+  /** Session token. A secret. */
+  readonly token: string;
+}
+
+/** An answer, on the wire `PBResponse`. */
+export interface Response {
+  /** Type number of the answer, as in `ResponseType`. */
+  readonly type: number;
+  /** Id of the request; in rare cases `"0"`. */
+  readonly id: string;
+  /** When it was sent, Unix milliseconds. */
+  readonly time: number;
+  /** Code, `"0000"` on success. */
+  readonly code: string;
+  /** Text of the code. */
+  readonly text: string;
+  /** The result; absent if the request failed. */
+  readonly payload?: Payload;
+}
+
+/** Encodes and decodes envelopes. */
+export interface Envelopes {
+  /** Encodes and decodes the payloads. */
+  readonly messages: Messages;
+  encodeNotify(notify: Notify): Uint8Array;
+  decodeNotify(body: Uint8Array): Notify;
+  encodeRequest(request: Request): Uint8Array;
+  decodeRequest(body: Uint8Array): Request;
+  encodeResponse(response: Response): Uint8Array;
+  decodeResponse(body: Uint8Array): Response;
+}
+
+const TYPE_URL = "type.googleapis.com/";
+const EMPTY = new Uint8Array(0);
+
+/** Loads the envelopes and the protobuf library. */
+export async function loadEnvelopes(): Promise<Envelopes> {
+  const messages = await loadMessages();
+  const readNotify = messages.reader("PBNotify");
+  const readRequest = messages.reader("PBRequest");
+  const readResponse = messages.reader("PBResponse");
+  return {
+    messages,
+    encodeNotify: ({ type, id, time, payload }) =>
+      messages.encode("PBNotify", {
+        notifyMsgType: type,
+        notifyId: id,
+        notifyTime: time,
+        payload: encodeAny(payload),
+      }),
+    decodeNotify(body) {
+      const raw = readNotify(body);
+      return {
+        type: int(raw, "notifyMsgType"),
+        id: text(raw, "notifyId"),
+        time: millis(raw, "notifyTime"),
+        payload: decodeAny(raw.payload),
+      };
+    },
+    encodeRequest: ({ type, id, time, payload, token }) =>
+      messages.encode("PBRequest", {
+        requestMsgType: type,
+        requestId: id,
+        requestTime: time,
+        payload: encodeAny(payload),
+        token,
+      }),
+    decodeRequest(body) {
+      const raw = readRequest(body);
+      return {
+        type: int(raw, "requestMsgType"),
+        id: text(raw, "requestId"),
+        time: millis(raw, "requestTime"),
+        payload: decodeAny(raw.payload),
+        token: text(raw, "token"),
+      };
+    },
+    encodeResponse: ({ type, id, time, code, text, payload }) =>
+      messages.encode("PBResponse", {
+        responseMsgType: type,
+        requestId: id,
+        responseTime: time,
+        responseCode: code,
+        responseMsg: text,
+        payload: encodeAny(payload),
+      }),
+    decodeResponse(body) {
+      const raw = readResponse(body);
+      return {
+        type: int(raw, "responseMsgType"),
+        id: text(raw, "requestId"),
+        time: millis(raw, "responseTime"),
+        code: text(raw, "responseCode"),
+        text: text(raw, "responseMsg"),
+        payload: decodeAny(raw.payload),
+      };
+    },
+  };
+}
+
+function encodeAny(payload: Payload | undefined): Record<string, unknown> | undefined {
+  return payload && { type_url: TYPE_URL + payload.name, value: payload.bytes };
+}
+
+/** Decodes an `Any`. The name of its message is the part of the URL after the last slash. */
+function decodeAny(any: unknown): Payload | undefined {
+  if (typeof any !== "object" || any === null) return undefined;
+  // The library's Any. Both members are checked below; an absent value means an empty message.
+  const { type_url: url, value } = any as { type_url?: unknown; value?: unknown };
+  if (typeof url !== "string") {
+    throw new ProtocolError("Cannot read payload: it is not an Any", { code: "message-damaged" });
+  }
+  const bytes = value instanceof Uint8Array ? value : EMPTY;
+  return { name: url.slice(url.lastIndexOf("/") + 1), bytes };
+}
+
+function int(raw: RawMessage, member: string): number {
+  const value = raw[member];
+  return typeof value === "number" ? value : 0;
+}
+
+function text(raw: RawMessage, member: string): string {
+  const value = raw[member];
+  return typeof value === "string" ? value : "";
+}
+
+function millis(raw: RawMessage, member: string): number {
+  const value = raw[member];
+  return isLong(value) ? value.toNumber() : int(raw, member);
 }

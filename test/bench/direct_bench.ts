@@ -9,7 +9,7 @@
  */
 import { cpuUsage } from "node:process";
 import { connect } from "../../mod.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes } from "../../lib/wire/messages.ts";
 import { decryptSegments, encryptSegments, readSessionKey } from "../../lib/wire/cipher.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { readPrivateKey, readPublicKey } from "../../lib/wire/keys.ts";

@@ -7,7 +7,7 @@
  */
 import { openPushStream } from "../../lib/transports/push/stream.ts";
 import { connect } from "../../mod.ts";
-import { type SimulatorInfo, startSimulator } from "./harness.ts";
+import { report, type SimulatorInfo, startSimulator } from "./harness.ts";
 import { quoteFrames, startSender } from "./push_frames.ts";
 
 /** How often each of the two processes repeats a way. */
@@ -99,16 +99,7 @@ async function main(): Promise<void> {
     const [few, many] = [await count(FEW), await count(MANY)];
     const passed = [...many].filter(([key, calls]) => calls - (few.get(key) ?? 0) >= MANY - FEW);
     const files = [...new Set(passed.map(([key]) => key.split(" ")[0]!))].sort();
-    // deno-lint-ignore no-console -- a benchmark prints its figures
-    console.log(
-      JSON.stringify({
-        name,
-        unit: "files of lib",
-        ours: files.length,
-        target: `at most ${most}`,
-        ok: files.length <= most,
-        files,
-      }),
-    );
+    const ours = files.length;
+    report({ name, unit: "files of lib", ours, target: `at most ${most}`, ok: ours <= most, files });
   }
 }

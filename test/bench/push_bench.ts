@@ -6,7 +6,7 @@
  */
 import { openPushStream } from "../../lib/transports/push/stream.ts";
 import { createPushReader } from "../../lib/transports/push/reader.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes } from "../../lib/wire/messages.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { bareQuoteReader, splitByHand } from "./bare_quotes.ts";
 import { inTurns, report, rounded } from "./harness.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes } from "../../lib/wire/messages.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
 
 /** Returns the frame of a push body. */

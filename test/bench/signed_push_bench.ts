@@ -8,7 +8,7 @@
 import { createDecipheriv, verify } from "node:crypto";
 import { createPushReader } from "../../lib/transports/push/reader.ts";
 import { SessionCipher } from "../../lib/wire/cipher.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes } from "../../lib/wire/messages.ts";
 import { type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
 import { generateKeyPair } from "../../lib/wire/keys.ts";
 import { readings } from "../../lib/wire/padding.ts";

@@ -15,7 +15,7 @@ import { fills } from "../../lib/operations/fills.ts";
 import { type AnyOperation, encodeParams } from "../../lib/operations/operation.ts";
 import { orders } from "../../lib/operations/orders.ts";
 import { definitionFiles } from "../../lib/wire/definitions.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes } from "../../lib/wire/messages.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { exportPrivateKey, exportPublicKey, generateKeyPair } from "../../lib/wire/keys.ts";
 import { Sealing } from "../../lib/wire/sealing.ts";

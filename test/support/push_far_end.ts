@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes } from "../../lib/wire/messages.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
 
 /** A running server, with its port and its connections. */

@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { encryptSegments } from "../../lib/wire/cipher.ts";
-import { type Envelopes, loadEnvelopes, type Request, type Response } from "../../lib/wire/envelope.ts";
+import { type Envelopes, loadEnvelopes, type Request, type Response } from "../../lib/wire/messages.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { exportPrivateKey, exportPublicKey, generateKeyPair, type PublicKey } from "../../lib/wire/keys.ts";
 import { type PlainFrame, Sealing } from "../../lib/wire/sealing.ts";

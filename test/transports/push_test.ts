@@ -3,7 +3,7 @@ import { ProtocolError, TransportError } from "../../lib/errors.ts";
 import { openPushStream, type PushStream, type PushStreamOptions } from "../../lib/transports/push/stream.ts";
 import { hashOf, PushGuard } from "../../lib/transports/push/reader.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "../../lib/transports/push/events.ts";
-import { loadEnvelopes, type Notify } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes, type Notify } from "../../lib/wire/messages.ts";
 import { encodeFrame, HEADER_LENGTH } from "../../lib/wire/framing.ts";
 import {
   type FarConnection,

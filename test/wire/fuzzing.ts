@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import type { FrameType } from "../../lib/dictionaries/header.ts";
 import { ProtocolError } from "../../lib/errors.ts";
 import { encryptSegments, SessionCipher } from "../../lib/wire/cipher.ts";
-import { type Envelopes, loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { type Envelopes, loadEnvelopes } from "../../lib/wire/messages.ts";
 import type { WireFault } from "../../lib/wire/faults.ts";
 import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
 import { inspectFrames } from "../../lib/wire/inspect.ts";

@@ -2,11 +2,10 @@ import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { readCaptured } from "../../lib/wire/capture.ts";
 import { encryptSegments } from "../../lib/wire/cipher.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes, loadMessages } from "../../lib/wire/messages.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
 import { type InspectedFrame, inspectFrames, type InspectOptions } from "../../lib/wire/inspect.ts";
 import { readPrivateKey, readPublicKey } from "../../lib/wire/keys.ts";
-import { loadMessages } from "../../lib/wire/messages.ts";
 import { Sealing } from "../../lib/wire/sealing.ts";
 import { bytesOf, joined, vectors, wireKeys } from "./vectors.ts";
 

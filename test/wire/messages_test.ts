@@ -1,9 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ProtocolError } from "../../lib/errors.ts";
 import { definitionFiles } from "../../lib/wire/definitions.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
-import { longNumber, longText } from "../../lib/wire/numbers.ts";
-import { loadMessages } from "../../lib/wire/messages.ts";
+import { loadEnvelopes, loadMessages } from "../../lib/wire/messages.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { openBody, vectors } from "./vectors.ts";
 
@@ -200,27 +198,4 @@ Deno.test("loadMessages() reads every message of every file", async () => {
 Deno.test("definitionFiles contains every file of proto/", () => {
   const files = [...Deno.readDirSync(new URL("../../proto", import.meta.url))].map(({ name }) => name);
   assertEquals(Object.keys(definitionFiles).sort(), files.sort());
-});
-
-Deno.test("longText() writes every digit of 64-bit numbers, signed and unsigned", () => {
-  const cases: [bigint, boolean][] = [
-    [0n, false],
-    [-1n, false],
-    [1n, true],
-    [-4_294_967_296n, false],
-    [9_007_199_254_740_991n, false],
-    [9_007_199_254_740_992n, false],
-    [9_007_199_254_740_993n, false],
-    [-9_007_199_254_740_992n, false],
-    [-9_007_199_254_740_993n, false],
-    [9_223_372_036_854_775_807n, false],
-    [-9_223_372_036_854_775_808n, false],
-    [18_446_744_073_709_551_615n, true],
-  ];
-  for (const [value, unsigned] of cases) {
-    const low = Number(BigInt.asIntN(32, value));
-    const high = Number(BigInt.asIntN(32, value >> 32n));
-    assertEquals(longText({ low, high, unsigned }), String(value));
-  }
-  assertEquals(longNumber({ low: -1, high: 0, unsigned: true }), 4_294_967_295);
 });

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { FrameType } from "../../lib/dictionaries/header.ts";
 import { ProtocolError } from "../../lib/errors.ts";
 import { encryptSegments, SessionCipher } from "../../lib/wire/cipher.ts";
-import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { loadEnvelopes } from "../../lib/wire/messages.ts";
 import type { WireFault } from "../../lib/wire/faults.ts";
 import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
 import { generateKeyPair, readPrivateKey, readPublicKey } from "../../lib/wire/keys.ts";

@@ -7,7 +7,7 @@ import type { BarInterval } from "../../dictionaries/bar.ts";
 import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { Decimal } from "../../decimal.ts";
 import { listings } from "../../facts/listings.ts";
-import { doubleText } from "../../wire/numbers.ts";
+import { doubleText } from "../../operations/types.ts";
 import type { BrokerName, Handlers } from "../contract.ts";
 import type { BarQuery, Instrument } from "../market/mod.ts";
 import { invalid, refused } from "./checks.ts";

@@ -6,7 +6,7 @@
 import { NotifyType } from "../../dictionaries/message_type.ts";
 import type { PushEvent } from "../../operations/public_types.ts";
 import { pushes } from "../../operations/pushes.ts";
-import { type Envelopes, loadEnvelopes } from "../../wire/envelope.ts";
+import { type Envelopes, loadEnvelopes } from "../../wire/messages.ts";
 import type { Clock } from "../../time.ts";
 import type { OrderPush } from "../contract.ts";
 import type { ArmedFault, FaultPush, Faults } from "./faults.ts";

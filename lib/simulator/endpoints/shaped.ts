@@ -12,8 +12,7 @@ import {
   type ShapedAnswer,
   withoutRows,
 } from "../../operations/shaped_answers.ts";
-import type { Payload } from "../../wire/envelope.ts";
-import type { Messages } from "../../wire/messages.ts";
+import type { Messages, Payload } from "../../wire/messages.ts";
 import type { HttpAnswer } from "../../endpoints/http_server.ts";
 
 /** An answer over HTTP. */

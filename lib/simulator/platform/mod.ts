@@ -22,7 +22,7 @@
 import { createHash } from "node:crypto";
 import { HttpServer } from "../../endpoints/http_server.ts";
 import { isLoopback } from "../../loopback.ts";
-import { loadEnvelopes } from "../../wire/envelope.ts";
+import { loadEnvelopes } from "../../wire/messages.ts";
 import { exportPrivateKey, exportPublicKey } from "../../wire/keys.ts";
 import type { Padding } from "../../wire/padding.ts";
 import { systemMachine, waitUnlessAborted } from "../../time.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { ProtocolError } from "../../errors.ts";
-import type { Envelopes, Request } from "../../wire/envelope.ts";
+import type { Envelopes, Request } from "../../wire/messages.ts";
 import type { BodyFault } from "../../wire/faults.ts";
 import type { Clock } from "../../time.ts";
 import { Refusal } from "../contract.ts";

@@ -7,7 +7,7 @@ import { Tasks } from "../../endpoints/connections.ts";
 import { ProtocolError } from "../../errors.ts";
 import type { Params } from "../../operations/operation.ts";
 import type { platform } from "../../operations/platform.ts";
-import type { Envelopes, Payload, Request } from "../../wire/envelope.ts";
+import type { Envelopes, Payload, Request } from "../../wire/messages.ts";
 import { wireError } from "../../wire/faults.ts";
 import type { Frame } from "../../wire/framing.ts";
 import type { SealingOptions } from "../../wire/sealing.ts";

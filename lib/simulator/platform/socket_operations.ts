@@ -7,9 +7,7 @@ import { RequestType, ResponseType } from "../../dictionaries/message_type.ts";
 import { operations } from "../../operations/mod.ts";
 import type { AnyOperation, SocketMapping } from "../../operations/operation.ts";
 import type { FieldsInfo } from "../../operations/types.ts";
-import type { Payload } from "../../wire/envelope.ts";
-import { isLong } from "../../wire/numbers.ts";
-import type { Messages } from "../../wire/messages.ts";
+import { isLong, type Messages, type Payload } from "../../wire/messages.ts";
 import { Refusal } from "../contract.ts";
 
 /** The server that a socket belongs to. */

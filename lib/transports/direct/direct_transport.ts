@@ -17,7 +17,7 @@ import { account } from "../../operations/account.ts";
 import { findOperation } from "../../operations/mod.ts";
 import { type AnyOperation, encodeParams } from "../../operations/operation.ts";
 import { type Machine, machineWith } from "../../time.ts";
-import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/envelope.ts";
+import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/messages.ts";
 import {
   exportPublicKey,
   type PublicKey,

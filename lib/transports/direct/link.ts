@@ -8,7 +8,7 @@
 import { joinBytes } from "../../bytes.ts";
 import { type BrokerError, DisplacedError, messageOf, ProtocolError, TransportError } from "../../errors.ts";
 import { platform } from "../../operations/platform.ts";
-import type { Envelopes, Response } from "../../wire/envelope.ts";
+import type { Envelopes, Response } from "../../wire/messages.ts";
 import { FIRST_ANSWER_SEGMENTS } from "../../wire/cipher.ts";
 import type { Frame } from "../../wire/framing.ts";
 import { Sealing, type SealingOptions } from "../../wire/sealing.ts";

@@ -6,7 +6,7 @@
  */
 import { type BrokerError, DisplacedError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
-import type { Payload, Response } from "../../wire/envelope.ts";
+import type { Payload, Response } from "../../wire/messages.ts";
 import { wireError } from "../../wire/faults.ts";
 import { type CallContext, shortenedId, unanswered, undelivered } from "../outcome.ts";
 import type { CallOptions } from "../transport.ts";

@@ -9,9 +9,8 @@ import { type AnyOperation, encodeParams, type SocketMapping } from "../../opera
 import { platform } from "../../operations/platform.ts";
 import { rememberWire } from "../../operations/wire_rows.ts";
 import { readSessionKey } from "../../wire/cipher.ts";
-import type { Payload, Response } from "../../wire/envelope.ts";
+import type { Messages, Payload, Response } from "../../wire/messages.ts";
 import type { PublicKey } from "../../wire/keys.ts";
-import type { Messages } from "../../wire/messages.ts";
 import type { OperationContext } from "../envelope.ts";
 import { type CallContext, rejection, undecoded, unreadable } from "../outcome.ts";
 import type { CallOptions } from "../transport.ts";

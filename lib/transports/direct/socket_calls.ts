@@ -12,8 +12,7 @@ import {
 } from "../../errors.ts";
 import type { WireAnswer } from "../../operations/answer_shapes.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import type { Payload, Response } from "../../wire/envelope.ts";
-import type { Messages } from "../../wire/messages.ts";
+import type { Messages, Payload, Response } from "../../wire/messages.ts";
 import type { OperationContext } from "../envelope.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
 import { type CallOptions, type LateAnswer, tellBrokerTime } from "../transport.ts";

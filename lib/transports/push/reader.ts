@@ -10,8 +10,7 @@ import type { PushEvent } from "../../operations/public_types.ts";
 import { pushes } from "../../operations/pushes.ts";
 import { Mismatch } from "../../operations/types.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
-import type { Envelopes, Notify } from "../../wire/envelope.ts";
-import type { RawMessage } from "../../wire/messages.ts";
+import type { Envelopes, Notify, RawMessage } from "../../wire/messages.ts";
 import type { UnknownEvent } from "./events.ts";
 
 /** How to decode the pushes of one type number. */

@@ -14,7 +14,7 @@ import {
   TransportError,
 } from "../../errors.ts";
 import { orAborted, systemMachine, waitUnlessAborted } from "../../time.ts";
-import { type Envelopes, loadEnvelopes, type Notify } from "../../wire/envelope.ts";
+import { type Envelopes, loadEnvelopes, type Notify } from "../../wire/messages.ts";
 import { type ConnectionEvent, type GapEvent, offTimeText, type TransportEvent } from "./events.ts";
 import { PushQueue, type PushQueueOptions, type PushQueueStats } from "./queue.ts";
 import { createPushReader, hashOf, OTHER_ACCOUNT, PushGuard, type PushReader } from "./reader.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { doubleText } from "../../lib/wire/numbers.ts";
+import { doubleText, int64 } from "../../lib/operations/types.ts";
 
 const pure = { permissions: "none" } as const;
 
@@ -58,3 +58,25 @@ Deno.test(
     }
   },
 );
+
+Deno.test("int64 decodes every digit of the two halves of a number, signed and unsigned", pure, () => {
+  const cases: [bigint, boolean][] = [
+    [0n, false],
+    [-1n, false],
+    [1n, true],
+    [-4_294_967_296n, false],
+    [9_007_199_254_740_991n, false],
+    [9_007_199_254_740_992n, false],
+    [9_007_199_254_740_993n, false],
+    [-9_007_199_254_740_992n, false],
+    [-9_007_199_254_740_993n, false],
+    [9_223_372_036_854_775_807n, false],
+    [-9_223_372_036_854_775_808n, false],
+    [18_446_744_073_709_551_615n, true],
+  ];
+  for (const [value, unsigned] of cases) {
+    const low = Number(BigInt.asIntN(32, value));
+    const high = Number(BigInt.asIntN(32, value >> 32n));
+    assertEquals(int64.decode({ low, high, unsigned }), String(value));
+  }
+});
