@@ -26,7 +26,7 @@ function bareMemory(): void {
   let count = 0;
   while (count < WANTED) {
     splitByHand(view, { from: 0, to: bytes.length }, (_header, body, end) => {
-      if (readBare(bytes.subarray(body, end)) === undefined) throw new Error("a frame gave nothing");
+      if (readBare(bytes.subarray(body, end)) === undefined) throw new Error("a frame could not be read");
       count++;
     });
   }

@@ -1,7 +1,7 @@
 /**
- * Measures the planner of rebalancing: the processor time of a plan of 500 symbols. The floor plans the same account
- * naively: it rounds each position to the lot nearest to its target, with fees, and looks at no limit. Also prints how far
- * each plan is above its lower bound at most. With `--short`, measures fewer rounds.
+ * Measures the planner of rebalancing: the processor time of a plan of 500 symbols. The floor only
+ * rounds each position of the same account to the lot nearest to its target, computes the fees, and ignores all limits.
+ * Also prints the largest distance of a plan from its lower bound. With `--short`, measures fewer rounds.
  *
  * @module
  */

@@ -32,7 +32,7 @@ steps:
   }, { warmup: 2, rounds: 7 });
   report({
     name: "runner/load-recipe",
-    unit: "ms per recipe, median; the floor is the reader of YAML alone",
+    unit: "ms per recipe, median; the floor is only the YAML reader",
     floor: rounded(floor / texts.length),
     ours: rounded(ours / texts.length),
     ratio: rounded(ours / floor),
@@ -53,7 +53,7 @@ async function compareSlots(
   );
   const known = bare().filter((at) => at > START && at <= until);
   if (name !== "cron" && JSON.stringify(found.map(({ at }) => at)) !== JSON.stringify(known)) {
-    throw new Error(`Cannot compare "${name}": the two do not come to the same instants`);
+    throw new Error(`Cannot compare "${name}": the two ways give different instants`);
   }
   const { floor, ours } = await inTurns({
     floor: () => Promise.resolve(bare()),
@@ -77,7 +77,7 @@ async function measureSlots(): Promise<void> {
   const [first, last] = [START, until].map((at) => new Date(at).toISOString().slice(0, 10)) as [
     string,
     string,
-  ]; // two
+  ]; // the list above has two instants
   const cron = "*/20 9-16 * * 1-5";
   const timezone = "Asia/Hong_Kong";
   await compareSlots("cron", { id: "s", form: "cron", cron, timezone, onlyIn: "XHKG" }, {

@@ -195,7 +195,7 @@ class Rounds {
       ) as [
         number,
         number,
-      ]; // two
+      ]; // the list above has two lists
       return { floor: rounded(floor), ours: rounded(ours), ratio: rounded(ours / floor) };
     };
     const least = (values: number[]) => Math.min(...values);
@@ -287,7 +287,8 @@ function schedulerOf(
 }
 
 async function measureCommits(pair: Pair, kind: Kind): Promise<void> {
-  // The processor's clock is coarse. The time that passed needs rounds so short that other work leaves some alone.
+  // SQLite is measured in processor time, whose clock is coarse, so its rounds are long. PostgreSQL is measured in elapsed
+  // time, so its rounds are short: then other work on the machine does not disturb every round.
   const COMMITS = kind === "sqlite" ? 50 : 5;
   const rounds = new Rounds();
   let key = 0;

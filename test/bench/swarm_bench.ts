@@ -27,7 +27,7 @@ report({
   failures: failures.length,
 });
 
-/** Resolves to the milliseconds that events take whose work is nothing. */
+/** Resolves to the time of events that do nothing, in milliseconds. */
 async function emptyEvents(count: number): Promise<number> {
   const world = new World(1, 0);
   const process = world.process("one");
