@@ -60,7 +60,7 @@ Deno.test("Calendars apply other hours, and half-days if they are marked as such
 });
 
 Deno.test(
-  "a day of Hong Kong or the mainland counts for Stock Connect, each end for its own links",
+  "an override of Hong Kong or of a mainland exchange also applies to the Stock Connect links of that exchange",
   pure,
   () => {
     const days = [
@@ -84,7 +84,7 @@ Deno.test(
 );
 
 Deno.test(
-  "short hours set by hand close Stock Connect too, but for a half-day that was announced",
+  "short hours set by hand close Stock Connect too, except on an announced half-day",
   pure,
   () => {
     const noon = line("XHKG", "2026-11-24", "09:30-12:00");
@@ -135,7 +135,7 @@ Deno.test(
     assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);
     const noon = line("XHKG", "2026-12-24", "09:30-12:00");
     assertEquals(builtInCalendars.isOverrideNeedless({ ...noon, halfDay: true }), true);
-    assertEquals(builtInCalendars.isOverrideNeedless(noon), false); // it closes Stock Connect, and the half-day does not
+    assertEquals(builtInCalendars.isOverrideNeedless(noon), false); // unlike the half-day in the data, it closes Stock Connect
     assertEquals(builtInCalendars.isOverrideNeedless(line("XHKG", "2026-12-24", "open")), false);
     assertEquals(builtInCalendars.isOverrideNeedless(line("XSHG", "2027-10-01", "closed")), false);
     assertEquals([
