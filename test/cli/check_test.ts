@@ -354,7 +354,7 @@ steps:
   assertEquals(sound.code, 0, sound.err);
 });
 
-Deno.test("check of one recipe compiles no file that begins with another name, and few files that do not", async () => {
+Deno.test("check of one recipe compiles no file that begins with another recipe's name, and limits the size of other files", async () => {
   const step = (id: number) => `  - { id: s${id}, uses: orders.today, with: { market: hk } }\n`;
   const steps = `steps:\n${Array.from({ length: 450 }, (_, id) => step(id)).join("")}`;
   const names = Array.from({ length: 60 }, (_, index) => `a${index}.yaml`);
@@ -365,7 +365,8 @@ Deno.test("check of one recipe compiles no file that begins with another name, a
     "x.yaml": "name: x\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n",
   };
   {
-    // Each file begins with its own name, and mentions the other one. Each has a mistake, which nobody may find.
+    // Each file begins with its own name, and mentions "x" in a comment. Each has a mistake, which check reports only if it
+    // compiles the file.
     await using dir = await folder({
       ...files,
       ...beside((index) => `# a recipe\nname: a${index} # mine\n# name: x\nsteps: wrong\n`),
@@ -373,7 +374,7 @@ Deno.test("check of one recipe compiles no file that begins with another name, a
     const { code, err } = await cli(["check", `${dir.path}/r.yaml`]);
     assertEquals([code, err], [0, "hsgate: 1 recipe, no mistakes\n"]);
   }
-  // Files whose names only compiling them shows: their total size is limited.
+  // These files do not begin with their names, so check must compile them to find "x". Their total size is limited.
   await using dir = await folder({ ...files, ...beside((index) => `${steps}# name: x\nname: a${index}\n`) });
   const { code, out } = await cli(["check", `${dir.path}/r.yaml`]);
   assertEquals(code, 2);

@@ -64,7 +64,7 @@ function folder(): { path: string } & Disposable {
   for (
     const name of ["month_end.yaml", "x;touch harm;.yaml", "$(touch harm).yaml", "a\tb.yaml", "own_step.ts"]
   ) {
-    Deno.writeTextFileSync(`${path}/recipes/${name}`, "no recipe, and nobody reads it");
+    Deno.writeTextFileSync(`${path}/recipes/${name}`, "not a recipe: completion does not read this file");
   }
   Deno.symlinkSync("/etc/hosts", `${path}/recipes/outside.yaml`);
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };

@@ -161,7 +161,7 @@ Deno.test("doctor says that the key of the password is wrong", async () => {
 
 const passing: [what: string, code: string, text: string][] = [
   ["maintenance", "9999", "maintenance until 20:00"],
-  ["a reason that nobody knows", "-1", "try later"],
+  ["an unknown reason", "-1", "try later"],
 ];
 for (const [what, code, text] of passing) {
   Deno.test(`doctor keeps the broker's text for a rejected trade login: ${what}`, async () => {

@@ -23,7 +23,7 @@ const rows: [unknown, number][] = [
   [new TypeError("undefined is not a function"), 1],
   [new InterruptedError("x"), 130],
   [new Deno.errors.BrokenPipe("x"), 130],
-  // A larger piece of work ends with the code of the error that stopped it.
+  // An export ends with the exit code of the error that stopped it.
   [new DayBookError("x", { cause: new errors.TransportError("y") }), 4],
   [new DayBookError("x", { cause: new InterruptedError("y") }), 130],
   [new DayBookError("x"), 1],

@@ -73,7 +73,7 @@ Deno.test("a calendar file that was only found moves no slot before its current 
   assertStringIncludes(removed.out, `no longer trusted: ${await Deno.realPath(w.path)}/${FILE}`);
 });
 
-Deno.test("a calendar file counts at once if its user wrote it with a command, or names it", async () => {
+Deno.test("a calendar file is used at once if its user wrote it with a command, or names it", async () => {
   await using w = await world();
   const set = await w.hsgate(["calendar", "set", "XHKG", "2026-11-23", "02:00-03:00", "--because", "x"]);
   assertEquals(set.code, 0, set.err);

@@ -81,7 +81,7 @@ const attacks: Readonly<
     },
     gained: ({ heard }) => heard.length > 0,
   },
-  "a store at a place of the stranger's": {
+  "a store at a path of the stranger's choice": {
     words: ({ recipe }) => ["schedule", recipe, "--once"],
     settings: ({ dir }) => `store: ${dir}/elsewhere.db\n`,
     gained: (w) => w.has("elsewhere.db"),
@@ -119,7 +119,7 @@ for (const [what, { words, settings, env = {}, gained }] of Object.entries(attac
     assertEquals(await gained(w, told), false, told);
     assertEquals(code, 2, told);
     assertStringIncludes(told, UNKNOWN);
-    assert(!told.includes("--help"), "the words of the command are not what is wrong");
+    assert(!told.includes("--help"), "the command line itself is valid");
     assert(!told.includes(PASSWORD) && !told.includes(STRANGERS_KEY), told);
   });
 }
@@ -135,7 +135,7 @@ Deno.test("every setting except three harmless ones needs trust, also as a file 
   }
   const all = plain.map((name) => `${name}: ${values[name]}\n`).join("");
   assert(!(await w.hsgate(FUNDS, all, { env })).err.includes("trusted"));
-  assert(w.heard.length > 0, "the control: a file that can do nothing counts");
+  assert(w.heard.length > 0, "control: a harmless file is used");
   const inFiles = settingNames.filter((name) => settingTable[name].file).length;
   let seen = 0;
   for (const name of settingNames) {
@@ -171,7 +171,7 @@ Deno.test("trust shows each setting and what it can do, without secrets; then th
   assertStringIncludes(yes.err, 'Trust "hsgate.yaml" as shown? [y/N] ');
   assertEquals(w.heard, []);
   await w.hsgate(["login"], settings, { env });
-  assert(w.heard.length > 0, "the control: a trusted file counts");
+  assert(w.heard.length > 0, "control: a trusted file is used");
   const changed = await w.hsgate(["login"], `${settings}# edited\n`, { env });
   assertEquals(changed.code, 2);
   assertStringIncludes(changed.err, CHANGED);
@@ -187,7 +187,7 @@ Deno.test("trust shows each setting and what it can do, without secrets; then th
   assertStringIncludes((await w.hsgate(["login"], settings, { env })).err, UNKNOWN);
 });
 
-Deno.test("the version that was judged is the version that is used, even if the file is edited meanwhile", async () => {
+Deno.test("hsgate uses the version of the settings that it has checked, even if the file is edited meanwhile", async () => {
   await using w = await world();
   await using other = listener();
   const settings = (url: string) => `gatewayUrl: ${url}\ntradePasswordKeyFile: keys/key\n`;

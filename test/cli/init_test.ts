@@ -244,7 +244,7 @@ Deno.test("init asks, accepts names and numbers, and asks again with the nearest
   );
 });
 
-Deno.test("init names Deno as the machine has it: on the search path, through npx, or by its own path", async () => {
+Deno.test("init prints how to start Deno on this machine: by its name, through npx, or by its path", async () => {
   const npx = `npx -y deno@${Deno.version.deno}`;
   const cases: [programs: string[], deno: string][] = [
     [["deno", "npx"], "deno"],

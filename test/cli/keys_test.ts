@@ -115,7 +115,7 @@ const utf16 = new Uint8Array(
 
 const wrong: [what: string, content: string | Uint8Array, line: string, advice: string][] = [
   ["an empty file", "\n", "the file is empty", "keys new"],
-  ["something that is no key", "hello, world", "it is neither PEM nor Base64", "Copy the key again"],
+  ["something that is not a key", "hello, world", "it is neither PEM nor Base64", "Copy the key again"],
   ["a picture", new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff]), "it is not text", "Is this the right file?"],
   [
     "DER",

@@ -3,7 +3,7 @@ import { lastingDeno } from "../../tasks/commands/deploy/lasting_deno.ts";
 
 Deno.test({
   name:
-    "lastingDeno() copies a Deno that is in a package cache, once, and leaves every other one where it is",
+    "lastingDeno() copies a Deno that is in a package cache, once, and leaves every other Deno where it is",
   ignore: Deno.build.os === "windows",
   async fn() {
     const place = await Deno.makeTempDir();

@@ -220,7 +220,7 @@ export default defineStep({
   const requests = spans.filter(({ name, parentSpanId }) =>
     name === "POST" && parentSpanId === orders.spanId
   );
-  assert(requests.length >= 1, "the request to the gateway hangs under its step");
+  assert(requests.length >= 1, "the span of the request belongs to the span of its step");
 
   // Each line names the span in which it was written, both printed and exported.
   const said = lines.find(({ type, traceId }) => type === "log" && traceId === run.traceId);

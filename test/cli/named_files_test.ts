@@ -251,7 +251,7 @@ Deno.test("a command that can run any file is rejected in a folder with too many
       ["npm", "run", "--silent", "token"],
       ["/usr/bin/pnpm", "--dir=tools", "token"],
       ["git", "token"],
-      // Nobody knows whether these read a file such as ".pylintrc" or ".Rprofile", which can contain code.
+      // These may read a file such as ".pylintrc" or ".Rprofile", which can contain code.
       ["pylint", "--version"],
       ["/usr/bin/gdb", "--batch"],
       ["Rscript", "/home/me/token.R"],
@@ -295,7 +295,7 @@ Deno.test("a program and a file of a secret are compared again before each readi
   }
 });
 
-Deno.test("a recipe that runs another one does not run an edited program of it, and neither does a notice", async () => {
+Deno.test("an edited program does not run in a recipe that runs another recipe, or in a notice", async () => {
   const secret = "secrets: { x: { command: [DIR/get.sh] } }\n";
   const texts: Record<string, (url: string) => Record<string, string>> = {
     nested: (url) => ({

@@ -4,7 +4,7 @@ import { testBoth } from "../support/stores.ts";
 import { readUntil } from "../support/waits.ts";
 import { envOf, folder, KEY, PASSWORD, simulate, spawned, storeEnv } from "./support.ts";
 
-/** Failing needs a limit; a pass does not depend on it. */
+/** Longest wait of a test that fails. A test that passes does not depend on it. */
 const LIMIT = { limitMs: 300_000 };
 const ATTEMPTS = 20;
 
@@ -37,7 +37,7 @@ testBoth(
     let text = "";
     try {
       text = await readUntil("orders", lines, (read) => count(read, "sent") >= 5, LIMIT);
-      // Of a store on a server, this folder's halt file stops nobody: only the row does.
+      // If the store is on a server, the halt file in this folder does not stop the other process: only the row does.
       const halted = await spawned(["halt", "--why", "lunch"], {
         env: { ...envOf(gateway), ...storeEnv(files), HSGATE_STORE: where },
         cwd: elsewhere.path,

@@ -416,7 +416,7 @@ Deno.test("an order of a recipe is recorded with the time limit of the settings"
   const env = { HSGATE_TIMEOUT_MS: "300000" };
   const { code, err } = await at.run(["run", recipe, "--store", at.store], { env, fromDisk: true });
   assertEquals(code, 0, err);
-  // Another process goes by it: the order may reach the broker until then.
+  // Another process uses this limit: until then, the order may still reach the broker.
   await using opened = await openSqlite(at.store);
   assertEquals(await opened.all("select state, timeout_ms from intent"), [
     { state: "acknowledged", timeout_ms: 300_000 },
@@ -538,7 +538,7 @@ Deno.test("in a terminal of 80 columns, orders shows quantity, price and what wa
   assertMatch(head!, /^intent +state +order +what +qty +symbol +price +filled$/);
   assertMatch(first!, /working +\d+ +buy +200 +00700\.HK +549 +0$/);
   assertMatch(second!, /working +\d+ +buy +100 +00700\.HK +550 +0$/);
-  // The newest of the orders that were made elsewhere and have ended come first, as many as of the intents.
+  // Of the ended orders that were made elsewhere, the list shows the newest, as many as it shows intents.
   assertMatch(foreign!, /^\(elsewhere\) +cancelled +\d+ +buy +100 +00700\.HK +542\.00 +0$/);
   assertStringIncludes(out, "(omitted: 1 of the ended orders made elsewhere; --limit and --json show more)");
   assertEquals((await at.json(["orders", "--limit", "2"])).length, 5);
@@ -791,7 +791,7 @@ Deno.test("the order commands of README.md work one after the other with the sim
   }
 });
 
-Deno.test("a question answered with no ends every asking command with code 2, and --json prints one object", async () => {
+Deno.test("every command that asks ends with code 2 after a no, and --json prints one object", async () => {
   await using at = await house();
   const { orderId } = await at.client.orders.place({
     market: "hk",
@@ -816,7 +816,7 @@ Deno.test("a question answered with no ends every asking command with code 2, an
     side: "buy",
     orderType: "limit",
   });
-  /** Arguments with which each command asks; `null` for a command whose questions a no does not end. */
+  /** Arguments with which each command asks; `null` for a command that continues after a no. */
   const asking: Readonly<Record<string, readonly string[] | null>> = {
     "buy": ["buy", "100", "00700.HK", "--limit", "550"],
     "sell": ["sell", "100", "00700.HK", "--limit", "650"],

@@ -78,7 +78,7 @@ Deno.test("the output of a custom step is logged through the redactor, and canno
   }
   assert(otlp.got.text.includes("chat"), "the run itself is exported");
   for (const [where, text] of [["out", out], ["err", err], ["the collector", otlp.got.text]] as const) {
-    assert(!text.includes(PASSWORD), `${where} holds the password: ${text}`);
+    assert(!text.includes(PASSWORD), `${where} contains the password: ${text}`);
   }
 });
 

@@ -158,7 +158,7 @@ Deno.test("portfolio names what is missing, and fits a terminal of 80 columns", 
   assertStringIncludes(wrong.err, 'Cannot use --currency "eur": expected one of hkd, usd, cny');
 });
 
-Deno.test("a market whose holdings change while it is read is read again, and a note says if they never stay", async () => {
+Deno.test("a market whose holdings change while it is read is read again; if they keep changing, a note says so", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   for (const [changes, readings] of [[1, 3], [9, 4]] as const) {
     const { client } = broker;
@@ -175,7 +175,7 @@ Deno.test("a market whose holdings change while it is read is read again, and a 
   }
 });
 
-Deno.test("a listing with a fill of an unknown side has no profit of the day, and a note says why", async () => {
+Deno.test("a listing with a fill of an unknown side has no profit of the day, and a note gives the reason", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const { client } = broker;
   const options = { markets: ["hk"], now: () => FRIDAY_MORNING } as const;

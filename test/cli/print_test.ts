@@ -132,7 +132,7 @@ Deno.test("wrapped() breaks lines at spaces on a terminal, never within an ident
 Deno.test("table() cuts nothing without a terminal; on a terminal the last column gets the remaining width", () => {
   const note = "set by hand because of a typhoon that nobody had expected, all day";
   const columns = [{ title: "day", of: () => "Tue" }, { title: "note", of: () => note }];
-  const pipe = { ...terminal(1000), isTerminal: false } as Host; // as above
+  const pipe = { ...terminal(1000), isTerminal: false } as Host; // only the members that printing uses
   assertEquals(table(pipe, columns, [{}]).lines[1], `Tue  ${note}`);
   assertEquals(table(terminal(80), columns, [{}]).lines[1], `Tue  ${note}`);
   assertEquals(table(terminal(60), columns, [{}]).lines[1], `Tue  ${note.slice(0, 54)}…`);
@@ -379,7 +379,12 @@ Deno.test("every command that prints a table has --output and --columns, or prin
     const has = "output" in flags && "columns" in flags;
 
     if (isList && !has && documents[command.name] === undefined) without.push(command.name);
-    if (has) assert(documents[command.name] === undefined, `${command.name} is no document`);
+    if (has) {
+      assert(
+        documents[command.name] === undefined,
+        `${command.name} has --output, and is also in the list of commands without it`,
+      );
+    }
   }
   assertEquals(without, []);
 });

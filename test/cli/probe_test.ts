@@ -135,7 +135,7 @@ Deno.test("after Ctrl-C the report has what was done, and says that it was inter
   assertEquals([report.families.account, report.families.quotes], ["called", "not reached"]);
 });
 
-Deno.test("probe reports each kind of difference, goes on after rejections, and replay finds what cannot be read", async () => {
+Deno.test("probe reports each kind of difference, continues after rejections, and replay finds answers that cannot be read", async () => {
   await using gateway = await simulate();
   await using dir = await folder();
   const out = `${dir.path}/r.json`;
@@ -365,7 +365,7 @@ for (
       err: `${MARKS.number} ${MARKS.account} of ${MARKS.name} (${MARKS.text})`,
       data: { [MARKS.person]: MARKS.account },
     })],
-    ["in an answer that is no JSON", () => `${MARKS.account} ${MARKS.name} ${MARKS.text}`],
+    ["in an answer that is not JSON", () => `${MARKS.account} ${MARKS.name} ${MARKS.text}`],
   ] as const
 ) {
   Deno.test(`the report of an account whose every value is marked shows no mark: values ${what}`, async () => {

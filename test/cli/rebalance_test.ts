@@ -71,7 +71,7 @@ Deno.test("hsgate rebalance --plan shows holdings, trades, cash and what was lef
   ) assertStringIncludes(out, text);
 });
 
-Deno.test("hsgate rebalance executes no plan for the account of a file, and asks no one without a terminal", async () => {
+Deno.test("hsgate rebalance executes no plan for an account in a file, and does not ask without a terminal", async () => {
   const refused = async (words: readonly string[], text: string) => {
     const { code, out, err } = await cli(["rebalance", "p.yaml", ...words], { files });
     assertEquals([code, out], [2, ""]);
@@ -83,7 +83,7 @@ Deno.test("hsgate rebalance executes no plan for the account of a file, and asks
   await refused([], "Cannot ask without a terminal: add --yes");
 });
 
-Deno.test("a proposed plan is executed only as its file says, after its approval", async () => {
+Deno.test("a proposed plan is executed only after its approval, and only while its file is unchanged", async () => {
   const gateway = await simulate();
   try {
     await using place = await folder({ "p.yaml": files["p.yaml"] });
@@ -259,7 +259,7 @@ Deno.test({
   },
 });
 
-Deno.test("hsgate rebalance writes a page over an older page only, and begins no line with a text of a file", async () => {
+Deno.test("hsgate rebalance replaces only an earlier page with its page, and text of a file begins no line", async () => {
   await using at = await folder({ "p.yaml": files["p.yaml"], "a.json": files["a.json"], "empty.html": "" });
   const [plan, account] = [`${at.path}/p.yaml`, `${at.path}/a.json`];
   const write = (page: string) =>

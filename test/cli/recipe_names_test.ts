@@ -33,7 +33,7 @@ Deno.test("every command accepts a recipe's own name and its file's name", async
       "other",
     ]]
   ) {
-    const { code, out, err } = await run("run", given!, "--json"); // two of two
+    const { code, out, err } = await run("run", given!, "--json"); // each case has two names
     assertEquals(code, 0, err);
     assertEquals(JSON.parse(out).steps[0].id, name);
   }

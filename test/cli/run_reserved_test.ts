@@ -46,7 +46,7 @@ Deno.test("schedule sends no order of a manual run that waits for the account, a
   const path = `${dir.path}/l.db`;
   const file = `${dir.path}/buy.yaml`;
   const before = [await ordersAt(a), await ordersAt(b)];
-  const sent = async () => [await ordersAt(a) - before[0]!, await ordersAt(b) - before[1]!]; // two of them
+  const sent = async () => [await ordersAt(a) - before[0]!, await ordersAt(b) - before[1]!]; // one number for each gateway
   const name = `account:gateway ${new URL(b.info.gatewayUrl).host}`;
   const lease = { name, holder: "4711 x other/main/2025-08-15" };
   {
@@ -94,7 +94,7 @@ Deno.test("schedule sends no order of a manual run that waits for the account, a
   ]);
 });
 
-Deno.test("run reports the state of a run that another process has, and never says that nothing happened", async () => {
+Deno.test("run reports the state of a run that another process has started, and never says that nothing happened", async () => {
   await using gateway = await simulate({ fillsPerDay: 0 });
   const otherText = buy.replace("1h30m", "1h").replace(/name: .*/, "name: other");
   await using dir = await folder({ "buy.yaml": buy.replace("1h30m", "1h"), "other.yaml": otherText });

@@ -562,7 +562,7 @@ Deno.test("run --dry-run plans every write and sends none", async () => {
   const words = ["w.yaml", "--dry-run", "--param", "quantity=200"];
   const { code, out } = await runIn(dir.path, [...words, "--json"], env);
   assertEquals(code, 0);
-  assert(!out.includes("hunter22"), "secrets are taken out");
+  assert(!out.includes("hunter22"), "secrets are removed");
   const { name, ok, steps, writes: planned } = JSON.parse(out);
   assertEquals([name, ok], ["sweep", true]);
   assertEquals(steps.map(({ id, uses, state }: Record<string, string>) => [id, uses, state]), [
@@ -983,7 +983,7 @@ steps:
   assert(!out.includes("…"), out);
 });
 
-Deno.test("an expression without a value ends a run without a store with a clear error, and is no internal error", async () => {
+Deno.test("an expression without a value ends a run without a store with a clear error, which is not an internal error", async () => {
   const text =
     "name: divide\nconnect: simulator\nsteps:\n  - { id: o, uses: orders.today, with: { market: hk } }\n" +
     "  - id: a\n    uses: convert-report\n" +

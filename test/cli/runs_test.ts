@@ -157,7 +157,7 @@ Deno.test("a missing mark is reported by store verify, and by the next command i
     assertStringIncludes(JSON.parse((await cli([...verify, "--json"])).out).warnings.join(), missing);
     const runs = await cli(["runs", "--store", h.file]);
     assertEquals([runs.code, runs.err.includes(missing)], [0, hasWrite]);
-    assertEquals((await cli(verify)).err, "", "opening it has made the mark anew");
+    assertEquals((await cli(verify)).err, "", "opening the store has created the mark again");
   }
 });
 

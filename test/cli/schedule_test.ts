@@ -16,7 +16,7 @@ async function until(
   let text = "";
   // A line that never comes fails only this test and does not block the others. A busy machine takes minutes.
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`it never came: ${text}`)), 5 * MINUTE);
+  const timer = setTimeout(() => late.reject(new Error(`the line did not arrive: ${text}`)), 5 * MINUTE);
   try {
     while (!fits(text)) {
       const { value, done } = await Promise.race([lines.read(), late.promise]);
@@ -78,7 +78,7 @@ Deno.test("schedule continues after kill -9, and runs each slot once", async () 
   const once = await spawned([...words, "--once", "--json"], { env: envOf(gateway) });
   assertEquals([once.code, once.err], [0, ""]);
   const rows = await rowsOf(store);
-  assert(rows.length > before, "slots of the time in between have their rows");
+  assert(rows.length > before, "the slots between the two processes have rows");
   assertEquals(new Set(rows.map(({ run_key }) => run_key)).size, rows.length);
 });
 

@@ -12,8 +12,8 @@ import { settingTable } from "../../lib/client/settings.ts";
 import { cli } from "./support.ts";
 
 /**
- * The second password is not encoded, as somebody types it: it has the characters that end parts of an address. The
- * third is misspelt, and the last has a secret in its query.
+ * The second password is not encoded: it contains the characters that end parts of an address. The third address is
+ * misspelt, and the last one has a secret in its query.
  */
 const addresses = [
   "postgres://user:hunter2hunter2@127.0.0.1:1/db",
@@ -75,7 +75,7 @@ async function run(words: readonly string[], env: Record<string, string> = {}): 
   }
 }
 
-/** Variables that hold no secret. A secret is taken out of the output by its value. */
+/** The variables of all settings, and further variables that hsgate reads. */
 const variables = [
   ...Object.values(settingTable).flatMap(({ env, file }) => file ? [env, `${env}_FILE`] : [env]),
   "HSGATE_CONFIG",

@@ -16,7 +16,7 @@ Deno.test({
   name: "commands on a machine whose clock is an hour ahead write the database's time (PostgreSQL)",
   ignore: postgres === undefined,
   async fn() {
-    await using schema = temporarySchema(postgres!); // it is there, or the test is left out
+    await using schema = temporarySchema(postgres!); // without PostgreSQL, the test is skipped
     await using dir = await folder({ "beat.yaml": beat });
     const file = `${dir.path}/beat.yaml`;
     await using store = await openPostgres(schema.url);

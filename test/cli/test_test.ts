@@ -117,7 +117,7 @@ Deno.test("hsgate test prints the start of a long list of differences or of mist
   assertEquals(other.code, 7);
   const lines = other.out.trimEnd().split("\n");
   assertEquals(lines.length, 201);
-  // The empty end of both texts is an unchanged line beside the differences.
+  // Both texts end with an empty line. It is unchanged, and listed after the differences.
   const left = 900 + REPORT.split("\n").length - 200;
   assertEquals(lines.at(-1), `and ${left} more lines; --json lists all`);
   const all = JSON.parse((await cli([...words, "--golden", golden, "--json"])).out).golden.differences;

@@ -149,7 +149,7 @@ for (const [what, { text, files = {}, told }] of Object.entries(attacks)) {
   });
 }
 
-Deno.test("a recipe without trust replaces no file that no step wrote, and replaces its own report again and again", async () => {
+Deno.test("a recipe without trust replaces a file beside the recipe only if a step wrote it, and replaces its own report in every run", async () => {
   await using w = await world(() => ({
     "r.yaml":
       'name: r\nparams: { to: own.csv, cell: a }\nsteps:\n  - id: to\n    uses: convert-report\n    with: { to: "${{ params.to }}", rows: [{ cell: "${{ params.cell }}" }] }\n',
@@ -276,7 +276,7 @@ Deno.test("code that asks for more during a run than when it was trusted is reje
   assertStringIncludes(err, "runs a program: touch");
 });
 
-Deno.test("a recipe asks for the powers of the recipes that it runs, and each of them must be trusted", async () => {
+Deno.test("a recipe asks for everything that the recipes that it runs ask for, and each of them must be trusted", async () => {
   const inner = (url: string) =>
     `name: inner\nparams: { to: "${url}" }\nsteps: [{ id: tell, uses: notify, with: { webhook: "\${{ params.to }}", text: hello } }]\n`;
   let edited = "";
@@ -409,7 +409,7 @@ Deno.test("a scheduler runs the trusted version until the edit is trusted, and s
   const untilHeard = async (fits: () => boolean) => {
     const late = AbortSignal.timeout(60_000);
     while (!fits()) {
-      assert(!late.aborted, `it never came: ${[...texts()]}`);
+      assert(!late.aborted, `the message did not arrive: ${[...texts()]}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
@@ -692,7 +692,7 @@ Deno.test("rerun and notices --send send nothing for a recipe whose edit is not 
   }
 });
 
-Deno.test("check rejects the imports that trust rejects, and calls no recipe fine that it did not load", async () => {
+Deno.test("check rejects the imports that trust rejects, and does not report a recipe as valid that it did not load", async () => {
   await using other = await folder();
   await Deno.writeTextFile(`${other.path}/a.ts`, "export default {};\n");
   await using w = await world(() => ({
@@ -1074,7 +1074,7 @@ Deno.test("a timer and a scheduler run the trusted version of the recipes that a
     })();
     const late = AbortSignal.timeout(60_000);
     while (w.heard.length < before + 2) {
-      assert(!late.aborted, `it never came: ${err}`);
+      assert(!late.aborted, `the messages did not arrive: ${err}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     process.kill("SIGTERM");
