@@ -48,7 +48,7 @@ Deno.test("readConfigXml() uses the API document's defaults for missing or empty
 
 const doubtful: [string, string, string][] = [
   [
-    "a port that is none",
+    "a number that is not a port",
     whole.replace("21111", "99999"),
     'listenHttpPort is "99999", which is not a port; 11111 is the usual one',
   ],
@@ -95,7 +95,7 @@ const broken: [string, string, string][] = [
     "<hs_gateway><mobile>1</mobile></hs_gateway",
     "it is not XML at line 1, column 43",
   ],
-  ["no XML at all", "mobile=1", "it is not XML at line 1, column 1"],
+  ["a text that is not XML", "mobile=1", "it is not XML at line 1, column 1"],
   ["an empty file", "", "it is not XML at line 1, column 1"],
   ["two roots", "<hs_gateway/><hs_gateway/>", "it is not XML at line 1, column 14"],
   [

@@ -109,7 +109,11 @@ Deno.test("reset-after: an answer cut at any byte is never accepted as complete"
       }
     }
     assert(cuts > 60, `only ${cuts} cuts`);
-    assertEquals((await ordersNow(desk)).length, start + cuts + accepted, "each attempt stands exactly once");
+    assertEquals(
+      (await ordersNow(desk)).length,
+      start + cuts + accepted,
+      "each attempt has exactly one order",
+    );
   });
 });
 

@@ -63,7 +63,7 @@ Deno.test("a write logs in before it is sent; if the login has expired, it fails
   assertEquals(await client.orders.place(order), { orderId: "77" });
   assertEquals(end.arrived.map(({ path }) => path), ["/trade/TradeLogin", "/trade/TradeEntrust"]);
   await assertRejects(() => client.orders.place(order), LoginExpiredError);
-  assertEquals(end.arrived.length, 3, "one more order and no login behind the caller's back");
+  assertEquals(end.arrived.length, 3, "one more order, and no login that the caller did not request");
 });
 
 Deno.test("a login that was taken over is not taken back", async () => {

@@ -182,7 +182,7 @@ Deno.test("loadSettings() allows trading with a simulator's settings only at the
   assertEquals(await live(simulator(own, { env: { HSGATE_AUTH_URL: "https://broker.example" } })), "refuse");
   assertEquals(await live(simulator(own, { env: { HSGATE_TRADE_SERVER: "broker.example:1" } })), "refuse");
   assertEquals(await live(simulator(own, { flags: { gatewayUrl: "http://127.0.0.1:11111" } })), "refuse");
-  // What a person sets counts.
+  // An explicit setting takes precedence.
   assertEquals(await live(simulator({ ...own, liveTrading: "refuse" })), "refuse");
   assertEquals(await live(simulator(own, { env: { HSGATE_LIVE_TRADING: "refuse" } })), "refuse");
 });
@@ -353,17 +353,17 @@ const refusals: [string, World, string][] = [
     'gatewayUrl (HSGATE_GATEWAY_URL): expected an address such as "http://127.0.0.1:11111", got "127.0.0.1:11111"',
   ],
   [
-    "a port that is none",
+    "a number that is not a port",
     { flags: { pushAddress: "127.0.0.1:70000" } },
     'pushAddress (flag): expected an address such as "127.0.0.1:11112", got "127.0.0.1:70000"',
   ],
   [
-    "a transport that is none",
+    "a name that is not a transport",
     { flags: { transport: "memory" } },
     'transport (flag): expected "gateway" or "direct", got "memory"',
   ],
   [
-    "a platform that would get passwords in the open",
+    "a platform on another machine without TLS",
     { flags: { authUrl: "http://example.com" } },
     'authUrl (flag): expected an address such as "https://host" (plain http only on a loopback address), got "http',
   ],
@@ -378,7 +378,7 @@ const refusals: [string, World, string][] = [
     'mobile (hsgate.yaml): expected text that is not empty, got "[hidden]"',
   ],
   [
-    "a time without an end",
+    "a time limit of zero",
     { env: { HSGATE_TIMEOUT_MS: "0" } },
     'timeoutMs (HSGATE_TIMEOUT_MS): expected milliseconds from 1 to 3600000, got "0"',
   ],
@@ -416,7 +416,7 @@ Deno.test("loadSettings() reports all mistakes in one error", async () => {
 });
 
 const leaks: [string, World][] = [
-  ["a key that is no Base64", { env: { HSGATE_TRADE_PASSWORD_KEY: "hunter2" } }],
+  ["a key that is not Base64", { env: { HSGATE_TRADE_PASSWORD_KEY: "hunter2" } }],
   ["an address with a password in it", { env: { HSGATE_GATEWAY_URL: "http://me:hunter2@127.0.0.1:1" } }],
   ["YAML that ends in the middle", { files: { "hsgate.yaml": 'tradePassword: "hunter2' } }],
   ["YAML with an alias", { files: { "hsgate.yaml": "tradePassword: *hunter2" } }],

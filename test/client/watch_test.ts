@@ -197,7 +197,7 @@ Deno.test('"duplicate-push", "reorder-push" and "drop-push" do not change the st
       [seen.orderId],
     );
     const listed = (await client.orders.today({ market: "hk" }).toArray()).map((each) => each.orderId);
-    assert(listed.includes(unseen.orderId), "what a push withheld, the list tells");
+    assert(listed.includes(unseen.orderId), "the list contains the order whose push was lost");
     const kinds = ["duplicate-push", "reorder-push", "drop-push"] as const;
     assertEquals(kinds.map((kind) => gateway.faults.struck(kind)), [1, 1, 1]);
     await events.return?.();
