@@ -51,7 +51,7 @@ conformance(
     await client.account.login();
     faults.arm({ kind: "delay", ms: 6_000, operation: "account.funds" });
     faults.arm({ kind: "delay", ms: 6_000, operation: "orders.place" });
-    const reason = new Error("the caller has gone home");
+    const reason = new Error("the caller stopped waiting");
     const soon = () => {
       const controller = new AbortController();
       setTimeout(() => controller.abort(reason), 700);

@@ -94,7 +94,9 @@ export async function openMemoryEndpoint({ broker, faults, clock, info }: Simula
         keepAlive: true,
         body: new TextEncoder().encode(JSON.stringify({ timeout_sec: Math.ceil(timeoutMs / 1000), params })),
       });
-      if (answer.cutAfter !== undefined || answer.status >= 500) throw new Error("the endpoint fell shut");
+      if (answer.cutAfter !== undefined || answer.status >= 500) {
+        throw new Error("the endpoint closed the connection");
+      }
       const text = new TextDecoder().decode(answer.body);
       if (answer.contentType === undefined) exchanges.push({ path, params, answer: JSON.parse(text) });
       return text;
