@@ -25,7 +25,7 @@ Deno.test("exportDayBook() accepts an empty day of a quiet account if the funds 
 
 const broken = {
   "funds without amounts": okText("{}"),
-  "funds of nothing": okText("null"),
+  "no funds": okText("null"),
   "a refusal": refusal("1001 unknown system error"),
 };
 for (const [what, answer] of Object.entries(broken)) {

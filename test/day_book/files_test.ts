@@ -161,7 +161,7 @@ Deno.test("exportDayBook() says which summary is damaged, and still exports days
   assertEquals((await book.again({ from: "2025-08-14", to: "2025-08-14" })).days[0]?.action, "written");
 });
 
-Deno.test("exportDayBook() believes no day of a stranger's folder whose summary lists no files, or other files", async () => {
+Deno.test("exportDayBook() accepts no day of a stranger's folder whose summary lists no files, or other files", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   await book.again();
   const [folder, path] = [`${book.out}/${DAY}`, `${book.out}/${DAY}/summary.json`];

@@ -116,7 +116,7 @@ Deno.test("csvCell() writes texts that control no terminal and run in no spreads
   }
 });
 
-Deno.test("csvCell() quotes a text with a semicolon or a tab, and leaves honest texts as they are", () => {
+Deno.test("csvCell() quotes a text with a semicolon or a tab, and leaves harmless texts as they are", () => {
   assertEquals(csvCell("a;=1+1;b"), `"a;'=1+1;b"`);
   assertEquals(csvCell(`a;"=cmd|' /C calc'!A0;`), `"a;'""=cmd|' /C calc'!A0;"`);
   assertEquals(csvCell("a;b"), '"a;b"');
@@ -126,7 +126,11 @@ Deno.test("csvCell() quotes a text with a semicolon or a tab, and leaves honest 
     assertEquals(csvCell(honest), honest);
   }
   assertEquals(csvCell("\x1b[2Jgnp\u202e"), "\\u001b[2Jgnp\\u202e");
-  assertEquals(csvCell("\\u001b"), "\\u005cu001b", "a text that looks like an escape is not taken for one");
+  assertEquals(
+    csvCell("\\u001b"),
+    "\\u005cu001b",
+    "a text that looks like an escape is not read as an escape",
+  );
 });
 
 Deno.test("rowEncoder() writes characters that control a terminal as escapes, and JSON Lines lose nothing", () => {

@@ -82,7 +82,7 @@ Deno.test("exportDayBook() with wire writes each row as the broker sent it, with
   // A day with these files keeps them.
   assertEquals((await book.again()).days[0]?.action, "kept");
   await book.again({ wire: false, refresh: true }).then(
-    () => Promise.reject(new Error("they were given up")),
+    () => Promise.reject(new Error("the export accepted fewer files than the day has")),
     ({ code }) => assertEquals(code, "settings-differ"),
   );
 });
