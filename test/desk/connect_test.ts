@@ -7,7 +7,7 @@ import { openHouse, ORDER } from "../conformance/house.ts";
 import { temporaryFolder } from "../runner/support.ts";
 import { within } from "../support/waits.ts";
 
-Deno.test("connect() without a store writes no order by any way, and says what is missing; with false it does", async () => {
+Deno.test("connect() without a store writes no order in any way, and says what is missing; with store: false it writes orders", async () => {
   await using house = await openHouse();
   const { gatewayUrl: url, tradePassword, tradePasswordKey } = house.simulator.info;
   const options = { gateway: { url, tradePasswordKey }, tradePassword };
@@ -97,7 +97,7 @@ Deno.test("a halt file beside the store stops a script's orders at once", async 
     assert(!error.message.includes("PRECIOUS"), "the reason is not read through a link");
     await Deno.remove(`${store}.halt`);
   }
-  // The file lies beside the store itself, by whatever link a program names the store.
+  // The file is beside the store itself, even if a program names the store by a link.
   await Deno.mkdir(`${folder.path}/links`);
   const link = `${folder.path}/links/s.db`;
   await Deno.symlink(store, link);
@@ -128,7 +128,7 @@ Deno.test("a script with open orders that does not close its client ends when it
   const file = `${folder.path}/script.ts`;
   await Deno.writeTextFile(file, program);
   const config = new URL("../../deno.json", import.meta.url).pathname;
-  // The second one finds an open order, and reads the lists in the background.
+  // The second script finds an open order, and reads the lists in the background.
   for (const price of ["550.00", "551.00"]) {
     await Deno.writeTextFile(file, program.replace("550.00", price));
     const child = new Deno.Command(Deno.execPath(), {

@@ -52,7 +52,7 @@ export interface CrashCounts {
   /** Processes that were killed at these waits, or while they looked for what an earlier process had left. */
   killed: number;
   killedAgain: number;
-  /** Points that a process did not reach, because the run took a shorter way. */
+  /** Points that a process did not reach, because its run had fewer waits. */
   notReached: number;
   /** Runs of the program to its end. */
   runs: number;
@@ -61,7 +61,7 @@ export interface CrashCounts {
 }
 
 const MORNING = Date.parse("2025-08-15T09:45:00+08:00");
-/** What the lists cannot prove, so that a person looks: no later order, and an amendment that was not executed. */
+/** What is missing for a proof if the lists cannot prove a write: a later order, or the new terms of an amendment. */
 const unprovable = [
   "an order of yours in the same lists that was sent later",
   "a person's decision, or an order with the new terms in the lists",
@@ -71,7 +71,7 @@ const PAUSE_MS = 20_000;
 
 /** The kills of one run of the program. */
 interface CrashRun {
-  /** At most one in each step. */
+  /** At most one kill in each step. */
   kills: readonly CrashPoint[];
   /** A kill of a process that was started again, after so many other kills. */
   again?: { at: number; after: number };
@@ -128,7 +128,7 @@ async function runOnce({ transport, store: kind }: CrashOptions, { kills, again 
     }, what);
     if ("done" in line) {
       assertBooksMatch(await ours(), { intents: await intentsIn(place), what });
-      assertEquals(line.foreign.filter((id) => !earlier.has(id)), [], `${what}: orders of nobody`);
+      assertEquals(line.foreign.filter((id) => !earlier.has(id)), [], `${what}: orders without an intent`);
       for (const asked of line.askedAbout) {
         assert(unprovable.some((each) => asked.endsWith(each)), `${what}: ${asked}`);
       }
@@ -298,7 +298,7 @@ if (import.meta.main) {
         // deno-lint-ignore no-console -- a program that is started by hand
         onProgress: (now) => console.error(JSON.stringify(now)),
       });
-      // deno-lint-ignore no-console -- as above
+      // deno-lint-ignore no-console -- a program that is started by hand
       console.log(JSON.stringify(counts));
     }
   }

@@ -189,7 +189,7 @@ export function print(line: object): void {
   for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
 }
 
-/** The rest of the world: the clock of the simulator, and a person at the broker's app. */
+/** The clock of the simulator, and a person at the broker's app; both are in another process. */
 export class World {
   readonly #address: string;
   readonly #fetch = globalThis.fetch;
@@ -213,7 +213,7 @@ export class World {
     return await this.#ask(`executed?step=${step}`) === "true";
   }
 
-  /** A machine in simulated time: waiting makes it pass. */
+  /** A machine in simulated time: each wait advances the time. */
   machine(plan: CrashPlan): Machine {
     return {
       ...systemMachine,
@@ -269,7 +269,7 @@ async function write(client: Client, step: Step, orderId: string): Promise<unkno
   }
 }
 
-/** Longer than an unsent intent stays planned, and than a sent one waits for its answer. */
+/** Time after which an unsent intent is no longer planned, and a sent intent no longer waits for its answer. */
 const LONG_MS = 11 * 60_000;
 const TURN_MS = 40_000;
 /** Number of readings of the broker's lists before a person looks at the broker's app. */
@@ -296,7 +296,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
       },
       tradePassword,
     };
-  // The connection itself is in real time: it beats its heart, and simulated time would pass with each beat.
+  // The connection itself uses real time: its heartbeats would otherwise advance the simulated time.
   const connected = () => "direct" in options ? connect(options) : connect(options);
   await using client = await openTrading(connected, { ...options, machine }, {
     store: job.store,
@@ -333,7 +333,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
     }
     turn = 0;
   }
-  // What was planned and never sent is given up, and every order is followed to its state.
+  // Intents that were planned and never sent become abandoned, and every order is followed to its state.
   await world.pass(LONG_MS);
   await desk.reconcile();
   const { foreign, unresolved } = await desk.reconcile({ markets: ["hk"] });
@@ -360,7 +360,7 @@ async function runProgram(job: ProgramJob): Promise<void> {
     }
   }
 
-  /** A person looks at the broker's app, and says what became of an intent. */
+  /** A person looks at the broker's app, and resolves an intent. */
   async function decided(desk: Desk, intent: Intent): Promise<string> {
     const { step = "" } = intent.why;
     if (await world.isExecuted(step)) {

@@ -24,7 +24,7 @@ async function filling({ client }: DeskHouse) {
   return { ...ORDER, price, orderType: "enhanced-limit" } as const;
 }
 
-/** Fills what fills within a minute. */
+/** Lets a minute pass, in which orders fill. */
 function fill({ clock, round }: DeskHouse): void {
   clock.advance(60_000);
   round();

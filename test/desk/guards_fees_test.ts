@@ -28,6 +28,6 @@ Deno.test("estimateFees() uses the rates of the listing's market on the day", ()
   ]);
 });
 
-Deno.test("estimateFees() knows no fees for a day without rates", () => {
+Deno.test("estimateFees() returns undefined for a day without rates", () => {
   assertEquals(estimateFees({ ...TENCENT, date: "1990-01-02" }), undefined);
 });

@@ -104,7 +104,7 @@ Deno.test("priceCollar compares a market order with the book that it would meet"
   await assertRefuses("priceCollar", { ...order, side: "sell" }, at({ bid: "179.99" }), "179.99");
 });
 
-Deno.test("without a quote, each rule says what helps: with a price, the limit off; without one, also a limit order", async () => {
+Deno.test("without a quote, each rule says what to do: turn the limit off, and for an order without a price also send a limit order", async () => {
   const none = { quote: null };
   const limits = { quoteMaxAge: "off" };
   await assertRefuses(
@@ -600,7 +600,7 @@ Deno.test("an amendment of an order that the lists do not show is refused", asyn
   await assertRefuses("amended-order", amend, { operation: "orders.amend" }, "do not show order 7");
 });
 
-Deno.test("a fault of the connection is no missing quote: the check fails with it", async () => {
+Deno.test("an error of the connection does not count as a missing quote: the check throws the error", async () => {
   const quote = new BrokerError("Cannot read the quote", { code: "net" });
   const error = await assertRejects(() => check(ORDER, { market: { quote } }), BrokerError);
   assertEquals(error.code, "net");

@@ -71,7 +71,7 @@ Deno.test("session: futures orders of the night must be asked for, and a half da
   assertEquals(await accepts(afterHours, `${HALF_DAY}T20:00:00`), false);
 });
 
-Deno.test("session: a dark-pool order is for the broker alone, at any time", async () => {
+Deno.test("session: a dark-pool order passes at any time, because only the broker checks it", async () => {
   assertEquals(await accepts({ ...HK, orderType: "dark-pool" }, `${FRIDAY}T18:00:00`), true);
 });
 

@@ -41,7 +41,7 @@ Deno.test("fileHalt() stops writing if anything has the file's name and cannot b
   await Deno.symlink("nowhere", at.halt);
   assertStringIncludes(why()!, `the file "${at.halt}" is a link`);
   assertEquals(await removeHalt(at.store), true);
-  // If the folder is no folder any more, nobody knows whether the file was there.
+  // If the folder is no longer a folder, hsgate cannot know whether the file existed.
   const folder = at.store.slice(0, at.store.lastIndexOf("/"));
   await Deno.remove(folder, { recursive: true });
   await Deno.writeTextFile(folder, "");

@@ -118,7 +118,7 @@ deskTest("an order of a plan that ends while the order is checked is not sent", 
 
 Deno.test("usedOf() counts a filled order in full, because parts of it may not be known, and other ends as filled", () => {
   const intent = (state: IntentState, filled: string) =>
-    // It reads nothing else.
+    // usedOf() reads only these members.
     ({ kind: "place", state, filled, params: { quantity: "600" } }) as unknown as Intent;
   for (
     const [state, filled, used] of [

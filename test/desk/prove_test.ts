@@ -124,7 +124,7 @@ Deno.test("two ways to write one code are one listing, for an order, an amendmen
       fingerprintOf("orders.place", { ...placed, symbol: listed }),
     );
   }
-  // A class of shares is no suffix of a market.
+  // The suffix of a share class is not the suffix of a market.
   const classB = intent({ params: { ...TERMS, market: "us", symbol: "BRK.B" } });
   assertEquals(judge(classB, readingWith(order("1", { symbol: "BRK" })), alone).is, "absent");
 });
@@ -175,7 +175,7 @@ Deno.test("judge() takes no order that may be a missing part of another intent's
     among([intent()], owners),
   );
   assertEquals(missing.is, "partial");
-  // With all orders in the list, two divisions are possible: nobody knows which of the two orders of 100 is whose.
+  // With all orders in the list, two divisions are possible: each of the two orders of 100 can belong to either intent.
   const all = readingWith(own, part("2", "300"), part("3", "100"), part("4", "100"));
   assertEquals(judge(intent(), all, among([split], owners)).is, "partial");
   // Parts that were there before the lost request are not its orders.
@@ -277,11 +277,11 @@ Deno.test("a lost action on an algorithmic order is neither proven nor disproven
   });
   const algo = (id: string) => order(id, { lists: ["algo.list"] });
   assertEquals(judge(act, readingWith(algo("7")), alone).is, "unprovable");
-  // A new algorithmic order with the same listing has nothing to do with it.
+  // A new algorithmic order of the same listing does not belong to the action.
   assertEquals(judge(act, readingWith(algo("7"), algo("8")), alone).is, "unprovable");
 });
 
-Deno.test("two orders after a lost amendment are ambiguous, and a stranger's new order is none of it", () => {
+Deno.test("two orders after a lost amendment are ambiguous, and an order of another owner does not count", () => {
   const lost = amendment({ quantity: "200", price: "549" });
   const fresh = order("2", { quantity: "200", price: "549" });
   assertEquals(judge(lost, readingWith(order("1"), fresh), alone).is, "ambiguous");
@@ -290,7 +290,7 @@ Deno.test("two orders after a lost amendment are ambiguous, and a stranger's new
   assertEquals(judge(lost, readingWith(ended, fresh), among([], { "2": "other" })).is, "unprovable");
 });
 
-Deno.test("no order replaced an order that was filled whole: an equal new order is a stranger's", () => {
+Deno.test("an amendment did not replace an order that was filled completely: a new order with its terms is somebody else's", () => {
   const lost = amendment({ quantity: "100", price: "549" });
   const filled = order("1", { state: "filled", filled: "100" });
   const fresh = order("2", { quantity: "100", price: "549" });
@@ -321,7 +321,7 @@ Deno.test("a cancellation counts as not executed only while every one of its ord
   );
 });
 
-Deno.test("quantities that are no numbers are no values", () => {
+Deno.test("an order without a quantity and a state is not a proof", () => {
   const strange = order("1", { quantity: undefined, filled: "0", state: undefined });
   assertEquals(judge(intent(), readingWith(strange), alone).is, "partial");
 });

@@ -31,7 +31,7 @@ function reading(client: Client, today: (read: () => Promise<unknown>) => Promis
 }
 
 deskTest(
-  "a date that does not exist, or is far away, says nothing of the end of an order",
+  "a date that does not exist, or is far away, does not show that an order has ended",
   async ({ open, trader, client, last }) => {
     await trader.orders.place(ORDER);
     for (const date of ["00000000", "0000-00-00", "2025-13-45", "9999-12-31", "soon"]) {
@@ -133,10 +133,10 @@ deskTest(
   },
 );
 
-Deno.test("needsReading() leaves out what a reading in the background cannot change", () => {
+Deno.test("needsReading() returns false for an intent that a reading in the background cannot change", () => {
   const now = Date.parse("2025-08-15T10:00:00+08:00");
   const intent = (state: string, sentAt = now - HOUR, orderType = "enhanced-limit") =>
-    // It reads nothing else.
+    // needsReading() reads only these members.
     ({
       state,
       sentAt,
