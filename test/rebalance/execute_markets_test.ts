@@ -23,7 +23,7 @@ async function planIn(
   return planOf(priced, { cashBuffer: buffer });
 }
 
-/** Executes a plan; the market goes on while the execution waits. */
+/** Executes a plan; the market continues while the execution waits. */
 async function run(
   house: DeskHouse,
   plan: Plan,

@@ -61,7 +61,7 @@ deskTest(
     const plan = await planAt(client, [PURCHASE]);
     faults.arm({ kind: "lost-request", operation: "orders.place" });
     await using at = await executor(house, {
-      // Without the lists, nothing shows what became of the order.
+      // Without the lists, nothing shows the outcome of the order.
       onWait: () => void faults.arm({ kind: "busy", operation: "fills.today", times: 10 }),
     });
     const sent = house.count("orders.place");
@@ -70,7 +70,7 @@ deskTest(
     const [trade] = report.trades;
     assertEquals([trade!.unknown, trade!.remaining, trade!.filled], ["200", "0", "0"]);
     faults.clear();
-    // The lists prove later that the broker never got it; a new approval then lets the plan go on.
+    // The lists prove later that the broker never got the order. After a new approval, the plan continues.
     await house.pass(20 * 60_000, 8);
     await approve(house, plan);
     const again = await at.run(plan, { ...QUICK, deadline: "3m" });
@@ -80,7 +80,7 @@ deskTest(
 );
 
 deskTest(
-  "a halt of the desk stops the execution; after the halt it goes on within the plan",
+  "a halt of the desk stops the execution; after the halt it continues within the plan",
   async (house) => {
     const { store, clock } = house;
     const plan = await planAt(house.client, [...SALES, PURCHASE]);
@@ -122,7 +122,7 @@ deskTest("when the market closes for longer than the execution lasts, nothing st
 });
 
 deskTest(
-  "orders wait for the hours of the terms, leave the market when they end, and go on the next day",
+  "orders wait for the hours of the terms, leave the market when these hours end, and continue the next day",
   async (house) => {
     const plan = await planAt(house.client, [PURCHASE]);
     const atOpen = new Set<string>();
@@ -162,7 +162,7 @@ deskTest("orders that other programs make are neither counted nor cancelled", as
   await using at = await executor(house, { onWait() {} });
   const { orderId } = await client.orders.place({ ...ORDER, price: "560.00" });
   at.foreign.add(orderId);
-  // Somebody else sells a half of what the plan sells.
+  // Somebody else sells half of the quantity that the plan sells.
   const other = { market: "hk", symbol: "00027.HK", side: "sell", orderType: "limit" } as const;
   const { orderId: sale } = await client.orders.place({ ...other, quantity: "1000", price: "41.00" });
   at.foreign.add(sale);
@@ -257,7 +257,7 @@ deskTest("a board lot that has grown since the plan ends the trade, and makes no
   assertEquals(trade!.reason, "the board lot is now 400, and 300 is not a multiple of it; make a new plan");
 });
 
-deskTest("a purchase whose fees are unknown is not covered", async (house) => {
+deskTest("a purchase with unknown fees is not made, because the cash may not cover it", async (house) => {
   const { client, store, clock } = house;
   const plan = await planAt(client, [PURCHASE]);
   const coverAt = (now: number) =>

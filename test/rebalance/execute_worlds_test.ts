@@ -1,7 +1,7 @@
 /**
  * Executes plans in worlds that a seed draws: prices that jump, halted listings, lost requests and answers, lists that
- * cannot be read, orders of other programs, halts of the desk, and executions that end and go on. At every wait the
- * broker has no more than the plan, and the cash is not below the buffer.
+ * cannot be read, orders of other programs, halts of the desk, and executions that end and continue. Whenever the
+ * execution waits, the broker has no more than the plan, and the cash is not below the buffer.
  *
  * `HSGATE_FIRST_WORLD` and `HSGATE_WORLDS` choose other seeds.
  */
