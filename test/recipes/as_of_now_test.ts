@@ -202,7 +202,7 @@ Deno.test("snapshot, watch and wait-for are rejected on another day if they read
   // Parts with their own days are done.
   const bars = await sunday.run("snapshot", {
     bars: { securities: ["00700.HK"], from: "2025-08-14" },
-  }) as SnapshotTaken; // its output
+  }) as SnapshotTaken; // the output of the step
   assertEquals([bars.day, bars.bars?.[0]?.lastDay], ["2025-08-15", "2025-08-15"]);
   const moment = { session: { calendar: "XHKG", moment: "close" } };
   assertEquals((await sunday.run("wait-for", moment) as { ok: boolean }).ok, true);
@@ -220,7 +220,7 @@ Deno.test("a snapshot is stored under the day of its exchange, not under the UTC
     slot: "2025-08-14T23:00:00Z",
     session: undefined,
   });
-  const taken = await run("snapshot", { account: ["hk"] }) as SnapshotTaken; // its output
+  const taken = await run("snapshot", { account: ["hk"] }) as SnapshotTaken; // the output of the step
   assertEquals(taken.files, [`${folder.path}/out/snapshots/2025-08-15/2300Z_funds.jsonl`]);
 });
 

@@ -74,7 +74,7 @@ Deno.test("convert-report writes and reads inside the folder of the run only", a
   assert(![...Deno.readDirSync(at.out)].some(({ isFile }) => isFile), "nothing was written");
   // Controls: the same names inside, and an absolute path that is inside.
   for (const to of ["x.csv", "a/../b/x.csv", "..x/y..csv", `${at.out}/z/x.csv`]) {
-    const { path } = await at.run("convert-report", { rows, to }) as { path: string }; // its output
+    const { path } = await at.run("convert-report", { rows, to }) as { path: string }; // the output of the step
     assertEquals(Deno.readTextFileSync(path), "a\r\n1\r\n");
     assert(isInside(at.out, path));
   }
@@ -113,7 +113,7 @@ Deno.test("snapshot keeps the bars of a symbol with a path in it inside the fold
   await using client = createClient(memory(endpoint));
   const bars = { securities: [security], from: "2025-08-14" };
   const context = { client: () => Promise.resolve(client) };
-  const { files } = await at.run("snapshot", { bars }, context) as { files: string[] }; // its output
+  const { files } = await at.run("snapshot", { bars }, context) as { files: string[] }; // the output of the step
   assertEquals([files.length, at.leaked()], [1, []]);
   assert(isInside(`${at.out}/out/snapshots/bars`, files[0]!), files[0]);
   await assertRejects(

@@ -318,7 +318,7 @@ Deno.test("readDuration() reads spans with the largest unit first", () => {
   assertEquals([5_400_000, 1500, -90_000, 0].map(showDuration), ["1h30m", "1s500ms", "-1m30s", "0s"]);
 });
 
-Deno.test("readMoment(), readAt() and readSpan() read moments of a session", () => {
+Deno.test("readSessionTime(), readAt() and readSpan() read times of a session", () => {
   assertEquals(readSessionTime("close+45m"), { anchor: "close", offsetMs: 2_700_000 });
   assertEquals(readSessionTime("open-1h"), { anchor: "open", offsetMs: -3_600_000 });
   assertEquals([readSessionTime("closing"), readSessionTime("close+"), readSessionTime("close 5m")], [

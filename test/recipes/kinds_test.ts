@@ -51,9 +51,9 @@ Deno.test("wait-for feesCleared checks until every fill of the session has its f
   await buyOnce(broker);
   broker.clock.set(Date.parse("2025-08-15T17:00:00+08:00"));
   const given = { feesCleared: { markets: ["hk"] }, every: "30m", atMost: "20h" };
-  const { ok, looks, waitedMs, seen } = await runStep(broker, { uses: "wait-for", given }) as Waited; // its output
+  const { ok, looks, waitedMs, seen } = await runStep(broker, { uses: "wait-for", given }) as Waited; // the output of the step
   assert(looks > 2 && waitedMs === (looks - 1) * 1_800_000, `${looks} checks in ${waitedMs} ms`);
-  const { day, fills, without } = seen as { day: string; fills: number; without: number }; // of fees
+  const { day, fills, without } = seen as { day: string; fills: number; without: number }; // what feesCleared counts
   assertEquals([ok, day, without, fills > 0], [true, "2025-08-15", 0, true]);
 });
 
@@ -78,16 +78,16 @@ Deno.test("wait-for orderDone, price and session end when the condition is met, 
       uses: "wait-for",
       given: { orderDone: { market: "hk", orderId }, atMost: "5m" },
     });
-  const filled = await orderDone(await place(1.01)) as Waited; // its output
+  const filled = await orderDone(await place(1.01)) as Waited; // the output of the step
   assertEquals((filled.seen as { status: string }).status, "filled");
   const late = await assertRejects(async () => await orderDone(await place(0.9)), BrokerError);
   assertEquals(late.code, "wait-timeout");
   assertStringIncludes(late.message, "Gave up waiting after 5m: order ");
   const price = { security: "00700.HK", atLeast: "1" };
-  const priced = await runStep(broker, { uses: "wait-for", given: { price } }) as Waited; // its output
+  const priced = await runStep(broker, { uses: "wait-for", given: { price } }) as Waited; // the output of the step
   assertEquals([priced.ok, priced.looks], [true, 1]);
   const given = { session: { calendar: "XHKG", moment: "auction-close" }, atMost: "8h" };
-  const { looks } = await runStep(broker, { uses: "wait-for", given }) as Waited; // its output
+  const { looks } = await runStep(broker, { uses: "wait-for", given }) as Waited; // the output of the step
   assertEquals([looks, new Date(broker.clock.now()).toISOString()], [2, "2025-08-15T08:10:00.000Z"]);
 });
 
@@ -117,7 +117,7 @@ Deno.test("cancel-open-orders checks the orders after a lost answer, and never c
   simulator.faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
   simulator.faults.arm({ kind: "lost-request", operation: "orders.cancel" });
   const given = { markets: ["hk"] };
-  const result = await runStep(broker, { uses: "cancel-open-orders", given, write: true }) as CancelledOrders; // its output
+  const result = await runStep(broker, { uses: "cancel-open-orders", given, write: true }) as CancelledOrders; // the output of the step
   assertEquals([result.ok, result.refused], [false, []]);
   assertEquals([...result.cancelled, ...result.stillOpen].toSorted(), [taken, untouched].toSorted());
   assertEquals([result.cancelled.length, result.stillOpen.length], [1, 1]);
@@ -154,7 +154,7 @@ Deno.test("watch records pushes for some time, one file for each kind", async ()
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   ends();
-  const result = await running as Recorded; // its output
+  const result = await running as Recorded; // the output of the step
   const lines = await linesIn();
   assertEquals([result.ok, result.day, result.files, result.counts], [true, "2025-08-15", [file], {
     quote: lines.length,

@@ -375,7 +375,7 @@ Deno.test("a step's child processes end with it, and it waits for none", async (
       throw new TypeError(\`left \${stdout.trim()} behind\`);`));
     const error = await assertRejects(() => folder.run(), OwnStepError, "behind");
     const pid = Number(/left (\d+)/.exec(error.message)?.[1]);
-    assert(pid > 1 && await isGone(pid), "one that has left the group is found by its environment");
+    assert(pid > 1 && await isGone(pid), "a process that has left the group is found by its environment");
   }
 });
 
@@ -387,7 +387,7 @@ Deno.test("a step that ends its own process fails for that reason, whatever it p
     "it ended its own process before it returned, for example with Deno.exit()",
   );
   assert(!error.message.includes("bye"), error.message);
-  // The control: an end with a code that is no success is told by what was printed.
+  // Control: after another exit code, the error is what the step printed.
   using failing = folderWith(step('console.error("error: the disk is gone"); Deno.exit(3);'));
   await assertRejects(() => failing.run(), OwnStepError, "the disk is gone");
 });
@@ -574,7 +574,7 @@ Deno.test("a step runs the bytes that were checked, whatever its files contain w
   assertEquals([...values].filter((value) => value !== 1), []);
 });
 
-Deno.test("a step has no unusual name for a file: it and its imports are rejected", async () => {
+Deno.test("a step whose file or import has an unusual name is rejected", async () => {
   for (
     const uses of [".//own_step.ts", "./a\\\\own_step.ts", "./own_step.ts?x.ts", "./a/%2e%2e/own_step.ts"]
   ) {
@@ -623,7 +623,7 @@ Deno.test("a step's import that its text does not show is found, and is part of 
   );
 });
 
-Deno.test("a step that describes itself wrongly, or with too many names, is a mistake and no internal error", async () => {
+Deno.test("a step that describes itself wrongly, or with too many names, is a mistake and not an internal error", async () => {
   const say = (about: string) =>
     `Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate " + JSON.stringify(${about}) + "\\n"));\n` +
     "export default {};\n";

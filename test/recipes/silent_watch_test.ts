@@ -90,7 +90,7 @@ steps:
     else proxy.fallSilent();
     await until(() => noted.logs.some((line) => line.startsWith("pushes may be missing from ")));
     end();
-    const result = await running as Recorded; // its output
+    const result = await running as Recorded; // the output of the step
     assertEquals([result.ok, result.gaps[0]?.quiet], [ok, quiet]);
   });
 }
@@ -134,7 +134,7 @@ steps:
     /** Ends the step. Resolves to its output. */
     async end(): Promise<Recorded> {
       end();
-      return await running as Recorded; // its output
+      return await running as Recorded; // the output of the step
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
