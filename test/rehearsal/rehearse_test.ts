@@ -95,7 +95,7 @@ steps:
   ]]);
 });
 
-/** What became of `funds`, every ten minutes while Hong Kong trades in the afternoon of 5 March 2025. */
+/** The results of `funds`, every ten minutes while Hong Kong trades in the afternoon of 5 March 2025. */
 const WATCH = `
 name: watch
 schedule: { every: 10m, while: XHKG.open+210m..XHKG.close }

@@ -6,7 +6,8 @@ Inputs: the stored daily bars (lib/simulator/market/data/bars.json) and monthly_
 what only the simulated market knows: the account before the first day, the first price of each day, and each fill. The
 program derives the first prices up to 2025-08-15 from the bars again, and fails if one differs. Everything else is worked
 out here, with exact numbers: the plans (by a search over all combinations of lots that could be better), fees, dividends,
-the split, and the cash and holdings of each day. It also fails if a purchase uses the cash buffer. The tables below are facts about the market, written here a second time.
+the split, and the cash and holdings of each day. It also fails if a purchase uses the cash buffer. The tables below are
+facts about the market, written here a second time.
 """
 import json
 import os
