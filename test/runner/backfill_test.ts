@@ -163,7 +163,7 @@ testBoth(
     const plan = async () =>
       await planBackfill(b.store, hang, { calendars: builtInCalendars, ...options, now: b.machine.now() });
     const [slot] = (await plan()).slots;
-    const open = async () => await openSlot(b.store, slot!, { mode: "missing", now: b.machine.now() }); // the plan has one
+    const open = async () => await openSlot(b.store, slot!, { mode: "missing", now: b.machine.now() }); // the plan has one slot
     assertEquals(await open(), true);
     await b.scheduler.start();
     await b.machine.pass(MINUTE);

@@ -130,7 +130,7 @@ async function harmed(
   } else {
     assertStringIncludes(told, state === "ok" ? "succeeded" : "failed", what);
   }
-  // The next run begins at the same time of the same day; a clock that went back would hold it.
+  // The next run begins at the same time of the same day, because a clock that went back would block its write.
   await direct.run("delete from schedule");
   return {
     end: `${state}${reason === null ? "" : ` ${reason}`}, ${orders} orders`,

@@ -29,7 +29,7 @@ Deno.test("runLatestSlot() waits for a run that jitter delays, and says until wh
   });
   await settle();
   assertEquals(told, [{ runKey: key, untilAt: due, reason: "not-due" }]);
-  assertEquals(due > b.machine.now(), true, "the case is worth nothing without jitter");
+  assertEquals(due > b.machine.now(), true, "the test needs a slot that jitter delays");
   await b.machine.pass(10 * MINUTE);
   const result = await work;
   assertEquals([result?.ran, result?.outcome.state], [true, "ok"]);

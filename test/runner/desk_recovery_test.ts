@@ -1,4 +1,4 @@
-/** Tests of runs whose writes were interrupted: the order desk finds out what was written, and the run goes on. */
+/** Tests of runs whose writes were interrupted: the order desk finds out what was written, and the run continues. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import type { StepContext } from "../../lib/recipes/compiled.ts";
@@ -46,7 +46,7 @@ async function passUntil(b: Bench, state: string): Promise<void> {
 }
 
 testBoth(
-  "an order whose answer was lost is found by the desk, and the run succeeds without anybody",
+  "an order whose answer was lost is found by the desk, and the run succeeds without a person",
   async () => {
     await using broker = await simulated({ at: FRIDAY_MORNING });
     inCallTime(broker);
@@ -198,7 +198,7 @@ testBoth("a step that resumes begins again after its process died, and only then
   const second = b.another("p2", { machine });
   await second.start();
   await machine.pass(20_000);
-  assertEquals(begun, [1], "the first process may still live");
+  assertEquals(begun, [1], "the first process may still be running");
   await machine.pass(MINUTE);
   assertEquals([begun, await runsOf(b.store)], [[1, 2], [`${ORDERS_KEY} ok live`]]);
   const told = await b.store.all<{ data: string }>("select data from event where kind = 'resolved'");

@@ -124,7 +124,7 @@ testBoth(
     await using b = await bench({ start: "2025-12-22T00:10Z", recipes: [slow], leaseMs: 10 * MINUTE });
     await b.scheduler.start();
     await b.machine.pass(4 * HOUR);
-    const schedule = slow.schedules[0]!; // it has one
+    const schedule = slow.schedules[0]!; // the recipe has one schedule
     const warnings = () => b.events.filter(({ type }) => type === "warning").length;
     assertEquals([warnings(), (await slownessOf(b.store, builtInCalendars, "eod", schedule))?.tookMs], [
       1,

@@ -108,7 +108,7 @@ testBoth(
     await waitUntil("the first login", () => calls > 0);
     const held = () => refusedLoginOn(b.store, "default", { now: b.machine.now(), needsAccount: true });
     await waitUntil("the login to be blocked", async () => (await held())?.because === "password");
-    await waitUntil("the error to be told", () => errors.length > 0);
+    await waitUntil("the error to be reported", () => errors.length > 0);
     assertEquals([calls, errors.map((each) => each instanceof LoginRefusedError)], [1, [true]]);
     assertEquals(lost, ["orders"]); // its client never logs in again, so a later run needs another one
     await using later = b.another("p2");

@@ -101,7 +101,7 @@ testBoth(
     await runOne(b);
     assertEquals(await countPlaced(broker), before + 1);
     assertEquals(refused, ["Cannot write now: its window closed at 2025-08-15T07:50:00Z"]);
-    // An order that was kept back is no run that went well, though the step took it lightly.
+    // The run fails, because an order was not sent, although the step ignored the error.
     assertEquals(endOf(b.events), ["failed window"]);
   },
 );

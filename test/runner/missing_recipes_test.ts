@@ -14,7 +14,7 @@ const from = (...paths: string[]): Served => ({ paths, fileOf: ({ file }) => fil
 
 const pausesOf = async (store: Store) =>
   (await store.all<{ line: string }>(
-    "select recipe || ' ' || coalesce(paused_reason, 'goes on') as line from schedule order by recipe",
+    "select recipe || ' ' || coalesce(paused_reason, 'not paused') as line from schedule order by recipe",
   )).map(({ line }) => line);
 
 /** Serves recipes for a time, in a process that then stops. */
@@ -34,7 +34,7 @@ testBoth(
     await serve(store, "2025-08-11T12:00:05Z", 3 * DAY, [other], folder);
     assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
     await serve(store, "2025-08-14T13:00Z", DAY, [eod, other], folder); // Thursday night
-    assertEquals(await pausesOf(store), ["eod goes on"]);
+    assertEquals(await pausesOf(store), ["eod not paused"]);
     assertEquals(await runsOf(store), ["eod/s1/2025-08-11 ok live", "eod/s1/2025-08-15 ok live"]);
   },
 );
@@ -79,7 +79,7 @@ testBoth(
     await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod], from("/x"));
     for (const served of [from("/y"), from("/x/other.yaml"), from("/x/eod.yaml.bak"), from("/"), undefined]) {
       await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], served);
-      assertEquals(await pausesOf(store), ["eod goes on"]);
+      assertEquals(await pausesOf(store), ["eod not paused"]);
     }
     await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], from("/y", "/x/eod.yaml"));
     assertEquals(await pausesOf(store), ["eod the recipe's file is missing"]);
@@ -95,7 +95,7 @@ testBoth("a recipe that moved to another scheduler's folder continues there", as
   // The other scheduler sees the recipe first, and then this one is the first to see it missing.
   await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
   await b.scheduler.reload([other]);
-  assertEquals(await pausesOf(b.store), ["eod goes on"]);
+  assertEquals(await pausesOf(b.store), ["eod not paused"]);
   await b.machine.pass(HOUR);
   await b.scheduler.reload([eod, other]);
   await b.machine.pass(MINUTE);
@@ -105,7 +105,7 @@ testBoth("a recipe that moved to another scheduler's folder continues there", as
   assertEquals(await pausesOf(b.store), ["eod the recipe's file is missing"]);
   await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
   await b.machine.pass(DAY);
-  assertEquals([await pausesOf(b.store), await runsOf(b.store)], [["eod goes on"], [
+  assertEquals([await pausesOf(b.store), await runsOf(b.store)], [["eod not paused"], [
     "eod/s1/2025-08-11 ok live",
   ]]);
   await Promise.all([b.scheduler.stop(), second.stop()]);

@@ -35,8 +35,8 @@ function repeated(list: readonly string[]): number {
 }
 
 /**
- * Every slot from the first look to the end has its row and its end; nothing was done twice. Processes leave slots after
- * the end behind as they are.
+ * Checks that every slot from the first pass to the end has a row and has ended, and that nothing was done twice. Slots
+ * after the end do not matter.
  */
 export async function assertNothingLost(
   folder: string,

@@ -230,37 +230,40 @@ notify:
   assert(log.some(({ text }) => text.startsWith('left empty: Cannot work out "outputs.one.marketValue"')));
 });
 
-testBoth("a notice names the step that was withheld, and no step that succeeded in the end", async () => {
-  const outcomes: unknown[] = [];
-  const notify = [notice({ chat: ({ outcome }) => Promise.resolve(void outcomes.push(outcome)) })];
-  const late = orders([], {
-    notify,
-    steps: [
-      step({ id: "idle", effect: "write", condition: () => false }),
-      step({ id: "look", run: () => Promise.resolve(b.machine.sleep(6 * HOUR)) }), // past the window
-      step({ id: "buy", effect: "write" }),
-      step({ id: "after", needs: ["buy"] }),
-    ],
-  });
-  const b: Bench = await bench({ start: "2025-12-23T01:59:59Z", recipes: [late], leaseMs: DAY });
-  await using _ = b;
-  await b.scheduler.tick();
-  b.machine.jump(1_000);
-  await b.scheduler.tick();
-  await b.scheduler.drain();
-  await b.scheduler.deliver();
-  const error = "its window closed at 2025-12-23T07:50:00Z";
-  assertEquals(outcomes.splice(0), [{ state: "failed", reason: "window", failedStep: "buy", error }]);
+testBoth(
+  "a notice names a step whose write was withheld, and does not name a step that succeeded at a later attempt",
+  async () => {
+    const outcomes: unknown[] = [];
+    const notify = [notice({ chat: ({ outcome }) => Promise.resolve(void outcomes.push(outcome)) })];
+    const late = orders([], {
+      notify,
+      steps: [
+        step({ id: "idle", effect: "write", condition: () => false }),
+        step({ id: "look", run: () => Promise.resolve(b.machine.sleep(6 * HOUR)) }), // past the window
+        step({ id: "buy", effect: "write" }),
+        step({ id: "after", needs: ["buy"] }),
+      ],
+    });
+    const b: Bench = await bench({ start: "2025-12-23T01:59:59Z", recipes: [late], leaseMs: DAY });
+    await using _ = b;
+    await b.scheduler.tick();
+    b.machine.jump(1_000);
+    await b.scheduler.tick();
+    await b.scheduler.drain();
+    await b.scheduler.deliver();
+    const error = "its window closed at 2025-12-23T07:50:00Z";
+    assertEquals(outcomes.splice(0), [{ state: "failed", reason: "window", failedStep: "buy", error }]);
 
-  let tries = 0;
-  const run = () => ++tries === 1 ? Promise.reject(new TransportError("no route")) : Promise.resolve();
-  const retried = recipe({ notify, steps: [step({ retry: { attempts: 2, waitMs: 1_000 }, run })] });
-  await using second = await bench({ start: START, recipes: [retried] });
-  await second.scheduler.start();
-  await second.machine.pass(2 * MINUTE);
-  await second.scheduler.stop();
-  assertEquals(outcomes, [{ state: "ok", reason: "", failedStep: "", error: "" }]);
-});
+    let tries = 0;
+    const run = () => ++tries === 1 ? Promise.reject(new TransportError("no route")) : Promise.resolve();
+    const retried = recipe({ notify, steps: [step({ retry: { attempts: 2, waitMs: 1_000 }, run })] });
+    await using second = await bench({ start: START, recipes: [retried] });
+    await second.scheduler.start();
+    await second.machine.pass(2 * MINUTE);
+    await second.scheduler.stop();
+    assertEquals(outcomes, [{ state: "ok", reason: "", failedStep: "", error: "" }]);
+  },
+);
 
 Deno.test("a notice with several ways is compiled into separate channels, followed by its fallback", async () => {
   const { notify } = await compileRecipe(

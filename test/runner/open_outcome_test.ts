@@ -45,7 +45,7 @@ const silent: Record<string, Run> = {
     await client.transport.raw("trade", "TradeEntrust", WIRE, {}).catch(() => {});
     return { ok: true };
   },
-  "says in words of its own that nothing came of it": async (context) => {
+  "throws its own error, which says that the order was rejected": async (context) => {
     const client = await context.client();
     try {
       await client.raw("trade", "TradeEntrust", WIRE);
@@ -66,7 +66,7 @@ const loseAnswers = ({ simulator: { faults } }: Simulated) =>
 /** Steps whose raw call the order desk rejects before anything is sent, and the states of their runs. */
 const raw: Readonly<Record<string, string>> = {
   "goes past the client": "ok",
-  "says in words of its own that nothing came of it": "failed step",
+  "throws its own error, which says that the order was rejected": "failed step",
 };
 
 Deno.test(
@@ -97,7 +97,7 @@ Deno.test(
         [],
         "second/s1/2025-08-15 due held:recovery live",
       ]);
-      // Both a person and `resolve` still have the last word.
+      // After a person has resolved the run, the account is free again.
       await resolveOutcome(b.store, { runKey: KEY, state: "ok", actor: "me", now: b.machine.now() });
       await b.scheduler.tick();
       await b.scheduler.drain();
@@ -158,7 +158,7 @@ testBoth(
     });
     const { outcome, runKey } = await runManual(conditional, { id: "1", deps, claimer });
     assertEquals(outcome, { state: "unknown", reason: "write" });
-    const advice = (await unresolvedWriteAdvice(store, (await findRun(store, runKey))!)).join("\n"); // it was just run
+    const advice = (await unresolvedWriteAdvice(store, (await findRun(store, runKey))!)).join("\n"); // the run has just ended
     assertStringIncludes(advice, "which sent orders.place");
     assertStringIncludes(advice, "hsgate call conditionalOrders.today");
     assert(!advice.includes("orders.today --all, "), advice);
@@ -197,7 +197,7 @@ ${body}
   await b.scheduler.tick();
   await b.scheduler.drain();
   const now = await broker.client.orders.today({ market: "hk" }).toArray();
-  const { error } = (await b.store.get<{ error: string | null }>("select error from step_run"))!; // it has one step
+  const { error } = (await b.store.get<{ error: string | null }>("select error from step_run"))!; // the run has one step
   return { run: (await runsOf(b.store))[0], sent: now.length - before, error: error ?? "" };
 }
 
@@ -224,7 +224,7 @@ testBoth(
     // The control: nothing was sent.
     const early = await runOwn("    Deno.exit(0);", () => {});
     assertEquals([early.run, early.sent], [`${KEY} failed step live`, 0]);
-    // And a step that says itself how it failed: every write of it is known.
+    // A step that throws its own error fails too: the outcomes of its writes are known.
     const said = await runOwn(
       '    await call("orders.place", ORDER);\n    throw new TypeError("enough");',
       () => {},

@@ -33,7 +33,7 @@ export interface RebalanceJob {
   holder: string;
 }
 
-/** Longest time that passes at once, so that the market and the process go on together. */
+/** Longest time that passes at once, so that the market and the process advance together. */
 const STEP_MS = 1_000;
 
 /** A store in a database, in the time of the processes that use it. */

@@ -150,7 +150,7 @@ testBoth(
     ]);
     assert(
       (await runsOf(b.store)).includes("quiet/s1/2025-12-22T01:00:00Z ok live"),
-      "what needs no login goes on",
+      "recipes that need no login continue",
     );
     const told = await why(b.store, eod, {
       calendars: builtInCalendars,

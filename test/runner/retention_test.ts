@@ -80,7 +80,7 @@ const keys = async (store: Store) => (await runsOf(store)).map((line) => line.sp
 const rows = async (store: Store, table: string) =>
   (await store.get<{ n: number }>(`select count(*) as n from ${table}`))!.n;
 
-/** Prunes until nothing is left of it. */
+/** Prunes until nothing more is removed. */
 async function pruneAll(
   store: Store,
   { now = NOW, ...given }: Partial<Retention> & { now?: number } = {},
@@ -105,7 +105,7 @@ testBoth(
     await store.event(NOW - 500 * DAY, "paused", { recipe: "old", why: "a test" });
     const expected = await countPrunable(store, keep, NOW);
     assertEquals(await pruneAll(store), expected);
-    // Ten of each stay, and all that are young enough: those of 390 to 400 days, as they end an hour after their slot.
+    // Ten runs of each recipe stay, and all runs of 390 to 400 days, because a run ends an hour after its slot.
     assertEquals((await keys(store)).filter((key) => key.startsWith("old/")).length, 10);
     assertEquals((await keys(store)).filter((key) => key.startsWith("busy/")).length, 11);
     assert((await keys(store)).includes("once/1"));
@@ -117,7 +117,7 @@ testBoth(
 
 testBoth("a Pruner never removes runs that are unresolved, waiting, running or referred to", async () => {
   await using store = await openStore();
-  // Enough newer ones that nothing stays for being among the newest.
+  // So many newer runs that no older run stays because it is among the newest.
   for (let n = 0; n < 10; n++) await addOld(store, `r/new${n}`, { days: n + 1 });
   const stays: [string, RunState, "read" | "write"][] = [
     ["r/unknown", "unknown", "write"],
@@ -175,7 +175,7 @@ testBoth(
       Array.from({ length: 25 }, (_, n) => `many/${n + 10}`),
     );
     assertEquals(left.length, 25 + 25 + 120);
-    // Those of days 10 to 29 are young, and stay whatever the most is; day 30 ended within the 30 days, too.
+    // The runs of days 10 to 29 stay, whatever the limit is. The run of day 30 also ended within the last 30 days.
     assertEquals((await pruneAll(store, { recipeRuns: 10 })).runs, 4 + 15);
     assertEquals((await keys(store)).filter((key) => key.startsWith("many/")).length, 21);
     assertEquals(await verifyStore(store), []);

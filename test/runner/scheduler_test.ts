@@ -159,7 +159,11 @@ testBoth("F21: each run key runs once over both New York clock changes, sleep an
     const ran = b.events.flatMap((event) => event.type === "run-ended" ? [event.runKey] : []);
     assertEquals(new Set(ran).size, ran.length, "none twice");
     const rows = await runsOf(b.store);
-    assertEquals(rows.filter((line) => !/ ok (live|catchup)$/.test(line)), [], "each ran or was made up for");
+    assertEquals(
+      rows.filter((line) => !/ ok (live|catchup)$/.test(line)),
+      [],
+      "each slot ran or was caught up",
+    );
     const fall = zone[0]!.startsWith("2026");
     // 01:30 occurs twice on 1 November and runs once; 02:30 does not exist on 14 March and runs at 03:00.
     const sunday = fall ? ["2026-11-01T05:30:00Z", "2026-11-01T07:30:00Z"] : [

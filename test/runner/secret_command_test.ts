@@ -12,7 +12,7 @@ async function untilEnded(pid: number): Promise<void> {
     if (state === "" || / Z /.test(state)) return; // ended, or a zombie
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`process ${pid} goes on`);
+  throw new Error(`process ${pid} is still running`);
 }
 
 Deno.test({

@@ -36,7 +36,7 @@ interface Trial {
 
 const HARMS: readonly Harm[] = ["cut", "cut-answer", "stall", "half-close", "partition"];
 
-/** Runs the machines, and checks at the end that each slot has one end that is true, and no order was placed twice. */
+/** Runs the machines, and checks at the end that each slot ended once as the store says, and no order was placed twice. */
 export async function threeMachines(database: string, trial: Trial): Promise<void> {
   const { seed, seconds, slotMs, killEveryMs, harmEveryMs, ...rest } = trial;
   // deno-lint-ignore no-console -- whoever sees a failure can repeat it
@@ -72,7 +72,7 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
   const kills = new Map<string, number>();
   const harms: Partial<Record<Harm, number>> = {};
   let [nextKill, nextHarm] = [Date.now() + killEveryMs, Date.now() + harmEveryMs];
-  // The last moments are quiet, so that what is left comes to its end.
+  // No machine is harmed in the last moments, so that the remaining runs can end.
   const quietAt = until - Math.min(seconds * 250, 30_000);
   while (Date.now() < quietAt) {
     await new Promise((resolve) =>

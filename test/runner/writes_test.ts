@@ -188,7 +188,7 @@ testBoth("an unresolved write blocks other writes of the account until it is res
   };
   await resolveOutcome(b.store, { ...settle, state: "unknown" });
   await b.machine.pass(MINUTE);
-  assertEquals(began, [], "unknown keeps it closed");
+  assertEquals(began, [], "unknown keeps the account blocked");
   await resolveOutcome(b.store, { ...settle, state: "failed" });
   await b.machine.pass(MINUTE);
   await b.scheduler.stop();
@@ -334,7 +334,7 @@ testBoth(
       assertEquals([row.state, row.reason], ["skipped", "deadline"]);
     });
     assertEquals(tooLate, "orders/s1/2025-12-17 skipped deadline live");
-    // Nobody answers: the window ends the question, and a scheduler writes it down.
+    // Nobody answers: after the window has closed, a scheduler skips the run.
     await decide("2025-12-18", () => {});
     assertEquals((await runsOf(b.store)).at(-1), "orders/s1/2025-12-18 waiting_approval misfire live");
     b.machine.jump(6 * HOUR);
