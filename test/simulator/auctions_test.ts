@@ -18,7 +18,7 @@ function open(at: number, seed = 1) {
   const clock = new ManualClock(at);
   const broker = new Broker({ seed, clock, days: 5, market: shared });
   const place = (order: Record<string, unknown>) => {
-    const { orderId } = broker.call("orders.place", { ...tencent, ...order }) as { orderId: string }; // its answer
+    const { orderId } = broker.call("orders.place", { ...tencent, ...order }) as { orderId: string }; // the answer of the operation
     return orderId;
   };
   const cancel = (orderId: string, symbol = "00700.HK") =>
@@ -27,7 +27,7 @@ function open(at: number, seed = 1) {
     broker.call("orders.amend", { market: "hk", symbol: "00700.HK", orderId, quantity: "100", price });
   const fillsOf = (id: string) => broker.matches().fills.filter((fill) => fill.id.startsWith(`${id}-`));
   const status = (id: string) =>
-    (broker.call("orders.today", { market: "hk", limit: 99 }) as Order[]) // as above
+    (broker.call("orders.today", { market: "hk", limit: 99 }) as Order[]) // the answer of the operation
       .find(({ orderId }) => orderId === id)?.status;
   const to = (instant: number) => {
     clock.set(instant);
@@ -139,7 +139,7 @@ Deno.test("the phases accept entries, amendments and cancellations as the exchan
   assert(refused(() => desk.cancel(one)).endsWith(LOCKED));
   assert(refused(() => desk.amend(one, DAY.open)).endsWith(LOCKED));
   assertEquals(
-    (desk.broker.call("orders.cancelAll", { market: "hk" }) as { cancelled: string[] }).cancelled, // its answer
+    (desk.broker.call("orders.cancelAll", { market: "hk" }) as { cancelled: string[] }).cancelled, // the answer of the operation
     [],
   );
   desk.to(hk("09:22:00"));
@@ -180,10 +180,10 @@ Deno.test("the auctions refuse prices outside the limits of their phase", () => 
   };
   // 15 percent of the previous close, 592.00.
   assertEquals(limitsAt("09:05:00"), [503.2, 680.8]);
-  const [low, high] = limitsAt("09:16:00") as [number, number]; // two numbers
+  const [low, high] = limitsAt("09:16:00") as [number, number]; // one low and one high limit
   const price = Number(DAY.open);
   assert(low < price && high > price && low >= price - 6 && high <= price + 6, `${low} to ${high}`);
-  const [bid, ask] = limitsAt("16:07:00") as [number, number]; // as above
+  const [bid, ask] = limitsAt("16:07:00") as [number, number]; // one bid and one ask
   const close = Number(DAY.close);
   assert(bid < close && ask > close && bid >= close - 6 && ask <= close + 6, `${bid} to ${ask}`);
 });

@@ -690,7 +690,7 @@ Deno.test("Broker keeps cash, journal, fills and holdings consistent after days 
     for (const purse of [["hk"], ["us"], ["shanghai", "shenzhen"]] as Market[][]) {
       assertEquals(journalSum(broker, purse), cashOf(broker, purse[0]!), `seed ${seed}`);
     }
-    for (const market of Object.keys(symbols) as Market[]) { // as above
+    for (const market of Object.keys(symbols) as Market[]) { // the keys are the markets
       const held = new Map<string, Decimal>();
       for (const name of ["fills.history", "fills.today"] as const) {
         for (let cursor = "0";;) {

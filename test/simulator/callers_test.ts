@@ -59,8 +59,8 @@ Deno.test("HTTP ports answer requests under their own names only", async () => {
     for (const host of ["", "a b", "user@127.0.0.1", "127.0.0.1/evil"]) {
       assertEquals(await statusOf(port, { host }), 400, host);
     }
-    assertEquals(await statusOf(port, {}), 400, "no Host at all");
-    assertEquals(await statusOf(port, { host: "evil.example", Host: "127.0.0.1" }), 400, "two of them");
+    assertEquals(await statusOf(port, {}), 400, "no Host header");
+    assertEquals(await statusOf(port, { host: "evil.example", Host: "127.0.0.1" }), 400, "two Host headers");
   }
 });
 

@@ -126,7 +126,7 @@ Deno.test("a year of history pays each dividend for the shares held before the e
   assert(paid > 15, `${paid} dividends`);
 });
 
-/** A broker whose clock stands at a time in Hong Kong. */
+/** A broker whose clock shows a time in Hong Kong. */
 function open(time: string, script: readonly ScriptEntry[] = []) {
   const clock = new ManualClock(at(time));
   const broker = new Broker({ seed: 1, clock, days: 3, plan: scriptPlan(script) });

@@ -62,8 +62,8 @@ export function post(gateway: SimulatedGateway, path: string, body: BodyInit): P
 }
 
 /**
- * Sends a call on a connection of its own and reads all that comes back. `fetch` will not do where answers are
- * lost: it sends a request again by itself when a connection that it had used before is closed.
+ * Sends a call on a separate connection and reads the whole answer. `fetch` cannot be used here:
+ * if a connection that it had used before is closed, it sends a lost request again by itself.
  */
 export async function callOnce(gateway: SimulatedGateway, path: string, params: object): Promise<string> {
   const url = new URL(gateway.info.gatewayUrl);

@@ -68,7 +68,7 @@ Deno.test("packBars() and unpackBars() keep every number", pure, () => {
 
 Deno.test("stored bars equal those of the source", pure, () => {
   const held = (symbol: string, date: string) => {
-    const { open, high, low, close, volume } = unpackBars(bars, symbol).get(date)!; // named dates are held
+    const { open, high, low, close, volume } = unpackBars(bars, symbol).get(date)!; // the source has these dates
     return [...[open, high, low, close].map((units) => toDecimal(units, 0)), volume];
   };
   assertEquals(Object.keys(bars.rows).length, 32);
@@ -275,7 +275,7 @@ Deno.test("every tick is on the price grid and within its day", pure, () => {
 });
 
 Deno.test(
-  "the same seed gives the same market in any order of asking, another seed another one",
+  "the same seed gives the same market in any order of queries, and another seed gives another market",
   pure,
   () => {
     const late = hk("2026-08-17T14:00:00");
@@ -331,7 +331,7 @@ Deno.test("brokers() returns a queue with marked levels, only in Hong Kong", pur
   assertEquals(market.brokers("AAPL", ny("2025-08-15T10:00:00")).bids, []);
 });
 
-Deno.test("isOpen() knows lunch, holidays, half-days, northbound days and extended hours", pure, () => {
+Deno.test("isOpen() respects lunch, holidays, half-days, northbound days and extended hours", pure, () => {
   assertEquals(market.isOpen("00700.HK", hk("2025-08-15T09:29:59")), false);
   assertEquals(market.isOpen("00700.HK", hk("2025-08-15T09:30:00")), true);
   assertEquals(market.isOpen("00700.HK", hk("2025-08-15T12:30:00")), false);
@@ -393,7 +393,7 @@ Deno.test("optionExpiries() are Fridays, or the Thursday before a holiday", pure
 });
 
 Deno.test("optionCodes() separates strikes by the stock's price", pure, () => {
-  const at = ny("2025-08-15T15:59:59"); // the stock stands near 230.8
+  const at = ny("2025-08-15T15:59:59"); // the stock is near 230.8
   const calls = market.optionCodes("AAPL", "2025-09-19", { inOut: "in-the-money", type: "call" }, at);
   const out = market.optionCodes("AAPL", "2025-09-19", { inOut: "out-of-the-money", type: "call" }, at);
   assertEquals([calls.at(-1), out[0]], ["AAPL250919C2300000", "AAPL250919C2325000"]);

@@ -207,7 +207,7 @@ Deno.test("a special limit order takes what it can at once, and the exchange can
     const fills = desk.fillsOf(id);
     assertEquals(sum(fills.map(({ quantity }) => quantity)), expected);
     assertEquals(new Set(fills.map(({ at }) => at)).size, 1);
-    const [row] = desk.broker.call("orders.today", { market: "hk" }) as Order[]; // its answer
+    const [row] = desk.broker.call("orders.today", { market: "hk" }) as Order[]; // the answer of the operation
     assertEquals([row?.status, row?.remark], ["part-filled-cancelled", "rest not filled at once"]);
   }
   const { asks: now } = shared.orderBook(symbol, MORNING);
@@ -222,7 +222,7 @@ Deno.test("a cancellation reaches the exchange a second later; a fill of that se
   const cancel = (desk: ReturnType<typeof open>, orderId: string) =>
     desk.broker.call("orders.cancel", { market: "hk", symbol: "00700.HK", orderId });
   const row = (desk: ReturnType<typeof open>) =>
-    (desk.broker.call("orders.today", { market: "hk" }) as Order[])[0]; // its answer
+    (desk.broker.call("orders.today", { market: "hk" }) as Order[])[0]; // the answer of the operation
   const price = shared.orderBook("00700.HK", MORNING + SECOND).asks[3]!.price.toFixed(2);
   const order = { ...tencent, side: "buy", price };
   // The order takes the book before the cancellation arrives: all of a small order, a part of a larger one.

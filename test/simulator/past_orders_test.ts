@@ -141,7 +141,7 @@ Deno.test("past conditional and algorithmic orders agree with the past orders an
   }
 });
 
-Deno.test("a day that was lived through has the same rows when it is asked for as a past day", () => {
+Deno.test("a day that the broker has simulated has the same rows when it is queried as a past day", () => {
   const clock = new ManualClock(at("2025-08-18 09:40"));
   const broker = new Broker({ seed: 1, clock, days: 5 });
   const last = broker.market.lastPrice("00700.HK", clock.now());

@@ -52,7 +52,7 @@ Deno.test("Hong Kong: a move of 10% in five minutes starts five minutes within f
   assert(during.every(({ price }) => Number(price) <= 40.7), JSON.stringify(during));
   const outside = desk.market.prints("00981.HK", hk(date, "11:35:19"), hk(date, "11:40:18"))
     .filter(({ price }) => Number(price) > 40.7);
-  assert(outside.length > 10, "the path goes on outside the limits");
+  assert(outside.length > 10, "the path continues outside the limits");
   assert(desk.fillsOf(early).length > 0);
   desk.to(hk(date, "11:40:18.968"));
   desk.place({ ...buy, price: "43.50" });

@@ -67,7 +67,7 @@ const sendFunds = (client: SocketClient) =>
 const ORDER: [number, string][] = [[1, "00700.HK"], [2, "K"], [3, "100"], [4, "500"], [5, "1"], [6, "3"]];
 const sendOrder = (client: SocketClient) => client.request(REQUEST.entrust, "TradeEntrustRequest", ORDER);
 
-/** Waits for what will come at a speed of its own. */
+/** Waits until a condition is true. */
 async function until(isSo: () => boolean): Promise<void> {
   await waitUntil(`this to be so: ${isSo}`, isSo);
 }
@@ -82,7 +82,7 @@ async function orders(client: SocketClient): Promise<number> {
 
 const gist = ({ type, code, text, name }: Answer) => [type, code, text, name];
 
-/** Reads the next frame as it is, checks that it is an answer, and tells whether its signature fits. */
+/** Reads the next frame as it is, checks that it is an answer, and returns whether its signature is valid. */
 async function rawAnswer(
   client: SocketClient,
 ): Promise<{ plain: Uint8Array; signed: (body: Uint8Array) => boolean }> {

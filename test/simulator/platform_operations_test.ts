@@ -18,7 +18,7 @@ const PASSWORD = "135790";
 const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
 const ENCRYPTED = "Nh5LaY5FUfVVAl6erwj6bQ==";
 
-/** Members of the wire that the sockets have no field for, wherever they stand. */
+/** Members of the wire that have no field on the socket, in any message. */
 const GAPS = ["fare8", "fare9", "optionLongMarginAmount", "optionShortMarginAmount"];
 
 const withoutGaps = (json: string) =>
@@ -66,7 +66,7 @@ Deno.test("startSimulator() answers every operation of the sockets as the gatewa
     );
     assertEquals([answer.code, answer.text], ["0000", "success"]);
     assertEquals(answer.name, response ?? "");
-    // As the transport reads it: a member that is absent stands for its default.
+    // As the transport reads it: an absent member has its default.
     return response === null ? {} : messages.reader(response)(answer.payload.bytes);
   }
 
@@ -77,7 +77,7 @@ Deno.test("startSimulator() answers every operation of the sockets as the gatewa
     const { path, ours: [name, params], wire, makes, wait } = casesOf(made)[index]!;
     const operation = operations.get(name)!;
     if ("gap" in operation.socket) {
-      // What later cases build on has to happen all the same.
+      // Later cases need the effect of this call, so it is made over HTTP.
       if (operation.group !== null && operation.effect !== "session") {
         const data = await overHttp(path, wire) as Record<string, unknown>;
         if (makes !== undefined) made[makes] = String(data.data ?? (data.entrustId as string[])[0]);
@@ -88,7 +88,7 @@ Deno.test("startSimulator() answers every operation of the sockets as the gatewa
         seen.add(name);
         if (makes !== undefined) made[makes] = String(plain.data);
         if (operation.effect !== "read") return;
-        // A subscription belongs to one side; KL asks for it.
+        // KL needs a subscription, and each endpoint has its own.
         if (operation.wire === "KL") {
           await overHttp("/hq/Subscribe", { topicId: 11, security: [wire.security] });
         }

@@ -138,11 +138,11 @@ Deno.test("platform tokens are valid for three hours, and every call extends the
   assertEquals(platform.state().token, "expired");
   assertEquals(await servers(), "1014");
   assertEquals(gist(await hq.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])), TOKEN_GONE);
-  // The connection has outlived its token: a newer one does, without another InitConnect.
+  // The connection stays open after its token has expired. With a newer token, it needs no other InitConnect.
   const newer = await logIn(info);
   await hq.request(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]], { token: newer });
   assertEquals((await hq.answer()).code, "0000");
-  assertEquals(await servers(), "1014", "one that had run out stays what it was");
+  assertEquals(await servers(), "1014", "an expired token stays expired");
 });
 
 Deno.test("platform login displaces the token of an earlier one", async () => {
@@ -306,7 +306,7 @@ Deno.test("platform sockets answer unreadable requests with id 0 and number 999"
   const encrypted = client.encrypt(1, body);
   const right = sign("RSA-SHA1", body, client.developer);
   const { privateKey: stranger } = generateKeyPairSync("rsa", { modulusLength: 1024 });
-  assert(body.length % 16 !== 0, "a body that is no whole blocks");
+  assert(body.length % 16 !== 0, "a body that is not a whole number of blocks");
   const garbage = new Uint8Array([0x0a, 0xff]);
   const cases: [Uint8Array, code: string][] = [
     [client.assemble(1, 1, new Uint8Array(128), encrypted), "1002"],

@@ -165,10 +165,10 @@ Deno.test("Stock Connect refuses prices outside the price cage, and purchases fa
   assert(!/cage|bid/.test(textOf(() => place(bottom))));
 });
 
-Deno.test("the price cage leaves cheap stocks 0.10 of room, and has no meaning for funds", () => {
+Deno.test("the price cage allows cheap stocks 0.10, and does not apply to funds", () => {
   const symbol = "600036.SH";
   const ask = "3.00";
-  // It asks for nothing else than the best prices and the last one.
+  // The check reads only the best prices and the last price.
   const tape = { levels: () => [{ price: readPrice(ask) }], price: () => readPrice(ask) } as unknown as Tape;
   const quotation = new Quotation(market, tape);
   const refusal = (price: string, kind: "stock" | "etf") =>

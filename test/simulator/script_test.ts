@@ -15,7 +15,7 @@ const marketOf = (...script: ScriptEntry[]) => new SimulatedMarket({ seed: 1, pl
 const plain = marketOf();
 const tencent = "00700.HK";
 
-/** A broker with a script whose clock stands at a time in Hong Kong. */
+/** A broker with a script, whose clock shows a time in Hong Kong. */
 function open(time: string, script: readonly ScriptEntry[], seed = 1) {
   const clock = new ManualClock(at(time));
   const broker = new Broker({ seed, clock, days: 5, plan: scriptPlan(script) });
@@ -289,7 +289,7 @@ Deno.test("script: the JSON Schema, the help of sim and the page name every kind
   }
 });
 
-/** Lives through a scripted month with orders on every day, and returns all that the broker says about it. */
+/** Simulates a scripted month with orders on every day, and returns all answers of the broker. */
 function month(seed: number): { days: number; text: string } {
   const script: ScriptEntry[] = [
     { what: "gap", symbol: tencent, on: "2025-09-03", by: "-6%" },

@@ -55,7 +55,7 @@ export function varint(value: number): number[] {
   return [...bytes, Number(rest)];
 }
 
-/** Writes a message; one that is written already stays as it is. */
+/** Writes a message; a message that is already written stays unchanged. */
 export function message(members: Members | Uint8Array): Uint8Array {
   if (members instanceof Uint8Array) return members;
   const parts = members.flatMap(([number, value]) => {
@@ -66,7 +66,7 @@ export function message(members: Members | Uint8Array): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** A message read by its encoding alone: every value of every member. */
+/** A message that was read without its definition: every value of every member. */
 export class Message {
   readonly #members = new Map<number, (number | Uint8Array)[]>();
 
@@ -88,7 +88,7 @@ export class Message {
       else if ((tag & 7) === 1) {
         value = new DataView(bytes.buffer, bytes.byteOffset + (at += 8) - 8).getFloat64(0, true);
       } else {
-        assertEquals(tag & 7, 2, "a wire type that nobody uses");
+        assertEquals(tag & 7, 2, "a wire type that these messages do not use");
         const length = whole();
         assert(at + length <= bytes.length, "a member is longer than its message");
         value = bytes.subarray(at, at += length);
@@ -124,7 +124,7 @@ export class Message {
     return (this.#members.get(number) ?? []).map((value) => new Message(value as Uint8Array));
   }
 
-  /** Whether a member is there. */
+  /** Whether a member is present. */
   has(number: number): boolean {
     return this.#members.has(number);
   }
@@ -141,7 +141,7 @@ export interface Arrived {
   bytes: Uint8Array;
 }
 
-/** An answer, read. */
+/** A decoded answer. */
 export interface Answer {
   serial: number;
   type: number;
@@ -159,7 +159,7 @@ export interface ClientOptions {
   segment?: number;
   /** Serial of the first request after InitConnect. @default 1 */
   firstSerial?: number;
-  /** Fills a body up. @default PKCS#7 */
+  /** Pads a body. @default PKCS#7 */
   pad?: (body: Uint8Array) => Uint8Array;
 }
 
@@ -196,7 +196,7 @@ export class SocketClient implements Disposable {
     });
   }
 
-  /** Connects without a word. */
+  /** Connects and sends nothing. */
   static async connect(
     address: string,
     info: PlatformInfo,
@@ -232,7 +232,7 @@ export class SocketClient implements Disposable {
     return answer;
   }
 
-  /** Body of a request, with an id of the kind of a version-1 UUID. */
+  /** Returns the body of a request, whose id looks like a version-1 UUID. */
   body(
     type: number,
     name: string | null,
@@ -274,7 +274,7 @@ export class SocketClient implements Disposable {
     return this.assemble(type, serial, sign("RSA-SHA1", body, this.developer), this.encrypt(serial, body));
   }
 
-  /** Encrypts a body as its serial demands. */
+  /** Encrypts a body with RSA for serial 0, and with AES for the others. */
   encrypt(serial: number, body: Uint8Array): Uint8Array {
     if (serial === 0) {
       const { segment = 100 } = this.options;
@@ -356,7 +356,7 @@ export class SocketClient implements Disposable {
     return frame;
   }
 
-  /** Decrypts a body under the session key and leaves its filling there. */
+  /** Decrypts a body with the session key, and keeps its padding. */
   decryptRaw(body: Uint8Array): Uint8Array {
     assert(this.key !== undefined, "a session key");
     const cipher = createDecipheriv("aes-128-ecb", this.key, null).setAutoPadding(false);
@@ -431,7 +431,7 @@ export async function post(
   return await response.json();
 }
 
-/** Encrypts a text under the platform's key, Base64. */
+/** Encrypts a text with the platform's key. Returns Base64. */
 export function encryptForPlatform(info: PlatformInfo, text: string): string {
   const key = createPublicKey({
     key: Buffer.from(info.platformPublicKey, "base64"),
