@@ -40,7 +40,8 @@ async function fill(store: Store, runs: number): Promise<void> {
 for (const source of kinds) {
   for (const target of kinds) {
     Deno.test({
-      name: `copyStore() copies every row from ${source.name} to ${target.name}, and later rows count on`,
+      name:
+        `copyStore() copies every row from ${source.name} to ${target.name}, and later rows get higher numbers`,
       ignore: source.isMissing || target.isMissing,
       async fn() {
         await using places = new AsyncDisposableStack();

@@ -32,7 +32,7 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<string> {
 for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]) {
   Deno.test({
     name:
-      `PostgresStore.transaction() keeps all or nothing and says which, with a connection that is ${harm} anywhere`,
+      `PostgresStore.transaction() keeps all or nothing and says which, if its connection breaks at any message (${harm})`,
     ignore,
     async fn() {
       await using place = await behindProxy(postgres!, { answerMs: 2_000, connectMs: 2_000 });
@@ -320,7 +320,7 @@ Deno.test({
   },
 });
 
-Deno.test("openPostgres() reports every error of a server, even an error without a rule of ours", async () => {
+Deno.test("openPostgres() reports every error of a server, even an error that hsgate does not know", async () => {
   for (const isLoggedIn of [false, true]) {
     for (const code of ["XX000", "58030", "F0000", "42704", "0A000"]) {
       await using server = await fakeServer((socket) => {
@@ -413,7 +413,7 @@ Deno.test("PostgresStore ends an answer that never ends, and one without the row
   }
 });
 
-Deno.test("the limit of an answer of PostgreSQL begins anew with each answer", () => {
+Deno.test("the size limit of PostgreSQL's answers applies to each answer separately", () => {
   const errors: string[] = [];
   let receive = (_bytes: Uint8Array) => {};
   const source: MessageSource = {

@@ -223,7 +223,7 @@ testBoth(
 );
 
 Deno.test({
-  name: "openSqlite() takes access to an existing store, and to SQLite's files beside it, from other users",
+  name: "openSqlite() removes other users' access to an existing store, and to SQLite's files beside it",
   ignore: Deno.build.os === "windows",
   async fn() {
     using folder = temporaryFolder();
