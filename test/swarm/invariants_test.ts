@@ -1,4 +1,4 @@
-/** Tests that invariants which no seed breaks can fail. */
+/** Tests that each invariant can fail, also those that no seed breaks. */
 import { assertEquals } from "@std/assert";
 import { invariants, leakOf, quietInvariants, type Seen } from "../../lib/swarm/invariants.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
@@ -27,7 +27,7 @@ const funds = { available: "0.00", frozenByOrders: "0.00", frozen: "0.00", withd
 
 Deno.test("the invariant of the cash fails if any of its amounts is below zero", () => {
   const check = (answer: typeof funds) =>
-    // It reads nothing else of the world.
+    // The invariant reads only these members of the world.
     invariants.cash.check({ swarm: { funds: () => answer, noteCash() {} } } as unknown as Seen);
   assertEquals(check(funds), undefined);
   for (const name of Object.keys(funds)) {
@@ -35,7 +35,7 @@ Deno.test("the invariant of the cash fails if any of its amounts is below zero",
   }
 });
 
-Deno.test("an unknown order may be left to a person only if its order may belong to another unknown one", () => {
+Deno.test("an intent may stay unknown for a person only if an order at the broker fits another unknown intent too", () => {
   const terms = { symbol: "00700.HK", side: "buy", price: "500" };
   const intent = (id: string, quantity: string, fields = {}) => ({
     id,
@@ -57,7 +57,7 @@ Deno.test("an unknown order may be left to a person only if its order may belong
       status: "waiting",
     }));
     const executed = { name: "orders.place", params: terms, orderIds: ["o0"], isRefused: false };
-    // These invariants read nothing else.
+    // These invariants read only these members.
     const seen = {
       swarm: { orders: new Map(orders.map((order) => [order.orderId, order])) },
       intents,
@@ -90,7 +90,7 @@ Deno.test("a write belongs to the process that has the run", () => {
     why: { runKey: "buy/s1/2025-08-15" },
   };
   const check = (run: { state: string; holder: string } | undefined) =>
-    // It reads nothing else.
+    // The invariant reads only these members.
     invariants.lease.check({
       sent: [intent],
       runs: new Map([[intent.why.runKey, run]]),
@@ -128,7 +128,7 @@ const planned = {
 
 Deno.test("the orders of a plan stay within its trades, and a trade has one open order", () => {
   const check = (...own: ReturnType<typeof ofTrade>[]) =>
-    // It reads nothing else.
+    // beyondPlan() reads only these members.
     beyondPlan(planned as unknown as PlanRecord, own as unknown as PlanOrder[]);
   const cancelled = ofTrade("one", [{ filled: "100", status: "part-filled-cancelled" }]);
   assertEquals(check(cancelled, ofTrade("two", [{}])), undefined);
@@ -175,7 +175,7 @@ Deno.test("a plan ends with everything filled inside its band, or with a reason"
   const check = (fields: object = {}, truly = "300") => {
     const record = { ...planned, report: { trades: [trade], drift: { reached: "0.0001" } }, ...fields };
     const orders = [ofTrade("one", [{ quantity: "300", filled: truly, status: "filled" }])];
-    // It reads nothing else.
+    // badEnding() reads only these members.
     return badEnding(record as unknown as PlanRecord, orders as unknown as PlanOrder[]);
   };
   const is = 'the plan h is "done"';
@@ -204,6 +204,6 @@ Deno.test("a plan ends with everything filled inside its band, or with a reason"
 
 Deno.test("no order of a plan is sent long after its deadline", () => {
   const minute = (at: number) => ({ sentAt: at * 60_000 });
-  const record = { deadlineAt: 600_000 } as PlanRecord; // it reads nothing else
+  const record = { deadlineAt: 600_000 } as PlanRecord; // the invariant reads only this member
   assertEquals([10, 13, 15].map((at) => isAfterDeadline(record, minute(at) as Intent)), [false, false, true]);
 });

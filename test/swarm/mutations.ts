@@ -1,4 +1,4 @@
-// deno-lint-ignore-file no-console -- a program that talks to its terminal
+// deno-lint-ignore-file no-console -- a program that prints its results
 /**
  * Shows that the swarm finds wrong programs. Each mutation changes one place of a copy of the source; the swarm must
  * then fail within a stated number of one-day seeds.
@@ -9,7 +9,7 @@
  */
 import { copyTree } from "./copy_tree.ts";
 
-/** A wrong program. */
+/** A change that makes the program wrong. */
 interface Mutation {
   name: string;
   file: string;
@@ -62,7 +62,7 @@ export const mutations: readonly Mutation[] = [
     within: 40,
   },
   {
-    name: "a halt in the store is not honoured",
+    name: "a halt in the store is ignored",
     file: "lib/desk/send.ts",
     from: "if (halt !== undefined) throw halted",
     to: "if (halt?.why === '') throw halted",
@@ -90,7 +90,7 @@ export const mutations: readonly Mutation[] = [
     within: 10,
   },
   {
-    name: "more can be withdrawn than the sales that are not paid leave",
+    name: "more cash can be withdrawn than the unsettled sales allow",
     file: "lib/simulator/broker/account.ts",
     from: "const withdrawable = available > proceeds ? available - proceeds : 0n;",
     to: "const withdrawable = available - proceeds - 1_000_000_000_000n;",
