@@ -77,9 +77,9 @@ async function surviveRestart({ core, clock, client, subscriptions, goDown, come
   await comeBack();
 
   const back: TransportEvent[] = await until(events, isConnected);
-  assert(back.some(({ type }) => type === "gap"), "the gap is told");
+  assert(back.some(({ type }) => type === "gap"), "the gap is reported");
   const told = back.filter((event) => event.type === "order" && event.data.status === "filled");
-  assertEquals(told, [], "the control: no push told of the fill");
+  assertEquals(told, [], "the control: no push showed the fill");
   const fills = await client.fills.today({ market: "hk" }).toArray();
   assertEquals(fills.map((each) => [each.orderId, each.status]), [[orderId, "filled"]]);
   assertEquals(logins(), 1);

@@ -1,7 +1,7 @@
 /**
- * Lists the tests of each fault for each transport, the order desk and the runner. "All" means a test of the conformance suite, which runs over
- * memory, gateway and direct. Every test also proves that the fault happened: it checks the count of strikes, the
- * same call with the other outcome, or the state of the stopped process.
+ * Lists the tests of each fault for each transport, the order desk and the runner. "All" means a test of the conformance
+ * suite, which runs over memory, gateway and direct. Every test also proves that the fault happened: it checks how often
+ * the fault struck, the same call without the fault, or the state of the stopped process.
  *
  * F01 response cut after the order was accepted
  * - all: conformance/limits_test.ts "a broken connection: a read is retried and succeeds, a write has an unknown outcome"
@@ -48,7 +48,7 @@
  * - runner: runner/cut_store_test.ts "a run keeps its slot and writes once, with a store whose connection is "
  *
  * F07 a torn record, an error of fsync, a full disk
- * - memory: none: the store of the runner is the same over each way
+ * - memory: none: the store of the runner is the same over each transport
  * - gateway: runner/fault_store_test.ts "F07: a journal cut at any byte after a kill during a write either contains the write or is rejected"
  * - gateway: runner/fault_store_test.ts "F07: a write is not sent when the mark cannot be synced"
  * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, the store can be read, and no complete data is lost"
@@ -69,20 +69,20 @@
  * - desk: desk/prove_test.ts "judge() adds up the parts of a split order, and never takes more than was asked for"
  *
  * F10 an amendment whose answer is lost, and after which both the old and the new order exist
- * - memory: none: what the step does is the same over each way, and is shown over the gateway
+ * - memory: none: what the step does is the same over each transport, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "an amendment whose answer is lost and that leaves two orders: both are found and both are cancelled"
  * - direct: none: as above, the step knows no transport
  * - desk: desk/faults_test.ts "F10: an amendment whose answer is lost and that may have left two orders is ambiguous, and names both"
  *
  * F11 a cancellation at the same time as a fill, or after the order has ended
- * - memory: none: what the step does is the same over each way, and is shown over the gateway
+ * - memory: none: what the step does is the same over each transport, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a cancellation that arrives after the fill: the list shows it, and it is sent once"
  * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown until a list shows that the order has ended"
  * - direct: none: as above, the step knows no transport
  * - desk: desk/faults_test.ts "F11: a cancellation that loses the race against the fill is sent once, and the lists end it"
  *
  * F12 a batch cancel that times out with 60 of 100 done
- * - memory: none: what the step does is the same over each way, and is shown over the gateway
+ * - memory: none: what the step does is the same over each transport, and is shown over the gateway
  * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out after 60 of 100: only the remaining orders are cancelled"
  * - gateway: transports/outcome_test.ts "a batch cancellation leaves each order unresolved that its answer does not mention"
  * - direct: none: the message of the batch cancel is not published

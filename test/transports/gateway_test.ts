@@ -377,7 +377,7 @@ for (const [how, headOf] of Object.entries(largeHeads)) {
     await serving;
     assertEquals([error.code, connections], ["too-large", 1]);
     assert(sent < size, `the client has read all ${sent} bytes`);
-    assert(longest < 3_000, `nothing else went on for ${Math.round(longest)} ms`);
+    assert(longest < 3_000, `nothing else ran for ${Math.round(longest)} ms`);
   });
 }
 
@@ -510,7 +510,7 @@ Deno.test("a rejection keeps at most 2,000 characters of the broker's text, and 
   }
 });
 
-Deno.test("a Date header far from any trading day is no time of the broker", async () => {
+Deno.test("a Date header far from any trading day does not count as the broker's time", async () => {
   const cases: [date: string, told: string[]][] = [
     ["Fri, 15 Aug 2025 02:00:00 GMT", ["2025-08-15T02:00:00.000Z"]],
     ["Fri, 15 Aug 2008 02:00:00 GMT", []],
@@ -531,7 +531,7 @@ Deno.test("a Date header far from any trading day is no time of the broker", asy
   }
 });
 
-Deno.test("texts of an answer that could take a pattern hours are read at once", async () => {
+Deno.test("texts of an answer are read at once, even texts for which a slow pattern would need hours", async () => {
   // A pattern that tries each place of such a text again needs the square of its length.
   const dots = `${"!".repeat(900_000)}a`;
   const date = `a${" ".repeat(60_000)}b`;

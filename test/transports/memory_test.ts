@@ -90,16 +90,16 @@ Deno.test("memory() keeps every digit of an answer that is text", async () => {
 
 Deno.test("memory() distinguishes a call that was not executed from one that may have been", async () => {
   const refuse: MemoryEndpoint = () => {
-    throw new TransportError("Cannot go in: the endpoint is locked");
+    throw new TransportError("Cannot send the call: the endpoint is closed");
   };
   await using locked = clientOf(refuse);
   const unsent = await assertRejects(() => locked.orders.place(order), TransportError);
   assertEquals([unsent.code, unsent.transport], ["not-connected", "memory"]);
-  await using broken = clientOf(() => Promise.reject(new Error("the roof came down")));
+  await using broken = clientOf(() => Promise.reject(new Error("the endpoint crashed")));
   const open = await assertRejects(
     () => broken.orders.place(order),
     OutcomeUnknownError,
-    "the roof came down",
+    "the endpoint crashed",
   );
   assertEquals(open.code, "connection-lost");
 });
@@ -143,10 +143,10 @@ Deno.test("memory() has pushes if a source is given, and otherwise throws an err
   });
   const events = client.watch();
   await until(events, isConnected);
-  lines[0]!.end("somebody pulled the plug");
+  lines[0]!.end("the line was cut");
   const after = await until(events, isConnected);
   const gap = after.find(({ type }) => type === "gap");
-  assert(gap?.type === "gap" && gap.reason.includes("somebody pulled the plug"));
+  assert(gap?.type === "gap" && gap.reason.includes("the line was cut"));
   // A body that is not a push breaks the line like a damaged frame.
   lines[1]!.push(new Uint8Array([255, 255, 255]));
   const again = await until(events, isConnected);
