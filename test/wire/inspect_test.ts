@@ -173,7 +173,7 @@ Deno.test("inspectFrames() continues after every kind of damage, with one line f
   };
   const noise = new Uint8Array([1, 2, 0x48, 3, 0x48, 0x53, 9, 9]);
   const cases: [string, Uint8Array, string][] = [
-    ["bytes that are no frame", noise, "frame-flag"],
+    ["bytes that are not a frame", noise, "frame-flag"],
     ["a flag", damaged(0, 0x58), "frame-flag"],
     ["a type", damaged(2, 9), "frame-type"],
     ["a format", damaged(4, 9), "frame-format"],

@@ -273,7 +273,7 @@ const faulty: [WireFault, () => unknown][] = (() => {
       return open(encodeFrame({ type: "push", serial: 1, signature }, body));
     }],
     ["answer-unasked", () => new Outstanding<string>().take("5f0c2b1e")],
-  ] as [WireFault, () => unknown][]; // literals: every code is one of the union, as `wireFaults` is asked below
+  ] as [WireFault, () => unknown][]; // literals of the union; the test below compares them with `wireFaults`
 })();
 
 Deno.test("every fault on the wire is a ProtocolError with its own code", async () => {
