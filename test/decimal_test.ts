@@ -30,7 +30,7 @@ Deno.test("toStep() brings a price onto its tick", () => {
   assertThrows(() => decimal.toStep("1", "0", "down"), RangeError, "above zero");
 });
 
-Deno.test("compare(), isZero() and normalize() go by value", () => {
+Deno.test("compare(), isZero() and normalize() depend only on the value, not on how it is written", () => {
   assertEquals(decimal.compare("1.50", "1.5"), 0);
   assertEquals(decimal.compare("-1", "1"), -1);
   assertEquals(decimal.isZero("-0.00"), true);
@@ -78,7 +78,7 @@ Deno.test("isProduct() compares by value, without rounding", () => {
   assertEquals(decimal.isProduct("-2", "3", "-6.0"), true);
 });
 
-Deno.test("short decimals read the same as with zeros in front, which take the long way", () => {
+Deno.test("the fast path for short decimals gives the same results as the path for long decimals", () => {
   const texts = [
     "0",
     "-0",
@@ -92,7 +92,7 @@ Deno.test("short decimals read the same as with zeros in front, which take the l
     "-99999999999.99",
     "00.10",
   ];
-  // Seven times the digits of a simple generator, for texts nobody thought of.
+  // Further texts from a simple random generator.
   for (let seed = 1, count = 0; count < 500; count++, seed = (seed * 48271) % 2147483647) {
     texts.push(`${seed % 3 === 0 ? "-" : ""}${seed % 1000003}.${String(seed % 9973)}`);
   }

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import * as face from "../mod.ts";
 
-Deno.test("mod.ts exports these names and no others: a wider public face is a decision", () => {
+Deno.test("mod.ts exports exactly these names", () => {
   assertEquals(Object.keys(face).sort(), [
     "BrokerError",
     "BusyError",

@@ -21,7 +21,7 @@ Deno.test("replaceFile() leaves the old content and no unfinished file when it f
 });
 
 Deno.test({
-  name: "makePrivate() leaves the owner's access, takes that of others, and needs no file",
+  name: "makePrivate() keeps the owner's access, removes the access of others, and accepts a missing file",
   ignore: Deno.build.os === "windows",
   fn() {
     using folder = temporaryFolder();
@@ -48,7 +48,7 @@ Deno.test({
     Deno.mkdirSync(shared);
     Deno.chmodSync(shared, 0o755);
     makePrivate(shared);
-    await assertRejects(() => openSqlite(shared), Error); // a folder that is named as the store
+    await assertRejects(() => openSqlite(shared), Error); // a folder with the name of the store
     assertEquals(Deno.statSync(shared).mode! & 0o777, 0o755);
   },
 });

@@ -56,7 +56,7 @@ Deno.test("waitUnlessAborted() says whether the whole time passed", async () => 
   assertEquals(await cut, false);
 });
 
-Deno.test("orAborted() rejects at once where the signal is aborted already, and ignores what comes later", async () => {
+Deno.test("orAborted() rejects at once if the signal is already aborted, and ignores a later result", async () => {
   const late = Promise.reject(new TypeError("nobody asks any more"));
   await assertRejects(() => orAborted(late, AbortSignal.abort(new RangeError("over"))), RangeError, "over");
   assertEquals(await orAborted(Promise.resolve(7), new AbortController().signal), 7);

@@ -79,7 +79,7 @@ Deno.test("docs/recipes.md's custom step and TypeScript recipe run", async () =>
   const run = (name: string) =>
     cli(["run", `${dir.path}/${name}`, "--json"], {
       env: envOf(gateway),
-      files: { [`${dir.path}/${name}`]: files[name]! }, // as above
+      files: { [`${dir.path}/${name}`]: files[name]! }, // the first test checks that it exists
     });
   const count = await run("count.yaml");
   assertEquals(count.code, 0, count.err);

@@ -98,7 +98,7 @@ for (
   });
 }
 
-Deno.test("examine() reports an envelope with another member, and an answer that is no JSON", () => {
+Deno.test("examine() reports an envelope with another member, and an answer that is not JSON", () => {
   assertEquals(differences("orders.today", { data: [] }, { code: 0 }), [
     { path: "code", kind: "envelope", weight: "differs" },
   ]);

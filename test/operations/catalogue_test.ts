@@ -90,7 +90,7 @@ Deno.test("gatewayOperations are the 53 of the documents, 37 of them in the API 
 });
 
 Deno.test(
-  "every read answers as of now unless it is asked for days, and names what answers for a past day",
+  "these reads have days as parameters, and these reads of the present state name the operation for a past day",
   pure,
   () => {
     const reads = [...operations.values()].filter(({ effect }) => effect === "read");

@@ -221,7 +221,7 @@ Deno.test("mergeCalendars() reports one changed day of one source, and one missi
     assertEquals(problems.length > 0, true, `${ruling.kind} of ${ruling.mic} is missed by nobody`);
   }
   const changed = structuredClone(sources);
-  const first = changed.pandas_market_calendars!.calendars.find(({ mic }) => mic === "XNYS")!; // it has three
+  const first = changed.pandas_market_calendars!.calendars.find(({ mic }) => mic === "XNYS")!; // the source has this calendar
   first.closed["2025"] = first.closed["2025"]!.replace("01-09 ", "");
   assertEquals(mergeCalendars(changed, rulings as RulingFile).problems, [
     "XNYS: 2025-01-09 is closed in only one source, and no ruling decides it",
@@ -292,7 +292,7 @@ Deno.test(
   "the eves of Lunar New Year in the ruling are the days before it in the Chinese calendar",
   pure,
   () => {
-    const ruling = (rulings as RulingFile).rulings.find(({ kind }) => kind === "half-days"); // as above
+    const ruling = (rulings as RulingFile).rulings.find(({ kind }) => kind === "half-days"); // a JSON import widens "kind" to string
     assert(ruling?.kind === "half-days");
     const days = listDays(ruling.eves);
     assertEquals(days.length, 10);
