@@ -10,6 +10,7 @@ import type { Issue } from "../errors.ts";
 import { operations } from "./mod.ts";
 import type { AnyOperation } from "./operation.ts";
 import { type FieldInfo, type FieldsInfo, InexactNumber, type ValueType } from "./types.ts";
+import { parseRefusal } from "./wire_rows.ts";
 
 /** How often a form was seen, and the shortest and the longest length in characters. */
 export type Lengths = readonly [times: number, shortest: number, longest: number];
@@ -574,8 +575,10 @@ export function examine(operation: AnyOperation, wire: WireAnswer): Examined {
     return ended({ ...head, message, payload: seen });
   }
   const { over, status, text } = wire;
+  const refusal = parseRefusal(text);
   let parsed: unknown;
   try {
+    if (refusal !== undefined) throw new SyntaxError(refusal.reason);
     parsed = parseWritten(text);
   } catch {
     collect(text);

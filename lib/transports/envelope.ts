@@ -5,10 +5,10 @@
  * @see API document 2.1
  * @module
  */
-import { type BrokerError, RejectedError, UnmappedError } from "../errors.ts";
+import { RejectedError, UnmappedError } from "../errors.ts";
 import { type AnyOperation, encodeParams, gatewayPath, isListed } from "../operations/operation.ts";
 import { InexactNumber } from "../operations/types.ts";
-import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
+import { parseRefusal, rememberMissingList, rememberWire, tooDeep } from "../operations/wire_rows.ts";
 import {
   type CallContext,
   type Refused,
@@ -143,7 +143,7 @@ export function openEnvelope(context: CallContext, text: string): unknown {
 }
 
 function opened(context: CallContext, text: string): unknown {
-  refuseTooDeep(context, text);
+  refuseTooLarge(context, text);
   const envelope = parse(text);
   if (envelope === undefined) throw unreadable(context, "it is not JSON", "not-json");
   if (!isRecord(envelope) || typeof envelope.ok !== "boolean") {
@@ -167,7 +167,7 @@ function errorOf(err: unknown): string {
 
 /** Returns the error for an HTTP status other than 200. Uses the error text of the body if the body is an envelope. */
 export function httpRefusal(context: CallContext, status: number, text: string): unknown {
-  const parsed = isTooDeep(text) ? undefined : parse(text);
+  const parsed = parseRefusal(text) === undefined ? parse(text) : undefined;
   const envelope = isRecord(parsed) && parsed.ok === false ? refusedBy(parsed) : undefined;
   const said = `HTTP ${status}${
     envelope === undefined || envelope.text === "" ? "" : `: ${shortened(envelope.text)}`
@@ -217,7 +217,8 @@ function checkDepth(context: CallContext, data: unknown): void {
   let level = [data];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MOST_LEVELS) {
-      throw tooDeep(context, MOST_LEVELS);
+      const { reason, code } = tooDeep(MOST_LEVELS);
+      throw unreadable(context, reason, code);
     }
     const next: unknown[] = [];
     for (const value of level) {
@@ -228,43 +229,14 @@ function checkDepth(context: CallContext, data: unknown): void {
   }
 }
 
-/** Returns the error for an answer with more than `most` levels. */
-function tooDeep(context: CallContext, most: number): BrokerError {
-  return unreadable(context, `it has more than ${most} levels of lists and objects`, "too-deep");
-}
-
 /**
- * Maximum nesting of an answer that is parsed. Millions of levels would take many seconds, in which nothing else runs.
- */
-const MOST_PARSED_LEVELS = 50_000;
-
-/**
- * Throws if JSON is nested too deeply to be parsed.
+ * Throws if JSON has too many levels or values to be parsed.
  *
- * @throws {BrokerError} With code `too-deep`.
+ * @throws {BrokerError} With code `too-deep` or `too-many-values`.
  */
-export function refuseTooDeep(context: CallContext, text: string): void {
-  if (isTooDeep(text)) throw tooDeep(context, MOST_PARSED_LEVELS);
-}
-
-/** Returns whether JSON is nested too deeply to be parsed. Reads only texts that are long enough for it. */
-function isTooDeep(text: string): boolean {
-  if (text.length <= MOST_PARSED_LEVELS) return false;
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x5b || code === 0x7b) {
-      if (++depth > MOST_PARSED_LEVELS) return true;
-    } else if (code === 0x5d || code === 0x7d) {
-      depth--;
-    } else if (code === 0x22) {
-      // Brackets in texts do not count as levels.
-      for (at++; at < text.length && text.charCodeAt(at) !== 0x22; at++) {
-        if (text.charCodeAt(at) === 0x5c) at++;
-      }
-    }
-  }
-  return false;
+export function refuseTooLarge(context: CallContext, text: string): void {
+  const refusal = parseRefusal(text);
+  if (refusal !== undefined) throw unreadable(context, refusal.reason, refusal.code);
 }
 
 function parse(text: string): unknown {

@@ -14,6 +14,14 @@ import { messageOf, ProtocolError, showValue } from "../errors.ts";
 import { definitionFiles, fileOfMessage, importsOf } from "./definitions.ts";
 import { lazily } from "../lazy.ts";
 
+/**
+ * Maximum number of fields of an answer or a push, also inside its messages. A field can have two bytes and become an
+ * object of hundreds, so a small message could otherwise fill the memory.
+ */
+export const MOST_FIELDS = 2_000_000;
+/** Maximum number of fields without a definition that are kept. */
+export const MOST_UNLISTED = 100_000;
+
 /** A message as the library decodes it: absent members have their default. */
 export type RawMessage = Readonly<Record<string, unknown>>;
 
@@ -50,7 +58,7 @@ export interface Messages {
    * Like `decode`, but includes fields without a definition. Their names are their numbers, such as `#17`. Their
    * values are text, whole numbers as decimal text, or Base64. A repeated field is a list.
    *
-   * @throws {ProtocolError} If the bytes are damaged.
+   * @throws {ProtocolError} If the bytes are damaged, or contain more than {@linkcode MOST_UNLISTED} such fields.
    */
   decodeAll(name: string, bytes: Uint8Array): Record<string, unknown>;
   /**
@@ -100,7 +108,7 @@ function createMessages(library: typeof protobuf): Messages {
     return (bytes: Uint8Array): RawMessage => {
       try {
         // The library's class has no index signature, but its members can be read by name.
-        return type.decode(bytes) as unknown as RawMessage;
+        return type.decode(boundedReader(library, bytes)) as unknown as RawMessage;
       } catch (cause) {
         throw damaged(name, cause);
       }
@@ -122,8 +130,15 @@ function createMessages(library: typeof protobuf): Messages {
     decodeAll(name, bytes) {
       const type = find(name);
       try {
-        const input = library.Reader.create(bytes);
+        const input = boundedReader(library, bytes);
         input.discardUnknown = false;
+        // The library calls `raw` once for each field that it keeps without a definition.
+        const keep = input.raw;
+        const count = counter(MOST_UNLISTED, "fields without a definition");
+        input.raw = (start, end) => {
+          count();
+          return keep.call(input, start, end);
+        };
         const unknownOf = (raw: RawMessage) => unknownFields(library, raw);
         return plainOf(type, type.decode(input) as unknown as RawMessage, unknownOf); // as in `reader`
       } catch (cause) {
@@ -134,9 +149,30 @@ function createMessages(library: typeof protobuf): Messages {
   };
 }
 
+/** Returns a reader that throws a `RangeError` after {@linkcode MOST_FIELDS} fields. */
+function boundedReader(library: typeof protobuf, bytes: Uint8Array): protobuf.Reader {
+  const input = library.Reader.create(bytes);
+  // A field has at least two bytes, so the usual message needs no count.
+  if (bytes.length <= 2 * MOST_FIELDS) return input;
+  const read = input.tag;
+  const count = counter(MOST_FIELDS, "fields");
+  input.tag = () => {
+    count();
+    return read.call(input);
+  };
+  return input;
+}
+
+function counter(most: number, what: string): () => void {
+  let count = 0;
+  return () => {
+    if (++count > most) throw new RangeError(`it has more than ${most} ${what}`);
+  };
+}
+
 /** Returns the fields of a message that its definition does not list, by number. */
 function unknownFields(library: typeof protobuf, raw: RawMessage): Record<string, unknown> {
-  const found: Record<string, unknown> = {};
+  const found: Record<string, string | string[]> = {};
   // The library keeps the bytes of each field, starting with its tag.
   for (const bytes of (raw.$unknowns ?? []) as readonly Uint8Array[]) {
     const input = library.Reader.create(bytes);
@@ -144,11 +180,8 @@ function unknownFields(library: typeof protobuf, raw: RawMessage): Record<string
     const member = `#${tag >>> 3}`;
     const value = unknownValue(input, tag & 7, bytes);
     const before = found[member];
-    found[member] = before === undefined
-      ? value
-      : Array.isArray(before)
-      ? [...before, value]
-      : [before, value];
+    if (Array.isArray(before)) before.push(value);
+    else found[member] = before === undefined ? value : [before, value];
   }
   return found;
 }

@@ -12,6 +12,7 @@ import {
   showValue,
   TransportError,
 } from "../../lib/errors.ts";
+import { parseRefusal } from "../../lib/operations/wire_rows.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
 import { provingLists } from "../../lib/operations/proof.ts";
@@ -410,6 +411,34 @@ Deno.test("an answer that is nested too deeply to decode is rejected before it i
   await using end = farEnd(() => json(text));
   await using client = await connect({ gateway: end.url, retry });
   assertEquals(await client.orders.place(ORDER), { orderId: "77" });
+});
+
+Deno.test("an answer of more values than an honest one is rejected before it is decoded", async () => {
+  // Each empty list has three bytes here and more than a hundred in memory.
+  const many = (count: number, value = "[]") => `[${`${value},`.repeat(count - 1)}${value}]`;
+  const bodies = [
+    `{"ok":true,"err":"","data":{"data":"7","assetBalance":${many(2_000_001, "1")}}}`,
+    `{"ok":true,"err":"","data":{"holdsList":${many(1_000_000)}}}`,
+    `{"ok":false,"err":"1016","data":${many(1_000_000, "{}")}}`,
+  ];
+  for (const body of bodies) {
+    await using end = farEnd((_, index) => json(body, index === 2 ? "400 Bad Request" : undefined));
+    await using client = await connect({ gateway: { url: end.url }, retry });
+    const read = await assertRejects(
+      () => client.account.funds({ market: "hk" }),
+      ProtocolError,
+      "2000000 values",
+    );
+    assertEquals(read.code, "too-many-values");
+    const raw = await assertRejects(() => client.raw("trade", "TradeEntrust"), OutcomeUnknownError, "values");
+    assertEquals(raw.code, "too-many-values");
+    const status = await assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
+    assertEquals(status.code, "http-400");
+  }
+  // Controls: one value less is read, and commas in texts are no values.
+  const commas = JSON.stringify(",[{".repeat(1_000_000));
+  assertEquals(parseRefusal(`[${commas},${many(1_999_997, "1")}]`), undefined);
+  assertEquals(parseRefusal(`[${commas},${many(2_000_000, "1")}]`)?.code, "too-many-values");
 });
 
 Deno.test("showValue() reads only as much of a value as it shows", () => {

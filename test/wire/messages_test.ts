@@ -1,10 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ProtocolError } from "../../lib/errors.ts";
 import { definitionFiles } from "../../lib/wire/definitions.ts";
-import { loadEnvelopes, loadMessages } from "../../lib/wire/messages.ts";
+import { loadEnvelopes, loadMessages, MOST_FIELDS, MOST_UNLISTED } from "../../lib/wire/messages.ts";
 import { randomFrom } from "../../lib/time.ts";
 import { openBody, vectors } from "./vectors.ts";
 
+const LIST = "TradeQueryHistoryFundJourListResponse";
 const pushed = vectors.filter(({ kind }) => kind === "notify");
 
 Deno.test("decodeNotify() and decode() read every push of the vendor, plain or encrypted", async () => {
@@ -198,4 +199,43 @@ Deno.test("loadMessages() reads every message of every file", async () => {
 Deno.test("definitionFiles contains every file of proto/", () => {
   const files = [...Deno.readDirSync(new URL("../../proto", import.meta.url))].map(({ name }) => name);
   assertEquals(Object.keys(definitionFiles).sort(), files.sort());
+});
+
+/** Returns the bytes of a message that consists of one field, many times. */
+const repeatedField = (field: readonly number[], times: number) => {
+  const bytes = new Uint8Array(field.length * times);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = field[at % field.length]!;
+  return bytes;
+};
+
+Deno.test("decodeAll() keeps at most 100,000 fields without a definition, also those inside other messages", async () => {
+  const messages = await loadMessages();
+  const unlisted = [0x98, 0x06, 0x01]; // field 99, a number
+  const most = repeatedField(unlisted, MOST_UNLISTED);
+  const all = messages.decodeAll("CommonStringResponse", most)["#99"] as string[];
+  assertEquals([all.length, all[0], all.at(-1)], [MOST_UNLISTED, "1", "1"]);
+  const above = assertThrows(
+    () => messages.decodeAll("CommonStringResponse", repeatedField(unlisted, MOST_UNLISTED + 1)),
+    ProtocolError,
+    "it has more than 100000 fields without a definition",
+  );
+  assertEquals(above.code, "message-damaged");
+  // The fields of two rows count together. In each row, the payload has its tag, its length of two bytes and 150 fields.
+  const row = [0x0a, 0xc2, 0x03, ...repeatedField(unlisted, 150)];
+  const rows = repeatedField(row, Math.ceil((MOST_UNLISTED + 1) / 150));
+  assertThrows(() => messages.decodeAll(LIST, rows), ProtocolError, "more than 100000 fields without");
+  assertEquals(
+    messages.decode(LIST, rows),
+    messages.decode(LIST, repeatedField([0x0a, 0x00], rows.length / row.length)),
+  );
+});
+
+Deno.test("a message of more than two million fields is rejected, whichever way it is decoded", async () => {
+  const messages = await loadMessages();
+  // An empty message has two bytes here.
+  const rows = repeatedField([0x0a, 0x00], MOST_FIELDS + 1);
+  for (const decode of [messages.reader(LIST), (bytes: Uint8Array) => messages.decodeAll(LIST, bytes)]) {
+    const error = assertThrows(() => decode(rows), ProtocolError, "it has more than 2000000 fields");
+    assertEquals(error.code, "message-damaged");
+  }
 });

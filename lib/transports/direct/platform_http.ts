@@ -8,7 +8,7 @@
 import { InvalidParamsError, messageOf } from "../../errors.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
 import { isTracing, NotConnectedError, type PostAnswer, postRouted, serverOf } from "../net/post_once.ts";
-import { refuseTooDeep } from "../envelope.ts";
+import { refuseTooLarge } from "../envelope.ts";
 import type { CallOptions } from "../transport.ts";
 import { platformUrl } from "./options.ts";
 
@@ -134,7 +134,7 @@ function httpError(context: CallContext, status: number): unknown {
 }
 
 function openEnvelope(context: CallContext, text: string, hide: (text: string) => string): unknown {
-  refuseTooDeep(context, text);
+  refuseTooLarge(context, text);
   let envelope: unknown;
   try {
     envelope = JSON.parse(text);
