@@ -1,7 +1,8 @@
 /**
  * Counts the files of `lib` that one funds call and one pushed quote pass through: the files with a
- * function that runs each time. Each way runs in two processes with V8's counters, one of which repeats the way more
- * often. A function belongs to the way if it ran more often by at least as many times. The broker is another process.
+ * function that runs each time. Each of the two ways is repeated twice in one process and six times in another, both
+ * with V8's counters. A function is counted if it ran at least four times more in the second process. The broker is
+ * another process.
  *
  * @module
  */

@@ -16,8 +16,8 @@ export type FrameMaker = (body: Uint8Array, index: number) => Uint8Array<ArrayBu
 export const DISTINCT = 40_000;
 
 /**
- * Returns quote frames of 200 securities with all members of a stock's quote, one after the other; plain
- * and unsigned unless told how.
+ * Returns quote frames of 200 securities with all members of a stock's quote, one after the other. They are
+ * neither encrypted nor signed unless the options say so.
  */
 export async function quoteFrames(
   count: number,
