@@ -199,7 +199,7 @@ Deno.test("call ends with 5 when a write gets no answer, sends it only once, and
   await using recorder = record(gateway.info.gatewayUrl);
   const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url, ...storeEnv(files) };
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 5000, when: "answer" });
-  // The limit also holds for the login before the order, which a busy machine answers late.
+  // The limit also applies to the login before the order, and a busy machine answers the login late.
   const called = cli(["call", "orders.place", orderJson, "--timeout", "2.5"], { env });
   await waitUntil("the broker to have the order", () => gateway.faults.struck("delay") === 1);
   // The order desk cannot find the order, because the list cannot be read.

@@ -135,7 +135,7 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
         { cwd },
       ),
   };
-  // Each system alone runs the slot.
+  // Each of the systems can run the slot without the others.
   for (const [name, start] of Object.entries(ways)) {
     const { code, text } = await start();
     assertEquals([code, await latestOf(file)], [0, ["ok", 1]], `${name}: ${text}`);

@@ -321,7 +321,7 @@ Deno.test("shownText() keeps line breaks and all writing systems, and shownJson(
   assertEquals(JSON.parse(json), value);
 });
 
-Deno.test("a line of a note or an error is cut where it would fill the screen, and JSON never", () => {
+Deno.test("a line of a note or an error is cut where it would fill the screen, but JSON is never cut", () => {
   const notes: string[] = [];
   const world = { note: (line: string) => void notes.push(line), color: false } as Partial<Host> as Host;
   const host = shownHost(world, { figures: false });

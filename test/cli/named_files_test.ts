@@ -102,7 +102,7 @@ Deno.test("a secret's file that is named from the working folder is checked in t
   assertStringIncludes(err, "which is outside its folder");
 });
 
-Deno.test("a secret's file that is created after the trust is used, if it is no link", async () => {
+Deno.test("a secret's file that is created after the trust is used, if it is not a link", async () => {
   await using w = await world(telling("{ file: DIR/data/later.txt }"));
   assertEquals((await w.trust()).code, 0);
   await w.write("data/later.txt", "token-three\n");

@@ -111,7 +111,7 @@ Deno.test("check warns if a slot may be caught up after its day, and says what t
     [`${daily}\ndeadline: 8h`, 1],
     [`${daily}\nmisfire: { action: skip, grace: 8h }`, 1],
     [`${daily}\nwindow: XHKG.open..XHKG.close+2h`, 0],
-    // A newer slot replaces one that is ten minutes old, but not overnight.
+    // A newer slot replaces a slot that is ten minutes old, but the last slot of a day is not replaced overnight.
     ["schedule: { every: 10m }", 0],
     ["schedule: { every: 10m, while: XHKG.open..XHKG.close }", 1],
     ["schedule: { every: 10m, while: XHKG.open..XHKG.close }\ndeadline: 1h", 0],

@@ -356,7 +356,7 @@ Deno.test("commands accept a unique beginning of a key, and list the matching ke
   assertEquals(await shown("beat/main/2025-08-10"), "beat/main/2025-08-10");
   assertEquals(await shown("eod_"), "eod_2/main/2025-08-15");
   assertEquals(await shown("eod%"), "eod%/main/2025-08-15");
-  // A complete key means that run, even if longer keys begin with it.
+  // A complete key selects exactly that run, even if longer keys begin with the same text.
   assertEquals(await shown("beat/m/1"), "beat/m/1");
   assertEquals(await shown("beat/m/1/"), "beat/m/1/inner");
   assertEquals(

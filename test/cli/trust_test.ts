@@ -646,13 +646,13 @@ notify: [{ on: always, with: { webhook: "${url}\${secret:b}" } }]
     await trustAll(path);
     assertEquals(await isResolved(run), { code: 0, resolved: [true, true] }, "the control: a trusted recipe");
     assertStringIncludes(w.heard.join(), `${mark} PRIVATE`);
-    // An edit takes the secrets away again.
+    // After an edit, the recipe no longer gets the secrets.
     await Deno.writeTextFile(path, `${await Deno.readTextFile(path)}# edited\n`);
     assertEquals(await isResolved(run), { code: 2, resolved: nothing });
   },
 });
 
-Deno.test("rerun and notices --send send nothing for a recipe whose edit is not trusted, or that nobody trusts", async () => {
+Deno.test("rerun and notices --send send nothing for a recipe that was edited after its trust, or was never trusted", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   listener.close(); // the first notice cannot be sent, so it waits
