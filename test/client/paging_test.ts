@@ -273,7 +273,7 @@ Deno.test("a server with smaller pages than requested returns every row", async 
     const { rows, list } = await readJournal(50, (page) => page.slice(0, cap));
     assertEquals([rows, list.isComplete, list.unproven], [numbersTo(50), true, undefined]);
   }
-  // Also one that accepts only the cursor of a page's last row.
+  // The same with a server that accepts only the cursor of a page's last row.
   const pages = new Map<unknown, number>([["0", 0]]);
   const strict = await readJournal(50, (page, { body }) => {
     const given = pages.has(body.params.queryParamStr) ? page.slice(0, 3) : [];

@@ -7,7 +7,7 @@ const stock = (symbol: string): WatchedSecurity => ({ type: "us-stock", symbol }
 const many = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => stock(`S${from + index}`));
 
-/** Subscriptions that record their calls, and fail if the test wants it. */
+/** Subscriptions that record their calls. A call fails if `failing` returns true for its line. */
 function recorded(failing: (line: string) => boolean = () => false) {
   const lines: string[] = [];
   const send = (verb: string) => async (topic: string, securities: WatchedSecurity[]) => {
