@@ -137,7 +137,7 @@ Deno.test("exportDayBook() accepts added rows and a fee that rises", async () =>
     { ...first, fareVo: { fare0: "31.00", fare6: "15.00", faret: "46.00" } },
     ...rest,
   ];
-  // The fee also changes the journal line. The old line is gone, which a person has to review.
+  // The fee also changes the journal line. The old line is missing from the list, which a person has to review.
   lines[0] = { ...lines[0], businessBalance: "-35066.00" };
   const corrected = await book.again();
   assertEquals(corrected.differences.map(({ list, expected }) => [list, expected]), [
