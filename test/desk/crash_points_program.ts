@@ -52,7 +52,7 @@ export type ProgramLine =
     askedAbout: readonly string[];
   };
 
-/** One order write of the program. A price names its order, because the broker gives no id of ours back. */
+/** One order write of the program. The price identifies the order, because the broker returns no id of ours. */
 export interface Step {
   id: string;
   kind: "place" | "amend" | "cancel";

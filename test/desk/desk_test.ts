@@ -205,7 +205,7 @@ deskTest(
   },
 );
 
-deskTest("a halt stops every order write, whoever wants it, before anything is sent", async (house) => {
+deskTest("a halt stops the order writes of every process before anything is sent", async (house) => {
   const { trader, store, count, machine, open } = house;
   const sent = count("orders.place");
   await setHalt(store, { account: ACCOUNT, why: "lunch", by: "ann", at: machine.now() });
@@ -244,7 +244,7 @@ deskTest("an order or a cancellation that was recorded too long ago is not sent"
   const sent = [count("orders.place"), count("orders.cancel")];
   const { orderId } = await trader.orders.place(ORDER);
   for (const byMs of [10_001, 10_000]) {
-    // The desk asks for the file last of all, right before the first byte.
+    // The desk looks for the halt file last of all, right before the first byte.
     let asked = 0;
     const slow = open({ haltedByFile: () => void (++asked === 2 && clock.advance(byMs)) }).client();
     const cancel = () => slow.orders.cancel({ market: "hk", symbol: ORDER.symbol, orderId });
@@ -272,7 +272,7 @@ deskTest(
     const { count, clock, last, open } = house;
     const sent = [count("orders.place"), count("orders.cancel")];
     const { orderId } = await house.trader.orders.place(ORDER);
-    // The desk asks for the file a third time right before the first byte, when the transport has connected.
+    // The desk looks for the halt file a third time right before the first byte, when the transport has connected.
     for (
       const [code, atFirstByte] of [
         ["late-record", () => void clock.advance(10_001)],

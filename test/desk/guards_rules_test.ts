@@ -91,7 +91,7 @@ Deno.test("priceCollar compares an amended conditional order with the trigger th
     wanted("stop-loss-limit", "600"),
     "trigger 600",
   );
-  // The trigger of the amendment counts, if it names one; that of a trailing order is no price.
+  // If the amendment names a trigger, that trigger counts. The trigger of a trailing order is not a price.
   await check({ ...amend, price: "660.5", triggerValue: "601" }, wanted("stop-loss-limit", "600"));
   await check({ ...amend, price: "660.5", triggerValue: "5" }, wanted("trailing-stop-limit", "5"));
 });

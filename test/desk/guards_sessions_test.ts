@@ -65,7 +65,7 @@ for (const [what, order, from, until] of periods) {
   });
 }
 
-Deno.test("session: futures orders of the night must be asked for, and a half day has no night", async () => {
+Deno.test("session: futures orders of the night session must request it, and a half day has no night session", async () => {
   assertEquals(await accepts(FUTURE, `${FRIDAY}T20:00:00`), false);
   assertEquals(await accepts(afterHours, `${FRIDAY}T10:00:00`), true);
   assertEquals(await accepts(afterHours, `${HALF_DAY}T20:00:00`), false);

@@ -143,7 +143,7 @@ guardTest("a limit order passes right at the open after lunch", {}, async ({ gua
 }, { at: at("2025-08-15T13:00:30+08:00") });
 
 const AAPL = { market: "us", symbol: "AAPL", quantity: "1", side: "buy", orderType: "limit" } as const;
-guardTest("extended hours must be asked for", {}, async (house) => {
+guardTest("an order outside regular hours must request extended hours", {}, async (house) => {
   const { guarded, client } = house;
   const [quote] = await client.quotes.latest({ securities: [{ type: "us-stock", symbol: "AAPL" }] });
   const price = `${Math.floor(Number(quote!.lastPrice))}`;

@@ -32,7 +32,7 @@ deskTest("an order of a plan is refused beyond the plan: open quantity counts in
   assertEquals([code, sent()], ["plan-cap", 1]);
   assertStringIncludes(message, 'to buy 200 of "00700.HK" is more than the 100 that are left of the plan');
   await trader.orders.place({ ...ORDER, quantity: "100", price: "551.00" });
-  // The cancelled order gives its quantity back; the code may be written in another form.
+  // The quantity of a cancelled order no longer counts. The security may be written in another form.
   await trader.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
   await house.pass(1_000);
   assertEquals((await refused(() => trader.orders.place({ ...ORDER, quantity: "300" }))).code, "plan-cap");

@@ -184,7 +184,7 @@ Deno.test("judge() takes no order that may be a missing part of another intent's
   assertEquals(judge(split, all, among([later], owners)), { is: "sent", orderIds: ["1", "2", "3"] });
 });
 
-Deno.test("judge() divides orders between two lost answers only if the quantities leave one division", () => {
+Deno.test("judge() assigns orders to two lost answers only if the quantities allow exactly one assignment", () => {
   const large = intent({ id: "large", params: { ...TERMS, quantity: "300" } });
   const orders = [order("1"), order("2", { quantity: "300" })];
   assertEquals(judge(intent(), readingWith(...orders), among([large])), { is: "sent", orderIds: ["1"] });
@@ -192,7 +192,7 @@ Deno.test("judge() divides orders between two lost answers only if the quantitie
   assertEquals(judge(intent(), readingWith(orders[0]!), among([large])).is, "partial");
 });
 
-Deno.test("an order that a triggered conditional order placed belongs to it, and is not taken for a lost order", () => {
+Deno.test("an order that a triggered conditional order placed belongs to that conditional order, and is not taken for a lost one", () => {
   const conditional = intent({
     id: "stop",
     state: "working",
@@ -252,7 +252,7 @@ Deno.test("an order with its earlier terms does not prove that an amendment was 
   assertEquals(verdict.is, "unprovable");
 });
 
-Deno.test("a lost amendment of the trigger value alone is executed when the list shows the new value", () => {
+Deno.test("a lost amendment of only the trigger value counts as executed when the list shows the new value", () => {
   const earlier = { quantity: "100", price: "550", triggerValue: "555" };
   const terms = { quantity: "100", price: "550", orderType: "take-profit-limit", triggerValue: "560" };
   const lost = amendment(terms, { earlier });

@@ -172,7 +172,7 @@ deskTest("an order that another process records meanwhile is not given to a seco
     lost.createdAt,
     other,
   );
-  // Another process writes after this one has read what belongs to whom.
+  // Another process writes an order after this one has read which orders belong to which intents.
   let isWritten = false;
   const late = new Proxy(store, {
     get(target, name) {
@@ -239,8 +239,8 @@ deskTest(
 );
 
 /**
- * Returns a client over which an amendment replaces its order: the old one is cancelled, and the answer names a new
- * one.
+ * Returns a client that replaces an order when it is amended: the old order is cancelled, and the answer names a new
+ * order.
  */
 function replacing({ client, clock, round }: DeskHouse): Client {
   const call: Client["call"] = async (operation, params, options = {}) => {
@@ -288,7 +288,7 @@ deskTest(
         () => open({ client: lossy.client, resolveMs: 0 }).client().orders.place(order),
         OutcomeUnknownError,
       );
-      // By hand, with the same terms: the lists cannot tell it from the lost order.
+      // An order by hand with the same terms: the lists do not show which of the two is the lost order.
       const { orderId } = await client.orders.place(order);
       await pass(10_000);
       const { id, state, orderIds } = await last();
@@ -513,7 +513,7 @@ deskTest("a sent order counts as unknown only when the time limit of its call is
   }
 });
 
-deskTest("an order does not expire by this machine's clock alone", async (house) => {
+deskTest("an order does not expire only because this machine's clock is ahead", async (house) => {
   const { client, store, machine, clock, trader, last, pass } = house;
   await trader.orders.place(ORDER);
   const ahead = { ...machine, now: () => clock.now() + 96 * HOUR };
@@ -524,7 +524,7 @@ deskTest("an order does not expire by this machine's clock alone", async (house)
 });
 
 deskTest(
-  "the order that a conditional order places belongs to its intent, and its fills count; a trigger is no fill",
+  "the order that a conditional order places belongs to its intent, and its fills count; a trigger does not count as a fill",
   async (house) => {
     const { trader, client, desk, last, pass } = house;
     const [quote] = await client.quotes.latest({ securities: [TENCENT] });
@@ -765,7 +765,7 @@ deskTest(
     const placed = async () => (await intents()).find((each) => each.id === id)!.orderIds;
     await desk.decide(amendment, { wasSent: true, orderIds: [wrong.orderId] }, "ann");
     assertEquals(await placed(), [orderId, wrong.orderId]);
-    // A correction takes the wrong order away again.
+    // A correction removes the wrong order.
     await desk.decide(amendment, { wasSent: true, orderIds: [fresh.orderId] }, "ann");
     assertEquals(await placed(), [orderId, fresh.orderId]);
     await pass(10_000);
@@ -905,7 +905,7 @@ deskTest("a cancellation whose answer names no order ends with its answer", asyn
 }, { skip: { direct: "the socket message of this cancellation is not published" } });
 
 deskTest(
-  "a person ends an acknowledged intent that the lists never show, and may take that back",
+  "a person ends an acknowledged intent that the lists never show, and may undo that decision",
   async (house) => {
     const { open, desk, client, clock, round, last, history, count, pass } = house;
     const call: Client["call"] = async (operation, params, options = {}) => {
