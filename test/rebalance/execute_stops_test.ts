@@ -295,7 +295,7 @@ deskTest("two processes at once execute a plan once", async (house) => {
 });
 
 deskTest(
-  "a process whose lease was taken over sends nothing more and leaves the record alone",
+  "a process whose lease was taken over sends nothing more and does not change the record",
   async (house) => {
     const { store, clock } = house;
     const plan = await planAt(house.client, [PURCHASE]);
@@ -453,7 +453,7 @@ deskTest(
 );
 
 deskTest(
-  "an order that somebody reduces elsewhere leaves a rest, which is reported and not ordered",
+  "the quantity by which somebody reduces an order elsewhere is reported and not ordered again",
   async (house) => {
     const { client } = house;
     const plan = await planAt(client, [PURCHASE]);
