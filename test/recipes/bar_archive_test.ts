@@ -3,7 +3,7 @@ import type { Client } from "../../lib/client/client.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import { archiveBars } from "../../lib/recipes/kinds/bar_archive.ts";
 
-Deno.test("archiveBars() names a file of the archive whose last line is not a bar, and asks for nothing", async () => {
+Deno.test("archiveBars() names a file of the archive whose last line is not a bar, and requests nothing", async () => {
   const out = Deno.makeTempDirSync();
   try {
     const folder = `${out}/00700.HK/day`;
