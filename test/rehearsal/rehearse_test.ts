@@ -166,7 +166,7 @@ steps:
   const result = await rehearsed(write, ["2025-03-05", "2025-03-05"], {
     outages: [outage("03-05T15:44", "kill")],
   });
-  // The order desk has no intent of it, so nothing was sent, and nobody has to be asked.
+  // The order desk has no intent of the step, so nothing was sent, and no person has to decide.
   assertEquals(amiss(result), [
     '2025-03-05 Wed  failed at "cancel" after 2 attempts (it had sent nothing: it has no intent): cancel',
   ]);
