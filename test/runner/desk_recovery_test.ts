@@ -193,7 +193,7 @@ testBoth("a step that resumes begins again after its process died, and only then
   await b.scheduler.start();
   await b.machine.pass(10_000);
   assertEquals([begun, await runsOf(b.store)], [[1], [`${ORDERS_KEY} running live`]]);
-  // The time of the first process stands still, so it does nothing more.
+  // The clock of the first process stops, so that process does nothing more.
   const machine = new TestMachine(at("2025-08-15T02:00:05Z"));
   const second = b.another("p2", { machine });
   await second.start();

@@ -9,7 +9,7 @@ import { SqliteStore } from "../../lib/store/sqlite.ts";
 import { asAdmin } from "../support/postgres.ts";
 import { bench, every, recipe, step } from "./support.ts";
 
-/** Columns that hold instants. */
+/** Columns with instants. */
 const instants = [
   "slot_at",
   "due_at",

@@ -36,7 +36,7 @@ Deno.test({
     "three machines lose nothing and write nothing twice, killed and cut off from their store at random (PostgreSQL)",
   ignore: postgres === undefined,
   async fn() {
-    // Slots that come faster than a slow disk takes them would have no end.
+    // If slots came faster than a slow disk can write them, the test would not end.
     await threeMachines(postgres!, {
       seed: Math.floor(Math.random() * 2 ** 31),
       seconds: 8,

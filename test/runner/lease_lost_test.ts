@@ -123,14 +123,14 @@ for (
   ] as const
 ) {
   testBoth(
-    `a process that stands still between the last check and the record of an order does not send it if ${what}`,
+    `a process that sleeps between the last check and the record of an order does not send it if ${what}`,
     async () => {
       await using broker = await simulated({ at: FRIDAY_MORNING });
       const before = await countPlaced(broker);
       const refused: string[] = [];
       let sleeps = false;
       const b: Bench = await brokerBench(broker, {
-        // The desk asks for the file after the run has renewed its lease, and before the transaction of the order.
+        // The desk looks for the halt file after the run has renewed its lease, and before the order's transaction.
         haltedByFile() {
           if (sleeps) b.machine.sleep(sleepMs);
           sleeps = false;

@@ -1,4 +1,4 @@
-/** Tests that the decision whether a run trades live holds for the whole run, also in a later process. */
+/** Tests that whether a run trades live is decided once for the whole run, even if a later process continues it. */
 import { assert, assertEquals } from "@std/assert";
 import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { readLimits } from "../../lib/client/limits.ts";

@@ -92,7 +92,7 @@ testBoth("a recipe that moved to another scheduler's folder continues there", as
   await b.scheduler.start();
   await second.start();
   await b.machine.pass(HOUR);
-  // The other scheduler sees the recipe first, and then this one is the first to see it missing.
+  // The second scheduler loads the recipe first. Then the first scheduler is the first to miss it.
   await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
   await b.scheduler.reload([other]);
   assertEquals(await pausesOf(b.store), ["eod not paused"]);

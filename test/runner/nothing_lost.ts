@@ -11,7 +11,7 @@ import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 /** Time between two slots, unless a test has its own. */
 const SLOT_MS = 100;
 
-/** Kills a process; one that has just ended is no longer there. */
+/** Kills a process. Does nothing if the process has already ended. */
 export function kill(child: Deno.ChildProcess): void {
   try {
     child.kill("SIGKILL");

@@ -153,7 +153,7 @@ if (import.meta.main) {
   const { info, store: path, out, recipe: text, world, holder }: RebalanceJob = JSON.parse(Deno.args[0]!);
   const machine = new FarMachine(world, holder);
   await machine.pass();
-  // The connection itself is in real time. A busy machine must not turn an answer into a lost one.
+  // The connection itself runs in real time. The limit is long, so that a busy machine loses no answer.
   const { gatewayUrl: url, tradePasswordKey, tradePassword } = info;
   const client = createClient(
     machine.transport(gateway({ url, tradePasswordKey, timeoutMs: 120_000 })),

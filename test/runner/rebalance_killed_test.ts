@@ -358,7 +358,7 @@ Deno.test("the plan of a run that is continued after its window ends with the ru
       holder: undefined,
       hasEnd: true,
     });
-    // The sales of the killed process are still at the market, and nobody was asked to cancel them.
+    // The sales of the killed process are still at the market, and nothing has requested their cancellation.
     const quantities = record!.plan.trades.map(({ side, quantity }) =>
       side === "sell" ? `sell: ${quantity} open, 0 remaining` : `buy: 0 open, ${quantity} remaining`
     );

@@ -252,7 +252,7 @@ Deno.test("Redactor removes the longest of several secrets that begin alike, als
           );
         }
       }
-      // A part of a secret that is no secret, and a longer word or number, stay.
+      // A mere part of a secret stays, and so does a longer word or number that contains one.
       for (const text of ["pw1", "xpw12", "pw12x", "13579", "2135790", "135790.5"]) {
         assertEquals(redactor.text(text), text);
       }

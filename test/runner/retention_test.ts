@@ -394,7 +394,7 @@ testBoth(
 );
 
 testBoth(
-  "a Pruner removes old intents of the order desk, and keeps open ones and those of runs that stay",
+  "a Pruner removes old intents of the order desk, but keeps open ones and those of runs that it keeps",
   async () => {
     await using store = await openStore();
     await addOld(store, "r/1", { days: 1 });

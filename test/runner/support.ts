@@ -112,7 +112,7 @@ export async function track<T>(work: Promise<T>): Promise<T> {
 }
 
 let open: () => Promise<Store> = () => openSqlite(":memory:");
-/** How often schedulers of a test look at the store; nothing for their own default. */
+/** How often the schedulers of a test look at the store. Empty: the scheduler's default. */
 let pace: Pick<SchedulerOptions, "tickMs" | "pollMs"> = {};
 
 /** Opens the store of a test: SQLite in memory, unless the test runs with another kind. */
@@ -120,7 +120,7 @@ export async function openStore(): Promise<Store> {
   return await open();
 }
 
-/** Lets a store on a real database take part in the time that a test makes up. */
+/** Returns the store without the clock of its database, so that only the test's own clock counts. */
 export function inTestTime<S extends Store>(store: S): S {
   store.now = () => undefined;
   Object.defineProperty(store, "clockFault", { value: undefined });
