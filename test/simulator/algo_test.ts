@@ -45,7 +45,7 @@ Deno.test("twap sends ten equal children at equal intervals", () => {
   assertEquals(times(desk, id).slice(0, 4), ["10:00:00", "10:02:00", "10:04:00", "10:06:00"]);
 });
 
-Deno.test("vwap gives each child the share of the rest that the day before traded in its interval", () => {
+Deno.test("vwap divides what remains among the child orders by the previous day's volume in their intervals", () => {
   const desk = open(MORNING);
   const id = start(desk, {
     ...bank,
