@@ -239,7 +239,7 @@ Deno.test({
     await add(again, "b");
     assertEquals([modes(), await names(other)], [["600", "600", "600", "600"], ["a", "b"]]);
     await again[Symbol.asyncDispose]();
-    // An empty file that somebody has made before the store.
+    // An empty file that somebody has created before the store opens it.
     const empty = `${folder.path}/empty.db`;
     Deno.writeTextFileSync(empty, "", { mode: 0o666 });
     Deno.chmodSync(empty, 0o666);
