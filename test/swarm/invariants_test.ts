@@ -70,7 +70,7 @@ Deno.test("an intent may stay unknown for a person only if an order at the broke
     ];
   };
   const [one, other] = [intent("one", "100"), intent("other", "300")];
-  // The order for 100 is its own, or a part of the other one.
+  // The order for 100 belongs to the first intent, or is a part of the second.
   assertEquals(check([one, other], ["100"]), [false, false]);
   // Parts of 100 each fit in more than one way.
   assertEquals(check([one, other], ["100", "100", "100", "100"]), [false, false]);

@@ -113,7 +113,7 @@ Deno.test("the holdings of a day agree if shares were split in the morning", () 
       : name === "account.funds"
       ? { available: "1.00", frozen: "0.00" }
       : [];
-  // The check asks a broker for nothing else.
+  // The check calls no other operation of a broker.
   const money = new MoneyCheck({ broker: { call } as unknown as Broker, fills: new Map() });
   assertEquals(money.check("2025-06-09"), undefined);
   quantity = "1500";
