@@ -165,7 +165,7 @@ Deno.test("errors of the platform contain no password, phone number or token", a
     const lost = await assertRejects(() => nobody.account.funds({ market: "hk" }), TransportError);
     for (const text of [Deno.inspect(refusal), Deno.inspect(lost), nobody.transport.describe()]) {
       for (const secret of [mobile, loginPassword, "not-the-password", "password="]) {
-        assert(!text.includes(secret), `${parameters}: ${text} holds a secret`);
+        assert(!text.includes(secret), `${parameters}: ${text} contains a secret`);
       }
     }
   }

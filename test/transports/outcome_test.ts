@@ -391,7 +391,7 @@ Deno.test("an unreadable answer leaves a write's outcome unknown, whatever error
 });
 
 Deno.test("an answer that is nested too deeply to decode is rejected before it is decoded", async () => {
-  // Decoding these answers would take many seconds, in which nothing else runs. Brackets in texts are no levels.
+  // Decoding these answers would take many seconds, in which nothing else runs. Brackets inside strings do not nest.
   const bodies = [
     `{"ok":true,"err":"","data":{"data":"7","assetBalance":${nested(3_000_000)}}}`,
     `{"ok":true,"err":"","data":{"holdsList":${nested(3_000_000, ['{"data":', "}"]).replace("}", "1}")}}}`,
