@@ -23,7 +23,7 @@ export interface AccountQuote {
   /** Board lot in shares; absent if the broker did not confirm it. */
   lot?: Decimal;
   instrument?: Instrument;
-  /** Currency of the price, if it is not that of the market. */
+  /** Currency of the price, if it differs from the market's currency. */
   currency?: string;
   /** Day of the price, if it is not the day of the account. */
   date?: string;
@@ -46,13 +46,13 @@ export interface AccountHolding extends AccountQuote {
 export interface Account {
   /** Trade date, which determines the fees: `2025-08-15`. */
   date: string;
-  /** Trade dates of markets whose day differs. */
+  /** Trade dates of the markets whose date differs from `date`. */
   dates?: Readonly<Partial<Record<Market, string>>>;
   /** Cash by currency. */
   cash: Readonly<Record<string, Decimal>>;
   /** Part of the cash that must not be spent, by currency: frozen by orders, or not settled. */
   reserved: Readonly<Record<string, Decimal>>;
-  /** Value of one unit of a currency in the base currency, or in each other currency. */
+  /** Value of one unit of a currency: in the base currency, or as a map to several other currencies. */
   rates: Readonly<Record<string, Decimal | Readonly<Record<string, Decimal>>>>;
   holdings: readonly AccountHolding[];
   quotes: readonly AccountQuote[];
@@ -102,14 +102,14 @@ const accountSchema = z.object({
 }, { error: "expected a map of date, cash, rates, holdings, quotes" });
 
 /**
- * Reads the text of a file with an account, YAML or JSON. Ignores members that it does not know.
+ * Reads the text of an account file, YAML or JSON. Ignores unknown members.
  *
  * @param name Name of the file, for messages.
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
  */
 export function readAccount(text: string, name: string): Account {
   return checked(accountSchema, readValues(text, `"${name}"`), `read the account "${name}"`, {
-    // A program may write `null` for what it does not know of a holding or a quote.
+    // A program may write `null` for an unknown member of a holding or a quote.
     mayBeNull: ([list, , member]) => member !== undefined && (list === "holdings" || list === "quotes"),
   });
 }

@@ -28,7 +28,7 @@ export interface ApprovalWish {
   /** Unix milliseconds. */
   at: number;
   /**
-   * How long the approval counts, milliseconds; at most until the end of the plan's day.
+   * How long the approval is valid, milliseconds; at most until the end of the plan's day.
    *
    * @default {@linkcode APPROVAL_MS}, or less at the end of the day
    */
@@ -36,13 +36,13 @@ export interface ApprovalWish {
 }
 
 /**
- * Approves exactly one plan: its execution must begin within the time of the approval, and on the day of the plan, because
- * its prices are those of that day.
+ * Approves exactly one plan. Its execution must begin before the approval expires, and on the day of the plan, because
+ * the prices of the plan are from that day.
  *
- * @param settings What the file of the plan says now; absent if it cannot be read here.
+ * @param settings What the plan's file says now; absent if the file cannot be read here.
  * @throws {BrokerError} `plan-old` if the plan is of an earlier day, `plan-changed` if its file says something else now,
  * `plan-empty` if it has no trades, and the errors of `approvePlan`.
- * @throws {InvalidParamsError} If the approval would count after the plan's day.
+ * @throws {InvalidParamsError} If the approval would be valid longer than the plan's day.
  */
 export async function approveExactly(
   store: Store,
@@ -76,7 +76,7 @@ export async function approveExactly(
   return await approvePlan(store, record, { by, at, until: at + Math.min(forMs ?? APPROVAL_MS, leftMs) });
 }
 
-/** Returns whether the settings of a plan differ from those that it was made from. */
+/** Returns whether a plan's settings have changed since the plan was made. */
 export const hasChanged = ({ source }: Pick<PlanRecord, "source">, settings: RebalanceFile): boolean =>
   source !== undefined && canonical(source.settings) !== canonical(settings);
 
@@ -85,17 +85,19 @@ export const fileOf = ({ source }: Pick<PlanRecord, "source">): string =>
   source?.file === undefined ? "the file" : `"${source.file}"`;
 
 function zoneOf({ source }: PlanRecord): string {
-  // The date of a plan is that of its first market.
+  // `date` is the date of the plan's first market.
   return calendarZone[mics[source?.settings.markets?.[0] ?? Market.names[0]!]];
 }
 
 /**
- * Checks that an account still fits a plan that no process executes: the same holdings, at least the same cash, current
- * quotes and confirmed lots. Sends nothing. What the plan itself has filled is not a difference; its execution then
- * compares the cash.
+ * Checks that the account still fits a plan before its execution begins or continues: the same holdings, at least the
+ * same cash, current quotes and confirmed lots. Sends nothing.
+ *
+ * Expects the holdings to contain what the plan's own orders have filled. If they have filled something, the cash is
+ * not checked here, because the execution compares each order with the cash.
  *
  * @param account The account as it is now.
- * @param progress What the plan's orders did, if it was stopped.
+ * @param progress What the plan's orders have done, if the plan was stopped earlier.
  * @throws {InvalidParamsError} If something differs. It lists every difference.
  */
 export function checkAccount(
@@ -111,7 +113,7 @@ export function checkAccount(
   const now = new Map(rows.map((row) => [keyOf(row.quote), row.quantity]));
   const planned = new Map(plan.positions.map((position) => [keyOf(position), position.quantity]));
   for (const [index, { filled }] of progress.entries()) {
-    const trade = plan.trades[index]!; // the progress is that of its trades
+    const trade = plan.trades[index]!; // there is one progress per trade
     const before = planned.get(keyOf(trade)) ?? "0";
     planned.set(keyOf(trade), trade.side === "buy" ? add(before, filled) : subtract(before, filled));
   }
@@ -122,7 +124,7 @@ export function checkAccount(
       path: ["holdings", key.replace(/^\S+ /, "")],
       value: after,
       expected: `${normalize(before)}, as when the plan was made${
-        progress.length === 0 ? "" : ", with what it has filled"
+        progress.length === 0 ? "" : " and changed by its own fills"
       }: make a new plan`,
     });
   }

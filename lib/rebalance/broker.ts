@@ -28,7 +28,7 @@ export interface BrokerAccountOptions {
 /** Securities in one request for quotes. */
 const MOST_QUOTES = 100;
 
-/** How long the last session can be in the past: no holiday is longer than a fortnight. */
+/** The last session is at most this long ago: no holiday is longer than a fortnight. */
 const MOST_DAYS = 15;
 
 /**
@@ -144,12 +144,12 @@ export async function readBrokerAccount(
 /** How a list of the broker is read. */
 type ReadOptions = { signal?: AbortSignal };
 
-/** Maximum number of readings of a market whose holdings change during the reading. */
+/** How often at most a market is read if its holdings change while it is read. */
 const MOST_READINGS = 3;
 
 /**
- * Reads the cash, the holdings and the orders of a market. Reads them again if a fill has changed the holdings
- * meanwhile.
+ * Reads the cash, the holdings and the orders of a market. Reads all of them again if a fill has changed the holdings
+ * in between.
  */
 async function readMarket(
   client: Client,
@@ -182,11 +182,11 @@ async function readMarket(
 /** The cash of a market's currency. */
 interface Cash {
   cash: Decimal;
-  /** Part of it that must not be spent. */
+  /** Part of the cash that must not be spent. */
   reserved: Decimal;
 }
 
-/** Reads the cash of a market's currency, and which part of it must not be spent. */
+/** Reads the cash of a market's currency, and the part of it that must not be spent. */
 async function readCash(
   client: Client,
   market: Market,
@@ -194,7 +194,7 @@ async function readCash(
 ): Promise<Cash | undefined> {
   const { available, frozen = "0", withdrawable } = await client.account.funds({ market }, options);
   if (available === undefined) return undefined;
-  // Proceeds of earlier sales are available before they settle, and can be withdrawn only then.
+  // Proceeds of earlier sales are available before they settle, but can be withdrawn only after that.
   const isUnsettled = isLater && withdrawable !== undefined && compare(available, withdrawable) > 0;
   return {
     cash: add(available, frozen),
@@ -226,8 +226,7 @@ async function priceFor(
 }
 
 /**
- * Returns why a quote is too old; `undefined` if it is current. While a market does not trade, its last quote is
- * current.
+ * Returns why a quote is too old; `undefined` if it is current. While a market is closed, its last quote is current.
  */
 export function staleness(
   quote: Quote,

@@ -31,10 +31,10 @@ import type { Plan, PlannedTrade } from "./plan.ts";
 import { currencyOfMarket } from "./plan_file.ts";
 import { mostCovered } from "./pricing.ts";
 
-/** The broker's cash may show a purchase this much later. */
+/** After a purchase, the broker's cash may stay unchanged for up to this time. */
 const CASH_LAG_MS = 30_000;
 
-/** No published rates are known for the day of an order, so its cost is unknown. */
+/** Thrown if the fee rates of an order's day are unknown, so that its cost is unknown. */
 class UnknownFees extends Error {
   constructor({ symbol, date }: FeeTerms) {
     super(`the fees of "${symbol}" on ${date} are unknown, so the cash above the buffer is unknown`);
@@ -63,7 +63,7 @@ export interface CoverDeps {
 export class Cover {
   readonly #plan: Plan;
   readonly #deps: CoverDeps;
-  /** An earlier figure of the broker's cash by currency. */
+  /** By currency: the broker's cash at an earlier time. */
   readonly #figures = new Map<string, { at: number; amount: Decimal }>();
 
   constructor(plan: Plan, deps: CoverDeps) {
@@ -76,7 +76,7 @@ export class Cover {
     return this.#deps.now() + this.#deps.aheadMs();
   }
 
-  /** Forgets the earlier figure of a currency: the broker gives cash back. */
+  /** Forgets the earlier cash of a currency. For example, a cancelled order gives cash back. */
   forget(currency: string): void {
     this.#figures.delete(currency);
   }
@@ -110,7 +110,7 @@ export class Cover {
     };
   }
 
-  /** Returns what a purchase costs, with its estimated fees. */
+  /** Returns what a purchase costs, including its estimated fees. */
   #costOf(
     { market, symbol }: Pick<PlannedTrade, "market" | "symbol">,
     price: Decimal,
@@ -122,8 +122,9 @@ export class Cover {
   }
 
   /**
-   * Returns the cash of a currency above the plan's buffer that no purchase uses yet, or why it is not known. The broker's
-   * figure may not contain the newest purchases, so they are subtracted from an earlier figure too.
+   * Returns the cash of a currency above the plan's buffer that no purchase uses yet, or why it is unknown. The
+   * broker's latest cash may not yet contain the newest purchases, so they are also subtracted from an earlier value of
+   * the cash. The smaller result counts.
    */
   async #spendable(currency: string, market: Market): Promise<{ cash: Decimal } | { why: string }> {
     const { store, account, reader, signal } = this.#deps;
@@ -133,7 +134,7 @@ export class Cover {
     const { available, withdrawable, frozen = "0", frozenByOrders = frozen } = await reader.account
       .funds({ market: source }, { ...signal && { signal } });
     if (available === undefined) return { why: `the broker gave no cash in ${currency}` };
-    // Proceeds that are not settled are available before they can be withdrawn.
+    // Proceeds that are not settled are available, but cannot be withdrawn yet.
     const figure = proceeds?.[market] === "later" && withdrawable !== undefined
       ? least(available, withdrawable)
       : available;
@@ -157,8 +158,9 @@ export class Cover {
       own.filter((intent) => isPurchase(intent) && (intent.sentAt ?? 0) >= at);
     let before = this.#figures.get(currency);
     const isSettled = sentSince(now - CASH_LAG_MS).length === 0;
-    // A new figure may lack the newest purchases, so the earlier one stays until all of them must be in the broker's cash.
-    // The same if the clock was set back: purchases sent since then would seem to be older than the figure.
+    // The latest cash may lack the newest purchases, so the earlier value stays until all of them must be in the
+    // broker's cash. If this machine's clock was set back, the earlier value is replaced: it would seem to be newer
+    // than purchases sent since then.
     if (before === undefined || now < before.at || isSettled && now - before.at >= CASH_LAG_MS) {
       before = { at: isSettled ? now : now - CASH_LAG_MS, amount: figure };
       this.#figures.set(currency, before);
@@ -169,13 +171,14 @@ export class Cover {
       subtract(figure, costs(pending, usedOf)),
       subtract(before.amount, costs([...since, ...others], usedOf)),
     );
-    // Fees are charged after the day. Cash that the broker has frozen, but not for orders, may be for these fees.
+    // The broker charges fees after the day. What it has frozen for other reasons than orders may already cover these
+    // fees.
     const fees = subtract(this.#feesOf(own.filter(inCurrency)), subtract(frozen, frozenByOrders));
     const kept = add(compare(fees, "0") > 0 ? fees : "0", cashBuffer[currency] ?? "0");
     return { cash: subtract(cash, kept) };
   }
 
-  /** Returns the estimated fees of what some intents of the plan have filled today. */
+  /** Returns the estimated fees of what some of the plan's intents have filled today. */
   #feesOf(intents: readonly Intent[]): Decimal {
     return sumOf(intents.map((intent) => {
       const { market, symbol = "", side, price = "0" } = termsOf(intent);

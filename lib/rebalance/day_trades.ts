@@ -1,6 +1,6 @@
 /**
- * Returns the trades of plans that were executed on one day, for the day book: what the store has of their orders, and
- * what they cost by the fills of the day book.
+ * Lists the trades of plans that were executed on one day, for the day book: what their orders did according to the
+ * store, and what they cost according to the fills of the day book.
  *
  * @module
  */
@@ -48,7 +48,7 @@ interface DayTrade {
 
 /** Returns the trades of some markets on a day, market by market. */
 async function tradesOn({ store, account }: Book, { day, markets }: RebalanceDay): Promise<DayTrade[]> {
-  // The day of a market begins and ends within a day of the same day in UTC.
+  // A market's day, in its own time zone, begins and ends within a day of the same date in UTC.
   const range = { from: Date.parse(addDays(day, -1)), to: Date.parse(addDays(day, 2)) };
   const found: DayTrade[] = [];
   for (const record of await executedPlans(store, account, range)) {
@@ -91,8 +91,8 @@ async function tradesOn({ store, account }: Book, { day, markets }: RebalanceDay
 }
 
 /**
- * Returns the report of a trade from the end of the execution, if the store no longer has all orders of the trade: old
- * orders leave it.
+ * Returns the report of a trade from the end of the execution, if the store no longer has all orders of the trade,
+ * because it deletes old orders.
  */
 function keptReport({ report }: PlanRecord, index: number, { filled }: Progress): TradeReport | undefined {
   const trade = report?.trades[index];

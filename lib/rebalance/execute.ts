@@ -64,7 +64,7 @@ export interface PlanDesk {
   readonly machine: Machine;
 }
 
-/** What an execution does, for a person who watches it. */
+/** An event of an execution, for a person who watches it. */
 export interface ExecutionEvent {
   at: number;
   kind: "begun" | "placed" | "cancelling" | "note" | "ended";
@@ -89,21 +89,21 @@ export interface RebalanceOptions {
   pollMs?: number;
 }
 
-/** After the executing process has last renewed its lease, no other process may execute the plan for this time. */
+/** The lease of the executing process: no other process may execute the plan until this time after the last renewal. */
 const LEASE_MS = 60_000;
 /** How long a stopping execution waits for the end of its cancelled orders. */
 const CANCEL_MS = 60_000;
-/** An order whose cancellation had no effect is cancelled again after this time, this often. */
+/** A cancellation without effect is sent again after this time, at most this often in all. */
 const CANCEL_AGAIN_MS = 20_000;
 const MOST_CANCELS = 3;
-/** The broker's cash and holdings may show a fill or a cancellation this much later. */
+/** After a fill or a cancellation, the broker's cash and holdings may stay unchanged for up to this time. */
 const SHORT_MS = 15_000;
-/** A plan that a script records is approved for this time. */
+/** A plan that a script records is approved for this long. */
 const SCRIPT_APPROVAL_MS = 10 * 60_000;
 
-/** First words of the reason if the caller's signal ended the execution. */
+/** How the reason begins if the caller's signal ended the execution. */
 export const STOPPED_BY = "it was stopped by";
-/** Guard rails whose refusal may pass by itself. */
+/** Guard rails that may accept the same order later. */
 export const passingRules: readonly string[] = [
   "maxOrdersPerMinute",
   "session",
@@ -114,7 +114,8 @@ export const passingRules: readonly string[] = [
 const stopCodes: readonly (string | undefined)[] = [
   "halted",
   "plan-not-running",
-  // The run of the execution may not write any more: its window has closed, live trading is off, or its step has ended.
+  // The run of the execution must not write any more: its window has closed, live trading is off, or its step has
+  // ended.
   "window",
   "plan",
   "step-over",
@@ -123,7 +124,7 @@ const stopCodes: readonly (string | undefined)[] = [
 /**
  * Executes a plan, and resolves to what it did. If the store does not have the plan, records and approves it in the
  * name of `by`. A recorded plan needs an approval. Continues a plan whose process has ended. Resolves at once to the
- * report of a plan that is done.
+ * report of a plan that is done already.
  *
  * Order writes are never repeated: an order whose answer was lost counts as ordered until the broker's lists show its
  * outcome. The execution never changes orders of other programs.
@@ -153,7 +154,7 @@ export async function rebalance(
   }
   if (found?.state === "done" && found.report !== undefined) return found.report;
   const at = machine.now();
-  // Only a new plan may be recorded again after it was refused.
+  // Recording a stopped plan again would undo a refusal. Only making a new plan may do that.
   if (found?.state !== "stopped") await recordPlan(store, { account, plan, terms, at });
   if (found === undefined) await approvePlan(store, key, { by, at, until: at + SCRIPT_APPROVAL_MS });
   const holder = holderOf(machine.id(), stepKey);
@@ -163,7 +164,9 @@ export async function rebalance(
   return await execution.run(record, views);
 }
 
-/** Begins the execution. If its last process may still live, waits until its lease has expired. */
+/**
+ * Begins the execution. If the last process that executed the plan may still be alive, waits until its lease expires.
+ */
 async function beginOnce(
   { store, account, machine }: PlanDesk,
   { hash }: Plan,
@@ -184,7 +187,7 @@ async function beginOnce(
     } catch (error) {
       if (!(error instanceof BrokerError) || error.code !== "plan-held") throw error;
       const { state, heldUntil: until = at } = (await findPlan(store, account, hash))!; // no plan is ever removed
-      // The process has renewed its lease, so it lives; or it has ended the execution.
+      // The other process has renewed its lease, so it is alive; or it has ended the execution.
       if (state !== "running" || (heldUntil !== undefined && until > heldUntil)) throw error;
       heldUntil = until;
       await wait(machine, Math.max(until - at, 1), signal);
@@ -200,11 +203,11 @@ interface Run {
   currency: string;
   /** Why nothing more is ordered in this execution. */
   ended?: string;
-  /** When the price of its open order was last compared with the market. */
+  /** When the price of the trade's open order was last compared with the market. */
   checkedAt: number;
-  /** How long it could have traded so far, milliseconds. */
+  /** How long the trade could have traded so far, milliseconds. */
   spentMs: number;
-  /** Since when cash or holdings do not cover what is left. */
+  /** Since when the cash or the holdings do not cover the rest of the trade. */
   shortSince?: number | undefined;
   /** Cancellations sent, by order. */
   cancels: Map<string, { at: number; count: number }>;
@@ -219,7 +222,7 @@ class Execution {
   readonly #reader: Client;
   readonly #runs: Run[];
   readonly #repriceMs: number;
-  /** The broker's rows of orders, as the last reading showed them. */
+  /** The broker's rows of orders, from the last time that they were read. */
   #seen: ReadonlyMap<string, SeenOrder> = new Map();
   /** Why the execution stops, and since when. */
   #stop: { reason: string; at: number; isHalted?: boolean; isBegun?: boolean } | undefined;
@@ -268,7 +271,7 @@ class Execution {
     return this.#desk.machine.now();
   }
 
-  /** The time at the broker: its hours and days count for prices, quotes and fees. */
+  /** The broker's time. Prices, quotes, fees and trading hours go by the broker's hours and days. */
   #brokerNow(): number {
     return this.#now() + this.#aheadMs;
   }
@@ -290,7 +293,9 @@ class Execution {
     this.#options.onEvent?.({ at: this.#now(), kind, ...run && { trade: run.index }, text });
   }
 
-  /** Records why a trade waits, is smaller or has ended, if that is new. The reason of its end stays. */
+  /**
+   * Records why a trade waits, is smaller or has ended, if the reason is new. Never replaces the reason why it ended.
+   */
   async #note({ index, ended }: Run, text: string): Promise<void> {
     if (this.#notes[index] === text || (ended ?? text) !== text) return;
     this.#notes[index] = text;
@@ -319,8 +324,8 @@ class Execution {
   }
 
   /**
-   * Checks the quotes and lots of what is left, before anything is sent. Resolves to what the broker says about each
-   * trade.
+   * Checks the quotes and lots of everything that is still to be traded, before anything is sent. Resolves to what the
+   * broker says about each trade.
    */
   async check(): Promise<ReadonlyMap<number, MarketView>> {
     await this.#readClock();
@@ -375,14 +380,14 @@ class Execution {
     await this.#noteArrival(record, views);
     await abandonUnsent(this.#desk.store, this.#key, this.#now());
     while (!await this.#turn()) {
-      // A stopping execution still waits for the end of its orders.
+      // An execution whose signal is aborted still waits for its orders to end.
       if (signal === undefined || signal.aborted) await wait(machine, pollMs);
       else await waitUnlessAborted(machine, pollMs, signal);
     }
     return await this.#end();
   }
 
-  /** Returns why the execution stops: what the caller's signal says. */
+  /** Returns why the execution stops, as the caller's signal says. */
   #abortText({ reason }: AbortSignal): string {
     const isPlain = !(reason instanceof Error) || reason instanceof DOMException; // `abort()` without a reason
     return `${STOPPED_BY} ${this.#options.by}${isPlain ? "" : `: ${messageOf(reason)}`}`;
@@ -400,7 +405,7 @@ class Execution {
     const found: Record<string, { price: Decimal; at: number }> = {};
     const progress = await this.#progress();
     for (const { index, trade } of this.#runs) {
-      // After the first order of a trade, the market has another price.
+      // After the first order of a trade, the price is no longer the price from before the execution.
       const hasSent = progress[index]!.intents.some(({ sentAt }) => sentAt !== undefined);
       if (arrival[index] !== undefined || hasSent) continue;
       try {
@@ -413,13 +418,13 @@ class Execution {
     await notePlan(this.#desk.store, this.#key, { arrival: found });
   }
 
-  /** Advances every trade by one step. Resolves to whether the execution is over. */
+  /** Takes the next step of each trade. Resolves to whether the execution is over. */
   async #turn(): Promise<boolean> {
     await this.#renew();
     const { signal } = this.#options;
     let isSeen = true;
     try {
-      // A stopping execution must still see the end of its orders.
+      // An execution that is being stopped must still see how its orders end, so an aborted signal is not passed on.
       const { seen, aheadMs } = await this.#desk.reconcile(
         signal === undefined || signal.aborted ? {} : { signal },
       );
@@ -427,7 +432,7 @@ class Execution {
       this.#aheadMs = aheadMs ?? this.#aheadMs;
     } catch (error) {
       if (!(error instanceof BrokerError) && !signal?.aborted) throw error;
-      isSeen = false; // a reading that fails proves nothing, and the next one tries again
+      isSeen = false; // the lists could not be read; the next turn reads them again
     }
     const now = this.#now();
     const passedMs = this.#turnedAt === undefined ? 0 : Math.max(0, now - this.#turnedAt);
@@ -444,7 +449,7 @@ class Execution {
         run.trade.side === "sell" && run.currency === currency && !isOver(run, states[run.index]!)
       );
     for (const run of this.#runs) {
-      // Orders of this turn change what is left.
+      // An order that this turn has just sent changes what is left, so read the progress again.
       const states = await this.#progress();
       const state = states[run.index]!;
       if (isOver(run, state)) continue;
@@ -485,7 +490,7 @@ class Execution {
     if (!isSeen) return false;
     if (!this.#stop!.isBegun) {
       this.#stop!.isBegun = true;
-      // Earlier cancellations without effect must not prevent these.
+      // Earlier cancellations that had no effect do not count: these orders must be cancelled now.
       for (const { cancels } of open) for (const each of cancels.values()) each.count = 0;
     }
     for (const run of open) await this.#cancel(run, progress[run.index]!, this.#stop!.reason);
@@ -518,7 +523,7 @@ class Execution {
     }
     if (waitsFor.length > 0) return await this.#note(run, `waits for the sales in ${currency}`);
     run.spentMs += passedMs;
-    if (state.live.length > 0) return await this.#tend(run, state);
+    if (state.live.length > 0) return await this.#reprice(run, state);
     const sent = this.#sentOf(state);
     const { maxReprices, algorithm } = this.#options.terms;
     if (sent.some(({ state }) => state === "rejected")) {
@@ -536,7 +541,7 @@ class Execution {
     return intents.filter(({ sentAt }) => sentAt !== undefined && sentAt >= this.#startedAt);
   }
 
-  /** How long a trade may take while its market is open: each price stays for its time. */
+  /** How long a trade may take in all while its market is open: each price has its time. */
   get #patienceMs(): number {
     const { maxReprices, algorithm } = this.#options.terms;
     return algorithm === undefined ? (maxReprices + 1) * this.#repriceMs : Infinity;
@@ -550,8 +555,8 @@ class Execution {
     return this.#notes[index] ?? "it could not be ordered in time";
   }
 
-  /** Compares the price of an open order with the market, and cancels the order if it is to be replaced. */
-  async #tend(run: Run, state: Progress): Promise<void> {
+  /** Compares the price of an open order with the market, and cancels the order if it needs another price. */
+  async #reprice(run: Run, state: Progress): Promise<void> {
     const { terms } = this.#options;
     if (terms.algorithm !== undefined) return;
     const now = this.#now();
@@ -575,7 +580,7 @@ class Execution {
     await this.#cancel(run, state, `its price moves to ${found.price}`);
   }
 
-  /** Cancels the open orders of a trade. Never cancels an order that is not its own. */
+  /** Cancels the open orders of a trade. It cancels no orders of other trades or programs. */
   async #cancel(run: Run, { live }: Progress, why: string): Promise<void> {
     const { trade: { market, symbol }, cancels } = run;
     const now = this.#now();
@@ -597,9 +602,9 @@ class Execution {
           if (intent.operation === "algo.place") await client.algo.cancel({ orderId, market });
           else await client.orders.cancel({ market, symbol, orderId });
         } catch (error) {
-          // The order may have ended meanwhile, or the answer was lost: the lists show the outcome.
+          // The order may have ended already, or the answer was lost: the lists will show the outcome.
           if (!(error instanceof BrokerError)) throw error;
-          // Nothing was sent: the lists do not show that the order can be cancelled again.
+          // Nothing was sent, so this cancellation does not count. It is sent again after a while.
           if (error.code === "unresolved-intent") cancels.set(orderId, { at: now, count });
           this.#tell("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
           if (stopCodes.includes(error.code)) return this.#cannotWrite(error);
@@ -664,7 +669,8 @@ class Execution {
 
   #algorithmSettings(market: Market) {
     const { percent, sensitivity, maxChildQuantity, minChildAmount } = this.#options.terms.algorithm!;
-    // The broker takes times of the same day only, in Hong Kong time; without one, the order lasts until the close.
+    // The broker accepts only times of the same day, in Hong Kong time. Without a time, the order is valid until the
+    // close.
     const zone = "Asia/Hong_Kong";
     const hours = this.#hoursOf(market);
     const endAt = this.#deadlineAt + this.#aheadMs;
@@ -688,9 +694,9 @@ class Execution {
     this.#stop = { reason: reason === undefined ? why : `${reason}; ${why}`, at, isHalted: true };
   }
 
-  /** Decides what an error of a trade's step means. Rethrows internal errors. */
+  /** Handles an error of a trade's step: ends the trade, or tries again later. Rethrows internal errors. */
   async #failed(run: Run, error: unknown): Promise<void> {
-    if (this.#options.signal?.aborted && !(error instanceof BrokerError)) return; // the next turn stops
+    if (this.#options.signal?.aborted && !(error instanceof BrokerError)) return; // the next turn stops the execution
     if (!(error instanceof BrokerError) || error.code === "plan-held") throw error;
     const why = messageOf(error);
     if (stopCodes.includes(error.code)) return this.#cannotWrite(error);
@@ -727,8 +733,8 @@ class Execution {
 }
 
 /**
- * Abandons the intents of a plan that an earlier process planned and did not send. If that process still lives, it sends
- * nothing after this.
+ * Abandons the intents of a plan that an earlier process planned and did not send. If that process is still alive, it
+ * can no longer send them.
  */
 async function abandonUnsent(store: Store, { account, hash }: PlanKey, at: number): Promise<void> {
   const data = { why: "the process that planned it ended before it sent anything" };
@@ -741,8 +747,8 @@ async function abandonUnsent(store: Store, { account, hash }: PlanKey, at: numbe
 }
 
 /**
- * Ends a plan whose execution belonged to a run that has ended: nothing executes it any more. Sends nothing. A plan stays
- * as it is if another process has it now, or if the outcome of one of its orders is not known yet.
+ * Ends a plan whose execution belonged to a run that has ended, so nothing executes the plan any more. Sends nothing.
+ * Does nothing if another process executes the plan now, or if the outcome of one of its orders is unknown.
  *
  * @param reason Why the run has ended.
  */
@@ -781,7 +787,8 @@ const isOddIn = ({ isOddLot, quantity }: PlannedTrade, lot: Decimal): boolean =>
   isOddLot === true && compare(quantity, lot) < 0;
 
 /**
- * Returns whether a trade is whole lots, or the odd lot that the plan sells. The lot may differ from that of the plan.
+ * Returns whether a trade's quantity is whole lots, or the odd lot that the plan sells. The lot may have changed since
+ * the plan was made.
  */
 const fitsLot = (trade: PlannedTrade, lot: Decimal): boolean =>
   isOddIn(trade, lot) || compare(toStep(trade.quantity, lot, "down"), trade.quantity) === 0;

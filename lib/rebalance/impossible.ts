@@ -1,5 +1,5 @@
 /**
- * The error of a plan that cannot keep its limits.
+ * Makes the error for a plan that cannot stay within its limits.
  *
  * @module
  */

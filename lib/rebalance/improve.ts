@@ -10,9 +10,9 @@ import { driftHint, type Hint, respond, turnoverHint, useHint } from "./relax.ts
 /** Rounds of improvement. More than a few are rarely needed. */
 const MOST_ROUNDS = 40;
 const MOST_REPAIRS = 2_000;
-/** Part of the drift that is not worth another round. */
+/** A round that reduces the drift by less than this part of it is the last round. */
 const LITTLE = 1e-6;
-/** Improvements below this are noise of floating-point numbers. */
+/** Improvements below this are rounding errors of floating-point numbers. */
 const NOISE = 1e-18;
 
 /** A change of one trade. */
@@ -24,7 +24,7 @@ interface Move {
   turnover: number;
 }
 
-/** The trades while they change, with what remains of the limits. */
+/** The trades during the search, with what is left of the limits. */
 export class Trades {
   readonly lots: number[];
   readonly #problem: Problem;
@@ -47,15 +47,15 @@ export class Trades {
     });
   }
 
-  /** Whether the trades keep every limit. */
+  /** Whether the trades stay within every limit. */
   get isWithin(): boolean {
     return this.#cash.every((cash) => cash >= 0n) && (this.#turnover ?? 0n) >= 0n;
   }
 
   /**
-   * Changes trades step by step until they keep the limits, or until no change helps.
+   * Changes trades step by step until they stay within the limits, or until no change helps.
    *
-   * @param held Index of a trade that stays as it is.
+   * @param held Index of a trade that must not change.
    */
   repair(held?: number): void {
     for (let turn = 0; turn < MOST_REPAIRS && !this.isWithin; turn++) {
@@ -75,7 +75,7 @@ export class Trades {
     }
   }
 
-  /** Returns a repair that goes further in the same direction: to free an eighth of what is missing. */
+  /** Returns the same repair with a larger trade: one that frees an eighth of what is missing. */
   #far(move: Move): Move {
     const { item: { buys, sells }, pool } = this.#hints[move.index]!;
     const now = this.lots[move.index]!;
@@ -117,7 +117,7 @@ export class Trades {
         changed = true;
         return;
       }
-      // Goes as far towards the ideal as the limits allow.
+      // Moves as far towards the ideal as the limits allow.
       let [near, far] = [now, ideal];
       while (Math.abs(far - near) > 1) {
         const middle = Math.trunc((near + far) / 2);
@@ -135,7 +135,10 @@ export class Trades {
     return changed;
   }
 
-  /** Combines a change that improves but does not fit with another one that makes it fit. Returns the improvement. */
+  /**
+   * Combines an improvement that exceeds the limits with another move, so that both together fit. Returns the
+   * improvement.
+   */
   #improvePairs(): number {
     const sharesTurnover = this.#turnover !== undefined;
     const moves = this.#hints.map((_, index) => this.#movesOf(index));
@@ -158,7 +161,7 @@ export class Trades {
         this.#take([move, best]);
         gained -= least;
         for (const each of [index, best.index]) moves[each] = this.#movesOf(each);
-        break; // the other move of this item has changed
+        break; // this trade has changed, so the other moves of this item are outdated
       }
     }
     return gained;

@@ -1,5 +1,5 @@
 /**
- * Says why a symbol that is not at its target is not traded.
+ * Explains why a symbol that is not at its target is not traded.
  *
  * @module
  */

@@ -45,7 +45,7 @@ export interface PlannedTrade {
   value: Decimal;
   /** Estimated fees in the currency of the listing. */
   fees: Decimal;
-  /** The quantity is less than a board lot; absent for whole lots. */
+  /** Present if the quantity is less than a board lot; absent for whole lots. */
   isOddLot?: true;
 }
 
@@ -68,7 +68,7 @@ export interface PlannedPosition {
 
 /** A plan. The members up to `leftOut` are what `hsgate rebalance --json` prints first. */
 export interface Plan {
-  /** Currency of the account's value. */
+  /** Currency in which the account's value is given. */
   base: string;
   /** Sales first, then purchases. */
   trades: PlannedTrade[];
@@ -76,9 +76,9 @@ export interface Plan {
   cashAfter: Record<string, Decimal>;
   /** Weights after the trades. */
   weightsAfter: Record<string, Decimal>;
-  /** Sum of the squares of the drifts after the trades, of every symbol held or named. */
+  /** Sum of the squares of the drifts after the trades, over every symbol that is held or named in the file. */
   sumSquaredDrift: Decimal;
-  /** No plan within the same limits has a lower sum. */
+  /** Proven minimum: no plan within the same limits has a lower sum. */
   lowerBound: Decimal;
   /** Symbols that are not at their target and are not traded. */
   leftOut: { symbol: string; reason: string }[];
@@ -90,16 +90,16 @@ export interface Plan {
   value: Decimal;
   /** Sum of the squared drifts before the plan. */
   sumSquaredDriftBefore: Decimal;
-  /** Value of all trades, as a part of the account's value. */
+  /** Value of all trades, as a fraction of the account's value. */
   turnover: Decimal;
   cash: Record<string, Decimal>;
   cashBuffer: Record<string, Decimal>;
   /** Fees of all trades, by currency. */
   fees: Record<string, Decimal>;
   positions: PlannedPosition[];
-  /** Markets whose sales do not pay for purchases of the same plan; absent if there is none. */
+  /** Markets whose sales cannot pay for purchases of the same plan; absent if there is none. */
   proceeds?: RebalanceFile["proceeds"];
-  /** SHA-256 of the plan, of what it was made from and of its settings. */
+  /** SHA-256 of the plan, of the account that it was made from, and of its settings. */
   hash: string;
 }
 
@@ -212,7 +212,7 @@ function positionOf(prepared: Prepared, position: Position, lots: number): Plann
   };
 }
 
-/** Returns JSON whose members are in the order of their names, so that equal values have equal texts. */
+/** Returns JSON whose members are sorted by name, so that equal values have equal texts. */
 export function canonical(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;

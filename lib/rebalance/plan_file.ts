@@ -16,11 +16,11 @@ import { checked, decimalText, readValues } from "./values.ts";
 /** A price of a quote that a plan can use. */
 export type PriceKind = "last" | "bid" | "ask" | "mid";
 
-/** Drift up to which a symbol or a group is not traded. */
+/** Band around a target. A symbol or a group inside its band is not traded. */
 export interface Band {
-  /** Largest distance from the target, as a part of the account's value. */
+  /** Largest distance from the target, as a fraction of the account's value. */
   absolute?: Decimal;
-  /** Largest distance from the target, as a part of the target. */
+  /** Largest distance from the target, as a fraction of the target. */
   relative?: Decimal;
 }
 
@@ -44,17 +44,20 @@ export interface RebalanceFile {
   /** Cash that remains, by currency. */
   cashBuffer: Readonly<Record<string, Decimal>>;
   drift: Band;
-  /** If a symbol is outside its band: whether only such symbols may be traded, or all symbols. */
+  /** What may be traded if a symbol is outside its band: only the symbols that are outside, or all symbols. */
   trade: "drifted" | "all";
   /** Smallest value of a trade, in the base currency. */
   minTrade: Decimal;
-  /** Largest value of all trades together: up to 2 a part of the account's value, above 100 money in the base currency. */
+  /**
+   * Largest value of all trades together. A number up to 2 is a fraction of the account's value; a number above 100 is
+   * money in the base currency.
+   */
   maxTurnover?: Decimal;
   prices: PriceKind;
   sellOnly: boolean;
   cashFlowOnly: boolean;
   exclude: readonly string[];
-  /** Whether a position that ends may sell the shares that are less than a lot. */
+  /** Whether a position that is sold completely may also sell shares that are less than a lot. */
   oddLots: "keep" | "sell";
   /** Whether the proceeds of a market's sales pay for purchases of the same plan. */
   proceeds: Readonly<Partial<Record<Market, "usable" | "later">>>;
@@ -84,7 +87,7 @@ const band = z.strictObject({
 }, { error: "expected a map of absolute, relative" });
 const symbolList = z.array(symbol, { error: "expected a list of listing codes" });
 
-/** Between the two, a number may be meant as a percentage. */
+/** A number between 2 and 100 is rejected, because it may be meant as a percentage. */
 const TURNOVER =
   'a part of the account\'s value up to 2, such as "0.20" for 20 %, or an amount of money above 100 in ' +
   'the base currency, such as "50000"';
@@ -173,7 +176,7 @@ export async function readRebalanceFile(
   return settingsOf(file, { action, listed: targetsOf(await readOther(targetsFile), targetsFile) });
 }
 
-/** Significant digits that a number keeps for certain; more need quotes. */
+/** Up to this number of significant digits, a number stays exact; longer numbers must be in quotes. */
 const NUMBER_DIGITS = 15;
 
 /**
@@ -212,7 +215,7 @@ export function readRebalanceSettings(value: unknown, action: string): Rebalance
   return settingsOf(file, { action });
 }
 
-/** Returns what checked members ask for, together with the targets of another file. */
+/** Returns the settings from checked members, together with the targets of another file. */
 function settingsOf(
   file: z.output<typeof fileSchema>,
   { action, listed = [] }: { action: string; listed?: readonly [string, Decimal][] },
@@ -326,7 +329,7 @@ function targetsOf(text: string, name: string): [string, Decimal][] {
   try {
     rows = parseCsv(text.replace(/^\uFEFF/, ""), { skipFirstRow: true });
   } catch (error) {
-    // A row with another number of columns is an `Error`.
+    // A row with a different number of columns causes an `Error`.
     throw new TypeError(`Cannot ${action}: it is not CSV: ${messageOf(error)}`);
   }
   const row = z.object({ symbol, weight }, { error: "expected the columns symbol and weight" });

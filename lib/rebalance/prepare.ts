@@ -1,5 +1,5 @@
 /**
- * Turns a rebalance file and an account into whole numbers.
+ * Converts a rebalance file and an account into whole numbers.
  *
  * @module
  */
@@ -25,33 +25,33 @@ export interface Position {
   lot: Decimal;
   sellable: Decimal;
   target: Decimal;
-  /** Weight minus target before the plan, in parts of the problem's unit. */
+  /** Weight minus target before the plan, in units in which {@linkcode Problem.unit} is a weight of 1. */
   start: bigint;
-  /** The target in parts of the problem's unit. */
+  /** The target, in the same units. */
   targetParts: bigint;
-  /** Why it is not traded at all. */
+  /** Why the position is not traded at all. */
   fixed?: string;
-  /** Why nothing of it is bought or sold. */
+  /** Why nothing of the position is bought, or nothing is sold. */
   noBuys?: string;
   noSells?: string;
   item?: Item;
 }
 
-/** A problem with what is needed to describe its solution. */
+/** A problem, with what is needed to describe its solution. */
 export interface Prepared {
   problem: Problem;
   /** Every symbol held or named, by market and symbol. */
   positions: Position[];
-  /** The positions of the problem's items. */
+  /** The position of each of the problem's items. */
   traded: Position[];
-  /** Currencies of the plan; their indexes are the pools. */
+  /** Currencies of the plan. The index of a currency is the number of its pool. */
   currencies: string[];
   scales: { amount: number; base: number };
   /** Smallest value of a trade in the base currency. */
   minTrade: Decimal;
   /** Returns the quantities and fees of the orders of a trade. */
   ordersOf(position: Position, lots: number): { quantity: Decimal; fees: Decimal }[];
-  /** Returns how a trade changes the weight, in parts of the problem's unit. */
+  /** Returns how a trade changes the weight, in the same units as the target. */
   weightOf(position: Position, lots: number): bigint;
 }
 
@@ -62,7 +62,7 @@ const placesOf = (value: Decimal) => normalize(value).split(".")[1]?.length ?? 0
 export const integerOf = (value: Decimal, places: number): bigint =>
   BigInt(round(normalize(value), places, "exact").replace(".", ""));
 
-/** A turnover up to this is a part of the account's value; all of it sold and bought again is 2. */
+/** Up to this number, a turnover is a fraction of the account's value. Selling everything and buying it again is 2. */
 const LARGEST_PART = "2";
 
 /** Returns the largest integer of units of `10 ** -places` that is not above an amount. */
@@ -199,7 +199,7 @@ export function prepare(file: RebalanceFile, account: Account): Prepared {
     item.feeHint = (lots) =>
       (lots > 0 ? meter.buy.estimate(lots * lotHint) : meter.sell.estimate(-lots * lotHint)) * partsOfCash;
     position.item = item;
-    // Beyond its target, a purchase uses more cash for more drift.
+    // Beyond the target, a purchase uses more cash and makes the drift larger.
     if (position.noBuys === undefined && position.start < 0n) {
       item.buys = { least, most: Math.max(least, Number(ceiling(-position.start, step))) };
       if (item.buys.most > MOST_LOTS) {
@@ -267,7 +267,8 @@ function payingSales(item: Item, { least, most }: Range): Range | undefined {
   if (item.salesPay) return { least, most };
   let first = least;
   for (let fee; first <= most && (fee = item.fee(-first)) > BigInt(first) * item.cash;) {
-    // Fees never fall with the quantity, so no quantity pays whose proceeds are below these fees.
+    // Fees never fall with the quantity: while the proceeds are below these fees, a larger quantity does not pay
+    // either.
     first = Number(ceiling(fee, item.cash));
   }
   return first <= most ? { least: first, most } : undefined;
@@ -282,7 +283,7 @@ function instrumentOf(symbol: string): Instrument {
   return listing(symbol)?.instrument ?? (typeOf(symbol)?.endsWith("-etf") ? "etf" : "stock");
 }
 
-/** Marks the positions that are not traded, and the sides that are not. */
+/** Marks the positions that are not traded, and the sides on which positions are not traded. */
 function fix(positions: readonly Position[], rows: readonly Row[], file: RebalanceFile, unit: bigint): void {
   const size = (value: bigint) => value < 0n ? -value : value;
   const isInside = (start: bigint, target: bigint, { absolute, relative }: Band) => {

@@ -1,5 +1,5 @@
 /**
- * The prices of a plan's orders: the peg of the market, put on the tick of the listing, within the collar.
+ * The prices of a plan's orders: the peg (a price of the market), rounded to the listing's tick, within the collar.
  *
  * @module
  */
@@ -66,7 +66,9 @@ export function pegOf(peg: Peg, { bid, ask, last }: MarketView): Decimal | undef
 /** Returns the price that measures slippage: between bid and ask, or the last price if one of them is missing. */
 export const arrivalOf = (view: MarketView): Decimal | undefined => pegOf("mid", view) ?? view.last;
 
-/** The price of an order, or why there is none now (`wait`), or why there is none in this execution (`end`). */
+/**
+ * The price of an order; or why there is none at the moment (`wait`); or why there is none in this execution (`end`).
+ */
 export type OrderPrice = { price: Decimal; text: string } | { wait: string } | { end: string };
 
 /**
@@ -99,11 +101,11 @@ export function orderPrice(
   const from = isAlgorithmic ? "the collar" : terms.peg;
   const text = compare(price, peg) === 0
     ? `${price} (${from})`
-    : `${price} (${from} ${normalize(peg)}, on the tick ${normalize(valid!.step)})`;
+    : `${price} (${from} ${normalize(peg)}, rounded to the tick ${normalize(valid!.step)})`;
   return { price, text };
 }
 
-/** Returns whether a price is beyond the collar. */
+/** Returns whether a price is outside the collar. */
 const isOutside = (price: Decimal, trade: PlannedTrade, { collar }: ExecutionTerms): boolean =>
   compare(absolute(subtract(price, trade.price)), multiply(trade.price, collar)) > 0;
 
@@ -112,10 +114,11 @@ const collarEdge = ({ price, side }: PlannedTrade, { collar }: ExecutionTerms): 
   multiply(price, side === "buy" ? add("1", collar) : subtract("1", collar));
 
 /**
- * Returns the largest number of whole lots, in shares, that an amount covers. Halves the range, because a purchase of cheap
- * shares has millions of lots.
+ * Returns the largest number of whole lots, in shares, that an amount covers. Uses bisection, because a purchase of
+ * cheap shares can have millions of lots.
  *
- * @param options The largest quantity to buy, and what a quantity costs: a larger quantity never costs less.
+ * @param options The largest quantity to buy, and a function that returns the cost of a quantity. A larger quantity
+ * never costs less.
  */
 export function mostCovered(
   room: Decimal,

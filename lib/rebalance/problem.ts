@@ -2,7 +2,8 @@
  * The mathematical problem of a plan: whole numbers of lots that bring the weights near the targets, within the cash.
  *
  * All amounts are integers, so sums and comparisons are exact. Each quantity that a search uses also exists as a
- * floating-point number, as a part of the account's value. Those only guide the search.
+ * All amounts are integers, so sums and comparisons are exact. Each quantity that a search uses also exists as a
+ * floating-point number, as a fraction of the account's value. These numbers only guide the search.
  *
  * @module
  */
@@ -33,22 +34,22 @@ export interface Item {
   /** Whether the proceeds of a sale pay for purchases of the same plan. */
   salesPay: boolean;
   closing?: { lots: number; step: bigint; cash: bigint; base: bigint };
-  /** Returns the fees of a trade in the currency. They never fall when the number of lots of a side grows. */
+  /** Returns the fees of a trade in the currency. The fees of a side never fall when the number of lots grows. */
   fee(lots: number): bigint;
-  /** Returns approximately the same fees, but fast. */
+  /** Returns the approximate fees, fast. */
   feeHint(lots: number): number;
 }
 
 /** The problem that a plan solves. */
 export interface Problem {
   items: readonly Item[];
-  /** Cash that may be spent, by pool; below zero if sales must raise it. */
+  /** Cash that may be spent, by pool; below zero if sales must raise that much. */
   budgets: readonly bigint[];
   /** Value of one unit of each pool in units of the base currency, as an integer. */
   rates: readonly bigint[];
   /** The account's value in the base currency. */
   value: bigint;
-  /** The integer that stands for a weight of 1 in {@linkcode Item.start}. */
+  /** The integer that represents a weight of 1 in {@linkcode Item.start}. */
   unit: bigint;
   /** Largest value of all trades in the base currency; absent if it is not limited. */
   turnover?: bigint;
@@ -62,9 +63,9 @@ export interface Solution {
   drift: bigint;
   /** Value of all trades in the base currency. */
   turnover: bigint;
-  /** No plan has a lower sum of squared drifts than this. */
+  /** A proven lower bound: no plan has a lower sum of squared drifts. */
   bound: bigint;
-  /** Whether this is proven to be the best plan: least drift, then least turnover. */
+  /** Whether this is proven to be the best plan: the least drift, and among equals the least turnover. */
   isBest: boolean;
 }
 
@@ -91,7 +92,7 @@ export function amountOf(item: Item, lots: number): bigint {
   return isClosing(item, lots) ? item.closing!.cash : BigInt(sizeOf(lots)) * item.cash;
 }
 
-/** Returns the cash that a trade uses; below zero if it adds to the cash that purchases may spend. */
+/** Returns the cash that a trade uses; negative if the trade adds to the cash that purchases may spend. */
 export function useOf(item: Item, lots: number): bigint {
   if (lots === 0) return 0n;
   if (lots > 0) return amountOf(item, lots) + item.fee(lots);

@@ -1,6 +1,6 @@
 /**
- * Returns what remains of each trade of a plan. The result depends only on the plan's intents, so it is right after any
- * crash.
+ * Returns what remains of each trade of a plan. The result depends only on the plan and its intents in the store, so it
+ * is right after any crash.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { usedOf } from "../desk/plan_caps.ts";
 import { isFinal } from "../desk/states.ts";
 import type { Plan } from "./plan.ts";
 
-/** What the orders of a trade did so far. */
+/** What the orders of a trade have done so far. */
 export interface Progress {
   /** Every intent that placed an order of the trade, oldest first. */
   intents: readonly Intent[];
@@ -50,8 +50,8 @@ export function progressOf({ trades }: Pick<Plan, "trades">, intents: readonly I
 }
 
 /**
- * Returns the quantity of a trade that is neither filled nor may still fill. It is larger than what is left if somebody
- * has reduced an order elsewhere: nothing is ordered again for that part.
+ * Returns the quantity of a trade that is neither filled nor in an order that may still fill. It can be larger than
+ * `left`: if somebody has reduced an order elsewhere, nothing is ordered again for that part.
  */
 export function missingOf({ quantity }: { quantity: Decimal }, { filled, open, unknown }: Progress): Decimal {
   const missing = subtract(quantity, add(filled, open, unknown));

@@ -1,9 +1,9 @@
 /**
- * Reads and writes the plans of rebalancing in the store: one row for each plan of an account, from its record to its
- * result.
+ * Reads and writes the plans of rebalancing in the store. Each plan of an account has one row, from its recording to
+ * its result.
  *
- * The row of a plan does not contain what the plan has sent. That follows from the intents whose `why` has the plan's
- * hash, so it is right after any crash.
+ * The row of a plan does not contain what the plan has sent. That is computed from the intents whose `why` has the
+ * plan's hash, so it is right after any crash.
  *
  * @module
  */
@@ -18,15 +18,15 @@ import type { ExecutionTerms } from "./terms.ts";
 
 /** State of a plan in the store. */
 export type PlanState =
-  /** Recorded. Nobody has approved it, so nothing is sent. */
+  /** Recorded, but not approved: nothing is sent. */
   | "planned"
-  /** A person or a program allowed to execute it until an instant. */
+  /** A person or a program has allowed its execution. The execution must begin before the approval expires. */
   | "approved"
-  /** It is being executed, or its process ended before the execution did. */
+  /** It is being executed, or the executing process ended before the execution was over. */
   | "running"
-  /** Nothing of it remains. */
+  /** Everything is filled. */
   | "done"
-  /** Its execution ended and something remains, or it was refused: then it has no approval, and cannot be approved. */
+  /** Its execution ended and something remains; or it was refused, and then it cannot be approved any more. */
   | "stopped";
 
 /** Who approved a plan. */
@@ -75,9 +75,9 @@ export interface PlanRecord {
   /** When its last execution began, and when it ends at the latest, Unix milliseconds. */
   startedAt: number | undefined;
   deadlineAt: number | undefined;
-  /** Arrival prices by the place of the trade in the plan. */
+  /** Arrival prices, by the trade's index in the plan. */
   arrival: Readonly<Record<string, ArrivalPrice>>;
-  /** The last note of each trade, by its place in the plan. */
+  /** The last note of each trade, by the trade's index in the plan. */
   notes: Readonly<Record<string, TradeNote>>;
   /** Why the execution stopped. */
   reason: string | undefined;
@@ -137,20 +137,22 @@ function recordOf(row: PlanRow): PlanRecord {
 const refused = (code: string, text: string): BrokerError =>
   new BrokerError(text, { code, operation: "rebalance" });
 
-/** What identifies a plan. */
+/** The key of a plan. */
 export interface PlanKey {
   account: string;
   hash: string;
 }
 
-/** Between the key of a run and step, and the id of a process, in the name of a process that executes a plan. */
+/** Separates the key of a run and step from the id of a process, in the name of a process that executes a plan. */
 const OF_RUN = " ";
 
-/** Returns the name of a process that executes a plan, with the key of its run and step if it has one. */
+/** Returns the name of a process that executes a plan: with the key of its run and step, if the process has one. */
 export const holderOf = (id: string, stepKey?: string): string =>
   stepKey === undefined ? id : `${stepKey}${OF_RUN}${id}`;
 
-/** Returns the plans that runs of recipes execute, or were executing when their processes ended. */
+/**
+ * Returns the plans that are executed by runs of recipes, including plans whose processes ended during the execution.
+ */
 export async function plansOfRuns(store: Store): Promise<(PlanKey & { holder: string; stepKey: string })[]> {
   const rows = await store.all<PlanKey & { holder: string | null }>(
     "select account, hash, holder from rebalance where state = 'running'",
@@ -161,7 +163,7 @@ export async function plansOfRuns(store: Store): Promise<(PlanKey & { holder: st
   });
 }
 
-/** The first characters of a hash, enough to name a plan. */
+/** Returns the first characters of a hash, which are enough to name a plan. */
 export const shortHash = (hash: string): string => hash.slice(0, 12);
 
 /** Finds a plan. */
@@ -174,10 +176,16 @@ export async function findPlan(store: Store, account: string, hash: string): Pro
   return row && recordOf(row);
 }
 
-/** Returns whether a person has refused a plan, or nobody approved it in time. A refused plan has no approval. */
+/**
+ * Returns whether a plan was refused: by a person, or because nobody approved it in time. A refused plan has no
+ * approval.
+ */
 const isRefused = ({ state, approval }: PlanRecord): boolean => state === "stopped" && approval === undefined;
 
-/** Returns the plans whose hashes begin with a text, newest first; at most two, which shows that the text is ambiguous. */
+/**
+ * Returns the newest plans whose hashes begin with a text; at most two, because two already show that the text is
+ * ambiguous.
+ */
 export async function plansLike(store: Store, start: string): Promise<PlanRecord[]> {
   const rows = await store.all<PlanRow>(
     "select * from rebalance where substr(hash, 1, ?) = ? order by planned_at desc, hash limit 2",
@@ -203,8 +211,8 @@ export async function plansOf(
 }
 
 /**
- * Returns the plans of an account that may have been executed between two instants, oldest first. The orders count by
- * the broker's clock, and this machine's clock may differ.
+ * Returns the plans of an account that may have been executed between two instants, oldest first. The times of orders
+ * come from the broker's clock, which can differ from this machine's clock.
  */
 export async function executedPlans(
   store: Store,
@@ -228,9 +236,9 @@ export async function executedPlans(
 }
 
 /**
- * Records a plan in the state `planned`. The same plan with the same terms is recorded once. Other terms replace the
- * recorded ones and end an approval, because a person has approved the plan with its terms. A plan that was refused and
- * is made again is `planned` again.
+ * Records a plan in the state `planned`. Recording the same plan with the same terms again changes nothing. Other terms
+ * replace the recorded terms and end an approval, because a person approves a plan together with its terms. A refused
+ * plan that is made again becomes `planned` again.
  *
  * @throws {BrokerError} `plan-state` if the plan has other terms and its execution has begun.
  */
@@ -321,7 +329,7 @@ export async function approvePlan(
 }
 
 /**
- * Stops a plan that no process executes: a person refuses it, or ends it although a part was not executed.
+ * Stops a plan that no process executes: a person refuses the plan, or ends it although something remains.
  *
  * @throws {BrokerError} `plan-state` if it is done or stopped, `plan-held` if a process executes it.
  */
@@ -362,17 +370,18 @@ export interface Beginning {
   /** Name of the process, different for each execution. */
   holder: string;
   at: number;
-  /** How long no other process may execute the plan, unless {@linkcode renewPlan} is called. */
+  /** No other process may execute the plan for this long, unless {@linkcode renewPlan} is called. */
   leaseMs: number;
   /** When an execution that begins now ends at the latest. */
   deadlineAt: number;
-  /** Whether only an execution that is in progress may be continued. @default false */
+  /** Whether this call may only continue an execution that is in progress, and not begin one. @default false */
   isContinued?: boolean;
 }
 
 /**
- * Begins the execution of an approved plan, or continues one whose process has ended. A continued execution keeps its
- * start and its deadline. So does a stopped one, unless it was approved again after the stop.
+ * Begins the execution of an approved plan, or continues an execution whose process has ended. A continued execution
+ * keeps its start and its deadline. A stopped plan also keeps them, unless a person approved the plan again after the
+ * stop.
  *
  * @throws {BrokerError} `plan-unknown`; `plan-not-approved` if nobody approved the plan or the approval has expired;
  * `plan-held` if another process executes it; `plan-state` if it is done; `plan-changed` if another plan of the account
@@ -406,7 +415,7 @@ export async function beginPlan(
       );
     }
     const { endedAt, deadlineAt: before } = record;
-    // What a person approved before a stop ends at the deadline that it had.
+    // A stopped plan that nobody has approved again keeps its deadline.
     const isSameApproval = state === "stopped" && approval!.at < (endedAt ?? 0);
     if (isSameApproval && before !== undefined && before <= at) {
       throw cannot(
@@ -455,7 +464,7 @@ export async function beginPlan(
   });
 }
 
-/** Extends the time in which no other process may execute a plan. Returns whether the process still executes it. */
+/** Extends the lease of the process that executes a plan. Returns whether this process still executes the plan. */
 export async function renewPlan(
   store: Store,
   { account, hash }: { account: string; hash: string },
@@ -470,7 +479,7 @@ export async function renewPlan(
   ) === 1;
 }
 
-/** Records arrival prices that are not recorded yet, and notes, by the places of the trades in the plan. */
+/** Records arrival prices that are not recorded yet, and notes, by the trade's index in the plan. */
 export async function notePlan(
   store: Store,
   { account, hash }: { account: string; hash: string },
@@ -491,7 +500,7 @@ export async function notePlan(
   });
 }
 
-/** Ends the execution of a plan, if the process still executes it. Returns whether it did. */
+/** Ends the execution of a plan, if this process still executes the plan. Returns whether it did. */
 export async function endPlan(
   store: Store,
   { account, hash }: { account: string; hash: string },

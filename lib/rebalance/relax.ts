@@ -1,15 +1,16 @@
 /**
  * The relaxed problem: cash and turnover have prices instead of limits, so each listing can be decided by itself.
  *
- * For any prices, the sum of the listings' best results, minus the priced limits, is at most the drift of every plan that
- * keeps the limits (Lagrangian duality). `lowerBound` computes it exactly, with whole lots, fees and smallest trades, so
- * it is never below the bound of the continuous problem. `findPrices` searches prices for which it is high.
+ * For any prices, the sum of the listings' best results, minus the priced limits, is at most the drift of every plan
+ * that stays within the limits (Lagrangian duality). `lowerBound` computes this sum exactly, with whole lots, fees and
+ * smallest trades, so it is never below the bound of the continuous problem. `findPrices` searches for prices with a
+ * high bound.
  *
  * @module
  */
 import { driftOf, type Item, type Problem, type Range, turnoverOf, useOf } from "./problem.ts";
 
-/** A listing in floating-point numbers, as parts of the account's value. */
+/** A listing in floating-point numbers, as fractions of the account's value. */
 export interface Hint {
   item: Item;
   pool: number;
@@ -18,9 +19,9 @@ export interface Hint {
   /** Weight of a lot. */
   step: number;
   closing: number;
-  /** Value of one unit of the currency, as a part of the account's value. */
+  /** Value of one unit of the currency, as a fraction of the account's value. */
   unit: number;
-  /** Growth of the fees with a lot. */
+  /** Increase of the fees with each lot. */
   buySlope: number;
   sellSlope: number;
 }
@@ -72,7 +73,7 @@ export function useHint(hint: Hint, lots: number): number {
 
 const clamp = (value: number, { least, most }: Range) => Math.max(least, Math.min(most, value));
 
-/** Returns approximately the best trade of a listing if cash and turnover have these prices. */
+/** Returns approximately the best trade of a listing at given prices of cash and turnover. */
 export function respond(hint: Hint, cashPrice: number, turnoverPrice: number): number {
   const { item: { buys, sells, closing, salesPay }, start, step, buySlope, sellSlope } = hint;
   let best = 0;
@@ -101,13 +102,15 @@ export function respond(hint: Hint, cashPrice: number, turnoverPrice: number): n
   return best;
 }
 
-/** Prices of cash, by pool, and of turnover: squared drift for the whole account's value. */
+/**
+ * Prices of cash, by pool, and of turnover: the squared drift that cash or turnover of the whole account's value costs.
+ */
 export interface Prices {
   cash: number[];
   turnover: number;
 }
 
-/** Highest price that is tried. A higher price allows no plan that this price does not allow. */
+/** The highest price that is tried. Higher prices lead to the same trades. */
 const HIGHEST = 1e6;
 
 /** Returns the limits as parts of the account's value. */
@@ -122,12 +125,12 @@ export function limitHints(
 
 /** Prices for a good plan, and prices for a high bound. They differ only if the turnover is limited. */
 export interface FoundPrices {
-  /** The lowest prices for which the best trades keep the limits. */
+  /** The lowest prices at which the best trades stay within the limits. */
   plan: Prices;
   bound: Prices;
 }
 
-/** Steps of the search for the turnover's price in the bound. */
+/** Steps of the search for the price of the turnover that gives the highest bound. */
 const BOUND_STEPS = 24;
 
 /** Finds prices of cash and turnover. */
@@ -159,7 +162,7 @@ export function findPrices(problem: Problem, hints: readonly Hint[]): FoundPrice
     1e-7,
   );
   const plan = { cash: cashAt(turnover, cash), turnover };
-  // The bound is concave in the price of the turnover, so its highest point can be enclosed (golden section).
+  // The bound is concave in the price of the turnover, so a golden-section search finds its maximum.
   const boundAt = (price: number) => {
     cash = cashAt(price, cash, 1e-5);
     let sum = -price * limits.turnover;
@@ -190,7 +193,7 @@ export function findPrices(problem: Problem, hints: readonly Hint[]): FoundPrice
   return { plan, bound: { cash: cashAt(best, cash), turnover: best } };
 }
 
-/** Returns approximately the lowest price at which `fits` is true. It must be true at every higher price, too. */
+/** Returns approximately the lowest price at which `fits` is true. `fits` must be true at every higher price, too. */
 function lowest(fits: (price: number) => boolean, guess: number, precision: number): number {
   if (fits(0)) return 0;
   let high = guess > 0 ? guess : 1e-6;
@@ -217,7 +220,7 @@ function lowest(fits: (price: number) => boolean, guess: number, precision: numb
   return high;
 }
 
-/** Prices as exact integers, in parts of the square of the problem's unit. */
+/** Prices as exact integers, with the square of the problem's unit as 1. */
 export interface ExactPrices {
   cash: bigint[];
   turnover: bigint;
@@ -225,7 +228,7 @@ export interface ExactPrices {
 
 const FINE = 2 ** 60;
 
-/** Returns prices as integers. Any rounding keeps the bound valid, because it is valid for all prices. */
+/** Returns prices as integers. The bound is valid for all prices, so rounding cannot make it wrong. */
 export function exactPrices({ rates, value, unit, turnover }: Problem, prices: Prices): ExactPrices {
   const scaled = (price: number) => (BigInt(Math.round(price * FINE)) * unit * unit) / value;
   return {
@@ -281,8 +284,9 @@ export class PricedItem {
   }
 
   /**
-   * Visits every purchase and partial sale that may cost less than `below()`. Halves the ranges, and leaves out a half if
-   * a bound of its costs is too high: the convex part at its lowest, plus the fees of the smallest trade.
+   * Visits every purchase and partial sale that may cost less than `below()`. Divides the ranges into halves. Skips a
+   * half if the lower bound of its costs is too high: the least value of the convex part, plus the fees of the smallest
+   * trade.
    */
   #visit(
     below: () => bigint | undefined,
@@ -301,7 +305,7 @@ export class PricedItem {
         const count = BigInt(size);
         return (square * count + linear) * count + constant;
       };
-      const ideal = Number(-linear / (2n * square)); // the integers around it are checked
+      const ideal = Number(-linear / (2n * square)); // the neighbouring integers are tried
       const stack: [least: number, most: number][] = [[range.least, range.most]];
       for (let each = stack.pop(); each !== undefined; each = stack.pop()) {
         const [least, most] = each;
@@ -317,7 +321,7 @@ export class PricedItem {
         }
         const middle = least + Math.floor((most - least) / 2);
         const halves: [number, number][] = [[least, middle], [middle + 1, most]];
-        // The half that is nearer to the ideal is visited first.
+        // Visit the half that is nearer to the ideal first.
         stack.push(...ideal > middle ? halves : halves.reverse());
       }
     }
@@ -325,7 +329,7 @@ export class PricedItem {
   }
 }
 
-/** Returns what the limits cost at the prices; the bound is the sum of the least costs minus this. */
+/** Returns the cost of the limits at the prices. The bound is the sum of the least costs minus this cost. */
 export function pricedLimits({ budgets, turnover = 0n }: Problem, prices: ExactPrices): bigint {
   return budgets.reduce((sum, budget, pool) => sum + budget * prices.cash[pool]!, 0n) +
     turnover * prices.turnover;

@@ -26,23 +26,23 @@ export interface TradeReport {
   orderIds: string[];
   /** Average price of the fills; absent without fills, or if the broker's lists do not show all of them. */
   averagePrice?: Decimal;
-  /** Price of the market when the execution began. */
+  /** The market's price when the execution began. */
   arrivalPrice?: Decimal;
-  /** What the fills cost compared with the arrival price: above zero is a loss. */
+  /** What the fills cost compared with the arrival price. A positive number is a loss. */
   slippage?: Slippage;
   fees: {
-    /** The plan's estimate for the whole trade. */
+    /** The plan's estimate of the fees of the whole trade. */
     estimated: Decimal;
-    /** What the broker charged; absent until it has booked the fees of every fill. */
+    /** The fees that the broker charged; absent until the broker has booked the fees of every fill. */
     booked?: Decimal;
   };
 }
 
-/** The difference from the arrival price. */
+/** The difference from the cost at the arrival price. */
 export interface Slippage {
   /** In the currency of the listing. */
   money: Decimal;
-  /** As a part of the filled value at the arrival price. */
+  /** The same, as a fraction of the filled value at the arrival price. */
   part: Decimal;
 }
 
@@ -57,7 +57,7 @@ export interface RebalanceReport {
   trades: TradeReport[];
   /** Sum of the slippage of the trades for which it is known, by currency. */
   slippage: Record<string, Decimal>;
-  /** Fees by currency; `booked` is absent while the fees of one trade are unknown. */
+  /** Fees by currency; `booked` is absent while the booked fees of any trade are unknown. */
   fees: { estimated: Record<string, Decimal>; booked?: Record<string, Decimal> };
   /** Sum of the squared drifts at the plan's prices: before, as planned, and with what was filled. */
   drift: { before: Decimal; planned: Decimal; reached: Decimal };

@@ -27,22 +27,22 @@ import { missingOf, type Progress, progressOf } from "./progress.ts";
 import type { PlanRecord } from "./queries.ts";
 import type { RebalanceReport, Slippage, TradeReport } from "./report.ts";
 
-/** Decimals of an average price and of a part. */
+/** Decimals of an average price, and of a fraction. */
 export const PRICE_PLACES = 6;
 const PART_PLACES = 8;
 const DRIFT_PLACES = 20;
 
-/** What the broker's lists show of an order. */
+/** What the broker's lists contain about an order. */
 export interface Filled {
   quantity: Decimal;
   amount: Decimal;
-  /** Absent until the broker has booked them. */
+  /** Absent until the broker has booked the fees. */
   fees?: Decimal;
 }
 
 /**
- * Reads the fills of a plan's orders. A market whose lists cannot be read is left out: its prices and fees are then
- * unknown.
+ * Reads the fills of a plan's orders. If the lists of a market cannot be read, the market is left out: its prices and
+ * fees are then unknown.
  */
 async function readFilled(
   client: Client,
@@ -82,7 +82,7 @@ async function readMarket(
     if (isZero(filledQuantity) || amount === undefined) continue;
     filled.set(orderId, { quantity: filledQuantity, amount });
   }
-  // Fees are booked after the day, so only the history has them.
+  // The broker books fees after the day, so only the history contains them.
   const charged = new Map<string, { quantity: Decimal; fees: Decimal }>();
   for await (const { orderId, filledQuantity, fees } of client.fills.history({ market, ...days }, options)) {
     if (orderId === undefined || fees?.total === undefined) continue;
@@ -98,11 +98,13 @@ async function readMarket(
   }
 }
 
-/** Returns the orders that an intent's fills belong to: those of an algorithmic order are its children. */
+/** Returns the orders that have an intent's fills. An algorithmic order has its fills in its child orders. */
 export const filledIdsOf = ({ orderIds, childIds }: Intent): readonly string[] =>
   childIds.length > 0 ? childIds : orderIds;
 
-/** Returns the sum of what the lists show of some orders, if that is the whole quantity; otherwise `undefined`. */
+/**
+ * Returns the sum of what the lists contain about some orders; `undefined` if that is not the whole filled quantity.
+ */
 export function filledOf(
   orders: ReadonlyMap<string, Filled>,
   { orderIds, filled }: { orderIds: readonly string[]; filled: Decimal },
@@ -118,7 +120,7 @@ export function filledOf(
   };
 }
 
-/** Returns the difference of some fills from the arrival price. */
+/** Returns how much some fills cost compared with the arrival price. */
 export function slippageOf(
   side: "buy" | "sell",
   { amount, quantity }: Filled,
@@ -141,8 +143,8 @@ export interface ReportOptions {
 }
 
 /**
- * Resolves to what the execution of a plan did so far. Reads the broker's lists for prices and fees; sends no write. Fees
- * appear after the broker has booked them, so a later report may have more.
+ * Resolves to what the execution of a plan has done so far. Reads the broker's lists for prices and fees; sends no
+ * write. A later report may have more fees, because the broker books them after the day.
  *
  * @param intents The intents of the plan.
  */
@@ -155,7 +157,7 @@ export async function reportOf(
   return reportFrom(record, intents, await readFilled(client, record.plan, { now, signal }));
 }
 
-/** Returns what the execution of a plan did, as far as the store knows: without average prices and booked fees. */
+/** Returns what the execution of a plan has done according to the store: without average prices and booked fees. */
 export const storedReport = (record: PlanRecord, intents: readonly Intent[]): RebalanceReport =>
   reportFrom(record, intents, new Map());
 
@@ -229,7 +231,7 @@ export function whyLeft(
   return notes[index]?.text ?? why ?? reason;
 }
 
-/** Returns sums by currency, without the trades that have no value. */
+/** Returns sums by currency. Trades without a value are left out. */
 function sums(
   trades: readonly TradeReport[],
   of: (trade: TradeReport) => Decimal | undefined,
@@ -242,7 +244,7 @@ function sums(
   return all;
 }
 
-/** Returns the sum of the squared drifts with what was filled, at the plan's prices. */
+/** Returns the sum of squared drifts after what was filled, at the plan's prices. */
 export function driftReached(
   { base, value, positions, trades, sumSquaredDrift }: Plan,
   progress: readonly Progress[],
@@ -255,7 +257,7 @@ export function driftReached(
     }));
   const shown = (sum: Decimal, square: Decimal) => normalize(divide(sum, square, DRIFT_PLACES, "half-even"));
   const squares = (parts: readonly Decimal[]) => sumOf(parts.map((part) => multiply(part, part)));
-  // The weights of a plan are rounded. Without exchange rates, the quantities give the exact drifts.
+  // The weights of a plan are rounded. If all prices are in the base currency, the quantities give the exact drifts.
   if (positions.every(({ currency }) => currency === base)) {
     const parts = positions.map((each) =>
       subtract(multiply(add(each.quantity, filledOf(each)), each.price), multiply(each.target, value))

@@ -32,7 +32,7 @@ export interface CheckedRows {
 }
 
 /**
- * Returns the listings of a plan with their currencies and rates.
+ * Returns the listings of a plan, with their currencies and rates.
  *
  * @throws {InvalidParamsError} If something is wrong or missing. It lists every mistake.
  */
@@ -119,7 +119,7 @@ function rowsOf(file: RebalanceFile, account: Account, issues: Issue[]): Row[] {
         expected: `the ${member} ${own} of the holding "${holding.symbol}": correct one of both`,
       });
     }
-    // The date belongs to the price that counts.
+    // `date` is the date of the price that is used.
     const { date } = holding.price === undefined && quoted !== undefined ? quoted : holding;
     const quote: AccountHolding = { ...quoted, ...withoutAbsent(holding), date };
     addRow({ path: ["holdings", index], quote, quantity, sellable, target: "0" });
@@ -195,7 +195,7 @@ function rowsOf(file: RebalanceFile, account: Account, issues: Issue[]): Row[] {
   });
 }
 
-/** Returns whether it is an option or a future. Plans do not count them. */
+/** Returns whether a holding is an option or a future. Plans ignore both. */
 export const isDerivative = ({ symbol }: Pick<AccountQuote, "symbol">): boolean =>
   /-(option|future)$/.test(typeOf(symbol) ?? "");
 
@@ -228,8 +228,8 @@ function rateOf(currency: string, base: string, account: Account, issues: Issue[
 }
 
 /**
- * Reports a number of the broker with more digits than a plan computes with: it would make the arithmetic endless.
- * Returns whether it has none.
+ * Returns whether a number of the broker has few enough digits to compute with. Reports a number with more, because
+ * arithmetic with it could take very long.
  */
 function checkLength(value: Decimal | undefined, path: Issue["path"], issues: Issue[]): boolean {
   const isShort = value === undefined || !isLong(value);
@@ -239,8 +239,8 @@ function checkLength(value: Decimal | undefined, path: Issue["path"], issues: Is
 }
 
 /**
- * Largest number of lots of a listing in an account or a trade. Above it, numbers of lots are not exact, and a search
- * could take forever.
+ * Largest number of lots of a listing in an account or a trade. Larger numbers of lots are not exact as floating-point
+ * numbers, and a search could take forever.
  */
 export const MOST_LOTS = 1_000_000_000;
 
@@ -290,5 +290,5 @@ function checkRow(row: Row, file: RebalanceFile, account: Account, issues: Issue
 export const isExcluded = ({ exclude }: RebalanceFile, symbol: string): boolean =>
   excluded.getOrInsertComputed(exclude, () => new Set(exclude.map(bareCode))).has(bareCode(symbol));
 
-/** The codes of each list, because a list of a stranger's file may be long. */
+/** The excluded codes of each list as a set, because a list in a stranger's file may be long. */
 const excluded = new WeakMap<readonly string[], ReadonlySet<string>>();

@@ -3,10 +3,11 @@
  *
  * 1. `relax.ts` finds prices of cash and turnover, and with them a lower bound for every plan.
  * 2. `improve.ts` makes a good plan from the trades that are best at these prices.
- * 3. The gap between plan and bound limits what any better plan can contain: at the prices, a trade that costs more than
- *    the gap above its item's best trade is in no better plan. What remains is searched completely, if it is small enough.
+ * 3. The gap between plan and bound limits what a better plan can contain. At the prices, each trade costs something
+ * more than the best trade of its item. If this excess is larger than the gap, no better plan contains the trade. The
+ * remaining combinations are searched completely, if they are few enough.
  *
- * The search counts its steps and never looks at a clock, so the same problem always has the same plan.
+ * The search counts its steps and does not read a clock, so the same problem always gives the same plan.
  *
  * @module
  */
@@ -30,25 +31,25 @@ export interface Effort {
   steps?: number;
 }
 
-/** A problem with more items has a bound that is near its best plan, so less work is enough. */
+/** With more items than this, the bound is close to the best plan, so less work is enough. */
 const FEW_ITEMS = 100;
-/** How many changed start plans the search tries for a problem with few items. */
+/** How many modified start plans the search tries for a problem with few items. */
 const MOST_STARTS = 1_000;
 
-/** How many trades of all items together the complete search considers. */
+/** How many trades, of all items together, the complete search considers at most. */
 const MOST_CHOICES = 50_000;
 
-/** Returns the best plan, or a good plan with a bound. Returns `undefined` if it finds no plan that keeps the limits. */
+/** Returns the best plan, or a good plan with a bound; `undefined` if it finds no plan within the limits. */
 export function solve(problem: Problem, effort: Effort = {}): Solution | undefined {
   const { turnover, ...free } = problem;
   const apart = solveApart(free, effort);
-  // If the best plan without the limit keeps the limit, it is also the best plan with the limit.
+  // If the best plan without the turnover limit stays within that limit, it is also the best plan with the limit.
   if (turnover === undefined || apart === undefined || apart.turnover <= turnover) return apart;
   const limited = solveTogether(problem, effort);
   return limited === undefined || limited.bound > apart.bound ? limited : { ...limited, bound: apart.bound };
 }
 
-/** Solves each currency by itself: without a limit of the turnover they do not depend on each other. */
+/** Solves each currency separately: without a turnover limit, the currencies do not depend on each other. */
 function solveApart(problem: Problem, effort: Effort): Solution | undefined {
   const lots = problem.items.map(() => 0);
   const whole: Solution = { lots, drift: 0n, turnover: 0n, bound: 0n, isBest: true };
@@ -114,12 +115,12 @@ function solveTogether(problem: Problem, effort: Effort): Solution | undefined {
   return best && { ...best, bound: isWhole ? best.drift : atMost(bound, best.drift), isBest: isWhole };
 }
 
-/** Returns a bound that is not below zero; a sum of squares never is. */
+/** Returns a bound that is not negative, because a sum of squares is never negative. */
 const atMost = (bound: bigint, drift: bigint) => bound < 0n ? 0n : bound > drift ? drift : bound;
 
 type Found = Pick<Solution, "lots" | "drift" | "turnover">;
 
-/** Returns a good plan; `undefined` if none of the starts leads to one. */
+/** Returns a good plan; `undefined` if neither of the two start plans leads to one. */
 function startOf(
   problem: Problem,
   hints: readonly Hint[],
@@ -137,8 +138,8 @@ function startOf(
 }
 
 /**
- * Changes one trade of a plan at a time, repairs and improves the others around it, and keeps a better plan. With a
- * limit of the turnover, each trade affects all others, so plans that differ in three trades can have very different
+ * Changes one trade of a plan at a time, repairs and improves the other trades, and keeps each plan that is better.
+ * With a turnover limit, each trade affects all others, so plans that differ in three trades can have very different
  * sums.
  */
 function changed(problem: Problem, hints: readonly Hint[], found: Found): Found {
@@ -169,7 +170,7 @@ function changed(problem: Problem, hints: readonly Hint[], found: Found): Found 
 /** A trade that a better plan could contain. */
 interface Choice {
   lots: number;
-  /** Cost at the prices above the item's least cost. */
+  /** Cost at the prices, minus the least cost of the item. */
   excess: bigint;
   use: bigint;
   drift: bigint;
@@ -182,7 +183,7 @@ const kindOf = (choices: readonly Choice[]): string =>
     ";",
   );
 
-/** Bounds of the sums over the choices of one item and of all later items. */
+/** Bounds of the sums over the choices of one item and all later items. */
 interface Rest {
   leastUse: bigint[];
   mostUse: bigint[];
@@ -199,7 +200,10 @@ class Search {
   readonly #rests: Rest[];
   readonly #bound: bigint;
   readonly #prices: ExactPrices;
-  /** Whether an item has the same choices as the item before it: then only one order of both is tried. */
+  /**
+   * Whether an item has the same choices as the item before it. Exchanging the choices of such items gives an equal
+   * plan, so only one of the two combinations is tried.
+   */
   readonly #isTwin: readonly boolean[];
   readonly #taken: Choice[] = [];
   /** Index of the choice that is being tried, by item. */
@@ -222,7 +226,7 @@ class Search {
     this.#bound = bound;
     this.#prices = prices;
     this.#steps = steps;
-    // The items with the most to lose come first, so that wrong choices end early.
+    // Items whose second-best choice costs most come first, so that bad combinations are rejected early.
     const weight = (index: number) => choices[index]![1]?.excess ?? -1n;
     const kinds = choices.map(kindOf);
     this.#order = [...choices.keys()].sort((a, b) =>
@@ -305,7 +309,7 @@ class Search {
       if (mostTurnover !== undefined && least > mostTurnover) continue;
       const used = before + choice.use;
       if (used + rest.leastUse[pool]! > budgets[pool]!) continue;
-      // Count the cash and the turnover that certainly remain at their prices.
+      // Add the price of cash and turnover that certainly remain unused.
       const { cash, turnover: turnoverPrice } = this.#prices;
       const idle = budgets[pool]! - used - rest.mostUse[pool]!;
       const unused = mostTurnover === undefined ? 0n : mostTurnover - traded - rest.mostTurnover;

@@ -35,13 +35,13 @@ export interface ExecutionAlgorithm {
 
 /** How a plan is executed. */
 export interface ExecutionTerms {
-  /** Price at which each order is placed, rounded to the tick so that it is not more aggressive. */
+  /** Price at which each order is placed, rounded to the tick in the less aggressive direction. */
   peg: Peg;
-  /** Largest distance of an order's price from the plan's price, as a part of the plan's price. */
+  /** Largest distance of an order's price from the plan's price, as a fraction of the plan's price. */
   collar: Decimal;
   /** How long an order stays at one price, such as `1m`. */
   repriceEvery: string;
-  /** How often an order is replaced by one at the new price. */
+  /** How often an order may be replaced by an order at a new price. */
   maxReprices: number;
   /** When the execution ends and its open orders are cancelled: a duration such as `2h`, or an instant. */
   deadline: string;
@@ -105,13 +105,13 @@ export const executionSchema = z.strictObject({
   ).default({}),
   algorithm: algorithm.optional(),
 }, { error: "expected a map of peg, collar, repriceEvery, maxReprices, deadline, hours, algorithm" })
-  // Members without a value are left out, so that equal terms have equal texts.
+  // Members without a value are removed, so that equal terms have equal texts.
   .transform((terms) => JSON.parse(JSON.stringify(terms)) as ExecutionTerms);
 
 /**
- * Returns terms of execution, with the defaults of members that are missing.
+ * Returns terms of execution. Missing members get their defaults.
  *
- * @param value A map as a file has it; numbers are texts of digits.
+ * @param value A map, as read from a file; numbers are texts of digits.
  * @throws {InvalidParamsError} If a member is wrong. It lists every mistake.
  */
 export function readExecutionTerms(value: unknown = {}, action = "execute the plan"): ExecutionTerms {

@@ -9,7 +9,7 @@ import { InvalidParamsError, type Issue, messageOf } from "../errors.ts";
 import { countValues } from "../nested_values.ts";
 import { parse as parseYaml } from "../std/yaml.ts";
 
-/** Digits before and after the point, so that a hostile number cannot make the arithmetic slow. */
+/** Maximum number of digits before and after the point, so that a hostile number cannot make the arithmetic slow. */
 export const MOST_DIGITS = 20;
 
 /** Returns whether a decimal has more digits than a plan computes with. */
@@ -72,7 +72,10 @@ function readYaml(text: string, what: string): unknown {
 /** Maximum number of lists and maps inside each other. The deepest valid file has fewer than ten. */
 const MOST_LEVELS = 100;
 
-/** Rejects a text whose aliases make it huge, or that is nested so deeply that checking it overflows the stack. */
+/**
+ * Rejects a text whose aliases make its value huge, or whose lists and maps are nested so deeply that a check overflows
+ * the stack.
+ */
 function checkSize(value: unknown, what: string): void {
   let count: number;
   try {
@@ -89,15 +92,15 @@ function checkSize(value: unknown, what: string): void {
   }
 }
 
-/** Returns the name of a member that a map of a JSON text has twice; `undefined` if there is none. */
+/** Returns the name of a member that occurs twice in one map of a JSON text; `undefined` if there is none. */
 function repeatedMember(text: string): string | undefined {
   const open: (Set<string> | undefined)[] = [];
-  // Only the name of a member is a text before a colon.
+  // A text before a colon is always the name of a member.
   for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
     if (token === "{" || token === "[") open.push(token === "{" ? new Set() : undefined);
     else if (token === "}" || token === "]") open.pop();
     else if (name !== undefined) {
-      const member: string = JSON.parse(name); // a JSON text
+      const member: string = JSON.parse(name); // the whole text is valid JSON
       if (open.at(-1)?.has(member)) return member;
       open.at(-1)?.add(member);
     }
@@ -114,7 +117,7 @@ interface CheckOptions {
   mayBeNull?: (path: Issue["path"]) => boolean;
 }
 
-/** Returns the value that a schema makes of it. @throws {InvalidParamsError} If it does not fit. */
+/** Returns what a schema makes of a value. @throws {InvalidParamsError} If the value does not fit. */
 export function checked<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -129,14 +132,16 @@ export function checked<Schema extends z.ZodType>(
   throw new InvalidParamsError(action, result.error.issues.flatMap((issue) => issuesOf(issue, given)));
 }
 
-/** Returns a value without its absent members. Reports members that a schema would silently leave out. */
+/**
+ * Returns a value without its absent members. Reports members that the schema does not know and would drop silently.
+ */
 function clean(
   value: unknown,
   path: Issue["path"],
   to: Required<CheckOptions> & { issues: Issue[] },
 ): unknown {
   if (Array.isArray(value)) return value.map((each, index) => clean(each, [...path, index], to));
-  // YAML without types has null as a text.
+  // The YAML reader returns every scalar as text, so null is a text.
   if (value === null || value === "null" || value === "~") {
     if (!to.mayBeNull(path)) {
       to.issues.push({ path, value: null, expected: "a value: give one, or remove the member" });
@@ -160,7 +165,7 @@ function clean(
 function issuesOf(issue: z.core.$ZodIssue, value: unknown): Issue[] {
   const path = issue.path.map((step) => typeof step === "symbol" ? String(step) : step);
   const at = (steps: Issue["path"]) =>
-    // Only maps and lists have members; otherwise the result is undefined.
+    // Only maps and lists have members; for other values the result is undefined.
     steps.reduce<unknown>(
       (each, step) => (each as Record<string, unknown> | null | undefined)?.[step],
       value,

@@ -1,5 +1,5 @@
 /**
- * Writes the figures of a plan for people.
+ * Formats the figures of a plan for people.
  *
  * @module
  */
@@ -43,13 +43,13 @@ export const moneyOf = (amounts: Readonly<Record<string, Decimal>>): string =>
   Object.entries(amounts).map(([currency, amount]) => `${moneyText(amount)} ${currency}`).join(", ") ||
   "none";
 
-/** Returns a slippage in basis points with its sign: above zero is a cost. */
+/** Returns a slippage in basis points, with its sign; a positive slippage is a cost. */
 export function slippageText({ part }: Slippage): string {
   const points = round(multiply(part, "10000"), 1, "half-even").replace(/^-(0\.0)$/, "$1");
   return `${points.startsWith("-") || points === "0.0" ? "" : "+"}${points} bp`;
 }
 
-/** Returns what an execution reached, in words: each a title and a text. */
+/** Returns what an execution has reached, as pairs of a title and a text. */
 export function reportFacts(
   { state, reason, trades, slippage, fees, drift }: RebalanceReport,
 ): [string, string][] {
@@ -67,7 +67,7 @@ export function reportFacts(
   ];
 }
 
-/** Returns why something of a trade is not filled; empty if everything is. */
+/** Returns why a part of a trade is not filled; empty if everything is filled. */
 export const remainsText = ({ remaining, open, unknown, reason }: TradeReport): string =>
   [
     ...isZero(open) ? [] : [`${open} open`],
@@ -75,11 +75,11 @@ export const remainsText = ({ remaining, open, unknown, reason }: TradeReport): 
     ...isZero(remaining) ? [] : [`${remaining} remain${reason === undefined ? "" : `: ${reason}`}`],
   ].join("; ");
 
-/** Returns a number of shares to trade with its sign; empty for none. */
+/** Returns a number of shares to trade, with its sign; empty for zero. */
 export const tradeText = (quantity: Decimal): string =>
   isZero(quantity) ? "" : quantity.startsWith("-") ? quantity : `+${quantity}`;
 
-/** Returns the trades of a plan with the currencies of their prices. */
+/** Returns the trades of a plan, each with the currency of its price. */
 export function tradesWithCurrency({ trades, positions }: Plan): (PlannedTrade & { currency: string })[] {
   const keyOf = ({ market, symbol }: { market: string; symbol: string }) => `${market} ${symbol}`;
   const currencies = new Map(positions.map((position) => [keyOf(position), position.currency]));
@@ -92,7 +92,7 @@ export function sumText(sum: Decimal): string {
   return normalize(round(sum, zeros + 4, "half-even"));
 }
 
-/** Returns the lower bound, and how far the plan is above it at most. */
+/** Returns the lower bound, and how far the plan can be above it. */
 export function boundText({ optimal, sumSquaredDrift, lowerBound }: Plan): string {
   if (optimal) return `${sumText(lowerBound)}: this is the best possible plan`;
   if (isZero(lowerBound)) return lowerBound;

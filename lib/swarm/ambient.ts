@@ -2,8 +2,9 @@
  * Replaces clocks, timers, random numbers, sockets and files for code that runs in a process of a world. Code outside of
  * every process, such as the program that runs the world, keeps the real ones.
  *
- * So everything below `lib/time.ts` is virtual too, also in packages: no part of the system can reach the real time, the
- * real network or real randomness. A call from code that has lost its process is recorded in `world.leaks`.
+ * Everything that uses these globals is therefore virtual too, also packages: no part of the system can reach the real
+ * time, the real network or real randomness. If code calls such a function after it has lost its process, `world.leaks`
+ * records the call.
  *
  * @module
  */
@@ -15,7 +16,7 @@ import { encryptWith, sign, verify } from "./rsa.ts";
 // deno-lint-ignore no-explicit-any -- the replaced functions have many shapes
 type Any = any;
 
-/** Functions of the file system that are replaced by their synchronous forms, which take no virtual time. */
+/** Functions of the file system that are replaced by their synchronous versions, which take no virtual time. */
 const files = [
   "readTextFile",
   "readFile",
@@ -38,7 +39,7 @@ const files = [
 /** Functions of the file system that take real time, and that no program in a world needs. */
 const slowFiles = ["open", "create", "readDir", "link", "symlink", "utime", "chown", "watchFs", "resolveDns"];
 
-/** Functions of Web Crypto; their results arrive in the order of the calls. */
+/** Functions of Web Crypto. Their results arrive in the order of the calls. */
 const subtle = Object.keys(Object.getOwnPropertyDescriptors(SubtleCrypto.prototype)).filter((name) =>
   typeof (crypto.subtle as Any)[name] === "function" && name !== "constructor"
 );
@@ -131,7 +132,7 @@ export function ambient(world: World, network: Network): Disposable {
       function (this: Any, id?: Any) {
         const cancel = timers.get(id);
         if (cancel === undefined) {
-          // A timer of this world that has fired, or a timer of the program outside.
+          // The id of a timer of this world that has fired, or of a timer of the program outside the world.
           return typeof id === "number" && id > 1_000_000_000 ? undefined : original.call(globalThis, id);
         }
         timers.delete(id);
@@ -140,7 +141,7 @@ export function ambient(world: World, network: Network): Disposable {
   }
   plain(AbortSignal, "timeout", (process, ms: number) => {
     const controller = new AbortController();
-    // The runtime's own timer holds nothing open, so a world does not count it either.
+    // The runtime's own timer does not keep a program running, so the world does not count this timer either.
     process.world.schedule(
       process.world.now + Math.trunc(ms),
       process,

@@ -1,8 +1,9 @@
 /**
- * The disk of a world: real SQLite files, whose statements can fail, and whose databases close when a process dies.
+ * The disk of a world: real SQLite files. Statements can be made to fail, and databases close when their process dies.
  *
- * The statements of `node:sqlite` are synchronous, so a process dies between two of them: a call of a dead process returns
- * a promise that never resolves, and the machine closes the database, which rolls its transaction back.
+ * The statements of `node:sqlite` are synchronous, so a process dies between two statements. A call of a dead process
+ * returns a promise that never resolves. The machine closes the database of a dead process, which rolls its transaction
+ * back.
  *
  * @module
  */
@@ -24,13 +25,13 @@ export class SqliteError extends Error {
   }
 }
 
-/** Effects of a statement, computed once per text. */
+/** Effects of a statement, computed once for each SQL text. */
 interface Known {
   db: DatabaseSync;
   sql: string;
-  /** Whether it changes what the invariants compare. */
+  /** Whether it changes something that the invariants compare. */
   isOfDesk: boolean;
-  /** Returns the id of the intent that it changes; `undefined` if it may change several. */
+  /** Returns the id of the intent that the statement changes; `undefined` if it may change several intents. */
   intentOf(values: readonly unknown[]): unknown;
 }
 
@@ -38,11 +39,14 @@ interface Known {
 export class Disk implements Disposable {
   /** Number of transactions so far that have changed intents or halts. */
   deskWrites = 0;
-  /** The process that changed an intent last, by the intent's id. */
+  /** The process that last changed an intent, by the intent's id. */
   readonly writers = new Map<string, Process>();
   #ids = new Set<string>();
   #isMany = false;
-  /** Ids of intents that open transactions have changed; `undefined` in a set means that any intent may have changed. */
+  /**
+   * Ids of the intents that open transactions have changed. `undefined` in a set means that any intent may have
+   * changed.
+   */
   readonly #changing = new WeakMap<DatabaseSync, Set<unknown>>();
   readonly #undo: (() => void)[] = [];
 
@@ -68,12 +72,14 @@ export class Disk implements Disposable {
         return made;
       });
     for (const name of ["get", "all", "run"]) {
-      // `prepare` has made every statement.
+      // Every statement comes from `prepare`, so it is in the map.
       this.#replace(statement, name, (original) => this.#guarded(original, (self) => known.get(self)!));
     }
   }
 
-  /** Returns the ids of the intents that have changed since the last call; `undefined` if it may be any. */
+  /**
+   * Returns the ids of the intents that have changed since the last call; `undefined` if any intent may have changed.
+   */
   takeChanged(): ReadonlySet<string> | undefined {
     const ids = this.#isMany ? undefined : this.#ids;
     this.#ids = new Set();
@@ -101,7 +107,7 @@ export class Disk implements Disposable {
         const process = currentProcess();
         if (typeof id === "string" && process !== undefined) this.writers.set(id, process);
       }
-      // A statement outside of a transaction, a commit, or a rollback, which counts too.
+      // This is a statement outside a transaction, a commit, or a rollback. A rollback counts, too.
       if (changing === undefined || db.isTransaction) return;
       this.#changing.delete(db);
       this.deskWrites++;
@@ -139,7 +145,7 @@ function aboutOf(sql: string): Omit<Known, "db"> {
 
 const owned = new WeakMap<DatabaseSync, Process>();
 
-/** The machine of a process closes its databases when it dies. */
+/** Closes the databases of a process when it dies, as its machine would. */
 function own(process: Process | undefined, db: DatabaseSync): void {
   if (process === undefined || owned.has(db)) return;
   owned.set(db, process);
@@ -147,11 +153,11 @@ function own(process: Process | undefined, db: DatabaseSync): void {
     try {
       db.close();
     } catch {
-      // It was closed already.
+      // The database was already closed.
     }
   });
 }
 
-/** Replaces a statement of a dead process: its calls never end. */
+/** Replaces the statements of a dead process: their calls never return a result. */
 const dead = { get: forever, all: forever, run: forever };
 export { isWriting };

@@ -1,6 +1,6 @@
 /**
- * Every kind of fault of the swarm, in one table: its name, how often it comes in a day, and what it does. The plan of a
- * seed, the coverage, the page of the documentation and the shrinking derive from this table.
+ * Every kind of fault of the swarm, in one table: its name, how often it happens on a day, and what it does. The plan
+ * of a seed, the coverage, the documentation page and the shrinking of plans are derived from this table.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import type { IntentState } from "../desk/states.ts";
 import type { Fault } from "../simulator/endpoints/faults.ts";
 import type { PipeFault } from "./pipes.ts";
 
-/** What faults do to a world; `size` picks a process, or the details. */
+/** What faults can do to a world. `size` is a number that selects the process or the details. */
 export interface FaultTarget {
   /** Arms a fault of the simulator. */
   arm(fault: Fault): void;
-  /** Adds a fault to the next connection. */
+  /** Adds a fault to the next connection that is opened. */
   pipe(fault: PipeFault): void;
   /** Kills a process now. */
   killOne(size: number): void;
@@ -20,17 +20,20 @@ export interface FaultTarget {
   doom(size: number, statements: number): void;
   /** Stops a process for a time. */
   stopOne(size: number, ms: number): void;
-  /** Stops a process for a time, some statements after it has begun a run or an order. */
+  /** Stops a process for a time. The stop begins some statements after the process has begun a run or an order. */
   stopWithin(size: number, statements: number, ms: number): void;
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void;
-  /** While a scheduler has an order under way, starts another one for a minute, whose wall clock is ahead. */
+  /**
+   * While a scheduler is sending an order, starts a second scheduler for a minute. The second one's wall clock is
+   * ahead.
+   */
   takeOverWithin(size: number, ms: number): void;
   /** Fills the disk for a time. */
   fillDisk(ms: number): void;
-  /** Cuts a process from its database at the next begin or commit: before it, or after a commit. */
+  /** Disconnects a process from its database at the next begin or commit: before the statement, or after a commit. */
   cutStore(where: "begin" | "before-commit" | "after-commit"): void;
-  /** Lists show orders and fills this much later, for five minutes. */
+  /** For five minutes, lists show new orders and fills this much later. */
   lagLists(ms: number): void;
   /** Locks the store for a number of tries. */
   lockStore(tries: number): void;
@@ -44,15 +47,18 @@ export interface FaultTarget {
 interface FaultEntry {
   /** What it does. */
   text: string;
-  /** Mean number in a trading day, if the seed has the kind switched on. */
+  /** Mean number of faults in a trading day, if the seed uses this kind. */
   perDay: number;
-  /** Only worlds whose trader uses the direct transport draw it, or only worlds with schedulers. @default all */
+  /**
+   * Restricts the kind to worlds whose trader uses the direct transport, or to worlds with schedulers. @default all
+   * worlds
+   */
   only?: "direct" | "schedulers";
-  /** Does it. `size` is a random number, at least 0 and below 1, from the plan. */
+  /** Causes the fault. `size` is a random number from the plan, at least 0 and below 1. */
   strike(target: FaultTarget, size: number): void;
 }
 
-/** Arms a fault of the simulator for the next call, half of the time for the next order write. */
+/** Arms a fault of the simulator for the next call; in half of the cases, for the next order write. */
 const armed = (fault: Fault) => (target: FaultTarget, size: number) => {
   const writes = ["orders.place", "orders.place", "orders.cancel", "orders.amend"];
   const isWrite = size < 0.6 && fault.operation === undefined && fault.push === undefined;
@@ -283,7 +289,7 @@ export const faultTable = {
   },
 } satisfies Record<string, FaultEntry>;
 
-/** Kinds of the platform's sockets, which the simulator provides. */
+/** Kinds of faults of the platform's sockets. The simulator provides them. */
 type SocketFault =
   | "unanswered"
   | "silence"
@@ -299,18 +305,18 @@ type SocketFault =
 /** Name of a kind. */
 export type FaultName = keyof typeof faultTable;
 /** Names of all kinds. */
-// The table has exactly these keys.
+// The cast is safe: the table has exactly these keys.
 export const faultNames = Object.keys(faultTable) as FaultName[];
 
-/** A state in which no intent is when a fault strikes. */
+/** A state that no intent has when any fault strikes. */
 export interface Unreachable {
   state: IntentState;
   reason: string;
 }
 
 /**
- * Returns the states of an intent that no fault can meet. Every other pair of a state and a fault can occur: a fault
- * counts for each state that any intent of the account has, and every process may die in any state.
+ * Returns the states in which no fault can meet an intent. Every other pair of a state and a kind of fault can occur: a
+ * fault counts for each state that any intent of the account has, and every process may die in any state.
  *
  * @param days Trading days of each seed.
  */
@@ -331,7 +337,7 @@ export interface PlannedFault {
 }
 
 /**
- * Draws a plan. Each seed switches a random subset of the kinds off, so that a rare kind is not hidden by frequent ones.
+ * Draws a plan. Each seed leaves out a random subset of the kinds, so that frequent kinds do not hide rare ones.
  *
  * @param periods When faults may happen, milliseconds since the start of the world.
  */
@@ -347,7 +353,7 @@ export function drawPlan(
     const isOn = random() < share;
     for (const { fromMs, toMs } of periods) {
       const { perDay, only }: FaultEntry = faultTable[kind];
-      // A Poisson number with this mean.
+      // A random number with a Poisson distribution and this mean.
       for (let left = Math.exp(-perDay * (0.3 + random())), at = random(); at > left; at *= random()) {
         const fault = { atMs: Math.floor(fromMs + random() * (toMs - fromMs)), kind, size: random() };
         if (isOn && (only === undefined || isPossible[only])) plan.push(fault);

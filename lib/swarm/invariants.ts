@@ -1,8 +1,8 @@
 /**
- * Checks rules that must hold in every simulation: after every event that changed something, and when the faults have
- * ended.
+ * Checks rules that must hold in every simulation. Some are checked after every event that changed something, and some
+ * after the faults have ended.
  *
- * The checks compare the store, which they read from outside of every process, with the true state of the broker.
+ * The checks compare the store with the true state of the broker. They read the store from outside of every process.
  *
  * @module
  */
@@ -27,15 +27,15 @@ import {
 import { belowBuffer, beyondPlan, isAfterDeadline, type PlanOrder, planOrdersOf } from "./rebalancing.ts";
 import type { Process, World } from "./world.ts";
 
-/** What a check sees. */
+/** The data of a check. */
 export interface Seen {
   swarm: Swarm;
   /** Intents of the account, newest first. */
   intents: readonly Intent[];
   byId: ReadonlyMap<string, Intent>;
-  /** The execution of each intent, by the intent's id. */
+  /** The executed write of each intent, by the intent's id. */
   claims: ReadonlyMap<string, Executed>;
-  /** Executions that are new since the last check, with their intents. */
+  /** Writes that the broker has executed since the last check, with their intents. */
   fresh: readonly { executed: Executed; intent: Intent | undefined; isAgain: boolean }[];
   /** Intents that were sent since the last check. */
   sent: readonly Intent[];
@@ -43,28 +43,28 @@ export interface Seen {
   isBrokerSame: boolean;
   /** Whether trading was halted before the event that is checked. */
   isHalted: boolean;
-  /** The runs that sent something since the last check, by their keys. */
+  /** The runs whose writes were sent since the last check, by their keys. */
   runs: ReadonlyMap<string, Pick<RunRow, "state" | "holder"> | undefined>;
   /** The plans of rebalancing whose orders were sent, by their hashes. */
   plans: ReadonlyMap<string, PlanRecord>;
-  /** The orders of these plans that the broker has executed. */
+  /** The orders of these plans that the broker has accepted. */
   planOrders: readonly PlanOrder[];
-  /** The process that changed an intent last, by the intent's id. */
+  /** The process that last changed an intent, by the intent's id. */
   writers: ReadonlyMap<string, Pick<Process, "name" | "number">>;
 }
 
 interface Invariant {
-  /** What must hold. */
+  /** A rule that must hold. */
   text: string;
-  /** Returns what is wrong; `undefined` if it holds. */
+  /** Returns what is wrong; `undefined` if the rule holds. */
   check(seen: Seen): string | undefined;
 }
 
 const describe = (intent: Intent) => `intent ${intent.id} (${intent.operation}, "${intent.state}")`;
-/** States that say that the broker did not execute a write. */
+/** States which say that the broker did not execute a write. */
 const refused = ["rejected", "abandoned"];
 
-/** What must hold after every event. */
+/** Rules that must hold after every event. */
 export const invariants = {
   "intent-first": {
     text: "the intent of a write is in the store before the broker executes the write",
@@ -94,7 +94,7 @@ export const invariants = {
   "sum-of-parts": {
     text: "the orders of an intent together ask for no more than the intent",
     check: ({ swarm, claims, byId, fresh, isBrokerSame }) => {
-      if (isBrokerSame && fresh.length === 0) return undefined; // the terms of an intent never change
+      if (isBrokerSame && fresh.length === 0) return undefined; // nothing to check: the terms of an intent never change
       for (const [id, { orderIds, name, isRefused }] of claims) {
         if (name !== "orders.place" || isRefused) continue;
         const intent = byId.get(id);
@@ -269,13 +269,13 @@ export const invariants = {
   },
 } satisfies Record<string, Invariant>;
 
-/** More contested orders than this are not divided. The desk divides as many. */
+/** Above this number of contested orders, no division is computed. The desk has the same limit. */
 const MOST_DIVIDED = 12;
 
 /**
- * Returns whether only a person can decide about an unresolved order: an order at the broker may as well belong to another
- * unresolved intent with the same terms, and not exactly one division gives both their whole quantities. For example, a
- * lost order for 100 may be a part of a lost order for 300.
+ * Returns whether only a person can decide about an unresolved order: its order at the broker may also belong to
+ * another unresolved intent with the same terms, and there is not exactly one division that gives each intent its whole
+ * quantity. For example, an order for 100 may be one part of a lost order for 300.
  */
 function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "intents">): boolean {
   if (intent.kind !== "place" || !unresolvedStates.includes(intent.state)) return false;
@@ -312,7 +312,7 @@ function isForPerson(intent: Intent, { swarm, intents }: Pick<Seen, "swarm" | "i
   return divisions !== 1;
 }
 
-/** What must hold when faults have been off for a while and the market has closed. */
+/** Rules that must hold when there have been no faults for a while and the market has closed. */
 export const quietInvariants = {
   "unknown-left": {
     text: "no intent stays unknown if the broker executed it, except one that only a person can decide",
@@ -348,7 +348,7 @@ export const quietInvariants = {
           } has ${intent.filled} filled, and its orders ${executed.orderIds} ${filled}`;
         }
         const hasEnded = (endedStates as readonly IntentState[]).includes(intent.state);
-        // It stays open while only a person can decide whether an amendment has replaced its order.
+        // The order stays open as long as only a person can decide whether an amendment has replaced it.
         const isAmended = intents.some(({ kind, state, params }) =>
           kind === "amend" && unresolvedStates.includes(state) &&
           executed.orderIds.includes(String(params.orderId))
@@ -362,12 +362,12 @@ export const quietInvariants = {
   },
 } satisfies Record<string, Invariant>;
 
-/** More open timers or connections than this in one process, when it is quiet, are a leak. It needs at most half of them. */
+/** A process with more open timers or connections than this has a leak. A quiet process needs at most half of them. */
 const MOST_OPEN = { timers: 16, pipes: 6 };
 
 /**
- * Returns the first program that keeps timers or connections open after their work has ended. The broker does not count: a
- * half-open connection never ends for it.
+ * Returns the first program that keeps timers or connections open after their work has ended. The broker is excluded,
+ * because its end of a half-open connection stays open forever.
  */
 export function leakOf(
   world: Pick<World, "processes">,
@@ -384,7 +384,7 @@ export function leakOf(
   return undefined;
 }
 
-/** Checks the slots of the recipes: each has its row. Adds the rows to the log. */
+/** Checks that each slot of the recipes has its row. Adds the rows to the log. */
 export async function missingSlot(
   store: Store,
   keys: readonly string[],
@@ -421,7 +421,7 @@ export class Checker {
     this.#writers = writers;
   }
 
-  /** The execution of each intent so far, by the intent's id. */
+  /** The executed write of each intent so far, by the intent's id. */
   get claims(): ReadonlyMap<string, Executed> {
     return this.#claims;
   }
@@ -515,7 +515,7 @@ export class Checker {
     this.#intents = intents;
   }
 
-  /** Finds the intent of an execution. Its terms name it, because a write contains no id of ours. */
+  /** Finds the intent of an executed write by its terms, because a write contains no id from hsgate. */
   #claim(executed: Executed): { executed: Executed; intent: Intent | undefined; isAgain: boolean } {
     if (executed.by === "owner") return { executed, intent: undefined, isAgain: false };
     const same = this.#intents.filter((intent) =>
@@ -539,7 +539,7 @@ function isSame(
   const own: Readonly<Record<string, unknown>> = { ...other };
   return ["symbol", "side", "orderType", "price", ...what === "whole" ? ["quantity"] : []].every((name) => {
     const [first, second] = [one[name], own[name]];
-    if (first === undefined || second === undefined) return true; // the endpoint may have filled it in
+    if (first === undefined || second === undefined) return true; // the endpoint may have added a default
     const isNumber = name === "price" || name === "quantity";
     return isNumber ? compare(String(first), String(second)) === 0 : first === second;
   });

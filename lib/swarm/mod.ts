@@ -68,7 +68,7 @@ export interface SwarmFailure {
   what: string;
   /** Virtual time of the event, ISO 8601. */
   at: string;
-  /** The plan, shrunk if that was wanted: a minute's time, the kind, and the number that its details derive from. */
+  /** The plan, shrunk if requested: for each fault its time, its kind, and the number from which its details derive. */
   faults: { atMs: number; kind: string; size: number }[];
 }
 
@@ -79,13 +79,13 @@ export interface SwarmResult {
   days: number;
   events: number;
   failures: SwarmFailure[];
-  /** How often each kind of fault struck while an intent was in a state: `coverage[state][kind]`. */
+  /** How many times each kind of fault struck while an intent was in a state: `coverage[state][kind]`. */
   coverage: Record<string, Record<string, number>>;
-  /** Kinds of faults that can strike in a state, and did not in these seeds: `neverSeen[state]`. */
+  /** Kinds of faults that can strike in a state, but did not with these seeds: `neverSeen[state]`. */
   neverSeen: Record<string, FaultName[]>;
-  /** States that no fault can meet, with the reason. */
+  /** States in which no fault can strike, with the reason. */
   unreachable: Unreachable[];
-  /** Number of plans of rebalancing, by their states in the evening. */
+  /** Number of rebalancing plans, by their states in the evening. */
   plans: Record<string, number>;
 }
 
@@ -145,7 +145,7 @@ async function runAll(options: SwarmRunOptions): Promise<SwarmResult> {
   return result;
 }
 
-/** Returns the faults that can strike in a state, and did not. */
+/** Returns the faults that can strike in a state, but did not. */
 function neverSeenIn({ coverage, unreachable }: SwarmResult): SwarmResult["neverSeen"] {
   const missing: SwarmResult["neverSeen"] = {};
   for (const state of Object.keys(intentStates)) {

@@ -1,6 +1,6 @@
 /**
- * Checks that cash, holdings, fees and the fund journal of each day agree to the cent, from the broker's lists of the
- * night after it.
+ * Checks that the cash, holdings, fees and fund journal of each day agree to the cent. It uses the broker's lists of
+ * the following night.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { corporateActions } from "../facts/corporate_actions.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 import type { Swarm } from "./processes.ts";
 
-/** The members of a row of the fill list that the sums need. */
+/** The fields of a fill that the sums need. */
 interface FillRow {
   cursor: string;
   orderId: string;
@@ -27,16 +27,16 @@ interface Account {
   holdings: ReadonlyMap<string, Decimal>;
 }
 
-/** Follows the account from one night to the next. */
+/** Follows the account from one night to the next night. */
 export class MoneyCheck {
   readonly #swarm: Pick<Swarm, "broker" | "fills">;
-  /** Ids of the fills of days that were checked. */
+  /** Ids of the fills of all days that were checked. */
   readonly #known: Set<string>;
   #before: Account;
   /** The last day that was checked. */
   #last: string | undefined;
 
-  /** Begins with what the account has now, before the first order of a day. */
+  /** Starts with the current state of the account, before the first order of a day. */
   constructor(swarm: Pick<Swarm, "broker" | "fills">) {
     this.#swarm = swarm;
     this.#known = new Set(swarm.fills.keys());
@@ -44,8 +44,9 @@ export class MoneyCheck {
   }
 
   /**
-   * Returns what does not agree for a day; `undefined` if everything agrees. The broker's clock must be in the night
-   * after it: fees are known then, no order is open, and dividends and splits of the next day come later.
+   * Returns what does not agree on a day; `undefined` if everything agrees. Call it when the broker's clock is in the
+   * following night: the fees are then known, no order is open, and the next day's dividends and splits are not booked
+   * yet.
    *
    * @param date The day, such as `2025-08-15`.
    */
@@ -152,7 +153,8 @@ function accountOf(broker: Broker): Account {
     quantity: Decimal;
   }[];
   return {
-    // Money that is reserved for open orders and for the fees of the day belongs to the account; `frozen` is both.
+    // Money that is reserved for open orders and for the fees of the day belongs to the account. `frozen` contains
+    // both.
     cash: add(funds.available!, funds.frozen!),
     holdings: new Map(rows.map(({ symbol, quantity }) => [symbol, quantity])),
   };

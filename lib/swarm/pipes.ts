@@ -8,11 +8,14 @@
  */
 import { currentProcess, forever, type Process, type World } from "./world.ts";
 
-/** Faults of the next connections to a listener. */
+/** A fault of the next connection to a listener. */
 export interface PipeFault {
-  /** `cut`: reset after `bytes`. `half-open`: the bytes vanish. `slow`: `ms` later. `doubled`: each chunk twice. */
+  /**
+   * `cut`: reset after `bytes`. `half-open`: the bytes are lost. `slow`: bytes arrive `ms` later. `doubled`: each chunk
+   * arrives twice.
+   */
   kind: "cut" | "half-open" | "slow" | "doubled" | "refused" | "unanswered";
-  /** Which bytes: from the client to the listener, or back. */
+  /** The direction that the fault affects: from the client to the listener, or back. */
   toClient: boolean;
   bytes: number;
   ms: number;
@@ -26,7 +29,7 @@ export class Network {
   readonly #listeners = new Map<number, Listener>();
   #nextPort = 20_000;
   #clientPort = 40_000;
-  /** Returns the fault of a new connection, if it has one. */
+  /** Returns the fault of a new connection; `undefined` for a connection without one. */
   faultOf: (port: number) => PipeFault | undefined = () => undefined;
   /** The connections that are open. */
   readonly pipes = new Set<Pipe>();
@@ -35,7 +38,7 @@ export class Network {
     this.world = world;
   }
 
-  /** Returns a port for a client. */
+  /** Returns an unused port for a client. */
   clientPort(): number {
     this.#clientPort = this.#clientPort >= 60_000 ? 40_000 : this.#clientPort + 1;
     return this.#clientPort;
@@ -57,14 +60,14 @@ export class Network {
   connect(
     { port, hostname = "127.0.0.1", signal }: { port: number; hostname?: string; signal?: AbortSignal },
   ): Promise<Pipe> {
-    const client = currentProcess()!; // as above
+    const client = currentProcess()!; // only code in a process reaches this
     if (!client.isAlive) return forever();
     const fault = this.faultOf(port);
     return new Promise((resolve, reject) => {
       const refuse = () => reject(new Deno.errors.ConnectionRefused("Connection refused (os error 111)"));
       const stop = () => {
         cancel();
-        reject(signal!.reason); // only called by the signal
+        reject(signal!.reason); // only an abort of the signal calls this
       };
       if (signal?.aborted) return reject(signal.reason);
       signal?.addEventListener("abort", stop, { once: true });
@@ -232,7 +235,7 @@ export class Pipe {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#network.pipes.delete(this);
-    // An end that has already closed its side does not notice that this end closes.
+    // If the other end has already closed its side, it does not notice that this end closes.
     if (this.fault?.kind !== "half-open" && this.peer.#isOpen) {
       this.#after(0, "end", () => this.peer.#finish());
     }
@@ -247,7 +250,7 @@ export class Pipe {
     });
   }
 
-  /** Does something at the other end, after everything that was sent before. */
+  /** Runs an action at the other end, after everything that was sent before has arrived. */
   #after(delayMs: number, what: string, run: () => void): void {
     const { world } = this.#network;
     const latency = 1 + Math.floor(world.random() * LATENCY_MS);

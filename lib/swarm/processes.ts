@@ -36,11 +36,11 @@ import type { Network, PipeFault } from "./pipes.ts";
 import type { Process, World } from "./world.ts";
 
 const MINUTE = 60_000;
-/** Figures of the cash are kept for this time. */
+/** Values of the cash are kept for this time. */
 export const CASH_MS = 5 * MINUTE;
 const HTTP_PORT = 11_111;
 const PUSH_PORT = 11_112;
-/** Largest values of an order and of a day, which the invariants check on their own. */
+/** Limits of the value of an order and of a day. The invariants check them independently of the desk. */
 export const [ORDER_CAP, DAY_CAP] = ["120000", "700000"];
 const LIMITS: LimitTexts = {
   liveTrading: "allow",
@@ -61,7 +61,7 @@ export interface TrueOrder {
   status: string;
   /** Who placed it. */
   by: "desk" | "owner";
-  /** Number of the call that placed it. */
+  /** Sequence number of the call that placed it. */
   call: number;
   /** True time at which the broker accepted it, Unix milliseconds. */
   placedAt: number;
@@ -76,16 +76,16 @@ export interface Executed {
   by: "desk" | "owner";
   orderIds: string[];
   isRefused: boolean;
-  /** How much less cash is available than before; absent in a world that does not rebalance. */
+  /** By how much this write reduced the available cash; absent in a world that does not rebalance. */
   used?: Decimal;
 }
 
-/** A program on its own machine, which starts the program again after it has died. */
+/** A program on its own machine. The machine restarts the program after it has died. */
 interface Program {
   name: string;
   process: Process | undefined;
   main: (process: Process) => Promise<void>;
-  /** When a person starts it again at the earliest, Unix milliseconds. */
+  /** The program is not started again before this time, Unix milliseconds. */
   notBefore: number;
 }
 
@@ -103,11 +103,11 @@ export interface SwarmOptions {
   schedulers: number;
   /** Whether the trader uses the direct transport. */
   isDirect: boolean;
-  /** The broker splits orders of more lots. @default its own maximum */
+  /** Number of lots above which the broker splits an order. @default the broker's own maximum */
   mostLots: number | undefined;
-  /** The trader's desk compares open intents with the lists this often. */
+  /** Interval at which the trader's desk compares open intents with the broker's lists. */
   reconcileEveryMs: number;
-  /** While orders are open, the broker sends the pushes of what has happened this often. */
+  /** While orders are open, interval at which the broker sends pushes of what has happened. */
   roundMs: number;
   /** The recipes that rebalance. */
   rebalancing: readonly Rebalancing[];
@@ -118,14 +118,14 @@ export interface Rebalancing {
   recipe: CompiledRecipe;
   /** When the recipe may write, Unix milliseconds. */
   windows: readonly { from: number; to: number }[];
-  /** Moves and halts of prices around the executions. */
+  /** Price moves and trading halts around the executions. */
   script: readonly ScriptEntry[];
 }
 
 /** Cash that was available at an instant. */
 export interface CashFigure {
   at: number;
-  /** Number of order writes that the broker had executed. */
+  /** Number of order writes that the broker had executed by then. */
   call: number;
   amount: Decimal;
 }
@@ -141,11 +141,11 @@ export class Swarm implements FaultTarget {
   readonly executed: Executed[] = [];
   /** Fills at the broker by their ids. */
   readonly fills = new Map<string, { orderId: string; quantity: Decimal; price: Decimal }>();
-  /** Figures of the available cash of the last minutes, oldest first; none in a world that does not rebalance. */
+  /** The available cash at instants of the last minutes, oldest first; empty in a world that does not rebalance. */
   readonly cash: CashFigure[] = [];
   /** Number of changes at the broker so far. */
   changes = 0;
-  /** Errors that no code handled. */
+  /** Errors that no code has handled. */
   readonly unhandled: unknown[] = [];
   /** Periods in which trading was halted, Unix milliseconds; `to` is absent until the halt ends. */
   readonly halts: { from: number; to?: number }[] = [];
@@ -155,7 +155,7 @@ export class Swarm implements FaultTarget {
   readonly windows: ReadonlyMap<string, readonly { from: number; to: number }[]>;
   /** Whether faults may still strike. */
   isQuiet = false;
-  /** Called when a fault has struck. */
+  /** Called after a fault has struck. */
   onStruck: (kind: FaultName) => void = () => {};
   simulated!: SimulatedGateway | Simulator;
   readonly #options: SwarmOptions;
@@ -172,7 +172,7 @@ export class Swarm implements FaultTarget {
   #lagUntil = -Infinity;
   #isRoundDue = false;
   #isByHand = false;
-  /** The kind that is striking. */
+  /** The kind of fault that is being caused now. */
   #striking: FaultName | undefined;
   readonly #armed: { kind: FaultName; of: Fault["kind"] }[] = [];
   readonly #struck = new Map<Fault["kind"], number>();
@@ -207,7 +207,7 @@ export class Swarm implements FaultTarget {
     }
   }
 
-  /** Ends all faults. */
+  /** Ends all faults and prevents new ones. */
   quieten(): void {
     this.isQuiet = true;
     this.simulated?.faults.clear();
@@ -224,12 +224,11 @@ export class Swarm implements FaultTarget {
   }
 
   /**
-   * What a person does with the programs at the end of a day: ends them until the morning, lets the computer sleep, or
-   * lets them run. A night has many times more events than a day if they run, and a weekend more still, but nothing
-   * changes at the broker.
+   * Does what a person does with the programs in the evening: ends them until the morning, suspends the computer, or
+   * lets them run. If they run, a night has many times more events than a day, although nothing changes at the broker.
    *
-   * @param size A random number, at least 0 and below 1.
-   * @param morning When the person is back, Unix milliseconds.
+   * @param size A random number, at least 0 and below 1, which selects one of the three.
+   * @param morning When the programs run again, Unix milliseconds.
    */
   passNight(size: number, morning: number): void {
     if (size > 0.85) return;
@@ -242,14 +241,14 @@ export class Swarm implements FaultTarget {
     }
   }
 
-  /** The broker, for its true state. */
+  /** The broker, whose state is the true one. */
   get broker(): Broker {
     return this.simulated.broker;
   }
 
   // Faults ------------------------------------------------------------------
 
-  /** Lets a fault strike now, or arms it. */
+  /** Causes a fault now, or arms it to strike later. */
   strike(kind: FaultName, size: number): void {
     this.#striking = kind;
     faultTable[kind].strike(this, size);
@@ -257,7 +256,7 @@ export class Swarm implements FaultTarget {
     this.#striking = undefined;
   }
 
-  /** Arms a fault of the simulator; it strikes later. */
+  /** Arms a fault of the simulator, which strikes at a later call. */
   arm(fault: Fault): void {
     if (this.simulated === undefined) return;
     this.simulated.faults.arm(fault);
@@ -265,7 +264,7 @@ export class Swarm implements FaultTarget {
     this.#striking = undefined;
   }
 
-  /** Reports the armed faults that have struck since the last call. */
+  /** Calls `onStruck` for the armed faults that have struck since the last call. */
   countStruck(): void {
     if (this.#armed.length === 0) return;
     for (const of of new Set(this.#armed.map((each) => each.of))) {
@@ -278,7 +277,7 @@ export class Swarm implements FaultTarget {
     }
   }
 
-  /** Adds a fault to the next connection. */
+  /** Adds a fault to the next connection that is opened. */
   pipe(fault: PipeFault): void {
     this.#pipeFaults.push(fault);
   }
@@ -309,10 +308,10 @@ export class Swarm implements FaultTarget {
   stopWithin(size: number, statements: number, ms: number): void {
     const process = this.#pick(size);
     if (process === undefined) return;
-    const kind = this.#striking!; // only a strike calls this
+    const kind = this.#striking!; // only `strike` calls this
     this.#striking = undefined;
     const usual = process.onStatement;
-    // Half of these faults wait for an order. A run that only reads begins much more often.
+    // Half of these faults wait for an order, because runs that only read begin much more often.
     const begins = (size * 31) % 1 < 0.5
       ? /^\s*insert into intent /i
       : /^\s*(update run set state = 'running'|insert into intent )/i;
@@ -340,7 +339,7 @@ export class Swarm implements FaultTarget {
   takeOverWithin(size: number, ms: number): void {
     const first = this.#pick(size);
     if (first === undefined || !first.name.startsWith("scheduler")) return;
-    const kind = this.#striking!; // only a strike calls this
+    const kind = this.#striking!; // only `strike` calls this
     this.#striking = undefined;
     const usual = first.onStatement;
     let isOver = false;
@@ -376,7 +375,7 @@ export class Swarm implements FaultTarget {
     this.#lockedTries = tries;
   }
 
-  /** A person halts trading. */
+  /** Lets a person halt trading for a time. */
   halt(ms: number): void {
     const person = this.world.process("person");
     const { world } = this;
@@ -388,7 +387,7 @@ export class Swarm implements FaultTarget {
         this.halts.push(period);
         await wait(systemMachine, ms);
         await clearHalt(store, this.account);
-        // A resume ends every halt, also one that began later.
+        // A resume ends every halt, including halts that began after this one.
         for (const each of this.halts) each.to ??= world.now;
       })().catch((error) => {
         if (!(error instanceof StoreError) && !(error instanceof SqliteError)) this.unhandled.push(error);
@@ -397,9 +396,10 @@ export class Swarm implements FaultTarget {
   }
 
   /**
-   * A person decides about the intents that the lists leave open, as the broker's app shows them.
+   * Lets a person decide about the intents that the lists cannot resolve. The person knows the truth from the broker's
+   * app.
    *
-   * @param claims The executions of the intents, by the intents' ids.
+   * @param claims The executed write of each intent, by the intent's id.
    */
   decide(claims: ReadonlyMap<string, Executed>): void {
     const person = this.world.process("person");
@@ -415,7 +415,7 @@ export class Swarm implements FaultTarget {
           try {
             await decideIntent(store, intent.id, { ...decision, by: "person", at: this.world.now });
           } catch (error) {
-            // The order belongs to another intent: the desk has divided orders with the same terms differently.
+            // The desk has given this order to another intent with the same terms.
             if (!(error instanceof TypeError)) throw error;
             this.world.note(person, error.message);
           }
@@ -424,7 +424,7 @@ export class Swarm implements FaultTarget {
     );
   }
 
-  /** The owner trades in the broker's app. */
+  /** Lets the owner trade in the broker's app. */
   tradeByHand(size: number): void {
     this.#broker.run(() => {
       const own = [...this.orders.values()];
@@ -445,7 +445,7 @@ export class Swarm implements FaultTarget {
       try {
         this.broker.call("orders.place", { market: "hk", orderType: "enhanced-limit", ...terms });
       } catch {
-        // The market is closed, or the account does not have enough cash: the app shows this.
+        // The market is closed, or the cash is not sufficient. The app would show this error.
       } finally {
         this.#isByHand = false;
       }
@@ -453,14 +453,14 @@ export class Swarm implements FaultTarget {
   }
 
   #heldSymbols(): string[] {
-    // The simulator answers with the record of this operation.
+    // The simulator answers with this operation's record type.
     return (this.broker.call("account.holdings", { market: "hk" }) as { symbol: string }[])
       .map(({ symbol }) => symbol);
   }
 
   // Programs ----------------------------------------------------------------
 
-  /** Starts a program on its own machine, and again some time after it has died. */
+  /** Starts a program on its own machine, and starts it again some time after it has died. */
   #launch(name: string, main: Program["main"], afterMs: number): void {
     const program: Program = { name, process: undefined, main, notBefore: -Infinity };
     this.#programs.push(program);
@@ -484,7 +484,7 @@ export class Swarm implements FaultTarget {
     process.onStatement = (sql, when) => this.#strikeDisk(sql, when);
     process.run(() =>
       void main(process).catch((error) => {
-        // A program that cannot start, for example because the disk is full, ends.
+        // A program that cannot start ends, for example because the disk is full.
         this.world.note(process, `ended: ${error instanceof Error ? error.message : error}`);
         if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) this.unhandled.push(error);
         process.kill();
@@ -559,7 +559,7 @@ export class Swarm implements FaultTarget {
         orderIds: [],
         isRefused: false,
       };
-      broker.settle(); // what happened before the call is not part of it
+      broker.settle(); // earlier events must not count as effects of this call
       const before = this.noteCash();
       this.#call = executed;
       try {
@@ -580,21 +580,21 @@ export class Swarm implements FaultTarget {
 
   /** Returns the account's funds. */
   funds(): Readonly<Record<string, Decimal>> {
-    // The simulator answers with the record of this operation.
+    // The simulator answers with this operation's record type.
     return this.broker.call("account.funds", { market: "hk" }) as Record<string, Decimal>;
   }
 
-  /** Records the available cash in a world that rebalances. */
+  /** Records the available cash, if this world rebalances. */
   noteCash(amount?: Decimal): Decimal | undefined {
     if (this.#options.rebalancing.length === 0) return undefined;
     const figure = { at: this.world.now, call: this.#calls, amount: amount ?? this.funds().available! };
     this.cash.push(figure);
-    // The figure before the oldest one that counts was still true when that one came.
+    // Keep one value that is older than the period: the cash still had that value when the period began.
     while (this.cash.length > 1 && this.cash[1]!.at < this.world.now - CASH_MS) this.cash.shift();
     return figure.amount;
   }
 
-  /** Removes orders that are too new for delayed lists. */
+  /** Removes orders that delayed lists do not show yet. */
   #lagged(rows: unknown): unknown {
     if (this.world.now >= this.#lagUntil || !Array.isArray(rows)) return rows;
     return rows.filter(({ orderId }: { orderId: string }) =>
@@ -631,7 +631,7 @@ export class Swarm implements FaultTarget {
     this.#roundSoon();
   }
 
-  /** Lets the broker process its orders now and then while orders are open. */
+  /** While orders are open, lets the broker process them from time to time. */
   #roundSoon(): void {
     if (this.#isRoundDue) return;
     this.#isRoundDue = true;
@@ -688,7 +688,8 @@ export class Swarm implements FaultTarget {
     const report = (error: unknown) => {
       world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
       if (!(error instanceof BrokerError) && !(error instanceof SqliteError)) throw error;
-      // A slow login that the program has given up can also end the program's session. A person then starts it again.
+      // A login that the program has given up can still complete and end the program's session. A person then starts it
+      // again.
       if (error instanceof DisplacedError) process.kill();
     };
     const fail = (error: unknown) => {
@@ -755,7 +756,7 @@ export class Swarm implements FaultTarget {
       }
       return;
     }
-    // The same terms as an order of the owner, which the lists show already.
+    // The same terms as an order of the owner that the lists already show.
     const foreign = [...this.orders.values()].filter(({ by, side }) => by === "owner" && side === "buy");
     const like = foreign[Math.floor(random() * foreign.length)];
     if (like !== undefined && random() < 0.4) {
@@ -828,7 +829,7 @@ export class Swarm implements FaultTarget {
   }
 }
 
-/** Returns the name by which the process of a scheduler holds runs. */
+/** Returns the name under which a scheduler process holds runs. */
 export const holderOf = ({ name, number }: Pick<Process, "name" | "number">): string => `${name} ${number}`;
 
 /** States of an order that is still in the market. */
@@ -845,7 +846,7 @@ export const liveStatuses: readonly string[] = [
 
 const hongKongDate = (at: number) => new Date(at + 8 * 3_600_000).toISOString().slice(0, 10);
 
-/** Returns a price at a distance from another price, on the grid of its ticks. */
+/** Returns a price at a distance from another price, rounded to a tick. */
 export function priceNear(last: number, offset: number, symbol: string, at: number): Decimal {
   void symbol;
   const wanted = last * (1 + offset);
@@ -858,7 +859,7 @@ export function priceNear(last: number, offset: number, symbol: string, at: numb
   return (Math.round(wanted / Number(tick)) * Number(tick)).toFixed(digits);
 }
 
-/** Returns a quantity of whole lots. */
+/** Returns a random quantity of whole lots. */
 export function lots(symbol: string, count: number, at: number): Decimal {
   return String(lotSize(symbol, hongKongDate(at)) * count);
 }

@@ -1,6 +1,6 @@
 /**
- * Worlds that rebalance: the portfolio, the recipe, and the price moves and halts that a seed draws, and what must hold
- * for the plans and their orders.
+ * Worlds that rebalance: the portfolio, the recipe, price moves and trading halts that a seed draws, and the rules that
+ * must hold for the plans and their orders.
  *
  * @module
  */
@@ -24,11 +24,11 @@ import {
 
 const MINUTE = 60_000;
 
-/** This share of the worlds with schedulers rebalances. */
+/** Fraction of the worlds with schedulers that rebalance. */
 const SHARE = 0.45;
-/** Minutes from the open to each rebalancing of a day. The second one sells what the first one has bought. */
+/** Minutes from the open to each rebalancing of a day. The second rebalancing sells what the first one has bought. */
 const STARTS = [40, 95];
-/** How long an execution may take, minutes. */
+/** How long an execution may take, in minutes. */
 const DEADLINES = [5, 10, 20];
 
 /** Draws whether a world rebalances, and how. */
@@ -45,12 +45,12 @@ export async function drawRebalancing(
   for (const [index, start] of STARTS.entries()) {
     const symbols = SYMBOLS.toSorted(() => random() - 0.5).slice(0, 2 + below(3));
     const deadline = one(DEADLINES);
-    // Some windows end before the execution does.
+    // Some windows end before the execution ends.
     const end = start + (random() < 0.3 ? Math.ceil(deadline * 0.6) : deadline + 15);
     const name = `rebalance-${index + 1}`;
     const portfolio = {
       market: "hk",
-      // An account begins with about two million, most of it cash.
+      // An account begins with about two million HKD, mostly cash.
       targets: Object.fromEntries(
         symbols.map((symbol) => [symbol, ((20 + below(60)) / 1_000).toFixed(3)]),
       ),
@@ -100,13 +100,13 @@ export async function drawRebalancing(
   return drawn;
 }
 
-/** An order of a plan that the broker has executed. */
+/** An order of a plan that the broker has accepted. */
 export interface PlanOrder {
   intent: Intent;
   orders: readonly TrueOrder[];
 }
 
-/** Returns the orders of plans that the broker has executed. */
+/** Returns the orders of plans that the broker has accepted. */
 export function planOrdersOf(
   intents: ReadonlyMap<string, Intent>,
   claims: ReadonlyMap<string, Executed>,
@@ -125,14 +125,14 @@ const isLive = ({ status }: TrueOrder) => liveStatuses.includes(status);
 const filledOf = (some: readonly PlanOrder[]) =>
   add("0", ...some.flatMap(({ orders }) => orders.map(({ filled }) => filled)));
 
-/** Returns the executed orders of each trade of a plan. */
+/** Returns the accepted orders of each trade of a plan. */
 function ordersByTrade({ trades }: Plan, hash: string, orders: readonly PlanOrder[]): PlanOrder[][] {
   return trades.map((_, index) =>
     orders.filter(({ intent: { why } }) => why.plan === hash && why.trade === index)
   );
 }
 
-/** Returns the first trade that has more than its plan says, or two open orders. */
+/** Returns what is wrong with the first trade that has more than its planned quantity, or two open orders. */
 export function beyondPlan({ hash, plan }: PlanRecord, orders: readonly PlanOrder[]): string | undefined {
   for (const [index, own] of ordersByTrade(plan, hash, orders).entries()) {
     const { side, symbol, quantity } = plan.trades[index]!;
@@ -153,14 +153,18 @@ export function beyondPlan({ hash, plan }: PlanRecord, orders: readonly PlanOrde
   return undefined;
 }
 
-/** An execution may still send an order this long after its deadline: requests are late, and processes stop. */
+/**
+ * An execution may still send an order this long after its deadline, because requests can be delayed and processes can
+ * be stopped.
+ */
 const LATE_MS = 4 * MINUTE;
 
 /**
- * Returns what is wrong with a purchase of a plan: no recent figure of the cash covered it and the purchases since that
- * figure, above the buffer. Other programs may use cash after an execution has read it.
+ * Returns what is wrong with a purchase of a plan. It is wrong if no recent value of the available cash covers both
+ * this purchase and the purchases since that value, and leaves the buffer. Several values are tried, because other
+ * programs may use cash after an execution has read it.
  *
- * @param purchase When the broker executed it, and the purchases of its plan up to it, with the cash that each used.
+ * @param purchase When the broker executed it, and the plan's purchases up to this one, with the cash that each used.
  */
 export function belowBuffer(
   buffer: Decimal,
@@ -181,22 +185,24 @@ export function belowBuffer(
   return `the purchase leaves ${left.at(-1)} of the cash, and the buffer is ${buffer}`;
 }
 
-/** Returns whether an order of a plan was sent long after the deadline of its execution. */
+/** Returns whether a plan's order was sent long after the deadline of its execution. */
 export function isAfterDeadline({ deadlineAt }: PlanRecord, { sentAt }: Intent): boolean {
   return deadlineAt !== undefined && sentAt !== undefined && sentAt > deadlineAt + LATE_MS;
 }
 
-/** Weights that differ by less are equal. */
+/** Weights that differ by less than this are equal. */
 const TINY = 1e-9;
 
-/** Returns what is wrong with a plan at the end of a day: it must have ended, near its targets or with a reason. */
+/**
+ * Returns what is wrong with a plan at the end of a day. It must have ended, either near its targets or with a reason.
+ */
 export function badEnding(
   { hash, plan, state, reason, report, source }: PlanRecord,
   orders: readonly PlanOrder[],
 ): string | undefined {
   const name = `the plan ${hash.slice(0, 12)} is "${state}"`;
   if (state === "running") return `${name} after its deadline`;
-  if (state !== "done" && state !== "stopped") return undefined; // the run says why nothing was sent
+  if (state !== "done" && state !== "stopped") return undefined; // the run's row has the reason why nothing was sent
   if (report === undefined) return reason === undefined ? `${name} without a reason` : undefined;
   if (state === "stopped" && reason === undefined) return `${name} without a reason`;
   const byTrade = ordersByTrade(plan, hash, orders);
@@ -222,7 +228,7 @@ export function badEnding(
     const drift = (Number(quantity) + moved) * Number(price) / Number(plan.value) - Number(target);
     sum += drift * drift;
     const isReason = state === "stopped" || plan.leftOut.some((left) => left.symbol === symbol) ||
-      !isZero(trade) && moved === Number(trade); // the plan is the best one under its lots and its cash
+      !isZero(trade) && moved === Number(trade); // whole lots and the cash may prevent a smaller drift
     if (Math.abs(drift) > band + TINY && !isReason) {
       return `${name}, ${symbol} is ${drift.toFixed(6)} from its target, and no reason says why`;
     }

@@ -1,21 +1,22 @@
 /**
- * RSA in a world: its padding comes from the seed, and signing takes no real time.
+ * RSA in a world: the padding comes from the seed, and signing takes no real time.
  *
- * A signature of a world has the length of a real one and belongs to one key and one text, but anybody could make it.
- * Making real ones takes most of the time of a world with the direct transport. Tests of the wire use real ones.
+ * A signature of a world has the length of a real one and depends on the key and the text, but it is not secure:
+ * anybody could make it. Real signatures would take most of the time of a world with the direct transport. Tests of the
+ * wire use real ones.
  *
  * @module
  */
 import type { KeyObject } from "node:crypto";
 import { nodeCrypto } from "../std/node_crypto.ts";
 
-/** A key with its padding, as `publicEncrypt` takes them. */
+/** A key with its padding, in the form that `publicEncrypt` accepts. */
 export interface PaddedKey {
   key: KeyObject;
   padding: number;
 }
 
-/** Encrypts with PKCS#1 v1.5, with random bytes from a generator. */
+/** Encrypts with PKCS#1 v1.5. The random bytes come from a generator. */
 export function encryptWith(
   random: () => number,
   encrypt: (key: PaddedKey, plain: Uint8Array) => Uint8Array,
@@ -32,7 +33,7 @@ export function encryptWith(
   return encrypt({ key, padding: RSA_NO_PADDING }, padded);
 }
 
-/** Signs a text. */
+/** Makes a signature of a text. */
 export function sign(algorithm: string, text: Uint8Array, key: KeyObject): Uint8Array {
   const signature = new Uint8Array(lengthOf(key));
   let first = hashOf(keyHash(key), algorithm.length, (at) => algorithm.charCodeAt(at));
@@ -49,7 +50,7 @@ export function sign(algorithm: string, text: Uint8Array, key: KeyObject): Uint8
   return signature;
 }
 
-/** Returns whether a signature belongs to a text. */
+/** Returns whether a signature was made with a key for a text. */
 export function verify(algorithm: string, text: Uint8Array, key: KeyObject, signature: Uint8Array): boolean {
   const own = sign(algorithm, text, key);
   if (own.length !== signature.length) return false;
@@ -59,7 +60,7 @@ export function verify(algorithm: string, text: Uint8Array, key: KeyObject, sign
 
 const hashes = new WeakMap<KeyObject, number>();
 
-/** Returns a hash of the public key: a private key and its public key have the same one. */
+/** Returns a hash of the public key. A private key and its public key have the same hash. */
 function keyHash(key: KeyObject): number {
   let hash = hashes.get(key);
   if (hash === undefined) {
@@ -80,10 +81,10 @@ function hashOf(from: number, length: number, numberAt: (at: number) => number):
 
 const lengths = new WeakMap<KeyObject, number>();
 
-/** Returns the number of bytes of a key; asking the runtime for it each time takes as long as a hash. */
+/** Returns the number of bytes of a key. The result is kept, because asking the runtime takes as long as a hash. */
 function lengthOf(key: KeyObject): number {
   let length = lengths.get(key);
-  // Only RSA keys come here.
+  // All keys here are RSA keys.
   if (length === undefined) lengths.set(key, length = key.asymmetricKeyDetails!.modulusLength! / 8);
   return length;
 }

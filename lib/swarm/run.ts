@@ -1,5 +1,5 @@
 /**
- * Runs the world of one seed: days of trading under a plan of faults, with the invariants checked after every event.
+ * Runs the world of one seed: days of trading with a plan of faults. The invariants are checked after every event.
  *
  * @module
  */
@@ -32,12 +32,12 @@ export interface SeedOptions {
   recipes: readonly CompiledRecipe[];
   /** Called with each line of the log. */
   onLog?: (line: string) => void;
-  /** Called after each event. The seed fails if something happens in the world while it waits. */
+  /** Called after each event. The seed fails if something happens in the world before the returned promise resolves. */
   onEvent?: () => Promise<void>;
   signal?: AbortSignal;
 }
 
-/** How often each fault struck in each state of an intent: `unknown lost-answer`. */
+/** How many times each fault struck in each state of an intent, with keys such as `unknown lost-answer`. */
 export type Coverage = Map<string, number>;
 
 /** Result of a seed. */
@@ -45,7 +45,7 @@ export interface SeedResult {
   seed: number;
   days: number;
   events: number;
-  /** A number that depends on every event. */
+  /** A hash of every event. */
   hash: string;
   plan: readonly PlannedFault[];
   /** The first invariant that did not hold. */
@@ -58,25 +58,30 @@ export interface SeedResult {
 }
 
 const MINUTE = 60_000;
-/** The last fault comes this long before the close, so that the world is quiet for a while with the market open. */
+/** No fault strikes in this time before the close, so that the world is quiet for a while with the market open. */
 const QUIET_MS = 35 * MINUTE;
 /** The world continues for this long after the close. */
 const AFTER_MS = 60 * MINUTE;
-/** This long after the close, the broker has booked the day and its fees, and no dividend or split of the next day. */
+/**
+ * At this time after the close, the broker has booked the day and its fees, but no dividends or splits of the next day.
+ */
 const NIGHT_MS = 11 * 60 * MINUTE;
 
-/** Times between two readings of the trader; a seed draws one. With the shortest, a day takes several times as long. */
+/**
+ * Intervals between two readings of the trader; a seed draws one. With the shortest interval, a day takes several times
+ * as long to simulate.
+ */
 const reconcileTimes = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
-/** Times between two rounds of pushes of the broker. */
+/** Intervals between two rounds of pushes of the broker. */
 const roundTimes = [MINUTE / 2, MINUTE, 3 * MINUTE, 5 * MINUTE];
 
-/** In this share of the evenings, a person decides about the intents that the lists have left open. */
+/** In this fraction of the evenings, a person decides about the intents that the lists could not resolve. */
 const DECIDES = 0.7;
 
-/** Programs that were ended or asleep for the night start this long before the market opens. */
+/** Programs that were ended or suspended for the night start this long before the market opens. */
 const WAKE_MS = 40 * MINUTE;
 
-/** Returns a day's sessions of Hong Kong, from a day that the seed draws. */
+/** Returns consecutive sessions of Hong Kong, beginning on a day that the seed draws. */
 function sessionsOf(seed: number, days: number): { date: string; openAt: number; closeAt: number }[] {
   const found: { date: string; openAt: number; closeAt: number }[] = [];
   const first = Temporal.PlainDate.from("2025-01-06").add({ days: Math.floor(randomFrom(seed)() * 500) });
@@ -94,14 +99,14 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
 }
 
 async function run(options: SeedOptions): Promise<SeedResult> {
-  await loadAll(); // a module that loads in a world would take real time
+  await loadAll(); // loading a module during the simulation would take real time
   const { seed, days = 1, folder, recipes, signal } = options;
   const sessions = sessionsOf(seed, days);
   const drawn = await drawRebalancing(seed, sessions);
   const nights = randomFrom(seed * 7 + 2);
   const start = sessions[0]!.openAt - 15 * MINUTE;
   const random = randomFrom(seed * 7 + 1);
-  // The account has only one trade connection, so a trader on the direct transport runs without schedulers.
+  // The account allows only one trade connection, so a trader on the direct transport runs without schedulers.
   const isDirect = random() < 0.25;
   const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
   const rebalancing = schedulers === 0 ? [] : drawn;
@@ -149,7 +154,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   try {
     store = await openSqlite(`${own}/hsgate.db`, { mark: "leave" });
     const fail = (found: { invariant: string; what: string } | undefined) => {
-      // The program around the world uses the real machine to end itself.
+      // After an abort, the program outside the world may use the real machine: that is not a failure.
       if (found === undefined || failure !== undefined || signal?.aborted) return;
       failure = { ...found, at: new Date(world.now).toISOString() };
       world.note(undefined, `invariant ${found.invariant}: ${found.what}`);
@@ -177,9 +182,9 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         world.leaks.length === 0
       ) return;
       [writes, changes, unhandledCount] = [disk.deskWrites, swarm.changes, swarm.unhandled.length];
-      fail(await checker.check(store!, { changed: disk.takeChanged() })); // it is open since the start of the world
+      fail(await checker.check(store!, { changed: disk.takeChanged() })); // opened when the world started
     };
-    /** Runs until an instant, and checks after each event. */
+    /** Runs until an instant, and checks the invariants after each event. */
     const until = async (at: number) => {
       while (failure === undefined && !signal?.aborted) {
         if (!await world.step(at)) break;
@@ -215,12 +220,12 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         plans[each.state] = (plans[each.state] ?? 0) + 1;
       }
       const night = closeAt + NIGHT_MS;
-      // After the last day no program has anything left to do.
+      // After the last day, the programs have nothing left to do.
       if (closeAt === sessions.at(-1)!.closeAt) {
         world.end();
         world.now = night;
       } else {
-        const next = sessions.find((each) => each.openAt > closeAt)!; // this is not the last day
+        const next = sessions.find((each) => each.openAt > closeAt)!; // the last day never gets here
         if (nights() < DECIDES) {
           swarm.decide(checker.claims);
           await until(world.now + MINUTE);

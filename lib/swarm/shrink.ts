@@ -1,16 +1,16 @@
 /**
- * Shrinks the plan of a seed that failed: removes whole kinds of faults, then halves, then single faults, as long as the
- * same invariant still fails.
+ * Shrinks the plan of a failed seed. Removes whole kinds of faults, then halves of the plan, then single faults, while
+ * the same invariant still fails.
  *
  * @module
  */
 import type { PlannedFault } from "./faults.ts";
 
 /**
- * Returns the shortest plan found that still fails.
+ * Returns the shortest plan found with which the seed still fails.
  *
  * @param fails Runs the seed with a plan, and returns whether the same invariant fails.
- * @param most Runs at most this often.
+ * @param most Maximum number of calls of `fails`.
  */
 export async function shrink(
   plan: readonly PlannedFault[],

@@ -1,8 +1,8 @@
 /**
- * A world: one virtual time, a queue of events, and processes that start and are killed in it.
+ * A world: one virtual time, one queue of events, and processes that start and die in it.
  *
- * The world takes the earliest event; the seed chooses between events at one instant. It runs the event in
- * the context of its process, and lets every promise that is ready continue. No real time passes between two events. The
+ * The world runs the earliest event; the seed decides the order of events at the same instant. An event runs in the
+ * context of its process, and then all promises that are ready continue. No real time passes between two events. The
  * same seed gives the same events in the same order.
  *
  * A process is a context of asynchronous calls: `process.run(work)` runs work in it, and everything that the work starts
@@ -15,7 +15,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { nextTick } from "node:process";
 import { randomFrom } from "../time.ts";
 
-/** Work that happens at an instant. */
+/** Work that runs at an instant. */
 interface Event {
   at: number;
   tie: number;
@@ -27,36 +27,36 @@ interface Event {
 
 const context = new AsyncLocalStorage<Process | undefined>();
 
-/** Returns the process whose code runs now; `undefined` outside of every world. */
+/** Returns the process whose code is running; `undefined` outside of every world. */
 export function currentProcess(): Process | undefined {
   return context.getStore();
 }
 
 /**
- * Runs work outside of every process. The runtime may begin an unrelated task in the context of the task before it, so a
+ * Runs work outside of every process. The runtime may run an unrelated task in the context of the previous task, so a
  * program that runs worlds leaves that context first.
  */
 export function outside<T>(work: () => T): T {
   return context.run(undefined, work);
 }
 
-/** A promise that never resolves. A dead process waits for it. */
+/** A promise that never resolves. Code of a dead process awaits it. */
 export const forever = (): Promise<never> => new Promise(() => {});
 
 /** A process in a world. */
 export class Process {
   isAlive = true;
-  /** Its wall clock minus the true time, milliseconds. */
+  /** The difference of its wall clock from the true time, milliseconds. */
   wallAheadMs = 0;
-  /** Called when it dies: closes what its machine closes for it. */
+  /** Called when it dies, to close the resources that its machine would close. */
   readonly atDeath = new Set<() => void>();
-  /** Number of statements that it has executed. */
+  /** Number of database statements that it has executed. */
   statements = 0;
-  /** Called before and after each statement; throws to make the statement fail. May kill the process. */
+  /** Called before and after each database statement. Throws to make the statement fail. May kill the process. */
   onStatement: ((sql: string, when: "before" | "after") => void) | undefined;
-  /** Until this time the process does not get the processor; its events happen after that. */
+  /** The process is stopped until this time: its events run only after that. */
   stoppedUntil = -Infinity;
-  /** Timers and connections that are open. */
+  /** Number of open timers and connections. */
   open = 0;
   readonly random: () => number;
   #ids = 0;
@@ -65,7 +65,7 @@ export class Process {
     this.random = randomFrom(world.seed * 31 + number * 7919);
   }
 
-  /** Runs work as this process. */
+  /** Runs work in this process. */
   run<T>(work: () => T): T {
     return context.run(this, work);
   }
@@ -81,7 +81,7 @@ export class Process {
     return `00000000-0000-4000-8000-${text}`;
   }
 
-  /** Calls a function after virtual milliseconds. Returns a function that cancels it. */
+  /** Calls a function after a virtual delay in milliseconds. Returns a function that cancels the timer. */
   after(ms: number, callback: () => void, what = "timer"): () => void {
     if (!this.isAlive) return () => {};
     this.open++;
@@ -100,7 +100,7 @@ export class Process {
     };
   }
 
-  /** Kills it, as SIGKILL does: nothing of it ever continues. */
+  /** Kills it like SIGKILL: no code of it ever continues. */
   kill(): void {
     if (!this.isAlive) return;
     this.isAlive = false;
@@ -116,18 +116,20 @@ export class World {
   now: number;
   /** Number of events so far. */
   events = 0;
-  /** Whether an event is being run: code outside of every process must then not use the real machine. */
+  /** Whether an event is running: code outside of every process must not use the real machine during an event. */
   isStepping = false;
-  /** What code reached the real machine while an event was being run. */
+  /** Uses of the real machine during events, which are errors. */
   readonly leaks: string[] = [];
   /** Random numbers of the world itself, such as latencies. */
   readonly random: () => number;
   /** Called with each line of the log: time, process, event. */
   onLog: ((line: string) => void) | undefined;
-  /** Called after each event. Nothing may happen in the world while it waits: an event ends before the next one begins. */
+  /** Called after each event. Nothing may happen in the world before its promise resolves: events never overlap. */
   onEvent: (() => Promise<void>) | undefined;
   readonly processes: Process[] = [];
-  /** A text that differs between two runs of a seed, such as the path of a temporary folder: the log leaves it out. */
+  /**
+   * A text that differs between two runs of a seed, such as the path of a temporary folder. It is removed from the log.
+   */
   hidden = "";
   readonly #queue: Event[] = [];
   #seq = 0;
@@ -139,7 +141,7 @@ export class World {
     this.random = randomFrom(seed);
   }
 
-  /** A number that depends on every event so far. */
+  /** A hash of every event so far. */
   get hash(): string {
     return (this.#hash >>> 0).toString(16).padStart(8, "0");
   }
@@ -151,10 +153,10 @@ export class World {
     return process;
   }
 
-  /** Adds an event. Returns a function that removes it. */
+  /** Adds an event. Returns a function that removes the event. */
   schedule(at: number, process: Process | undefined, what: string, run: () => void): () => void {
     const seq = ++this.#seq;
-    // Events of one process at one instant keep their order; the seed decides between processes.
+    // Events of one process at the same instant keep their order. The seed decides the order between processes.
     const tie = mix(this.seed, at, process?.number ?? 0);
     const event: Event = { at: Math.max(at, this.now), tie, seq, process, what, run };
     push(this.#queue, event);
@@ -176,9 +178,9 @@ export class World {
   }
 
   /**
-   * Runs the next event, and lets every promise that is ready continue.
+   * Runs the next event, and lets all promises that are ready continue.
    *
-   * @returns False if there is no event until the instant; the time is then that instant.
+   * @returns False if there is no event up to the instant; the time is then set to that instant.
    */
   async step(until: number): Promise<boolean> {
     for (let event = this.#queue[0]; event !== undefined && event.at <= until; event = this.#queue[0]) {
@@ -212,7 +214,7 @@ export class World {
   }
 
   /**
-   * Waits in real time for work that has no virtual counterpart, such as Web Crypto. It takes no virtual time, and
+   * Waits in real time for work that cannot be simulated, such as Web Crypto. The work takes no virtual time, and
    * results arrive in the order of the calls.
    */
   real<T>(work: Promise<T>): Promise<T> {
@@ -229,17 +231,17 @@ export class World {
     return promise;
   }
 
-  /** Ends the world: nothing of it ever continues. */
+  /** Ends the world: no code of it ever continues. */
   end(): void {
     for (const process of this.processes) process.kill();
     this.#queue.length = 0;
   }
 
-  /** Lets every ready promise continue. */
+  /** Lets all promises that are ready continue. */
   async #turn(): Promise<void> {
     for (;;) {
-      // A tick comes when no promise is ready, and costs half as much as a turn of the event loop. The runtime reports
-      // unhandled errors and takes signals in a turn.
+      // A `nextTick` callback runs when no promise is ready, and costs half as much as a turn of the event loop. The
+      // runtime reports unhandled errors and receives signals only in a turn of the event loop.
       await new Promise<void>(this.events % TURN_EVERY === 0 ? endOfTurn : nextTick);
       if (this.#real === undefined) return;
       const real = this.#real;
@@ -250,12 +252,12 @@ export class World {
 }
 
 const nothing = () => {};
-/** The event loop has a turn after so many events. */
+/** The event loop gets a turn after this many events. */
 const TURN_EVERY = 64;
-/** Calls back when no promise is ready any more; a world replaces only the global function. */
+/** Calls back when no promise is ready any more. This is the real function: a world replaces only the global one. */
 const endOfTurn = setImmediate as unknown as (resolve: () => void) => void;
 
-/** Returns a number from three numbers, so that ties are decided by the seed. */
+/** Returns a hash of three numbers, with which the seed decides the order of events at the same instant. */
 function mix(seed: number, at: number, number: number): number {
   let mixed = Math.imul((seed ^ at) | 0, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b);
   mixed ^= mixed >>> 15;
@@ -268,7 +270,7 @@ function isBefore(one: Event, other: Event): boolean {
   return one.seq < other.seq;
 }
 
-/** Adds to a heap. */
+/** Adds an event to a heap. */
 function push(heap: Event[], event: Event): void {
   let at = heap.push(event) - 1;
   while (at > 0) {
@@ -280,7 +282,7 @@ function push(heap: Event[], event: Event): void {
   heap[at] = event;
 }
 
-/** Removes the first of a heap. */
+/** Removes the first event of a heap. */
 function pop(heap: Event[]): void {
   const last = heap.pop()!;
   if (heap.length === 0) return;

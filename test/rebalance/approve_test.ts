@@ -118,7 +118,7 @@ Deno.test(
       () => checkAccount(plan, settings, after("500", "50000"), progress),
       InvalidParamsError,
     );
-    assertStringIncludes(message, "400, as when the plan was made, with what it has filled");
+    assertStringIncludes(message, "400, as when the plan was made and changed by its own fills");
   },
 );
 

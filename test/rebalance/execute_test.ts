@@ -32,7 +32,7 @@ deskTest(
       assertEquals(Math.round(Number(slippage!.money)), Math.round(Number(each) * Number(trade.filled)));
       assertEquals(fees, { estimated: "10.00" }); // the broker books fees after the day
     }
-    assertStringIncludes(at.texts("placed").join(), "on the tick");
+    assertStringIncludes(at.texts("placed").join(), "rounded to the tick");
     const placed = at.events.filter(({ kind }) => kind === "placed");
     assertEquals(placed.map(({ trade }) => trade).indexOf(2) >= 2, true);
     const stored = await findPlan(house.store, ACCOUNT, plan.hash);

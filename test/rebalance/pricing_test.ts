@@ -18,20 +18,20 @@ const trade = (side: "buy" | "sell", price = "39.24") =>
 const priced = (side: "buy" | "sell", terms: Record<string, unknown>, given: MarketView = view) =>
   orderPrice(trade(side), termsOf(terms), given, NOW);
 
-Deno.test("orderPrice() puts the peg on the tick away from the market, and says so", () => {
+Deno.test("orderPrice() rounds the peg to the tick away from the market, and says so", () => {
   assertEquals(priced("buy", { peg: "mid" }), {
     price: "39.24",
-    text: "39.24 (mid 39.25, on the tick 0.02)",
+    text: "39.24 (mid 39.25, rounded to the tick 0.02)",
   });
   assertEquals(priced("sell", { peg: "mid" }), {
     price: "39.26",
-    text: "39.26 (mid 39.25, on the tick 0.02)",
+    text: "39.26 (mid 39.25, rounded to the tick 0.02)",
   });
   assertEquals(priced("buy", { peg: "bid" }), { price: "39.24", text: "39.24 (bid)" });
   assertEquals(priced("sell", { peg: "ask" }), { price: "39.26", text: "39.26 (ask)" });
   assertEquals(priced("buy", { peg: "last" }), {
     price: "39.24",
-    text: "39.24 (last 39.25, on the tick 0.02)",
+    text: "39.24 (last 39.25, rounded to the tick 0.02)",
   });
 });
 
@@ -64,11 +64,11 @@ Deno.test("an algorithmic order has the edge of the collar as its limit", () => 
   const algorithm = { strategy: "twap" };
   assertEquals(priced("buy", { algorithm, collar: "0.02" }), {
     price: "40.02",
-    text: "40.02 (the collar 40.0248, on the tick 0.02)",
+    text: "40.02 (the collar 40.0248, rounded to the tick 0.02)",
   });
   assertEquals(priced("sell", { algorithm, collar: "0.02" }), {
     price: "38.46",
-    text: "38.46 (the collar 38.4552, on the tick 0.02)",
+    text: "38.46 (the collar 38.4552, rounded to the tick 0.02)",
   });
 });
 
