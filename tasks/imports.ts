@@ -52,7 +52,7 @@ const heavy = ["protobufjs", "node-forge", "node:crypto", "node:util", "pg"];
 const ofRecipes = ["zod", "yaml", "nodemailer", "@marcbachmann/cel-js", "croner"];
 
 const quickPrograms: readonly QuickProgram[] = [
-  // The files before the call loads its family of operations.
+  // Only the files that load before the call loads its family of operations.
   { name: "a plain gateway call", file: "mod.ts", heavy: [...heavy, "zod"], most: 40 },
   {
     name: "a run without a store",
@@ -139,7 +139,10 @@ export function straySql(path: string, source: string): string | undefined {
 /** Files whose dynamic import runs while the file itself loads. */
 const loadsItself = ["lib/std/yaml_document.ts"];
 
-/** Returns a dynamic import of lib outside of `lazily`, which virtual time would not wait for; `undefined` if there is none. */
+/**
+ * Returns a dynamic import of lib without `lazily`, if a file contains one. Virtual time would not wait for such an
+ * import.
+ */
 export function bareImport(path: string, source: string): string | undefined {
   if (!path.startsWith("lib/") || loadsItself.includes(path)) return undefined;
   const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\/\/.*$/gm, "");

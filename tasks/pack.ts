@@ -12,7 +12,7 @@ import { parseArgs } from "@std/cli";
 import project from "../deno.json" with { type: "json" };
 
 const source = new URL("..", import.meta.url);
-/** The toolkit's files; the tasks are those that a user runs. */
+/** Files and folders of the toolkit. Of `tasks/`, only what a user runs. */
 const TOOLKIT = ["deno.lock", "mod.ts", "lib", "proto", "recipes"];
 const TASKS = ["commands", "templates", "terminal", "hsgate.ts", "sim.ts", "demo.ts", "install.ts"];
 const TASK_NAMES = ["hsgate", "call", "sim", "demo", "install"] as const;

@@ -38,7 +38,7 @@ export function countTests(output: string, success: boolean): Counts {
   return { passed: Number(passed), failed: Number(failed) || (success ? 0 : 1), skipped: Number(skipped) };
 }
 
-/** Files with failed tests that are run again. More than that is not the machine's load. */
+/** Maximum number of files with failed tests to run again. If more files fail, the cause is not a slow machine. */
 const MOST_AGAIN = 3;
 
 /**

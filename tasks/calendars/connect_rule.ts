@@ -30,7 +30,10 @@ export interface ConnectFile {
     closed: string;
     source: string;
   }[];
-  /** Lists of whole years with the days that the old rule would have closed and that the rule change opened. */
+  /**
+   * Published lists of whole years: the days on which the old rule would have closed a link, but the new rule kept it
+   * open.
+   */
   added: { direction: Direction; what: string; days: DaysByYear; source: string }[];
 }
 
@@ -48,7 +51,7 @@ function* weekdays(from: string, through: string): Generator<string> {
   for (let date = from; date <= through; date = addDay(date)) if (isWeekday(date)) yield date;
 }
 
-/** The days of both markets, as they were known in advance. */
+/** Trading days of both markets, and the days on which Hong Kong's banks were expected to be open. */
 class Markets {
   readonly #inputs: ConnectInputs;
   readonly #unannounced: ReadonlySet<string>;
@@ -136,7 +139,7 @@ export function makeConnect(
   }
   for (const { direction, what, days, source } of file.added) {
     for (const [year, list] of Object.entries(days)) {
-      const from = [`${year}-01-01`, file.commonDaysFrom].sort()[1]!; // two entries
+      const from = [`${year}-01-01`, file.commonDaysFrom].sort()[1]!; // the list has two entries
       const found = unsettledDays(markets, direction, from, `${year}-12-31`);
       const published = listDays({ [year]: list });
       for (const date of new Set(found).symmetricDifference(new Set(published))) {

@@ -106,7 +106,7 @@ export function halfDayDispute(a: CalendarRecord, b: CalendarRecord): string | u
   return parts.length === 0 ? undefined : parts.join("; ");
 }
 
-/** Returns the half-days by the rule: weekdays that the record covers. */
+/** Returns the half-days by the exchange's rule. Leaves out weekends and days outside the record. */
 export function eveDays(
   { everyYear, eves }: Pick<HalfDaysRuling, "everyYear" | "eves">,
   { from, through }: Pick<CalendarRecord, "from" | "through">,
@@ -119,8 +119,8 @@ export function eveDays(
 }
 
 /**
- * Returns messages about differences between the chosen record and the rule: half-days without a rule or ruling,
- * missing half-days, years without a half-day in the ruling, and other hours.
+ * Returns messages about differences between the chosen record and the exchange's rule: half-days without a rule or
+ * ruling, missing half-days, years without a half-day in the ruling, and half-days with other hours than the rule's.
  */
 export function halfDayFaults(
   record: CalendarRecord,

@@ -16,7 +16,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
   let command: Command | undefined;
   const told: string[] = [];
   let isSilent = true;
-  /** Prints the error of a command that has told it only to people. */
+  /** For a command that failed and printed its error only as text: also prints the error as JSON, if JSON is wanted. */
   const ended = (code: number, { out }: Host): number => {
     if (code !== 0 && isSilent && wantsJson(words)) out(JSON.stringify({ error: toldData(told, code) }));
     return code;
@@ -83,7 +83,7 @@ async function showTopic(words: readonly string[], host: Host): Promise<boolean>
   const { topics } = await import("../terminal/topics.ts");
   const name = words.filter((word) => word !== "--json").join(" ");
   if (!Object.hasOwn(topics, name)) return false;
-  const { summary, lines } = topics[name]!; // it has this name
+  const { summary, lines } = topics[name]!; // the caller has checked the name
   host.out(
     words.includes("--json")
       ? JSON.stringify({ topic: name, text: (await lines()).join("\n") })
@@ -103,7 +103,7 @@ function wantsJson(words: readonly string[]): boolean {
   );
 }
 
-/** Returns the error of a command that told it on stderr, for programs. */
+/** Returns the error of a command as data, from the lines that the command wrote to stderr. */
 function toldData(told: readonly string[], exitCode: number): ErrorData {
   const lines = told.map((line) => line.replace(/^hsgate: /, ""));
   const advice = lines.filter((line) => line.startsWith("  -> ")).map((line) => line.slice(5));

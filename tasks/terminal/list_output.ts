@@ -60,10 +60,10 @@ export function listView({ output, json, columns }: ListFlags): ListView {
 }
 
 /**
- * Checks that a command line asks for no list flags where the command prints no list.
+ * Rejects flags of lists for a use of the command that prints no list.
  *
  * @param where What the command does instead, such as `with --send`.
- * @throws {UsageError} If it does. `--json` and `--output json` are allowed.
+ * @throws {UsageError} If there is such a flag. `--json` and `--output json` are allowed.
  */
 export function refuseListFlags({ output, columns }: ListFlags, where: string): void {
   const flag = columns !== undefined

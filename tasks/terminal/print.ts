@@ -113,8 +113,9 @@ function pad(text: string, width: number, align: "right" | undefined): string {
 /** Widest cell in terminal columns, except for identifiers and the last cell of a line. */
 const WIDEST = 40;
 /**
- * Most characters of a cell that a table shows, also of an identifier: each cell of a column is as wide as the longest
- * one, so one endless text of the broker would make every line endless.
+ * Maximum number of characters of a table cell, even of an identifier. Without it, one very long text of the broker
+ * would
+ * widen its whole column, and so every line.
  */
 const MOST_CELL = 2_000;
 

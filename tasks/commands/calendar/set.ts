@@ -146,7 +146,7 @@ function linkHints(calendars: Calendars, { mic, date, hours, halfDay }: Override
   if (links.length === 0 || hours === "open") return [];
   const states = links.map((link) => `${link} is ${saidOf(calendars, link, date)}`).join(", ");
   if (hours === "closed" || halfDay === true) return [`Stock Connect on that day: ${states}`];
-  const planned = calendars.halfDayHours(mic as Mic) === hours // as above
+  const planned = calendars.halfDayHours(mic as Mic) === hours // `micOf` has checked the name
     ? "; use --half-day if the exchange announced a half-day"
     : "";
   return [`the day counts as an unannounced early close, for Stock Connect too: ${states}${planned}`];

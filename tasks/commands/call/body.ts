@@ -66,7 +66,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   await using own = open === undefined
     ? await clientOf(flags, host, { command: `call ${operation.name}`, loaded })
     : undefined;
-  const client = open?.trader ?? own!; // one of the two is open
+  const client = open?.trader ?? own!; // exactly one of the two exists
   // Tables show rounded JSON numbers; output for programs keeps every digit.
   const keepWire = inWireForm && (view.output !== "table" || !host.isTerminal) ? "digits" : "members";
   const all = flags.all === true;

@@ -171,7 +171,7 @@ const settingsData = ({ path, standing, powers }: FoundSettings) => ({ path, tru
 /** Details that are shown with a recipe. */
 interface ShownWith {
   untrusted: Untrusted | undefined;
-  /** The limits of the settings, if they can be used. */
+  /** The limits of the settings; absent if the settings are invalid or not trusted. */
   limits: Limits | undefined;
 }
 

@@ -143,6 +143,6 @@ async function readPlaces(path: string): Promise<Places> {
     return { placeOf: placesInCode(text), isList: /\bschedule["']?\s*:\s*\[/.test(text) };
   }
   const { value, placeOf } = readRecipeText(text);
-  // The recipe compiled, so its text contains a map.
+  // The text was compiled to a recipe, so its top level is a YAML map.
   return { placeOf, isList: Array.isArray((value as { schedule?: unknown }).schedule) };
 }

@@ -14,7 +14,8 @@ import type { CompletionInput } from "../completion.ts";
 
 /** Prints the completion script of a shell. */
 export function run({ args: [shell = ""], flags, host }: CompletionInput): Promise<number> {
-  const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined; // one of these
+  // `hasOwn` has checked it.
+  const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined;
   if (script === undefined) {
     throw new UsageError(`Cannot complete for "${shell}": there are ${Object.keys(scripts).join(", ")}`);
   }

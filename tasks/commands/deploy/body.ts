@@ -91,7 +91,10 @@ function systemOf(to: string | undefined): System {
   );
 }
 
-/** Warns if the starts would name a store that somebody else may have created: a named store needs no trust. */
+/**
+ * Warns about a store that somebody else may have created. The written command lines name the store, and hsgate uses a
+ * named store without a check of its trust.
+ */
 async function warnOfStore(path: string, flags: DeployInput["flags"], host: Host): Promise<void> {
   if (path === ":memory:" || isPostgresUrl(path) || await isNamed(flags, host)) return;
   try {
@@ -102,7 +105,7 @@ async function warnOfStore(path: string, flags: DeployInput["flags"], host: Host
   }
 }
 
-/** Shows which variables an existing environment file sets: somebody else may have written it into the folder. */
+/** Warns which variables an existing environment file sets, because somebody else may have created the file. */
 async function warnOfVariables(dir: string, host: Host): Promise<void> {
   const path = environmentFile({ dir });
   const file = await host.readFile(path);
@@ -112,7 +115,7 @@ async function warnOfVariables(dir: string, host: Host): Promise<void> {
     `hsgate: warning: every start reads "${plain(path)}", which sets ${
       plain(names.join(", "))
     }: if you did not write ` +
-      "the file yourself, check it, because variables override the settings and name the record of trust",
+      "the file yourself, check it, because variables override the settings and can name another trust record",
   );
 }
 

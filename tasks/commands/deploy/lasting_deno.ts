@@ -1,5 +1,6 @@
 /**
- * Returns a path of Deno for files that last, such as crontabs: a package manager may empty its cache at any time.
+ * Returns a path of Deno that stays valid, for files such as crontabs: a package manager may empty its cache at any
+ * time.
  *
  * @module
  */
@@ -21,14 +22,14 @@ export function lastingDeno(host: Pick<Host, "env" | "note">, running: string = 
   const path = `${folder}/${names.at(-1)}`;
   Deno.mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { uid, mode } = Deno.lstatSync(folder);
-  // Windows has neither.
+  // On Windows there is neither a mode nor a user id.
   if (mode !== null && ((mode & 0o022) !== 0 || uid !== Deno.uid())) {
     throw new Error(
       `Cannot copy Deno into "${folder}": another user may write into it; remove it, or name Deno with --deno`,
     );
   }
   if (exists(path)) return path;
-  // The copy appears complete or not at all.
+  // Copy under another name and rename, so that an interrupted copy is never used.
   const part = `${path}.${Deno.pid}`;
   Deno.copyFileSync(running, part);
   if (Deno.build.os !== "windows") Deno.chmodSync(part, 0o755);

@@ -16,7 +16,7 @@ interface TickingOptions {
   dir: string;
   /** The settings file, absolute. */
   config?: string;
-  /** The only timeline that may trade; required if a recipe writes. */
+  /** Name of the only deployment (a "timeline" of Deno Deploy) that may trade; required if a recipe writes. */
   timeline?: string;
   /** Environment, files and clock. @default this process */
   host?: Host;

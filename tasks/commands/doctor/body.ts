@@ -39,7 +39,7 @@ const PATIENCE_MS = 5000;
 export async function run({ flags, host }: DoctorInput): Promise<number> {
   const findings: Finding[] = [];
   for await (const finding of examine(flags, host)) {
-    // Its texts repeat settings, paths and errors.
+    // The text may contain secrets or control characters from settings, paths and errors.
     const shown = { ...finding, text: plain((host.errorText ?? String)(finding.text)) };
     findings.push(shown);
     if (!flags.json) print(shown, host);

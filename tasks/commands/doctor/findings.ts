@@ -56,7 +56,7 @@ export function failed(check: string, text: string, advice: string, exitCode: Ex
   return { check, state: "failed", text, advice, exitCode };
 }
 
-/** Describes the source of each setting; of a secret, only whether it is set. */
+/** Says where each setting comes from. Of a secret, shows only this and whether it is set. */
 export function settingsFinding({ settings, origins, file }: LoadedSettings): Finding[] {
   const secret = (name: "tradePassword" | "tradePasswordKey") =>
     settings[name] === undefined ? "missing" : `set (${origins[name]})`;

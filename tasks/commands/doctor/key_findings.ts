@@ -173,12 +173,12 @@ function formOf(text: string, half: Half): string {
   const at = 2 + (der[1]! >= 0x80 ? der[1]! & 0x7f : 0) + (half === "private" ? 3 : 0);
   const isWrapped = der[at] === 0x30;
   const form = half === "private" ? isWrapped ? "PKCS#8" : "PKCS#1" : isWrapped ? "SPKI" : "PKCS#1";
-  const dress = label === undefined ? "bare Base64" : "PEM";
-  if (half === "private" && form === "PKCS#1") return `${form} in ${dress} (accepted)`;
+  const encoding = label === undefined ? "bare Base64" : "PEM";
+  if (half === "private" && form === "PKCS#1") return `${form} in ${encoding} (accepted)`;
   if (label === "RSA PRIVATE KEY" && form === "PKCS#8") {
     return `${form} in PEM that calls itself "${label}" (the form that the vendor writes, accepted)`;
   }
-  return `${form} in ${dress}`;
+  return `${form} in ${encoding}`;
 }
 
 /** Returns findings about changes that an editor may have made. */

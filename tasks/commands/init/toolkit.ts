@@ -23,7 +23,7 @@ interface ToolkitConfig {
  * folders can be moved together.
  */
 export async function configFor(folder: URL, fees: string): Promise<string> {
-  // This file belongs to the toolkit.
+  // Safe: the file is part of the toolkit, so it has these members.
   const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", toolkit))) as ToolkitConfig;
   const here = relative(folder, toolkit);
   const own = Object.entries(config.imports).filter(([name]) => /^hsgate(\/|$)/.test(name));
@@ -31,7 +31,7 @@ export async function configFor(folder: URL, fees: string): Promise<string> {
     JSON.stringify(
       {
         links: [here.replace(/\/$/, "")],
-        // These are URLs, in which a space is written %20.
+        // These paths are URLs, so a space is written as %20.
         imports: Object.fromEntries(
           own.map(([name, path]) => [name, encodeURI(here) + path.replace(/^\.\//, "")]),
         ),

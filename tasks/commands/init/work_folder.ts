@@ -53,14 +53,17 @@ export async function findFolder(name: string): Promise<WorkFolder> {
     const rest = names.length > 5 ? ` and ${names.length - 5} more` : "";
     throw new UsageError(`Cannot write into "${path}": it contains ${shown}${rest}; name a new folder`);
   }
-  // A new folder is checked by the folder in which it will be.
+  // For a new folder, check the existing folder in which it will be created.
   const why = await distrustOfChecked(path) ?? await distrustAround(await realPath(path));
   if (why !== undefined) throw new UsageError(`Cannot write into "${path}": ${why}`);
   const { pathToFileURL } = await import("node:url");
   return { path, url: new URL(`${pathToFileURL(await realPath(path)).href}/`) };
 }
 
-/** Returns the path without links; its last parts may not exist yet. Relative paths must start at the real folder. */
+/**
+ * Returns the absolute path without links. Its last parts may not exist yet. The configuration contains relative paths,
+ * which must start at the real folder.
+ */
 async function realPath(path: string): Promise<string> {
   const { basename, dirname, join, resolve } = await import("node:path");
   const whole = resolve(path);
@@ -84,7 +87,7 @@ async function namesIn(path: string): Promise<string[] | undefined> {
   }
 }
 
-/** Writes new files. If one cannot be written, removes those before it. */
+/** Writes new files. If a file cannot be written, removes the files that were written before it. */
 export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile[]): Promise<void> {
   const made: string[] = [];
   try {

@@ -22,11 +22,11 @@ type About =
   | { notice: number; on: string; channel: string; fallback: boolean }
   | { step: string; channel: string };
 
-/** A step that sends a test message, and what it belongs to. */
+/** A step that sends a test message, and the notice or step that it belongs to. */
 interface Sender {
   about: About;
   step: CompiledStep;
-  /** Place of the notice and of its channel; those of steps come after them. */
+  /** Position of the notice, and of the channel in the notice. Steps follow after all notices. */
   index: number;
   place: number;
 }

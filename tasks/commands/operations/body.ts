@@ -158,8 +158,9 @@ function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo
 }
 
 /**
- * Returns the names that a coded field accepts. Its description lists them, because a field may accept only some of its
- * table.
+ * Returns the names that a coded field accepts. A field may accept only a part of its code table, so this takes the
+ * names
+ * that the description of the field lists.
  */
 function namesOf({ type }: FieldInfo): readonly string[] | undefined {
   if (type.dictionary === undefined) return undefined;

@@ -142,7 +142,7 @@ export async function cancelAll({ flags, host }: CancelAllInput): Promise<number
   const loaded = await settingsOf(flags, host);
   if (loaded.settings.transport === "direct") {
     const { mappingOf } = await import("../../../lib/transports/direct/payloads.ts");
-    mappingOf(operation); // throws before anybody is asked, because the socket has no such message
+    mappingOf(operation); // throws before the question: the direct socket has no message for this operation
   }
   await using open = await openDesk(flags, { host, command: "cancel-all", writes: true, loaded });
   const isAsked = !flags["yes-all"];

@@ -131,7 +131,7 @@ const priceOf = (price: string | undefined) =>
 const severalOf = (ids: readonly string[]) =>
   ids.length <= 2 ? ids.join(" ") : `${ids[0]} and ${ids.length - 1} more`;
 
-/** The first characters of an intent's id that a narrow table shows at least: the millisecond of its creation. */
+/** Minimum number of characters of an intent's id in a table. They contain the millisecond of the intent's creation. */
 const LEAST_ID = 10;
 
 /** Returns how many characters distinguish the intents. `orders show` accepts them in place of the id. */

@@ -121,7 +121,7 @@ async function compared(
   }
 }
 
-/** Returns lines that say what a person can do about an intent whose outcome, or an order of its own, is unknown. */
+/** Returns lines that say what a person can do about an intent with an unknown outcome or unknown orders. */
 function adviceFor(intent: Intent, missing: string | undefined): string[] {
   const { id, state, operation, params } = intent;
   if (missing !== undefined && state !== "acknowledged" && !unresolvedStates.includes(state)) {

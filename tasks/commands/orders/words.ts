@@ -238,7 +238,7 @@ function securityIn(symbol: string): Security | undefined {
   try {
     return securityOf(symbol);
   } catch (error) {
-    if (error instanceof TypeError) return undefined; // the broker decides about the code
+    if (error instanceof TypeError) return undefined; // an unknown code: the broker decides whether it is valid
     throw error;
   }
 }
@@ -255,7 +255,8 @@ function away(price: Decimal | undefined, last: Decimal | undefined): string {
 const money = (value: Decimal) => round(value, 2, "half-up");
 
 /**
- * Resolves to the answer, or to the reason if the broker does not give it. Any other error would stop the order too.
+ * Resolves to the answer, or to the reason if the broker rejects the request. Throws any error that would also stop the
+ * order.
  */
 async function said<T>(reading: Promise<T>): Promise<{ is?: T; not?: string }> {
   try {

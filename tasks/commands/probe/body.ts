@@ -55,13 +55,13 @@ export async function run({ flags, host }: ProbeInput): Promise<number> {
       return /^y(es)?$/i.test(await host.ask(`Call the ${what} of ${family} (${names})? [y/N] `));
     },
     onCall: progress.call,
-    // Written again and again, so that most of the report survives whatever ends the process.
+    // The report is written after each call, so that most of it exists if the process is killed.
     onReport: (each) => replaceFile(out, `${JSON.stringify(each, undefined, 1)}\n`),
   });
   progress.end();
   if (flags.json) host.out(JSON.stringify(report));
   else for (const line of summaryOf(report)) host.out(line);
-  host.note(`hsgate: the report is in ${out}; it has no values of your account`);
+  host.note(`hsgate: the report is in ${out}; it contains no values of your account`);
   return exitCodeOf(report);
 }
 

@@ -20,7 +20,7 @@ interface Case {
   operation: string;
   /** The market and other codes of the request. */
   codes: Readonly<Record<string, string>>;
-  /** How many answers of this shape were sent, and how many of them hsgate read. A read rejection counts as read. */
+  /** Number of answers of this shape that were sent, and how many of them hsgate read. A rejection counts as read. */
   answers: number;
   read: number;
   /** Why the first unread answer was not read. */
@@ -99,7 +99,7 @@ function paramsOf(operation: AnyOperation, codes: AnswerShape["codes"]): Record<
   const market = Market.names.find((each) => each === codes.market);
   const planned = planCall(operation, market, { learned: new Learned(), now: CLOCK, isLast: true });
   if ("params" in planned) return planned.params;
-  // An order number and the like, which no answer has shown here.
+  // The parameters lack values that come from other answers, such as an order number: use sample values.
   const known = new Learned();
   known.take(operation, { orderId: "1", expiry: "2025-08-15" }, market);
   for (const [name, { wire }] of Object.entries(operation.request.fields ?? {})) {

@@ -10,7 +10,7 @@ import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import type { QuoteRow } from "./line.ts";
 
-/** Order books that are read at the same time. */
+/** Maximum number of order books that are read at the same time. */
 const AT_ONCE = 4;
 
 /** Best levels by symbol. */

@@ -139,7 +139,9 @@ export async function brokerAccount(client: Client, file: RebalanceFile, host: H
   return await readBrokerAccount(client, file, { now, calendars: calendarsOf(host), signal });
 }
 
-/** @throws {BrokerError} If another plan of the account has not ended: the new one would count on its shares and cash. */
+/**
+ * @throws {BrokerError} If another plan of the account has not ended: both plans would use the same shares and cash.
+ */
 async function refuseUnfinished({ store, account }: OpenDesk): Promise<void> {
   const running = (await plansOf(store, { account })).find(({ state }) => state === "running");
   if (running === undefined) return;

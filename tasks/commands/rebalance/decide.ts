@@ -47,9 +47,9 @@ export async function readPortfolio(path: string, host: Pick<Host, "readFile">):
 }
 
 /**
- * Returns what the file of a plan says now; `undefined` if the plan has no file.
+ * Returns the present content of a plan's file; `undefined` if the plan has no file.
  *
- * @throws {UsageError} If the file is not there.
+ * @throws {UsageError} If the file does not exist.
  */
 export async function settingsNow(
   { source, hash }: PlanRecord,
@@ -135,7 +135,7 @@ function besides(path: string, other: string): string {
   const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
   const found = other.startsWith("/") ? other : `${folder}${other}`;
   const [top, real] = [realPlace(resolved(folder)), realPlace(resolved(found))];
-  // A broken link has no place, and reading it reports that.
+  // A broken link has no real path. Reading it reports the error.
   if (isInside(folder, found) && (top === undefined || real === undefined || isInside(top, real))) {
     return found;
   }

@@ -120,8 +120,8 @@ export async function show(input: RebalanceShowInput): Promise<number> {
 }
 
 /**
- * Returns what the execution of a plan did so far, with what the broker shows now: it books fees after the day. If the
- * broker cannot be reached, returns the report of the end.
+ * Returns a report of what the execution of a plan has done so far, with fees that the broker booked after the day. If
+ * the broker cannot be reached, returns the report that was recorded when the execution ended.
  */
 async function reportNow(
   record: PlanRecord,
@@ -141,10 +141,10 @@ async function reportNow(
   }
 }
 
-/** Returns whether a report lacks what an earlier one has: old orders leave the store, and the broker's lists. */
+/** Returns whether a report lacks data of an earlier one, because the store or the broker has deleted old orders. */
 function showsLess(now: RebalanceReport, before: RebalanceReport): boolean {
   return before.trades.some(({ filled, averagePrice }, index) => {
-    const trade = now.trades[index]!; // both are of the same plan
+    const trade = now.trades[index]!; // both reports are about the same plan
     return compare(trade.filled, filled) < 0 ||
       (averagePrice !== undefined && trade.averagePrice === undefined);
   });

@@ -49,7 +49,7 @@ export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
   readonly #told = new Set<string>();
-  /** Password marks that were computed before, because computing a mark takes time and marks are needed often. */
+  /** Password marks that were computed before, because computing a mark is slow. */
   readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
   readonly #host: Host;
@@ -140,7 +140,11 @@ export class Connections implements AsyncDisposable {
     return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
   };
 
-  /** Returns a mark of the login passwords of a recipe; `undefined` for a simulator, whose password never changes. */
+  /**
+   * Returns a mark of the login passwords of a recipe: a digest that shows whether a password has changed. `undefined`
+   * for
+   * a simulator, whose password never changes, and without a password.
+   */
   readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
     const connection = this.check(recipe);
     if (connection.to === "simulator") return undefined;
@@ -317,7 +321,7 @@ export class Connections implements AsyncDisposable {
 }
 
 function keyOf(connection: Connection): string {
-  // Not the account: a connection to one address must not be used in place of a connection to another.
+  // Use the address and not the account, because two addresses may lead to one account but need separate connections.
   if (connection.to === "gateway") return gatewayPlace(connection.url);
   return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
 }

@@ -125,7 +125,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
       return result;
     };
     const result = await runOne(recipe.name, recipe, options.params);
-    return redactor.data(result) as RecipeResult; // as above
+    return redactor.data(result) as RecipeResult; // the redactor keeps the structure
   } catch (error) {
     redactor.error(error);
     throw error;

@@ -40,7 +40,7 @@ export function eventLogger(
 ): (event: AnyEvent) => void {
   const progressAt = new Map<string, number>();
   const isNews = (event: AnyEvent) => {
-    // Log a turn only in JSON and only if it listed slots: text lines show the runs themselves.
+    // Log a pass of the scheduler only in JSON and only if it listed slots: text lines show the runs themselves.
     if (event.type === "tick") return json && event.listed > 0;
     if (!json && event.type === "step-started") return event.attempt > 1;
     if (event.type !== "step-progress") return true;

@@ -133,7 +133,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       },
     };
     const forceDeadline = flags["force-deadline"] ?? false;
-    // On request, a read-only recipe may run outside its window. A recipe that writes never may.
+    // On request, a read-only recipe may run outside its window. A recipe that writes never runs outside its window.
     const asked = forceDeadline && recipe.class !== "write" ? { ...recipe, window: undefined } : recipe;
     const begin = async () => {
       if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });

@@ -111,7 +111,7 @@ export async function connectDesk(
   flags: DeskFlags,
   { host, command, writes, onChange }: DeskOptions,
 ): Promise<OpenDesk> {
-  // The guard rails go by trading days. A command that only reads needs none.
+  // The guard rails use trading days. A command that only reads needs no trading days.
   if (writes) await (await import("./local_calendars.ts")).applyCalendars(flags, host);
   const client = await clientOf(flags, host, { command, loaded });
   const sent = new Map<string, Intent>();
@@ -173,7 +173,7 @@ export async function openDesk(flags: DeskFlags, options: DeskOptions): Promise<
 
 /**
  * Warns of unknown outcomes under another name of an account. hsgate cannot see that a gateway and the direct transport
- * lead to the same account, so they do not block the same order.
+ * lead to the same account. So an unknown write over one of them does not block the same order over the other.
  */
 async function warnOfOthers(
   { store, account }: Pick<OpenBook, "store" | "account">,

@@ -333,7 +333,7 @@ export async function neighboursOf(
   const { recipes, untrusted } = await loadRecipes([folder], options);
   const left = new Set<CompiledRecipe>();
   for (const [path, { recipe: other, text, judgement }] of untrusted) {
-    // For an edited one, the trust of this recipe has decided which version runs.
+    // If a recipe that this one runs was edited, the trust check of this recipe has already decided which version runs.
     const isRun = judgement.standing !== "changed" &&
       runs.some((each) => each !== "any" && (each.file === path || each.name === other?.name));
     if (isRun) throw new UsageError(text);

@@ -118,7 +118,10 @@ function plainLines(board: Board, host: Host, { withBooks }: { withBooks: boolea
   };
 }
 
-/** Prints the latest quotes, and each change of one, as rows of CSV or Markdown. Other news are lines on stderr. */
+/**
+ * Prints the latest quotes, and then each change of a quote, as rows of CSV or Markdown. Other events are lines on
+ * stderr.
+ */
 function rowLines(
   board: Board,
   host: Host,
