@@ -2,8 +2,9 @@
  * Runs algorithmic orders: sends their quantity in child orders over time.
  *
  * - `twap` sends ten equal children at equal intervals between start and end.
- * - `vwap` uses the same intervals; each child has the share of the rest that the previous day traded in that interval.
- * - `pov` sends, once per interval, as much as its children lack to its percentage of the market's volume since the
+ * - `vwap` uses the same intervals; the children divide the quantity like the volume of the previous day.
+ * - `pov` sends, once per interval, as much as its children need to reach its percentage of the market's volume since
+ * the
  *   start.
  * - `tpov` sends, once per interval, its percentage of the volume at the best price of the other side.
  * - `iceberg` sends the next child when the previous one is filled.
@@ -213,7 +214,7 @@ export class AlgoDesk {
     ];
   }
 
-  /** Returns the next child that is due, or end of an order, at or before an instant. */
+  /** Returns the next event at or before an instant: a child that is due, or the end of an order. */
   nextEvent(horizon: number): { at: number; run: () => void } | undefined {
     let first: { at: number; run: () => void } | undefined;
     const consider = (at: number | undefined, run: () => void) => {

@@ -2,7 +2,8 @@
  * Describes Hong Kong's two auctions: the pre-opening session, which matches between 09:20 and 09:22, and the closing
  * auction session, which matches between 16:08 and 16:10 (12:08 and 12:10 on half-days).
  *
- * The seed decides the second of the match, one for all stocks, and the volume of each auction. The opening auction
+ * The seed decides in which second an auction matches (the same second for all stocks), and its volume. The opening
+ * auction
  * matches at the day's open and the closing auction at the day's close, so all other data of the day agree with them.
  *
  * @module
@@ -91,8 +92,9 @@ export class Auctions {
   }
 
   /**
-   * Returns which part of the account's share an order at exactly the match price gets, in thousandths: others at that
-   * price are ahead of it.
+   * Returns how much of the account's share of the auction an order at exactly the match price gets, in thousandths.
+   * Other
+   * orders at that price are ahead of it.
    */
   partAtPrice(symbol: string, { date }: BookDay, auction: AuctionName): bigint {
     return BigInt(Math.floor(this.#stream(symbol, date, `queue:${auction}`)() * 1000));

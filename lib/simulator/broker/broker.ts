@@ -109,7 +109,8 @@ export class Broker {
       conditional: new ConditionalDesk(this.#state, past.orders.flatMap(({ conditional }) => conditional)),
       algo: new AlgoDesk(
         this.#state,
-        past.orders.flatMap(({ algo }) => algo).sort((a, b) => a.row.sentAt! < b.row.sentAt! ? -1 : 1), // each has one
+        // Each order has a time.
+        past.orders.flatMap(({ algo }) => algo).sort((a, b) => a.row.sentAt! < b.row.sentAt! ? -1 : 1),
       ),
       futures: new FuturesDesk(this.#state, past.futures),
     };
@@ -230,12 +231,12 @@ function makeAccount({ seed, market: simulated, days, fillsPerDay, tariff, start
     Market,
     MarketHistory
   >;
-  // As above.
+  // There is one entry per market, as above.
   const holdings = Object.fromEntries(made.map(({ market, past }) => [market, past.holdings])) as Record<
     Market,
     (typeof made)[number]["past"]["holdings"]
   >;
-  // As above.
+  // There is one entry per market, as above.
   const entitlements = Object.fromEntries(
     made.map(({ market, past }) => [market, past.entitlements]),
   ) as Record<

@@ -124,7 +124,10 @@ export function checkAuction(
   throw refused(`price "${own}" of "${symbol}" is outside the auction's limits ${low} to ${high}`);
 }
 
-/** Rejects a price that the exchange does not take. Outside continuous trading it gets the order later. */
+/**
+ * Rejects a price that the exchange does not accept. Checks only in continuous trading, because at other times it gets
+ * the order later.
+ */
 export function checkQuotation(
   { now, auctions, quotation }: State,
   order: Pick<LiveOrder, "book" | "day" | "instrument" | "isSell" | "orderType" | "price">,
@@ -151,8 +154,9 @@ export function checkPause(
 }
 
 /**
- * Rejects a special limit order of Hong Kong behind the best price. At lunch it is not checked: the exchange gets it
- * later.
+ * Rejects a special limit order of Hong Kong whose price does not reach the best price of the other side. Checks only
+ * in
+ * continuous trading, because at other times the exchange gets the order later.
  */
 export function checkSpecial(
   { now, auctions, tape }: State,

@@ -204,7 +204,8 @@ export class ConditionalDesk {
     // Use the hours of the broker's own day: Stock Connect is closed on some days on which the mainland
     // trades.
     const { openAt, closeAt } = this.#state.today[order.instrument.market].day;
-    // The first trade of a day is at the open, and a search begins after its first instant.
+    // A search excludes its first instant. The first trade of a day is at the open, so the search begins a second
+    // before it.
     const start = Math.max(order.scannedUntil, openAt - 1000);
     const end = Math.min(Math.floor(until / 1000) * 1000, closeAt);
     if (order.next !== undefined || end <= start) return;

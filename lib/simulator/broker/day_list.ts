@@ -82,7 +82,7 @@ export class DayList<Row extends object> {
     return rows;
   }
 
-  /** Returns where the first day not before a date starts, or with `past` the first day after it. */
+  /** Returns the index of the first day on or after a date; with `past`, of the first day after the date. */
   #startOf(date: string, past: boolean): number {
     let [low, high] = [0, this.#dates.length];
     while (low < high) {

@@ -117,7 +117,7 @@ export class Engine {
     return first;
   }
 
-  /** Returns the next event of an order. A match in the second of its cancellation is earlier. */
+  /** Returns the next event of an order. In the second of its cancellation, a match comes before the cancellation. */
   #orderEvent(order: LiveOrder, horizon: number): Event | undefined {
     const { cancelAt } = order;
     if (cancelAt === undefined || cancelAt > horizon) return this.#matchEvent(order, horizon);

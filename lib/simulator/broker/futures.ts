@@ -35,7 +35,7 @@ const ZERO = "0.00";
 
 const magnitude = (value: bigint) => value < 0n ? -value : value;
 
-/** The futures side of the broker. */
+/** Handles the broker's futures. */
 export class FuturesDesk {
   readonly #state: State;
   readonly #account: FuturesAccount;

@@ -9,8 +9,9 @@
  * - Hong Kong has one fill row per order and day; the other markets have one row per fill. Charges per order
  *   are in the order's first row of the day. `fees.total` is the sum of the other members.
  * - The journal has exactly one line per fill row: `buy-securities` with `-(fillAmount + fees.total)` or
- *   `sell-securities` with `fillAmount - fees.total`. No other line has one of these types. So the sum of
- *   these two types equals the sum of ∓ amounts - fees over the fill rows of the same days.
+ *   `sell-securities` with `fillAmount - fees.total`. No other line has one of these types. So the sum of these lines
+ *   equals, over the fill rows of the same days, the amounts of the sales minus the amounts of the purchases minus the
+ * fees.
  * - Every account starts at zero: the sum of all journal lines, today's included, is the cash of the currency.
  *   Both mainland markets share one cash account, so their journals add up to it.
  * - The holdings are the bought minus the sold quantities of all fill rows, including today's. An option that

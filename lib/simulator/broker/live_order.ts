@@ -47,7 +47,7 @@ export interface LiveOrder {
   isSell: boolean;
   /** Type of the order; futures orders have their type in {@linkcode LiveOrder.futures}. */
   orderType: OrderType;
-  /** Limit; with zero, the order accepts any price, and a purchase any price up to `frozenPrice`. */
+  /** Limit price. Zero means any price; for a purchase, any price up to `frozenPrice`. */
   price: bigint;
   /** Price for which a purchase freezes cash. */
   frozenPrice: bigint;
@@ -61,13 +61,15 @@ export interface LiveOrder {
   remark?: string;
   venue?: Order["venue"];
   fills: LiveFill[];
-  /** Quantities of the parts in which the rest takes from the order book. */
+  /** Quantities of the parts into which the unfilled rest is split. They take from the order book one after another. */
   slices: bigint[];
   /** Earliest instant at which the order can take from the order book, on a whole second. */
   readyAt: number;
   /** Whether the broker has sent the order to the exchange; it keeps an order that is too far from the market. */
   isSent?: boolean;
-  /** The furthest price with which the broker sends the order; the limit counts if it does not go that far. */
+  /**
+   * The furthest price with which the broker sends the order to the exchange. A limit that is less far counts instead.
+   */
   furthest?: bigint;
   /** Volume ahead of the order in the queue at its limit; absent until the order has joined the queue. */
   ahead?: bigint;
@@ -85,7 +87,7 @@ const FIRST_FILL_MS = 1_000;
 /** Milliseconds between the parts of an order that take from the order book. */
 export const NEXT_FILL_MS = 2_000;
 
-/** An order of at most this many lots is one part; of this many shares, if a lot is one share. */
+/** Maximum size of an order that is not split: in lots, or in shares if a lot is one share. */
 const LOTS_AT_ONCE = 4n;
 const SHARES_AT_ONCE = 100n;
 
@@ -116,7 +118,7 @@ export function leftOf(order: LiveOrder): bigint {
   return isOpen(order) ? order.quantity - filledOf(order) : 0n;
 }
 
-/** Returns the whole second at which the exchange has what the broker accepted at an instant. */
+/** Returns the whole second at which a request that the broker accepts at an instant reaches the exchange. */
 export function reachesExchange(at: number): number {
   return Math.ceil((at + FIRST_FILL_MS) / 1000) * 1000;
 }

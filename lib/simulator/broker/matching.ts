@@ -31,7 +31,7 @@ export interface Match {
 
 /** All orders of the account together get one part in this many of a trade. */
 const SHARE_OF_TRADE = 4n;
-/** The book is new every three seconds, as in `market/book.ts`. */
+/** The order book changes every three seconds, as in `market/book.ts`. */
 const BOOK_MS = 3_000;
 const SECOND_MS = 1_000;
 

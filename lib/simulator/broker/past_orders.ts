@@ -29,9 +29,11 @@ export interface PastOrders {
   algo: readonly PastAlgo[];
 }
 
-/** Of so many days, one has a triggered conditional order, one has one that ended otherwise, and one has neither. */
+/**
+ * In each period of this many days: one day has a triggered conditional order, one has another one, and one has none.
+ */
 const CONDITIONAL_EVERY = 3;
-/** Of so many days, one has an algorithmic order. */
+/** One of this many days has an algorithmic order. */
 const ALGO_EVERY = 5;
 const HALF_HOUR = 1_800;
 /** First digits of order numbers. */
@@ -106,7 +108,9 @@ function readOrder(past: Past, order: number, simulated: SimulatedMarket): PastO
   };
 }
 
-/** Returns the conditional order that sent an order: its limit was the trigger. */
+/**
+ * Returns a conditional order that was placed half an hour before this ordinary order and sent it when it triggered.
+ */
 function triggered(order: PastOrderFacts, day: number): ConditionalOrder {
   const kind = Math.floor(day / CONDITIONAL_EVERY) % 2 === 0 ? "stop-loss-limit" : "take-profit-limit";
   return conditionalRow(order, {
@@ -164,7 +168,7 @@ function conditionalRow(
   };
 }
 
-/** Returns the iceberg order whose only child was an order. */
+/** Returns an iceberg order whose only child is this ordinary order. */
 function algoOf(order: PastOrderFacts): PastAlgo {
   const { instrument, date, second, quantity, filled, filledCents, price, isComplete, closes } = order;
   const row: AlgoOrder = {
@@ -195,7 +199,7 @@ function algoOf(order: PastOrderFacts): PastAlgo {
   return { row, children: [order.id] };
 }
 
-/** Returns an order number. Each market has one such order a day; the market is the last digit. */
+/** Returns an order number. Each market has at most one such order a day; the last digit identifies the market. */
 function numberOf(digit: number, { market }: Instrument, date: string): string {
   return `${digit}${date.slice(2).replaceAll("-", "")}${
     orderNumber(market, date, 1).slice(0, 1).padStart(6, "0")

@@ -30,7 +30,10 @@ export function toPrice(units: number): bigint {
   return BigInt(units) * PRICES_PER_UNIT;
 }
 
-/** Returns the bar of a date. A date some days before the market's first day gets the bar of the day that is as many days after it. */
+/**
+ * Returns the bar of a date. For a date some days before the first stored day, returns the bar as many days after that
+ * day.
+ */
 function barOf(market: SimulatedMarket, symbol: string, date: string) {
   const found = market.dayBar(symbol, date);
   if (found !== undefined || date >= FIRST_DATE) return found;
@@ -57,7 +60,7 @@ export function pricesOn(simulated: SimulatedMarket, market: Market, date: strin
  */
 export function drawPrice({ low, high, close, grid }: DayPrice, next: Stream): number {
   const tick = grid.tick(high);
-  // If the day's prices cross a band of the grid, there are two tick sizes. Its close is always on the grid.
+  // If the day's prices are in two bands of the grid, there are two tick sizes. The day's close is always on the grid.
   if (grid.tick(low) !== tick || low % tick !== 0) return close;
   return low + Math.floor(next() * ((high - low) / tick + 1)) * tick;
 }

@@ -131,7 +131,7 @@ export class Tape {
   }
 }
 
-/** Returns whether a price trades in a pause. A price at a band of the United States does. */
+/** Returns whether a price may trade in a pause. A price exactly at a limit may. */
 function isWithin({ band }: Pause, price: bigint): boolean {
   return band !== undefined && price >= band.low && price <= band.high;
 }

@@ -27,7 +27,7 @@ export class Answered extends Error {
 const encoder = new TextEncoder();
 const HUGE_BYTES = 32 * 1024 * 1024;
 const HTML = "<html><body><h1>502 Bad Gateway</h1></body></html>";
-/** An answer that closes before the first byte. */
+/** An answer without any bytes: the connection only closes. */
 const UNANSWERED: HttpAnswer = { status: 200, body: new Uint8Array(0), cutAfter: 0 };
 
 /** The faults of an HTTP port. */

@@ -52,7 +52,8 @@ export class ShapedAnswers {
 
   /** Returns the next answer of a socket. */
   socket(operation: AnyOperation, params: unknown): SocketShaped | undefined {
-    return this.#take("socket", operation, params) as SocketShaped | undefined; // as above
+    // `#take` returns an answer for "socket".
+    return this.#take("socket", operation, params) as SocketShaped | undefined;
   }
 
   #take(over: ShapedAnswer["over"], operation: AnyOperation, params: unknown): ShapedAnswer | undefined {

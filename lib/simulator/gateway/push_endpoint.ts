@@ -9,7 +9,7 @@ import { PushLane } from "../endpoints/pushes.ts";
 
 interface PushEndpointOptions extends Omit<PushServerOptions, "onConnect"> {
   faults: Faults;
-  /** Called when a fault has closed the connections and must remove the subscriptions too. */
+  /** Called to remove the subscriptions, after a fault has closed the connections. */
   onForget: () => void;
 }
 

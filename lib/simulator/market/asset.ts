@@ -26,15 +26,18 @@ export interface Asset {
   bar(index: number): UnitBar;
   /** Generates the path of a day; callers cache it. */
   path(index: number): DayPath;
-  /** Returns the close before a day, less what shares lose on its ex-date; absent for futures and options. */
+  /**
+   * Returns the close before a day, less what a share loses if the day is an ex-date; absent for futures and options.
+   */
   reference?(index: number): number;
   /** Returns whether a script has stopped trading at an instant; absent without a script. */
   isHalted?(at: number): boolean;
 }
 
 /**
- * Returns the close before a day, less what shares lose on an ex-date; for the first day the open of that day, because no
- * earlier price is known.
+ * Returns the close before a day, less what a share loses if the day is an ex-date. For the first day, returns its
+ * open,
+ * because no earlier price is known.
  */
 export function referenceClose(asset: Asset, index: number): number {
   if (index <= 0) return asset.bar(0).open;

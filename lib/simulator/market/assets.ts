@@ -53,7 +53,10 @@ export class Assets {
     return future && scripted(future, this.#plan);
   }
 
-  /** Returns a stock with the prices of the script; one object for each stock, because it keeps scripted days. */
+  /**
+   * Returns a stock with the prices of the script. Returns the same object each time, because it caches the scripted
+   * days.
+   */
   #scriptedStock(row: Listing): Asset {
     if (this.#plan === undefined) return this.#stock(row);
     let asset = this.#scripted.get(row.symbol);

@@ -83,7 +83,7 @@ export class StockSeries implements BarSeries {
       return Math.log(bar.close / this.#ex(close, before, date));
     });
     this.#spread = Math.min(0.03, Math.max(0.006, Math.sqrt(mean(moves.map((move) => move * move)))));
-    // In today's shares: a split has multiplied the shares that trade.
+    // Express the volumes in today's shares, because a split multiplies the number of shares that trade.
     this.#volume = mean(
       recent.map(([date, { volume }]) =>
         this.#actions.reduce(
@@ -103,7 +103,7 @@ export class StockSeries implements BarSeries {
     return bar;
   }
 
-  /** As in {@linkcode BarSeries}; for the first day its open. */
+  /** Returns the close before a day, less what a share loses if the day is an ex-date; for the first day, its open. */
   reference(index: number): number {
     if (index <= 0) return this.bar(0).open;
     const [before, date] = [index - 1, index].map((each) => this.#timeline.day(each).date) as [
@@ -251,7 +251,7 @@ export class IndexSeries implements BarSeries {
       .map(({ symbol }) => stock(symbol));
   }
 
-  /** As in {@linkcode BarSeries}; an index has no ex-dates. */
+  /** Returns the close before a day; for the first day, its open. An index has no ex-dates. */
   reference(index: number): number {
     return index <= 0 ? this.bar(0).open : this.bar(index - 1).close;
   }

@@ -243,8 +243,8 @@ export interface TimeShareView {
   previousClose: number;
   /** Mean price of the day so far, weighted by volume. */
   averagePrice: number;
-  /** Of this minute. */
+  /** Shares or contracts traded in this minute. */
   volume: string;
-  /** Of this minute. */
+  /** Turnover of this minute, in the instrument's currency. */
   turnover: number;
 }
