@@ -35,8 +35,9 @@ export interface CallOptions {
   beforeWrite?: () => void | Promise<void>;
   /**
    * Called by the transport right before the first byte of a write leaves; nothing can happen in between. If it throws,
-   * the write is not sent, and the call rejects with the error. After `beforeWrite`, a process may stand still while the
-   * transport connects.
+   * the write is not sent, and the call rejects with the error. `beforeWrite` is not enough for a check that must still
+   * be
+   * true at the first byte: the transport may connect after it, and the process may be suspended in the meantime.
    */
   beforeFirstByte?: () => void;
 }

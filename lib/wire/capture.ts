@@ -1,8 +1,8 @@
 /**
  * Decodes captured bytes from hex or Base64, and finds the frames in them even if some are damaged.
  *
- * The decoder of a live socket has to trust the length in a header. In a capture all bytes are known, so the length
- * is checked: after it, the next header must follow.
+ * On a live socket, the decoder has to trust the length in a header. In a capture all bytes are known, so this module
+ * checks the length: the next header must follow directly after the body.
  *
  * @module
  */

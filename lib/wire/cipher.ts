@@ -47,7 +47,7 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
   }
   const segments: Uint8Array[] = [];
   for (let at = 0; at < plain.length; at += segmentLength) {
-    // Found at each call, because a swarm replaces it: the padding of each segment is random.
+    // Look up the function at each call, because `hsgate swarm` replaces it: it pads each segment at random.
     segments.push(
       nodeCrypto().publicEncrypt({ key: key.handle, padding }, plain.subarray(at, at + segmentLength)),
     );

@@ -140,7 +140,7 @@ function createMessages(library: typeof protobuf): Messages {
           return keep.call(input, start, end);
         };
         const unknownOf = (raw: RawMessage) => unknownFields(library, raw);
-        return plainOf(type, type.decode(input) as unknown as RawMessage, unknownOf); // as in `reader`
+        return plainOf(type, type.decode(input) as unknown as RawMessage, unknownOf); // the members can be read by name
       } catch (cause) {
         throw damaged(name, cause);
       }

@@ -200,7 +200,7 @@ const ALGORITHM = "RSA-SHA1";
  */
 export function signBody(plain: Uint8Array, key: PrivateKey): Uint8Array {
   checkSigningKey(key);
-  // Found at each call, because a swarm replaces it; so is `verify` below.
+  // Look up the function at each call, because `hsgate swarm` replaces it. The same is true of `verify` below.
   return nodeCrypto().sign(ALGORITHM, plain, key.handle);
 }
 

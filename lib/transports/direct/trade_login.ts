@@ -218,7 +218,7 @@ interface LoginsOptions {
   onRenewed(): void;
 }
 
-/** If a call with a younger token is rejected as "not logged in", the token is not the cause. */
+/** A rejection "not logged in" does not make a token invalid that is younger than this, in milliseconds. */
 const YOUNG_MS = 60_000;
 
 /** Returns whether a call may need the trade login. True for a call that the catalogue does not contain. */

@@ -139,7 +139,8 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
       }
       this.#bounded++;
     } else if (policy === "conflate") {
-      // Keep an existing index up to date even below the limit. Otherwise an older value could follow a newer one.
+      // Use an existing index even below the limit and keep it up to date. Otherwise an older value could follow a
+      // newer one.
       if (this.#latest !== undefined || this.#items.length - this.#head >= this.#conflateAbove) {
         // Only the broker's pushes have the policy `conflate`.
         this.#conflate(event as PushEvent);
@@ -234,7 +235,7 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     for (let index = this.#head; index < this.#items.length; index++) {
       // The items from the head on have not been read.
       const event = this.#items[index]!;
-      // As in `push`: only the broker's pushes are conflated.
+      // Only the broker's pushes have the policy `conflate`.
       if (overflowPolicyOf(event) === "conflate") {
         latest.set(conflationKey(event as PushEvent), this.#base + index);
       }
