@@ -283,7 +283,10 @@ class Export {
     return place === undefined ? undefined : this.#dayResult(place, exportFolder);
   }
 
-  /** Reads the rebalancing trades of a day. Without the parts of the day, only their number is right. */
+  /**
+   * Reads the rebalancing trades of a day. If `parts` is empty, the result has no fills, and only its number of trades
+   * is right.
+   */
   async #rebalance(day: string, parts: readonly Part[]): Promise<RebalanceList | undefined> {
     const { rebalanceTrades: source } = this.#options;
     const { markets, rebalanceTrades } = this.#settings;

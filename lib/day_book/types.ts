@@ -176,7 +176,10 @@ export interface RebalanceTrade {
   fillAmount?: string;
   /** `fillAmount` divided by `filledQuantity`, rounded half to even to 6 decimals. */
   averagePrice?: string;
-  /** What the fills cost more than the same quantity at `arrivalPrice`, exact. Below zero is a gain. */
+  /**
+   * How much more the fills cost than the same quantity at `arrivalPrice`, or for a sale, how much less they brought;
+   * exact. Below zero is a gain.
+   */
   slippage?: string;
   /** `slippage` divided by `filledQuantity`, rounded half to even to 6 decimals. */
   slippagePrice?: string;
@@ -196,11 +199,11 @@ export interface RebalanceTrade {
   driftPlanned: string;
   /** The same sum, with what was filled. */
   driftReached: string;
-  /** What the store has of the orders of this day, to compare it with the fills. Not a column. */
+  /** The orders of this day as the store has them, to compare them with the fills. Not a column. */
   orders: readonly RecordedOrder[];
 }
 
-/** What the store has of an order of a rebalancing plan. */
+/** An order of a rebalancing plan, as the store has it. */
 export interface RecordedOrder {
   /** The broker's order numbers. Several if the broker split the order, or placed it as an algorithmic order. */
   orderIds: readonly string[];
@@ -222,7 +225,7 @@ export interface PlanQuality {
   filled: number;
   /** Sum over the trades with a known slippage. Above zero is a cost. */
   slippage: Record<string, string>;
-  /** Estimates of all trades; `booked` is absent while the fees of one trade are unknown. */
+  /** Fees of all trades: estimated and booked. `booked` is absent while the fees of one trade are unknown. */
   fees: { estimated: Record<string, string>; booked?: Record<string, string> };
   /** Sum of the squared drifts at the plan's prices. */
   drift: { before: string; planned: string; reached: string };

@@ -5,7 +5,7 @@
  * cleared the day. For those rows, only these values are compared, and they must not fall:
  *
  * - Hong Kong's fills, which the broker merges: the sums of quantity, amount and fees, by listing and side.
- * - Journal lines for trades, which do not include fees yet: their number, unless the later lines tie to the fills.
+ * - Journal lines for trades, which do not include fees yet: their number, unless the later lines agree with the fills.
  *
  * Lines about order requests and freezes belong to the current day, and the history may leave them out.
  *
@@ -41,7 +41,7 @@ interface LossOptions {
    * and journal lines with fees.
    */
   isOneReading: boolean;
-  /** Whether the journal's lines for trades tie to the fills in the later reading, so no line is missing. */
+  /** Whether the journal's lines for trades agree with the fills in the later reading, so no line is missing. */
   isTied: boolean;
 }
 

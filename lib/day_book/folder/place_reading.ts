@@ -118,8 +118,9 @@ async function place(options: PlaceOptions): Promise<Placed> {
   };
   const dayParts = { ...options, between, confirmEmpty: evidence.confirmEmpty };
   const coversDay = before === undefined || coversKept(reading, before, contradictions);
-  // Judge the reading before `coversKept` adds its differences to disputed readings, which only make a day
-  // provisional.
+  // Judge the reading before `coversKept` compares it with the disputed readings. The differences that this adds only
+  // make
+  // a day provisional.
   const alone = await judgeDay(dayParts);
   const isBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
     alone.status !== "final";
@@ -231,7 +232,7 @@ interface NewReading {
   /** The lists that were not chosen. */
   others: readonly Part[];
   rebalance: RebalanceList | undefined;
-  /** Markets whose journal ties to the fills. */
+  /** Markets whose journal agrees with the fills. */
   tied: ReadonlySet<DayBookMarket>;
   /** Markets whose day the broker has cleared. */
   cleared: ReadonlySet<DayBookMarket>;
@@ -251,7 +252,7 @@ function coversKept(
   const before = differences.count;
   const { day } = kept.summary;
   const now = [
-    ...[...parts, ...others].map((part) => part.reading(NEW, false)), // false: only the kept rows may change later
+    ...[...parts, ...others].map((part) => part.reading(NEW, false)), // false: the broker changes only the kept rows
     ...rebalance?.readings(NEW) ?? [],
   ];
   for (const reading of kept.readings()) {

@@ -22,7 +22,7 @@ import type { Part } from "./part.ts";
 
 const LIST = "rebalance_trades";
 
-/** What the list of a day is made from. */
+/** Input for the list of a day. */
 interface RebalanceOptions {
   source: RebalanceSource;
   day: string;
@@ -112,7 +112,7 @@ export class RebalanceList {
   }
 
   /**
-   * Compares what the store has of the orders with the exported fills, order by order. Returns `undefined` without
+   * Compares the fills that the store has of each order with the exported fills. Returns `undefined` if there are no
    * trades.
    */
   check(market: Market): ListCheck | undefined {
