@@ -12,7 +12,10 @@ const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
 const WRONG_SCHEME = /(?:postgres(?:ql)?|https?|wss?|smtps?)(?:;?\/\/|:\/(?!\/))/i;
 /** Matches a colon that is not part of `://`. */
 const COLON = /(?::|%3A)(?!\/|%2F)/i;
-/** Matches the beginning of a word that names no user: a package, a mail address, a file, a path of Windows. */
+/**
+ * Matches the beginning of a word that contains no user and password: a package, a mail address, a file, a Windows
+ * path.
+ */
 const WITHOUT_USER = /^\W*(?:(?:npm|jsr|node|mailto|file):|[a-z]:[\\/])/i;
 /** Matches an address up to its port, or up to a password if it lacks the `@`. */
 const BEFORE_PORT = new RegExp(
@@ -20,13 +23,13 @@ const BEFORE_PORT = new RegExp(
     "(?:\\[[\\da-f:.%]*\\]|(?!\\[[\\da-f:.%]*\\])[^@/:;]*?)(?::|%3A)",
   "gi",
 );
-/** Matches a port and what may follow it; in an example, the word itself. */
+/** Matches a port (in an example, the word `port`), and the end of the text or a character that may follow a port. */
 const PORT = /^(?:\d{0,5}|port)(?:[,/?#]|\W*$)/i;
 /** Matches a password in a connection text: `password=…`. */
 // deno-lint-ignore no-control-regex -- the mark of a colour begins with ESC
 const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&\x1b]+)/gi;
 /** Matches a member of a query that is a secret by its name. The `sslkey` of a connection text names a file. */
-const SECRET_MEMBER = // deno-lint-ignore no-control-regex -- as above
+const SECRET_MEMBER = // deno-lint-ignore no-control-regex -- the mark of a colour begins with ESC
   /([?&;#](?:[\w.-]{0,40}(?:token|secret|password|passwd|pwd)|(?:[\w.-]{0,40}[_.-])?(?:key|sig|auth)|[\w.-]{0,40}(?:apikey|accesskey|signature))(?:=|%3D))([^\s"&\x1b]+)/gi;
 
 /** The place of a password in a text. */

@@ -84,7 +84,9 @@ function startOfJson(value: unknown, most: number): string {
   return text + (isList ? "]" : "}");
 }
 
-/** Most issues that a message shows, and most characters of an issue. The error itself lists all of them. */
+/**
+ * Maximum number of issues in a message, and maximum number of characters of an issue. The error itself has all issues.
+ */
 const [MOST_ISSUES, MOST_ISSUE] = [200, 1_000];
 
 /** Returns issues as text, one per line, for messages and for the terminal. */

@@ -98,12 +98,12 @@ export function replaceFile(path: string, content: string | Uint8Array): void {
   syncFolder(path.slice(0, path.lastIndexOf("/") + 1) || ".");
 }
 
-/** Begins every page that hsgate writes. */
+/** The text at the start of every page that hsgate writes. */
 const PAGE_START = "<!doctype html>";
 
 /**
- * Replaces or creates a page, as {@linkcode replaceFile} does. A mistyped path must not cost another file, such as the
- * one that the page is made of, a store or a device.
+ * Replaces or creates a page, as {@linkcode replaceFile} does. Rejects other files, so that a mistyped path does not
+ * destroy the source of the page, a store or a device.
  *
  * @throws {TypeError} When something else than a page or a link is at the path.
  */

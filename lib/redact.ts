@@ -72,13 +72,13 @@ interface Patterns {
 /** Finds secrets in a text. */
 interface Search {
   pattern: RegExp;
-  /** Returns the beginnings of the forms, by their last characters. */
+  /** Returns the beginnings of the forms (encodings of a secret), by their last characters. */
   beginnings: () => ReadonlyMap<string, readonly Beginning[]>;
   /** Matches one character that may interrupt a form. */
   gap: RegExp;
 }
 
-/** A beginning of a form: all that a cut text shows of it. */
+/** The beginning of a form, which is all that a cut text shows. */
 interface Beginning {
   form: string;
   length: number;

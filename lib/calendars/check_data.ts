@@ -243,7 +243,7 @@ export async function refuseFaults(
 async function linesIn(text: string): Promise<(path: Issue["path"]) => number> {
   const { LineCounter, parseDocument } = await loadYaml(); // also parses JSON, and keeps the positions
   const lineCounter = new LineCounter();
-  // Without `uniqueKeys`, because that check compares each name of a map with all others.
+  // Without `uniqueKeys`, because its check compares each name of a map with all others and is slow.
   const document = parseDocument(text, { lineCounter, uniqueKeys: false, prettyErrors: false });
   return (path) => {
     for (let length = path.length; length > 0; length--) {

@@ -78,7 +78,8 @@ export const builtInData = { XHKG: hongKong, XNYS: newYork, XSHG: shanghai } as 
   Record<DataMic, CalendarData>
 >;
 
-const connectData = connectDays as unknown as ConnectData; // as above; also, the type of `mic` is `string`
+// JSON types have the years as members; the type of `mic` is `string`.
+const connectData = connectDays as unknown as ConnectData;
 
 interface Shelf {
   /** The calendar without overrides. */
@@ -346,7 +347,7 @@ export function showInstant(at: number): string {
 
 /** The local clock of a zone changes its date and its offset only at whole quarters of an hour. */
 const QUARTER_MS = 15 * 60_000;
-/** The last date of each zone, because most questions are about the same quarter of an hour. */
+/** The last computed date of each zone: most calls ask about the same quarter of an hour. */
 const lastDates = new Map<string, { quarter: number; date: string }>();
 
 /** Returns the local date of an instant. */
@@ -355,7 +356,7 @@ export function dateAt(at: number, zone: string): string {
   const last = lastDates.get(zone);
   if (last?.quarter === quarter) return last.date;
   const date = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
-  // Years before 1972 also had other offsets.
+  // Do not cache older dates: before 1972, some offsets were not whole quarters of an hour.
   if (quarter > 0) lastDates.set(zone, { quarter, date });
   return date;
 }
@@ -409,7 +410,7 @@ export interface SessionTime {
  */
 const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
 
-/** Returns when a time of a session is, Unix milliseconds. */
+/** Returns the instant of a time within a session, Unix milliseconds. */
 export function sessionTimeOf(
   mic: Mic,
   { openAt, closeAt }: Pick<Session, "openAt" | "closeAt">,

@@ -9,7 +9,7 @@ import { lazily } from "../lazy.ts";
 const loadKeys = lazily(() => import("../wire/keys.ts"));
 const loadLease = lazily(() => import("../transports/direct/lease.ts"));
 
-/** Addresses at which the system also finds what listens on 127.0.0.1; their names may end with a dot. */
+/** Host names and addresses that lead to a server on 127.0.0.1. A name may end with a dot. */
 const LOOPBACK = /^((.*\.)?localhost|0\.0\.0\.0|\[::1?\]|\[::ffff:(7f00:1|0:0)\])$/;
 
 /**

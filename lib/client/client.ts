@@ -375,7 +375,7 @@ class Calls {
    * write again.
    */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
-    // Before `beforeWrite`, which records that bytes may leave.
+    // Check this before `beforeWrite`, because `beforeWrite` records that bytes may leave.
     refuseReadOnly(this.#transport, operation);
     if (operation.order !== undefined && this.#noOrders !== undefined) {
       throw noOrders(operation.name, this.#noOrders);

@@ -24,7 +24,7 @@ export interface WantedWrite {
 export interface Interceptor {
   /** Replaces each write. */
   write(wanted: WantedWrite): Promise<unknown>;
-  /** Replaces each raw call by a path such as `trade/TradeEntrust`, because its effect is unknown. */
+  /** Replaces each raw call (a call by a path such as `trade/TradeEntrust`), because a raw call may be a write. */
   raw(path: string, params: unknown, send: () => Promise<unknown>): Promise<unknown>;
   /** Called with each error of a call that is not paged. @default does nothing */
   onError?(error: unknown): void;

@@ -270,7 +270,7 @@ export function narrowedLimits(account: Limits, own: LimitTexts): Limits {
     const [wanted, outer] = [read(text), account[name]];
     limits[name] = wanted === undefined ? outer : outer === undefined ? wanted : meet(wanted, outer);
   }
-  return limits as unknown as Limits; // as above
+  return limits as unknown as Limits; // each member has the type of its entry
 }
 
 /** Returns the limits of a recipe that allow more than those of its account. */
@@ -279,7 +279,7 @@ export function widerLimits(account: Limits, own: LimitTexts): LimitName[] {
     const text = own[name];
     const outer = account[name];
     if (text === undefined || outer === undefined) return false;
-    const { read, isWider } = limitTable[name] as Limit<unknown>; // as above
+    const { read, isWider } = limitTable[name] as Limit<unknown>; // the entry compares only what it has read itself
     const wanted = read(text);
     return wanted === undefined || isWider(wanted, outer);
   });

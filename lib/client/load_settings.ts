@@ -29,7 +29,7 @@ interface SettingsFile {
   distrusted?: string;
 }
 
-/** Settings of a simulator: nothing there is live, and any address of a device works unless it is told to check it. */
+/** Settings for a simulator: it does not trade for real, and by default it accepts the address of any device. */
 const SIMULATED = { deviceId: "02-00-00-00-00-01", liveTrading: "allow" } as const; // no manufacturer uses the address
 
 /** Settings that decide which broker gets an order. */
@@ -63,7 +63,9 @@ export interface SettingsFileContent {
   members: Readonly<Record<string, string>>;
   /** The members with which the author of the file can do something that needs trust, in the order of the table. */
   powers: readonly SettingPower[];
-  /** The files that it names and that contain the value of one setting, such as that of `tradePasswordFile`. */
+  /**
+   * The files that it names and that contain the value of one setting each, such as the file of `tradePasswordFile`.
+   */
   files: readonly string[];
 }
 
@@ -204,7 +206,7 @@ const [MOST_UNKNOWN, MOST_KEY] = [10, 100];
 /** Maximum number of characters of a value that is shown. */
 const MOST_SHOWN = 2_000;
 
-/** Returns a value for a person. A longer one than any real address or path is cut, and the text says so. */
+/** Returns a value for a person. Cuts a value that is longer than any real address or path, and says so. */
 function shortened(value: string): string {
   return value.length <= MOST_SHOWN ? value : `${value.slice(0, MOST_SHOWN)}… (${value.length} characters)`;
 }

@@ -5,7 +5,7 @@
  */
 import { levenshteinDistance } from "../std/text.ts";
 
-/** Names longer than this are not compared, because a stranger's recipe may have many long names. */
+/** Maximum length of a name to compare. A recipe from somebody else may have many long names. */
 const MOST_LENGTH = 100;
 /** Maximum number of names to compare. */
 const MOST_NAMES = 1000;
@@ -27,7 +27,7 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
   return best;
 }
 
-/** Names that a message lists at most. */
+/** Maximum number of names that a message lists. */
 const MOST_LISTED = 10;
 
 /** Returns `; there are …` with the known names and the nearest one, for a message about an unknown name. */

@@ -43,7 +43,7 @@ const latin1 = new TextDecoder("latin1");
 interface HttpInputOptions {
   /** Longest body of a request, in bytes. */
   bodyLimit: number;
-  /** Throws if the server does not answer a request with these headers: then nothing of its body is read. */
+  /** Throws if the server must reject a request with these headers. The body is then not read. */
   demand: (head: Pick<HttpRequest, "headers">) => void;
 }
 

@@ -12,13 +12,13 @@ import data from "./data/corporate_actions.json" with { type: "json" };
 export interface CorporateAction {
   /** Code of the listing. */
   symbol: string;
-  /** First day on which a buyer does not get it, `yyyy-MM-dd`. */
+  /** First day on which a buyer does not get the dividend or the new shares, `yyyy-MM-dd`. */
   exDate: string;
   /** Day on which the cash is paid, `yyyy-MM-dd`. */
   payDate: string;
   /** Cash for one share held before the ex-date, in the listing's currency; `"0"` if there is none. */
   cash: Decimal;
-  /** So many shares replace {@linkcode oldShares}; both are 1 without a split. */
+  /** Number of shares that replace {@linkcode oldShares} shares; both are 1 without a split. */
   newShares: number;
   /** Number of shares that are replaced. */
   oldShares: number;

@@ -211,7 +211,7 @@ function count(lengths: Record<string, Lengths>, form: string, length: number): 
   lengths[form] = [times + 1, Math.min(shortest, length), Math.max(longest, length)];
 }
 
-/** A member with more codes than this that are not listed is not a code. */
+/** A member with more unlisted codes than this is not treated as a code. */
 const MOST_UNLISTED = 5;
 
 /** Returns a code as it may be shown: every listed code, and others that look like the listed codes. */

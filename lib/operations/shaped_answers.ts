@@ -43,13 +43,13 @@ export interface Room {
 /** Maximum number of characters of all answers that are invented together. */
 const MOST_CHARACTERS = 16 * 1024 * 1024;
 
-/** Returns the room for the answers of a report. */
+/** Returns the number of characters that may be invented for a report. */
 export const newRoom = (): Room => ({ left: MOST_CHARACTERS });
 
 /**
  * Returns the answers that show everything that a shape contains.
  *
- * @throws {TypeError} If the answers need more room.
+ * @throws {TypeError} If the answers need more characters than allowed.
  */
 export function answersOf(
   { over, status = 200, body, type = 0, code = "", message, payload }: SeenAnswer,
@@ -102,14 +102,14 @@ function samples(lengths: NonNullable<Seen["texts"]>, forms: typeof textForms): 
   });
 }
 
-/** Returns how many records it takes to show a member in every way, and one without it if it was sometimes missing. */
+/** Returns how many records show every variant of a member, plus one record without it if it was sometimes missing. */
 const turns = (member: Seen, records: number) => alternatives(member) + (member.times < records ? 1 : 0);
 
 /** Returns how many different values it takes to show everything that was seen at a place. */
 const alternatives = (seen: Seen | undefined): number =>
   seen === undefined ? 1 : counted.getOrInsertComputed(seen, countAlternatives);
 
-/** The results of `alternatives`, because every value of a list asks for those of all places below. */
+/** Caches the results of `alternatives`, because each value of a list needs the results of all places below it. */
 const counted = new WeakMap<Seen, number>();
 
 function countAlternatives(seen: Seen): number {

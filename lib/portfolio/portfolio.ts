@@ -1,5 +1,6 @@
 /**
- * The portfolio: holdings, cash, value and profit, by market and in one currency. Every amount is an exact decimal.
+ * Reads the portfolio: holdings, cash, value and profit, by market and in one currency. Every amount is an exact
+ * decimal.
  *
  * @module
  */
@@ -20,7 +21,7 @@ import type { CallOptions } from "../transports/transport.ts";
 /** A market of securities, or the futures account. */
 export type PortfolioPlace = Market | "futures";
 
-/** Everything that an account may have. */
+/** Every market and account that can be read. */
 export const portfolioPlaces: readonly PortfolioPlace[] = [...Market.names, "futures"];
 
 /** A listing that the account holds, or has sold completely today. Amounts are in `currency`. */
@@ -39,7 +40,7 @@ export interface PortfolioHolding {
   price?: Decimal;
   /** Time of the quote, ISO 8601 in UTC. */
   quotedAt?: string;
-  /** Price times quantity. Of a future, its profit, because its price was not paid. */
+  /** Price times quantity. For a future, its profit, because nobody pays the price of a future. */
   value?: Decimal;
   /** Profit since the close of the day before, before fees; zero until the listing trades today. */
   dayProfit?: Decimal;
@@ -77,7 +78,7 @@ export interface PortfolioTotal {
   profit: Decimal;
 }
 
-/** What the account has. */
+/** The portfolio of an account. */
 export interface Portfolio {
   /** When it was read, ISO 8601 in UTC. */
   at: string;
@@ -103,20 +104,20 @@ export interface PortfolioOptions {
   signal?: AbortSignal;
 }
 
-/** Securities in one request for quotes. */
+/** Maximum number of securities in one request for quotes. */
 const MOST_QUOTES = 100;
-/** Readings of a market whose holdings change during the reading. */
+/** Maximum number of readings of a market whose holdings change during the reading. */
 const MOST_READINGS = 3;
 
-/** The members of a holding that count, of a security or of a future. */
+/** The members of a holding, of a security or of a future, that the portfolio uses. */
 type HeldRow =
   & Pick<Holding, "symbol" | "name" | "quantity" | "sellableQuantity" | "costPrice">
   & Pick<FuturesHolding, "currency">;
 
-/** The members of a fill that count, of a security or of a future. */
+/** The members of a fill, of a security or of a future, that the portfolio uses. */
 type FillRow = Pick<FuturesOrder, "symbol" | "name" | "side" | "filledQuantity" | "fillPrice">;
 
-/** What was read of a market. */
+/** The data that was read of a market. */
 interface MarketRead {
   market: PortfolioPlace;
   funds: Pick<Funds, "available" | "frozen" | "totalAssets">;
@@ -136,7 +137,7 @@ export async function readPortfolio(client: Client, options: PortfolioOptions): 
     ...signal !== undefined && { signal },
     onBrokerTime: ({ time }) => aheadMs = time - options.now(),
   };
-  // This machine's clock may be wrong, and the day of the broker counts.
+  // Use the broker's day, because this machine's clock may be wrong.
   const now = () => options.now() + aheadMs;
   const notes: string[] = [];
   const read: MarketRead[] = [];
@@ -223,7 +224,7 @@ async function fundsOf(
 ): Promise<MarketRead["funds"]> {
   if (market !== "futures") return await client.account.funds({ market }, call);
   const { funds } = await client.futures.funds({}, call);
-  // The available amount of futures is their purchasing power, and no cash.
+  // The available amount of futures is their purchasing power, not cash.
   const { cash, netAssets } = funds ?? {};
   return {
     ...cash !== undefined && { available: cash },
@@ -250,7 +251,7 @@ async function fillsOfToday(
     : await client.fills.history({ market, ...past }, call).toArray();
 }
 
-/** Returns how the broker's lists name a market; the futures have lists of their own. */
+/** Returns the market whose day the broker's lists show; `undefined` for the futures, which have separate lists. */
 const listOf = (market: PortfolioPlace): Market | undefined => market === "futures" ? undefined : market;
 
 const keyOf = (market: PortfolioPlace, symbol: string) => `${market} ${bareCode(symbol)}`;
@@ -334,7 +335,7 @@ function holdingsOf(
     const changed = changeByFills(traded);
     const dayProfit = before === undefined || changed === undefined
       ? undefined
-      // What is held now, minus what was held at the start at the price of the day before, minus what was paid.
+      // The value now, minus the value at the start of the day at the close before, minus the money paid today.
       : worth(
         subtract(
           subtract(multiply(quantity, price), multiply(subtract(quantity, changed.quantity), before)),
@@ -346,7 +347,7 @@ function holdingsOf(
       : costPrice === undefined
       ? undefined
       : worth(multiply(subtract(price, costPrice), quantity));
-    // The price of a future was not paid: the position is worth what it has gained.
+    // Nobody pays the price of a future, so the value of the position is its profit.
     const value = market === "futures" ? profit : worth(multiply(quantity, price));
     const missing = [
       before === undefined
@@ -371,8 +372,8 @@ function holdingsOf(
 }
 
 /**
- * Returns the price from which the profit of the day counts: the close of the day before. Until the listing trades today,
- * its last price is that close.
+ * Returns the price from which the profit of the day is computed: the close of the day before. Until the listing trades
+ * today, its last price is that close.
  */
 function priceBefore(
   quote: Quote | undefined,
@@ -388,7 +389,7 @@ function priceBefore(
   return isToday ? priceOf({ price: quote?.previousClose }) : price;
 }
 
-/** Returns by how much fills changed the quantity, and what was paid for it; `undefined` if a fill does not say. */
+/** Returns the change of the quantity by fills, and the money paid for it; `undefined` if a fill lacks one of them. */
 function changeByFills(fills: readonly FillRow[]): { quantity: Decimal; paid: Decimal } | undefined {
   let [quantity, paid]: [Decimal, Decimal] = ["0", "0"];
   for (const { side, filledQuantity, fillPrice } of fills) {

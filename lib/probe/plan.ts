@@ -25,7 +25,7 @@ const usualSymbols: Readonly<Record<Market, string>> = {
   shenzhen: "000333.SZ",
 };
 
-/** Rows of a page, so that a short list has a second page. */
+/** Number of rows of a page. It is small, so that even a short list has a second page. */
 export const PAGE_ROWS = 2;
 const DAY_MS = 86_400_000;
 const DAYS_BACK = 30;
@@ -60,7 +60,7 @@ export class Learned {
   /** Symbols by market, and `futures`; the first one is used. */
   readonly #symbols = new Map<string, string>();
   readonly #prices = new Map<string, string>();
-  /** Values by the name of their member, with our name or the broker's, and the family. */
+  /** Values by family and by the name of their member, both our name and the broker's. */
   readonly #members = new Map<string, unknown>();
 
   /** Remembers what later calls need from an answer with our names. */

@@ -47,7 +47,7 @@ export interface ProbeOptions {
   /** Milliseconds that a call waits for its answer. @default that of the transport */
   timeoutMs?: number;
   machine: Machine;
-  /** Ends the probe. The report then has what was done. */
+  /** Ends the probe. The report then contains the calls that were made. */
   signal: AbortSignal;
   /** Called before each call. */
   onCall?(call: { operation: string; market: string | undefined; done: number; planned: number }): void;

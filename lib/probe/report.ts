@@ -92,7 +92,7 @@ export type ProbeCall = z.infer<typeof call>;
 /** The report of a probe. Contains no value of the account. */
 export type ProbeReport = z.infer<typeof report>;
 
-/** Maximum nesting of a report. Each level of an answer, which has at most 100, is three levels of its shape. */
+/** Maximum nesting of a report. An answer has at most 100 levels, and each becomes three levels in its shape. */
 const MOST_LEVELS = 400;
 
 /**
@@ -131,7 +131,7 @@ export function shapesOf({ calls }: ProbeReport): AnswerShape[] {
   );
 }
 
-/** A value of at least this many characters is searched in names. */
+/** Minimum length of a value of the account that is searched for in the names of members. */
 const LEAST_VALUE = 3;
 
 /**
