@@ -22,7 +22,7 @@ export const session: Rule = {
   name: "session",
   about:
     "an order that the market does not accept now: holidays, half days, lunch, auction orders outside auctions, " +
-    "extended hours that the order does not name, suspended listings",
+    "extended hours that the order does not request, suspended listings",
   async check(check) {
     const { order } = check;
     if (order.isConditional) return;
