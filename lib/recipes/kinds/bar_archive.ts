@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isDate } from "../../calendars/check_data.ts";
 import { safeName } from "../../confined_paths.ts";
 import { barPages } from "../../client/bars.ts";
 import type { Client } from "../../client/client.ts";
@@ -46,7 +47,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
   const { client, security, interval, from, to, signal } = options;
   const name = await safeName(security.symbol);
   const pathOf = (...parts: string[]) => options.pathOf(name, interval, ...parts);
-  const last = await lastDay(pathOf);
+  const last = await lastDay(pathOf, to);
   const resumedAt = last ?? from;
   const result: ArchivedBars = {
     symbol: security.symbol,
@@ -123,13 +124,20 @@ interface Archive {
 /**
  * Yields the lines of a file from the last to the first, each with its position.
  *
- * @throws {BrokerError} If a line is not a bar: somebody has changed the file.
+ * @throws {BrokerError} If a line is not a bar of the file's year, or the bars are not in order: somebody has changed
+ * the file.
  */
 function* barsBackwards({ path, text }: Archive): Generator<{ bar: Bar; start: number }> {
+  let later: string | undefined;
   for (let end = text.length; end > 0;) {
     const start = text.lastIndexOf("\n", end - 2) + 1;
     const line = text.slice(start, end).trim();
-    if (line !== "") yield { bar: readBar(path, line), start };
+    if (line !== "") {
+      const bar = readBar(path, line);
+      if (later !== undefined && keyOf(bar) >= later) throw badArchive(path, "its bars are not in order");
+      later = keyOf(bar);
+      yield { bar, start };
+    }
     end = start;
   }
 }
@@ -142,30 +150,43 @@ function readBar(path: string, line: string): Bar {
     // Handled below, as any other line that is no bar.
   }
   if (
-    typeof bar === "object" && bar !== null && "date" in bar && /^\d{4}-\d\d-\d\d$/.test(String(bar.date))
+    typeof bar === "object" && bar !== null && "date" in bar && isDate(bar.date) &&
+    path.endsWith(`${bar.date.slice(0, 4)}.jsonl`)
   ) {
     return bar as Bar; // `archiveBars` writes only bars, and reads only their date and time
   }
-  throw new BrokerError(
-    `Cannot continue the archive "${path}": a line is not a bar with a date; restore the file, or remove it to ` +
-      "archive the year again",
+  throw badArchive(path, "a line is not a bar with a date of its year");
+}
+
+function badArchive(path: string, reason: string): BrokerError {
+  return new BrokerError(
+    `Cannot continue the archive "${path}": ${reason}; restore the file, or remove it to archive the year again`,
     { code: "bad-archive" },
   );
 }
 
-async function lastDay(pathOf: PathOf): Promise<string | undefined> {
+/**
+ * Returns the last stored day that is not after `to`. A bar after it is of a later run, or somebody else wrote it: then
+ * an archive that continues after that bar would never get another one.
+ */
+async function lastDay(pathOf: PathOf, to: string): Promise<string | undefined> {
   const years: string[] = [];
   try {
     for await (const { name } of Deno.readDir(pathOf())) {
-      if (/^\d{4}\.jsonl$/.test(name)) years.push(name);
+      if (/^\d{4}\.jsonl$/.test(name) && name.slice(0, 4) <= to.slice(0, 4)) years.push(name);
     }
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
-  const newest = years.sort().at(-1);
-  if (newest === undefined) return undefined;
-  const path = pathOf(newest);
-  const [last] = barsBackwards({ path, text: readIfThere(path) ?? "" });
-  return last?.bar.date;
+  for (const newest of years.sort().reverse()) {
+    const path = pathOf(newest);
+    let last: string | undefined;
+    for (const { bar } of barsBackwards({ path, text: readIfThere(path) ?? "" })) {
+      if (last !== undefined) break; // the bar before the last one is in order
+      if (bar.date! <= to) last = bar.date;
+    }
+    if (last !== undefined) return last;
+  }
+  return undefined;
 }
