@@ -406,3 +406,14 @@ Deno.test("deploy reports mistakes in its arguments and in recipes", async () =>
     assertStringIncludes(err, reason);
   }
 });
+
+Deno.test("deploy and check of a folder pass over a schema of init, whatever its size", async () => {
+  await using dir = await folder({
+    "beat.yaml": beat,
+    "recipe.schema.json": `{"x":"${"x".repeat(300_000)}"}`,
+  });
+  const { code, out, err } = await cli(["deploy", dir.path, "--to", "crontab", "--dir", dir.path]);
+  assertEquals(code, 0, err);
+  assertStringIncludes(out, "beat");
+  assertEquals((await cli(["check", dir.path])).err, "hsgate: 1 recipe, no mistakes\n");
+});

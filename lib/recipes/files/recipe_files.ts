@@ -75,10 +75,12 @@ interface FolderFile {
   isOutside: boolean;
 }
 
-/** Returns whether a file may be a recipe, by its name. Custom steps, settings and tests are in the same folder. */
+/** Returns whether a file may be a recipe, by its name. Custom steps, settings, schemas and tests are in the same folder. */
 function mayBeRecipe(name: string): boolean {
   return /\.(ya?ml|json|ts)$/.test(name) &&
-    !/(^|\/)[._]|_step\.ts$|_test\.ts$|(^|\/)deno\.jsonc?$|(^|\/)hsgate\.(ya?ml|json)$/.test(name);
+    !/(^|\/)[._]|_step\.ts$|_test\.ts$|\.schema\.json$|(^|\/)deno\.jsonc?$|(^|\/)hsgate\.(ya?ml|json)$/.test(
+      name,
+    );
 }
 
 /** Lists the files of a folder that may be recipes, sorted by name. */
