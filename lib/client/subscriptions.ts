@@ -26,6 +26,9 @@ interface SubscriptionSenders {
   unsubscribe: SendSubscription;
 }
 
+/** How long an aborted watch waits for the gateway to end its subscriptions, milliseconds. */
+export const END_MS = 1_000;
+
 /** The pushes that a caller wants. */
 export interface Watch {
   topics: readonly PushTopic[];
@@ -102,6 +105,7 @@ export class Subscriptions {
       } catch (error) {
         await this.#cancelFailed(
           fresh.map(({ entry }) => entry).filter(({ topic }) => tried.includes(topic)),
+          signal?.aborted ? AbortSignal.timeout(END_MS) : undefined,
         );
         throw error;
       }
@@ -167,9 +171,9 @@ export class Subscriptions {
   /**
    * Cancels subscriptions that failed, because the gateway may have accepted them. Ignores errors.
    */
-  async #cancelFailed(entries: Entry[]): Promise<void> {
+  async #cancelFailed(entries: Entry[], signal: AbortSignal | undefined): Promise<void> {
     for (const [topic, securities] of byTopic(entries)) {
-      await this.#senders.unsubscribe(topic, securities).catch(() => {});
+      await this.#senders.unsubscribe(topic, securities, signal).catch(() => {});
     }
   }
 

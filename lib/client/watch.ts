@@ -12,6 +12,7 @@ import type { PushStream } from "../transports/push/stream.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
 import {
+  END_MS,
   type SendSubscription,
   Subscriptions,
   type Watch,
@@ -109,7 +110,7 @@ export class Watches {
       stop();
       const end = await subscribed;
       // After the stream is closed, the gateway has forgotten the subscriptions.
-      if (stream.state !== "closed") await end?.().catch(ignoreRefusal);
+      if (stream.state !== "closed") await this.#end(end, signal);
     }
   }
 
@@ -146,6 +147,15 @@ export class Watches {
       if (!(error instanceof TransportError)) throw error;
     }));
     return await this.#subscriptions.add(wanted, signal);
+  }
+
+  /** Ends a watch's subscriptions. An aborted watch waits only briefly, and reports no failure. */
+  async #end(
+    end: ((signal?: AbortSignal) => Promise<void>) | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    if (!signal?.aborted) return await end?.().catch(ignoreRefusal);
+    await end?.(AbortSignal.timeout(END_MS)).catch(() => {});
   }
 
   #open(): Promise<PushStream> {

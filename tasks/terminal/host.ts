@@ -21,8 +21,11 @@ export interface FileText {
 export interface Host {
   /** Returns an environment variable; `undefined` if it is empty or not set. */
   env(name: string): string | undefined;
-  /** Writes a line to stdout. */
-  out(line: string): void;
+  /**
+   * Writes a line to stdout. Only JSON and `exact` lines are written whole if they have more characters than a person
+   * reads.
+   */
+  out(line: string, options?: { exact?: boolean }): void;
   /** Writes a line to stderr. */
   note(line: string): void;
   /** The terminal of stderr, for a line that is redrawn; absent if stderr is not a terminal. */

@@ -156,8 +156,8 @@ export function printList<Row>(
     case "csv":
     case "md": {
       const { head, lineOf } = rowWriter(output, columns, chosen);
-      for (const line of head) host.out(line);
-      for (const row of rows) host.out(lineOf(row));
+      for (const line of head) host.out(line, { exact: true });
+      for (const row of rows) host.out(lineOf(row), { exact: true });
       return;
     }
     case "table":

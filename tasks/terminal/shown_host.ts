@@ -34,7 +34,7 @@ export function shownHost(
   // Errors and notes may also contain an address from a file.
   const note = (text: string) => {
     const line = shown(text, any, withoutCredentials);
-    return isJson(text) ? line : shortened(line);
+    return isJson(text) ? line : shortened(line, MOST_NOTE);
   };
   // Copy descriptors, not values: reading the property `signal` would install the signal handlers.
   const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(host));
@@ -47,7 +47,10 @@ export function shownHost(
         if (value !== undefined) learn(value);
         return value;
       },
-      out: (line) => host.out(out(line)),
+      out: (line, { exact = false } = {}) => {
+        const text = out(line);
+        host.out(exact || isJson(line) ? text : shortened(text, MOST_LINE));
+      },
       note: (line) => host.note(note(line)),
       draw: (codes, text = "") => host.draw(codes, out(text)),
       ...errTerminal !== undefined && {
@@ -69,14 +72,14 @@ export function shownHost(
 
 /** Most characters of a line of an error or a note: a text of the broker must not fill the screen. */
 const MOST_NOTE = 10_000;
+/** The same for stdout, where a row of a table has many cells of up to 2,000 characters. */
+const MOST_LINE = 100_000;
 
 /** Returns a text with at most this many characters in each line. */
-const shortened = (text: string): string =>
-  text.length <= MOST_NOTE
+const shortened = (text: string, most: number): string =>
+  text.length <= most
     ? text
-    : text.split("\n").map((line) => line.length <= MOST_NOTE ? line : `${line.slice(0, MOST_NOTE)}…`).join(
-      "\n",
-    );
+    : text.split("\n").map((line) => line.length <= most ? line : `${line.slice(0, most)}…`).join("\n");
 
 /** Returns whether a whole line or text is a JSON object or list. */
 function isJson(text: string): boolean {

@@ -331,3 +331,16 @@ Deno.test("a line of a note or an error is cut where it would fill the screen, b
   assertEquals(notes[0]!.split("\n").map((line) => line.length), [10_001, "hsgate: the next line".length]);
   assertEquals(JSON.parse(notes[1]!), { text: long });
 });
+
+Deno.test("a line of stdout has at most 100,000 characters, except JSON and exact lines", () => {
+  const lines: string[] = [];
+  const world = { out: (line: string) => void lines.push(line), color: false } as Partial<Host> as Host;
+  const host = shownHost(world, { figures: false });
+  const long = "K".repeat(7_000_000);
+  host.out(`${long}  no price\nthe next line`);
+  host.out(JSON.stringify({ text: long }));
+  host.out(`${long},1`, { exact: true });
+  assertEquals(lines[0]!.split("\n").map((line) => line.length), [100_001, "the next line".length]);
+  assertEquals(JSON.parse(lines[1]!), { text: long });
+  assertEquals(lines[2]!.length, 7_000_002);
+});

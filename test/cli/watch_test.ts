@@ -109,6 +109,33 @@ Deno.test("watch as a process unsubscribes at Ctrl-C before it ends", async () =
   assertEquals(gateway.state().subscriptions, 0);
 });
 
+Deno.test("watch ends with 130 at Ctrl-C although the gateway does not answer when it unsubscribes", async () => {
+  await using gateway = await simulate({ pushIntervalMs: 50 });
+  gateway.faults.arm({ kind: "delay", operation: "quotes.unsubscribe", ms: 3_600_000, when: "answer" });
+  const { code, err } = await cli(["watch", "00700.HK", "--json", "--timeout", "600"], {
+    env: envOf(gateway),
+    ...untilLine((line) => JSON.parse(line).type === "quote"),
+  });
+  assertEquals({ code, err }, { code: 130, err: "hsgate: interrupted\n" });
+  assertEquals(gateway.faults.struck("delay"), 1);
+});
+
+Deno.test("a line about a push has at most 2,000 characters of the broker", () => {
+  const symbol = "K".repeat(7_000_000);
+  const events = [
+    { type: "quote", sentAt: 0, data: { security: { type: "hk-stock", symbol }, quote: { lastPrice: "1" } } },
+    {
+      type: "tick",
+      sentAt: 0,
+      data: { security: { type: "hk-stock", symbol }, tick: { side: "buy", volume: "1" } },
+    },
+    { type: "order", sentAt: 0, data: { symbol, side: "buy", orderId: symbol, quantity: "100" } },
+    { type: "gap", from: 0, to: 1, reason: symbol },
+  ];
+  // Only the members that the line uses.
+  for (const event of events) assertEquals(lineOf(event as unknown as TransportEvent)!.length, 2_001);
+});
+
 Deno.test("a line about a broker queue says how many more brokers there are", () => {
   const line = (count: number) =>
     lineOf({

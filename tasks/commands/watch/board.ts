@@ -13,7 +13,7 @@ import {
 } from "../../../lib/transports/push/events.ts";
 import { OTHER_ACCOUNT } from "../../../lib/transports/push/reader.ts";
 import type { Host } from "../../terminal/host.ts";
-import { chooseColumns, fit, paint, plain, tableLines } from "../../terminal/print.ts";
+import { chooseColumns, cut, fit, paint, plain, tableLines } from "../../terminal/print.ts";
 import { clockText, ZONE_NAME } from "../../terminal/market_time.ts";
 import { changePercent, priceText, quoteColumns, type QuoteRow, shortCount } from "../quote/line.ts";
 
@@ -104,7 +104,9 @@ export function lineOf(event: TransportEvent): string | undefined {
     ..."offMs" in event && event.offMs !== undefined ? [`its time is ${offTimeText(event.offMs)}`] : [],
     ..."unsureAccount" in event ? ["it may be of an account that is not yours: set fundAccounts"] : [],
   ];
-  const line = newsOf(event);
+  const news = newsOf(event);
+  // A symbol or a name of the broker may be endless.
+  const line = news === undefined ? undefined : cut(news);
   return line === undefined || marks.length === 0 ? line : `${line}  (${marks.join("; ")}; check the orders)`;
 }
 

@@ -71,6 +71,9 @@ export async function run({ args, flags, host }: WatchInput): Promise<number> {
   try {
     show.start();
     for await (const event of client.watch({ topics, securities, signal: host.signal })) show.take(event);
+  } catch (error) {
+    host.signal.throwIfAborted(); // after Ctrl-C, another error is only a consequence
+    throw error;
   } finally {
     show.end();
   }
@@ -135,11 +138,11 @@ function rowLines(
     const line = writer().lineOf(row);
     if (last.get(row.symbol) === line) return; // nothing that the row shows has changed
     last.set(row.symbol, line);
-    host.out(line);
+    host.out(line, { exact: true });
   };
   return {
     start() {
-      for (const line of writer().head) host.out(line);
+      for (const line of writer().head) host.out(line, { exact: true });
       for (const symbol of symbols) print(symbol);
     },
     take(event) {
