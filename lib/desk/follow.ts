@@ -253,9 +253,11 @@ async function childIdsOf(
 async function algoChildren(client: Client, intent: Intent, reading: ListReading): Promise<string[]> {
   const { market = "" } = termsOf(intent);
   const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, reading.beganAt)]);
-  const children: string[] = [];
+  let children: string[] = [];
   for (const orderId of intent.orderIds) {
-    for (const date of days) children.push(...await childrenOfAlgo(client, { orderId, market, date }) ?? []);
+    for (const date of days) {
+      children = [...children, ...await childrenOfAlgo(client, { orderId, market, date }) ?? []];
+    }
   }
   return children;
 }

@@ -188,7 +188,7 @@ class PlaceReadings {
     const isToday = dayOfLists(this.#place.market, sinceOf(intent)) >=
       dayOfLists(this.#place.market, near.beganAt);
     if (isShown || isToday) return near;
-    const far = Math.min(...members.filter(isWaiting).map(sinceOf));
+    const far = earliest(members.filter(isWaiting).map(sinceOf));
     return await (this.#far ??= this.#read(far));
   }
 
@@ -201,7 +201,7 @@ class PlaceReadings {
   #nearReading(members: readonly Intent[]): Promise<ListReading> {
     const now = this.#deps.records.machine.now();
     return this.#near ??= this.#read(
-      Math.min(now, ...members.filter((each) => !isWaiting(each) && !isEmpty(each)).map(sinceOf)),
+      earliest([now, ...members.filter((each) => !isWaiting(each) && !isEmpty(each)).map(sinceOf)]),
       members.some(({ state }) => state === "unknown"),
     );
   }
@@ -374,3 +374,6 @@ function placesOf(intents: readonly Intent[], markets: readonly string[]): Place
   for (const market of markets) if (place !== undefined) placed(placeOf(place, { market }));
   return [...places.values()];
 }
+
+/** Returns the earliest of any number of times. JavaScript cannot pass more than about 100,000 as parameters. */
+const earliest = (times: readonly number[]) => times.reduce((a, b) => Math.min(a, b), Infinity);

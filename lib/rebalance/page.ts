@@ -118,10 +118,9 @@ ${
 
 /** Returns the page of a plan and, if there is a report, of what its execution did. */
 export function planPage(plan: Plan, report?: RebalanceReport): string {
-  const largest = Math.max(
-    0.01,
-    ...plan.positions.flatMap(({ weight, weightAfter, target }) => [weight, weightAfter, target].map(Number)),
-  );
+  const largest = plan.positions.flatMap(({ weight, weightAfter, target }) =>
+    [weight, weightAfter, target].map(Number)
+  ).reduce((a, b) => Math.max(a, b), 0.01);
   const side = (name: "buy" | "sell"): Cell => ({ html: `<span class="${name}">${name}</span>` });
   const positions = plan.positions.toSorted((a, b) =>
     compare(b.target, a.target) || compare(b.weight, a.weight) || (a.symbol < b.symbol ? -1 : 1)

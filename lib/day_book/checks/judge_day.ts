@@ -88,7 +88,7 @@ export async function judgeDay(options: DayParts): Promise<Judgement> {
         of(parts).every(({ isLeftOut }) => isLeftOut),
       );
       checks.push({ check: "empty", market, result, detail, differences: findings.length });
-      found.push(...findings.map((finding) => ({ day: day.day, market, ...finding })));
+      for (const finding of findings) found.push({ day: day.day, market, ...finding });
       record = marketRecord({ ...facts, checks: of(checks) });
     }
     records.push([market, record]);

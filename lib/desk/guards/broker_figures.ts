@@ -142,7 +142,7 @@ async function checkFunds(check: Check): Promise<void> {
     .map(({ params, reference }) =>
       costOf(params.quantity ?? "0", ownPriceOf(params) ?? reference, params.symbol)
     );
-  const power = subtract(add(costOf(most), own), add(unfrozen, ...pending));
+  const power = subtract(add(costOf(most), own), sumOf([unfrozen, ...pending]));
   if (compare(needed, power) <= 0) return;
   const lot = await check.lot() ?? "1";
   const fitting = (room: Decimal) =>
