@@ -1,6 +1,6 @@
 /**
  * Describes an answer as the broker sent it, without its values: which members it has, of which type, in which form and
- * length, and how that differs from the catalogue. Also makes answers of a described shape.
+ * length, and how that differs from the catalogue. Also writes sample texts and numbers of each form.
  *
  * @module
  */
@@ -53,7 +53,7 @@ export interface SeenAnswer {
   payload?: Seen;
 }
 
-/** What kind of difference it is. */
+/** The kind of a difference. */
 export type DifferenceKind =
   /** A member of the catalogue that an answer did not contain. */
   | "missing"
@@ -66,9 +66,9 @@ export type DifferenceKind =
   /** A code that its code table does not list. */
   | "code"
   | "null"
-  /** A member under its other name. */
+  /** A member under one of its aliases. */
   | "alias"
-  /** The envelope or the place of the result is another one. */
+  /** The envelope, or the place of the result in it, is not the one in the catalogue. */
   | "envelope"
   /** A list that is not split into pages as the catalogue says. */
   | "paging";
@@ -85,10 +85,10 @@ export interface Difference {
   path: string;
   kind: DifferenceKind;
   weight: Weight;
-  /** In how many values it was found, of how many. */
+  /** Number of values in which it was found; `of` is the number of all values at this place. */
   times: number;
   of: number;
-  /** What was expected, and what came. No value. */
+  /** What was expected, and what came instead; contains no value of the answer. */
   text: string;
 }
 
@@ -242,7 +242,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "list" : value === null ? "null" : "record";
 }
 
-/** Levels of an answer that are described. The deepest documented answer has five. */
+/** Maximum number of levels of an answer that are described. The deepest documented answer has five. */
 const MOST_LEVELS = 25;
 
 /** Returns what was seen of a member. A name such as "constructor" must not find a member of every object. */
@@ -296,7 +296,7 @@ class Walker {
     });
   }
 
-  /** Adds a value to what was seen at its place. Does not look into values that are nested deeper than any answer. */
+  /** Adds a value to what was seen at its place. Does not look below `MOST_LEVELS` levels. */
   value(seen: Seen, value: unknown, path: string, type: ValueType<unknown> | undefined): void {
     if (this.#depth > MOST_LEVELS) {
       return this.add(path, "envelope", "differs", `more than ${MOST_LEVELS} levels of lists and records`);
@@ -500,7 +500,7 @@ class Walker {
   }
 }
 
-/** Returns the fields that a record at a place has, and a text if the place is not the usual one. */
+/** Returns the fields of a record, and a text if the record is not at its usual place. */
 function fieldsFor(
   fields: FieldsInfo | undefined,
   value: Record<string, unknown>,
@@ -527,7 +527,7 @@ function decodeWritten(type: ValueType<unknown>, value: unknown): unknown {
   }
 }
 
-/** Returns a copy without written numbers. */
+/** Returns a copy in which `read` has converted each written number. */
 function plainOf(value: unknown, read: (source: string) => unknown): unknown {
   if (value instanceof WrittenNumber) return read(value.source);
   if (Array.isArray(value)) return value.map((each) => plainOf(each, read));

@@ -42,9 +42,9 @@ export const gatewayOperations: readonly AnyOperation[] = [...operations.values(
 );
 
 /**
- * Finds the operation that the path of a raw call names, such as `trade/TradeEntrust`. A server may read a path in its own
- * way. So any part of the path counts, in upper or lower case, also percent-encoded and with the endings that the gateway
- * accepts; an operation that writes orders comes first.
+ * Finds the operation that the path of a raw call names, such as `trade/TradeEntrust`. Servers may interpret a path
+ * differently. So this compares every part of the path with the names, in upper or lower case, also percent-encoded and
+ * with the endings that the gateway accepts. If several operations match, prefers one that writes orders.
  */
 export function operationOfPath(path: string): AnyOperation | undefined {
   const parts = new Set(

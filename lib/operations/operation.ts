@@ -63,8 +63,8 @@ export interface Proof {
   /** Our names of the read operations that list what the write created or changed. */
   readonly lists: readonly string[];
   /**
-   * Limits the proof to calls in which the parameter has one of these values. A proof without `when` applies to all
-   * other calls.
+   * Limits the proof to calls in which the parameter `param` has one of the values `isOneOf`. A proof without `when`
+   * applies to all other calls.
    */
   readonly when?: {
     readonly param: string;
@@ -100,8 +100,8 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   // deno-lint-ignore no-explicit-any -- as above
   undone?: (answer: any) => readonly string[];
   /**
-   * What a write does to orders; the order desk records each such write. A cancellation is safe to send even after a
-   * cancellation with a lost answer.
+   * What a write does to orders; the order desk records each such write. After a cancellation
+   * whose answer was lost, another cancellation does no harm.
    */
   order?: "place" | "amend" | "cancel";
   /** Returns the ids with an unknown outcome: the answer does not mention them, or contradicts itself. */

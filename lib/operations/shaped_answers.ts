@@ -105,7 +105,7 @@ function samples(lengths: NonNullable<Seen["texts"]>, forms: typeof textForms): 
 /** Returns how many records show every variant of a member, plus one record without it if it was sometimes missing. */
 const turns = (member: Seen, records: number) => alternatives(member) + (member.times < records ? 1 : 0);
 
-/** Returns how many different values it takes to show everything that was seen at a place. */
+/** Returns how many different values show everything that was seen at a place. */
 const alternatives = (seen: Seen | undefined): number =>
   seen === undefined ? 1 : counted.getOrInsertComputed(seen, countAlternatives);
 

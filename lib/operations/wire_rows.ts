@@ -159,14 +159,15 @@ export function unknownMembers(operation: AnyOperation, data: unknown): Map<stri
 export const MOST_PARSED_LEVELS = 50_000;
 
 /**
- * Maximum number of commas and opening brackets of an answer that is parsed, so of its values. An empty list has three
- * bytes there and more than a hundred in memory.
+ * Maximum number of commas and opening brackets in an answer that is parsed. This limits its values: an empty list
+ * needs
+ * three bytes in the text, but more than a hundred in memory.
  */
 export const MOST_PARSED_VALUES = 2_000_000;
 
 /** Why an answer is not parsed. */
 export interface ParseRefusal {
-  /** What it has too much of. */
+  /** What the answer has too much of, for messages. */
   reason: string;
   code: "too-deep" | "too-many-values";
 }

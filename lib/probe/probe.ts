@@ -300,7 +300,7 @@ class Probe {
     };
   }
 
-  /** Passes on the report. Not after each call: making and writing it takes longer than a call. */
+  /** Passes on the report, but not after each call, because making and writing it takes longer than a call. */
   #tell(isDue = this.#options.machine.monotonic() - this.#toldAt > TELL_MS): void {
     if (!isDue) return;
     this.#toldAt = this.#options.machine.monotonic();

@@ -74,7 +74,7 @@ const report = z.strictObject({
   ended: z.string(),
   /** Why it ended before every call was made; absent if it made all. */
   stopped: z.string().optional(),
-  /** What the user said to each family. */
+  /** The user's answer for each family. */
   families: z.record(z.string(), z.enum(["called", "declined", "not reached"])),
   /** By how much the broker's clock was ahead of this machine's, smallest and largest, in milliseconds. */
   clock: z.strictObject({

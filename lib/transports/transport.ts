@@ -36,8 +36,7 @@ export interface CallOptions {
   /**
    * Called by the transport right before the first byte of a write leaves; nothing can happen in between. If it throws,
    * the write is not sent, and the call rejects with the error. `beforeWrite` is not enough for a check that must still
-   * be
-   * true at the first byte: the transport may connect after it, and the process may be suspended in the meantime.
+   * be true at the first byte: the transport may connect after it, and the process may be suspended in the meantime.
    */
   beforeFirstByte?: () => void;
 }

@@ -37,8 +37,7 @@ export type Word = { argument: string } | { rawName: string; name: string; value
 /**
  * Splits a command line like `parseArgs` of `node:util`, which would take half as long to load as an empty script takes
  * to run. Accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, several short flags in one word, and `--`
- * before
- * arguments that begin with a dash. A flag with a value takes the next word, whatever it is.
+ * before arguments that begin with a dash. A flag with a value takes the next word, whatever it is.
  */
 export function wordsOf(given: readonly string[], known: Readonly<Record<string, Flag>>): Word[] {
   const words: Word[] = [];

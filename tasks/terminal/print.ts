@@ -114,8 +114,7 @@ function pad(text: string, width: number, align: "right" | undefined): string {
 const WIDEST = 40;
 /**
  * Maximum number of characters of a table cell, even of an identifier. Without it, one very long text of the broker
- * would
- * widen its whole column, and so every line.
+ * would widen its whole column, and so every line.
  */
 const MOST_CELL = 2_000;
 

@@ -119,12 +119,11 @@ async function place(options: PlaceOptions): Promise<Placed> {
   const dayParts = { ...options, between, confirmEmpty: evidence.confirmEmpty };
   const coversDay = before === undefined || coversKept(reading, before, contradictions);
   // Judge the reading before `coversKept` compares it with the disputed readings. The differences that this adds only
-  // make
-  // a day provisional.
+  // make a day provisional.
   const alone = await judgeDay(dayParts);
-  const isBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
+  const isKeptBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
     alone.status !== "final";
-  const addsNothing = isBetter && coversDay && isCoveredBy(before, reading, contradictions);
+  const addsNothing = isKeptBetter && coversDay && isCoveredBy(before, reading, contradictions);
   // A disputed reading is no longer needed if the day or the new reading contains all of it.
   const covered = beside.filter((each) =>
     (before !== undefined && hasAllOf(before, each)) ||
@@ -149,7 +148,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
   const asDay: Standing = { standing: "day", contradicts: rivals };
   const text = placed(draft, asDay).summaryText;
   const isRestored = before !== undefined && before.damaged.length > 0 && before.text === text;
-  if (before === undefined || isRestored || (isUndamaged(before) && coversDay && !isBetter)) {
+  if (before === undefined || isRestored || (isUndamaged(before) && coversDay && !isKeptBetter)) {
     const written = put(asDay, day, before);
     for (const { name } of covered) exportFolder.drop(name);
     const action = isRestored

@@ -3,8 +3,8 @@
  * auction session, which matches between 16:08 and 16:10 (12:08 and 12:10 on half-days).
  *
  * The seed decides in which second an auction matches (the same second for all stocks), and its volume. The opening
- * auction
- * matches at the day's open and the closing auction at the day's close, so all other data of the day agree with them.
+ * auction matches at the day's open and the closing auction at the day's close, so all other data of the day agree with
+ * them.
  *
  * @module
  */
@@ -93,8 +93,7 @@ export class Auctions {
 
   /**
    * Returns how much of the account's share of the auction an order at exactly the match price gets, in thousandths.
-   * Other
-   * orders at that price are ahead of it.
+   * Other orders at that price are ahead of it.
    */
   partAtPrice(symbol: string, { date }: BookDay, auction: AuctionName): bigint {
     return BigInt(Math.floor(this.#stream(symbol, date, `queue:${auction}`)() * 1000));

@@ -155,8 +155,7 @@ export function checkPause(
 
 /**
  * Rejects a special limit order of Hong Kong whose price does not reach the best price of the other side. Checks only
- * in
- * continuous trading, because at other times the exchange gets the order later.
+ * in continuous trading, because at other times the exchange gets the order later.
  */
 export function checkSpecial(
   { now, auctions, tape }: State,

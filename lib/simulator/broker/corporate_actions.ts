@@ -41,7 +41,7 @@ export function actionsBetween(
   );
 }
 
-/** Splits the holdings, and returns the cash that they will get. */
+/** Applies splits to the holdings, and returns the dividends that they will be paid. */
 export function goEx(
   holdings: Map<string, Holding>,
   actions: readonly CorporateAction[],

@@ -29,7 +29,7 @@ export interface Match {
   rule: FillRule;
 }
 
-/** All orders of the account together get one part in this many of a trade. */
+/** The account's orders together get at most the volume of a trade divided by this number. */
 const SHARE_OF_TRADE = 4n;
 /** The order book changes every three seconds, as in `market/book.ts`. */
 const BOOK_MS = 3_000;
@@ -50,7 +50,7 @@ export class Matching {
   }
 
   /**
-   * Returns the next second up to an instant in which the market may fill an order. The result is stored in the order.
+   * Returns the next second, up to an instant, in which the market may fill an order. Stores the result in the order.
    */
   nextAt(order: LiveOrder, until: number): number | undefined {
     if (order.next !== undefined) return order.next <= until ? order.next : undefined;
@@ -105,14 +105,14 @@ export class Matching {
   }
 
   /**
-   * Matches an order at the second in `order.next`. Returns `undefined` if the order joins its queue or stays there.
+   * Matches an order at the second in `order.next`. Returns `undefined` if the order joins its queue or stays in it.
    */
   match(order: LiveOrder, at: number): Match | undefined {
     delete order.next;
     order.scannedUntil = at;
     const { book, day } = order;
-    if (book === "hk" && at < day.openAt) return this.#match(order, "opening");
-    if (book === "hk" && at > day.closeAt) return this.#match(order, "closing");
+    if (book === "hk" && at < day.openAt) return this.#matchInAuction(order, "opening");
+    if (book === "hk" && at > day.closeAt) return this.#matchInAuction(order, "closing");
     return order.ahead === undefined ? this.#take(order, at) : this.#wait(order, at, order.ahead);
   }
 
@@ -147,7 +147,7 @@ export class Matching {
   }
 
   /** Matches an order in an auction, at the price of the auction. */
-  #match(order: LiveOrder, auction: AuctionName): Match | undefined {
+  #matchInAuction(order: LiveOrder, auction: AuctionName): Match | undefined {
     const { instrument: { symbol, lotSize }, book, day } = order;
     // The unfilled part of an order in the opening auction becomes a limit order in continuous trading.
     if (auction === "opening") order.readyAt = day.openAt;

@@ -30,7 +30,8 @@ export interface PastOrders {
 }
 
 /**
- * In each period of this many days: one day has a triggered conditional order, one has another one, and one has none.
+ * In each period of this many days: one day has a triggered conditional order, one has an untriggered one, and one has
+ * none.
  */
 const CONDITIONAL_EVERY = 3;
 /** One of this many days has an algorithmic order. */

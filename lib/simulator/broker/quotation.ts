@@ -100,7 +100,7 @@ export class Quotation {
     return this.#step(symbol, date, best, isSell ? -steps : steps);
   }
 
-  /** Returns whether an order is so far behind a price of the market that the exchange does not take it. */
+  /** Returns whether an order is so far behind a price of the market that the exchange does not accept it. */
   isFar(
     { book, instrument: { symbol }, isSell, orderType, price }: Quoted,
     date: string,

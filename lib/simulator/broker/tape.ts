@@ -33,7 +33,7 @@ const SECOND_MS = 1_000;
 /** Maximum number of cached periods; many orders of one listing need the same periods. */
 const MOST_KEPT = 20_000;
 
-/** The market's prices in the units of the books, without what is traded outside the prices that a pause allows. */
+/** The market's prices in the units of the books. Leaves out trades at prices that a pause does not allow. */
 export class Tape {
   readonly #market: SimulatedMarket;
   readonly #ranges = new Map<string, Range | undefined>();

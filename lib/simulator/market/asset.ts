@@ -36,8 +36,7 @@ export interface Asset {
 
 /**
  * Returns the close before a day, less what a share loses if the day is an ex-date. For the first day, returns its
- * open,
- * because no earlier price is known.
+ * open, because no earlier price is known.
  */
 export function referenceClose(asset: Asset, index: number): number {
   if (index <= 0) return asset.bar(0).open;

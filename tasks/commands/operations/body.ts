@@ -159,8 +159,7 @@ function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo
 
 /**
  * Returns the names that a coded field accepts. A field may accept only a part of its code table, so this takes the
- * names
- * that the description of the field lists.
+ * names that the description of the field lists.
  */
 function namesOf({ type }: FieldInfo): readonly string[] | undefined {
   if (type.dictionary === undefined) return undefined;

@@ -55,7 +55,7 @@ export async function run({ flags, host }: ProbeInput): Promise<number> {
       return /^y(es)?$/i.test(await host.ask(`Call the ${what} of ${family} (${names})? [y/N] `));
     },
     onCall: progress.call,
-    // The report is written after each call, so that most of it exists if the process is killed.
+    // The report is written every few seconds, so that most of it exists if the process is killed.
     onReport: (each) => replaceFile(out, `${JSON.stringify(each, undefined, 1)}\n`),
   });
   progress.end();

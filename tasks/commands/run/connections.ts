@@ -142,8 +142,7 @@ export class Connections implements AsyncDisposable {
 
   /**
    * Returns a mark of the login passwords of a recipe: a digest that shows whether a password has changed. `undefined`
-   * for
-   * a simulator, whose password never changes, and without a password.
+   * for a simulator, whose password never changes, and without a password.
    */
   readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
     const connection = this.check(recipe);
