@@ -94,6 +94,10 @@ export type ProbeReport = z.infer<typeof report>;
 
 /** Maximum nesting of a report. An answer has at most 100 levels, and each becomes three levels in its shape. */
 const MOST_LEVELS = 400;
+/** Maximum number of calls of a report. A probe makes about 120. */
+const MOST_CALLS = 2_000;
+/** Maximum number of values of a report. A whole probe has about 17,000. Each wrong value becomes an error of the schema. */
+const MOST_VALUES = 200_000;
 
 /**
  * Reads a report.
@@ -108,7 +112,15 @@ export function readReport(text: string, fileName: string): ProbeReport {
     throw new TypeError(`Cannot read "${fileName}": it is not JSON; name a report of "hsgate probe"`);
   }
   try {
-    countValues(parsed, { levels: MOST_LEVELS });
+    const calls = typeof parsed === "object" && parsed !== null && "calls" in parsed
+      ? parsed.calls
+      : undefined;
+    if (Array.isArray(calls) && calls.length > MOST_CALLS) {
+      throw new RangeError(`it has ${calls.length} calls, more than ${MOST_CALLS}`);
+    }
+    if (countValues(parsed, { levels: MOST_LEVELS, values: MOST_VALUES }) > MOST_VALUES) {
+      throw new RangeError(`it has more than ${MOST_VALUES} values`);
+    }
   } catch (error) {
     throw new TypeError(
       `Cannot read "${fileName}": it is not a report of "hsgate probe": ${messageOf(error)}`,

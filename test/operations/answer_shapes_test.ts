@@ -228,3 +228,14 @@ Deno.test("readReport() rejects a report that is nested too deep, before anythin
   }`;
   assertThrows(() => readReport(`{"calls":${shape}}`, "r.json"), TypeError, "nested too deep");
 });
+
+Deno.test("readReport() rejects a report of too many calls or values, before it checks each of them", () => {
+  // Each wrong value would need an error of its own.
+  const calls = (count: number) => JSON.stringify({ calls: Array.from({ length: count }, () => ({})) });
+  assertThrows(() => readReport(calls(2_001), "r.json"), TypeError, "it has 2001 calls, more than 2000");
+  const differences = (count: number) => JSON.stringify({ calls: [{ differences: Array(count).fill(1) }] });
+  assertThrows(() => readReport(differences(200_001), "r.json"), TypeError, "it has more than 200000 values");
+  // Controls: below the limits, the error names the first wrong member.
+  assertThrows(() => readReport(calls(2_000), "r.json"), TypeError, "what: ");
+  assertThrows(() => readReport(differences(1_000), "r.json"), TypeError, "what: ");
+});
