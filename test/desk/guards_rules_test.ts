@@ -1,6 +1,7 @@
 /** Tests of single guard rails: both sides of every figure that a rule compares. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { add } from "../../lib/decimal.ts";
+import { buyingPower } from "../../lib/desk/guards/broker_figures.ts";
 import { BrokerError } from "../../lib/errors.ts";
 import {
   assertRefuses,
@@ -604,4 +605,20 @@ Deno.test("an error of the connection does not count as a missing quote: the che
   const quote = new BrokerError("Cannot read the quote", { code: "net" });
   const error = await assertRejects(() => check(ORDER, { market: { quote } }), BrokerError);
   assertEquals(error.code, "net");
+});
+
+Deno.test("buyingPower: more earlier orders than JavaScript can pass as parameters are added up", async () => {
+  const params = { ...ORDER, quantity: "100", price: "550" };
+  const placed = Array.from({ length: 150_000 }, () => ({ kind: "place", state: "sent", params }));
+  const client = { account: { maxBuy: () => Promise.resolve({ quantity: "300" }) } };
+  const orderCheck = {
+    order: { ...ORDER, isConditional: false, before: undefined },
+    planned: { client },
+    price: () => Promise.resolve("550"),
+    today: () => "2025-08-15",
+    lot: () => Promise.resolve("100"),
+    intents: () => Promise.resolve(placed),
+    refuse: (_rule: string, _reason: string, helps: string) => new Error(helps),
+  } as unknown as Parameters<typeof buyingPower.check>[0]; // the members that this rule uses
+  await assertRejects(async () => await buyingPower.check(orderCheck), Error, "no quantity can be bought");
 });
