@@ -83,6 +83,11 @@ export interface RebalanceOptions {
   calendars?: Calendars;
   /** Ends the execution: cancels its open orders and reports what remains. */
   signal?: AbortSignal;
+  /**
+   * Returns why no write can be sent any more; the execution then stops at once, and cancels nothing. Called at every
+   * turn. @default always returns `undefined`
+   */
+  whyWritesEnded?(): Promise<string | undefined>;
   /** Called with each step of the execution. */
   onEvent?(event: ExecutionEvent): void;
   /** Time between two readings of the broker's lists, in milliseconds. @default 3 s */
@@ -441,6 +446,9 @@ class Execution {
     if (now >= this.#deadlineAt) {
       this.#stop ??= { reason: `its deadline ${this.#deadlineText()} has passed`, at: now };
     }
+    // A trade that waits would otherwise notice this only at its next order.
+    const ended = await this.#options.whyWritesEnded?.();
+    if (ended !== undefined) this.#cannotWrite(ended);
     const progress = await this.#progress();
     if (this.#stop !== undefined) return await this.#stopOrders(progress, isSeen);
     if (!isSeen) return false;
@@ -607,7 +615,7 @@ class Execution {
           // Nothing was sent, so this cancellation does not count. It is sent again after a while.
           if (error.code === "unresolved-intent") cancels.set(orderId, { at: now, count });
           this.#tell("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
-          if (stopCodes.includes(error.code)) return this.#cannotWrite(error);
+          if (stopCodes.includes(error.code)) return this.#cannotWrite(messageOf(error));
         }
       }
     }
@@ -688,9 +696,9 @@ class Execution {
   }
 
   /** Stops the execution, because none of its writes can be sent any more, not even a cancellation. */
-  #cannotWrite(error: BrokerError): void {
-    const { reason, at = this.#now() } = this.#stop ?? {};
-    const why = messageOf(error);
+  #cannotWrite(why: string): void {
+    const { reason, at = this.#now(), isHalted = false } = this.#stop ?? {};
+    if (isHalted) return;
     this.#stop = { reason: reason === undefined ? why : `${reason}; ${why}`, at, isHalted: true };
   }
 
@@ -699,7 +707,7 @@ class Execution {
     if (this.#options.signal?.aborted && !(error instanceof BrokerError)) return; // the next turn stops the execution
     if (!(error instanceof BrokerError) || error.code === "plan-held") throw error;
     const why = messageOf(error);
-    if (stopCodes.includes(error.code)) return this.#cannotWrite(error);
+    if (stopCodes.includes(error.code)) return this.#cannotWrite(why);
     const isEnd = error instanceof GuardRefusal
       ? !passingRules.includes(error.rule)
       : error instanceof UnmappedError || error instanceof InvalidParamsError ||

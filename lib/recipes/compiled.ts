@@ -390,6 +390,12 @@ export interface StepContext extends StepScope {
    * @param outcome `ok` if the write was executed, `refused` if it was not executed and no longer can be.
    */
   proven?(error: unknown, outcome: "ok" | "refused"): void;
+  /**
+   * Returns why every further write of this run will be rejected: its window has closed, or live trading is off. Returns
+   * `undefined` if writes are allowed, or if the reason may pass by itself. A step that waits before it writes can end
+   * early with it.
+   */
+  whyWritesEnded?(): Promise<string | undefined>;
   /** Folder for files. */
   out: string;
   /** Whether all files must be written below `out`, even if a path is absolute; for a dry run. */

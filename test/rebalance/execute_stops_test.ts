@@ -103,6 +103,28 @@ deskTest(
   },
 );
 
+deskTest(
+  "when no write can be sent any more, the execution stops at its next turn and leaves its open order",
+  async (house) => {
+    const plan = await planAt(house.client, [PURCHASE]);
+    const atBroker: string[][] = [];
+    await using at = await executor(house, { onWait: ({ open }) => void atBroker.push(open) });
+    const cancelled = house.count("orders.cancel");
+    let turns = 0;
+    const report = await at.run(plan, RESTING, {
+      whyWritesEnded: () => Promise.resolve(++turns > 3 ? "its window closed" : undefined),
+    });
+    assertEquals([report.state, report.reason, turns], ["stopped", "its window closed", 4]);
+    assertEquals([report.trades[0]!.open, at.texts("note").at(-1)], [
+      "200",
+      "its window closed; an order may still be open",
+    ]);
+    assertEquals([cancelled(), (await at.readBroker()).open], [0, atBroker.at(-1)!]);
+    assertEquals(atBroker.at(-1)!.length, 1);
+  },
+  { house: { script: RISING } },
+);
+
 deskTest("when the market closes for longer than the execution lasts, nothing stays open", async (house) => {
   const plan = await planAt(house.client, [PURCHASE]);
   await using at = await executor(house, { onWait() {} });

@@ -21,7 +21,12 @@ const ACCOUNT = "default";
 
 /** The recipe of docs/rebalancing.md in its mode live. The buffer leaves the purchases nothing but the sales' proceeds. */
 const recipeFor = (
-  { mode = "live", until = "close-10m" }: { mode?: "confirm" | "live"; until?: string } = {},
+  { mode = "live", until = "close-10m", hours }: {
+    mode?: "confirm" | "live";
+    until?: string;
+    /** When orders may be sent. */
+    hours?: string;
+  } = {},
 ) => `
 name: rebalance
 live: true
@@ -38,7 +43,9 @@ steps:
         targets: { 00700.HK: 0.10 }
         cashBuffer: { HKD: 1680000 }
         minTrade: 5000
-        execution: { peg: mid, collar: 0.02, repriceEvery: 1m, maxReprices: 30, deadline: 2h }
+        execution: { peg: mid, collar: 0.02, repriceEvery: 1m, maxReprices: 30, deadline: 2h${
+  hours === undefined ? "" : `, hours: { hk: ${hours} }`
+} }
 `;
 
 /** What the broker has of the plan. */
@@ -368,3 +375,24 @@ Deno.test("the plan of a run that is continued after its window ends with the ru
     );
   });
 });
+
+for (const mode of ["live", "confirm"] as const) {
+  const waits = mode === "live" ? "only waits to send its orders" : "waits for its approval";
+  Deno.test(`a plan that ${waits} is stopped when the window of its run closes`, async () => {
+    await using place = await kinds[0]!.place();
+    const recipe = recipeFor({ mode, until: "open+40m", hours: '{ from: "11:00", to: "15:00" }' });
+    await withStage({ recipe, place }, () => Promise.resolve(), async ({ start, store, client, earlier }) => {
+      assertEquals(await start("p0"), 0);
+      assertEquals(await runsOf(store), ["rebalance/s1/2025-08-18 failed step live"]);
+      const [record] = await plansOf(store, { account: ACCOUNT });
+      assertEquals([record!.state, record!.reason], [
+        "stopped",
+        "its window closed at 2025-08-18T02:10:00Z",
+      ]);
+      // The next turn after the end of the window, and not the first order at 11:00, notices it.
+      const lateMs = record!.endedAt! - Date.parse("2025-08-18T10:10:00+08:00");
+      assert(lateMs > 0 && lateMs <= 10_000, `${lateMs} ms after the end of the window`);
+      assertEquals((await lookAt(client, earlier)).orderIds, []);
+    });
+  });
+}

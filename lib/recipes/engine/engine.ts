@@ -116,6 +116,8 @@ export const noRecorder: Recorder = {
 interface WriteConditions {
   /** Returns why a step that writes is skipped; `undefined` if it runs. */
   whyNot(): Promise<string | undefined>;
+  /** Returns why the run may not write any more; `undefined` if it may, or if the reason may pass by itself. */
+  whyEnded(): Promise<string | undefined>;
   /** Called right before each write. Throws if it must not be sent. */
   check(): Promise<void>;
 }
@@ -423,7 +425,7 @@ export class StepEngine {
   }
 
   #context({ step, attempt }: StepAttempt, guard: WriteGuard, signal: AbortSignal): StepContext {
-    const { scope, deps, recorder, mode, halt, runRecipe } = this.#options;
+    const { scope, deps, recorder, mode, halt, writes, runRecipe } = this.#options;
     const { redactor } = deps;
     const call: StepCall = { step: step.id, calls: new Map(), halt, work: this.#work };
     return stepContext(step.id, {
@@ -432,6 +434,7 @@ export class StepEngine {
       attempt,
       signal,
       guard,
+      ...writes !== undefined && { whyWritesEnded: () => writes.whyEnded() },
       ...mode.isDry && { keepWithin: true },
       log: (level, message, data) => this.#emit({ type: "log", step: step.id, level, message, data }),
       progress: (event) => this.#emit({ type: "step-progress", step: step.id, ...event }),

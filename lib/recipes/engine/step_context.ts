@@ -68,6 +68,8 @@ interface ContextParts extends Pick<StepContext, "signal" | "log"> {
   attempt?: number;
   /** Checks each write of the step. @default none, for notices */
   guard?: WriteGuard;
+  /** @default writes never end */
+  whyWritesEnded?: StepContext["whyWritesEnded"];
   /** @default reports nothing */
   progress?: StepContext["progress"];
   /** @default records nothing */
@@ -80,7 +82,7 @@ interface ContextParts extends Pick<StepContext, "signal" | "log"> {
 
 /** Returns the context of one attempt at a step. */
 export function stepContext(step: string, parts: ContextParts): StepContext {
-  const { scope, deps, attempt = 1, signal, guard, testText, keepWithin } = parts;
+  const { scope, deps, attempt = 1, signal, guard, whyWritesEnded, testText, keepWithin } = parts;
   const { machine, calendars, out, redactor, client, desk, secret } = deps;
   return {
     ...scope,
@@ -97,6 +99,7 @@ export function stepContext(step: string, parts: ContextParts): StepContext {
     ...desk !== undefined && guard !== undefined &&
       { desk: async () => await guard.guardDesk(await desk(step)) },
     ...guard !== undefined && { proven: (error, outcome) => guard.prove(error, outcome) },
+    ...whyWritesEnded !== undefined && { whyWritesEnded },
     log: parts.log,
     progress: parts.progress ?? (() => {}),
     artifact: parts.artifact ?? (() => {}),

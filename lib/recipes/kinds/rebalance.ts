@@ -260,11 +260,11 @@ async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord
       return now;
     }
     if (now?.state === "stopped") return undefined;
-    if (context.now() >= until) {
-      await refusePlan(store, record, {
-        at: context.now(),
-        reason: `nobody approved it within ${given.approval}`,
-      });
+    const ended = context.now() >= until
+      ? `nobody approved it within ${given.approval}`
+      : await context.whyWritesEnded?.();
+    if (ended !== undefined) {
+      await refusePlan(store, record, { at: context.now(), reason: ended });
       return undefined;
     }
     context.progress({ text });
@@ -282,6 +282,7 @@ async function executed(record: PlanRecord, work: Work): Promise<Rebalanced> {
     stepKey: context.stepKey,
     calendars: context.calendars,
     signal,
+    ...context.whyWritesEnded !== undefined && { whyWritesEnded: context.whyWritesEnded },
     onEvent({ kind, trade, text }) {
       const symbol = trade === undefined ? "" : `${plan.trades[trade]!.symbol}: `;
       context.log(kind === "note" ? "debug" : "info", `${symbol}${text}`);

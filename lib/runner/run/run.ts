@@ -71,6 +71,9 @@ export async function executeRun(
   return await new Execution(recipe, { claim, row, deps, stop, trading }).execute();
 }
 
+/** Why a write was not sent: the window of the run, live trading that is off, or a reason that may pass by itself. */
+type Withheld = "window" | "plan" | "unsafe";
+
 /** Whether a round of a run may write. */
 interface Trading {
   /** Why it is a plan: it sends nothing, and records what it would send. */
@@ -116,7 +119,7 @@ class Execution {
   /** The order desk, with the client that it sends with. */
   #desk: { client: Client; desk: Desk } | undefined;
   /** Why a step did not write although all steps before it succeeded. */
-  #withheld: "window" | "unsafe" | "plan" | undefined;
+  #withheld: Withheld | undefined;
   #takenOver = false;
   /** The login that the broker refused, if it did. */
   #loginRefusal: ReturnType<typeof loginRefusalIn>;
@@ -166,7 +169,11 @@ class Execution {
       },
       mode: trading.plan === undefined ? modes.stored : modes.plan,
       recorder: this.#recorder(),
-      writes: { whyNot: async () => await this.#whyNoWrite(), check: async () => await this.#checkWrite() },
+      writes: {
+        whyNot: async () => await this.#withhold(),
+        whyEnded: async () => await this.#whyWritesEnded(),
+        check: async () => await this.#checkWrite(),
+      },
       halt: this.#keeper.halt,
       lost: this.#keeper.lost,
       isLost: (error) => error instanceof LeaseLostError,
@@ -327,24 +334,39 @@ class Execution {
   }
 
   async #refuseOutside(): Promise<void> {
-    const reason = await this.#whyNoWrite();
+    const reason = await this.#withhold();
     if (reason === undefined) return;
     throw new WriteWithheldError(`Cannot write now: ${reason}`, { code: this.#withheld ?? "unsafe" });
+  }
+
+  /** Returns why no write may be sent now, and records that a write was withheld for this reason. */
+  async #withhold(): Promise<string | undefined> {
+    const found = await this.#whyNoWrite();
+    if (found !== undefined) this.#withheld = found.code;
+    return found?.reason;
+  }
+
+  /**
+   * Returns why no write of this run may be sent any more; `undefined` if writes may be sent, or if the reason may pass
+   * by itself.
+   */
+  async #whyWritesEnded(): Promise<string | undefined> {
+    const found = await this.#whyNoWrite();
+    return found?.code === "unsafe" ? undefined : found?.reason;
   }
 
   /**
    * Returns why no write may be sent now; `undefined` if it may be sent. Repeats checks of the run's start, because
    * earlier steps may have taken long.
    */
-  async #whyNoWrite(): Promise<string | undefined> {
+  async #whyNoWrite(): Promise<{ code: Withheld; reason: string } | undefined> {
     const { store, machine } = this.#deps;
     const outside = whyOutside(this.#deps.calendars(), this.#recipe, this.#row.slot_at, machine.now());
-    const unsafe = outside === undefined ? await whyNoWrites(store, machine.now()) : undefined;
+    if (outside !== undefined) return { code: "window", reason: outside };
     const { stopped } = this.#trading;
-    if (outside !== undefined) this.#withheld = "window";
-    else if (unsafe !== undefined) this.#withheld = "unsafe";
-    else if (stopped !== undefined) this.#withheld = "plan";
-    return outside ?? unsafe ?? stopped;
+    if (stopped !== undefined) return { code: "plan", reason: stopped };
+    const unsafe = await whyNoWrites(store, machine.now());
+    return unsafe === undefined ? undefined : { code: "unsafe", reason: unsafe };
   }
 
   /**
@@ -477,7 +499,7 @@ export interface Ending {
   /** The broker refused a login. @default false */
   isLoginRefused?: boolean;
   /** Why a step did not write although all steps before it succeeded. */
-  withheld: "window" | "unsafe" | "plan" | undefined;
+  withheld: Withheld | undefined;
   /** The run is a plan. @default false */
   isPlan?: boolean;
 }
