@@ -1,5 +1,5 @@
 /**
- * Reads the broker's lists of orders and fills. Returns the orders of all lists in one form.
+ * Reads the broker's lists of orders and fills. Returns the orders of all lists in the same form.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export type SeenState =
   /** A conditional order has placed its order, which may or may not fill. */
   | "triggered";
 
-/** The broker's states, of ordinary, conditional and algorithmic orders. Any other state proves nothing. */
+/** The broker's state codes of ordinary, conditional and algorithmic orders. Any other code proves nothing. */
 const stateOfStatus: Readonly<Record<string, SeenState>> = {
   "not-submitted": "acknowledged",
   waiting: "acknowledged",
@@ -61,14 +61,14 @@ const stateOfStatus: Readonly<Record<string, SeenState>> = {
 /** The broker's states of an order whose cancellation is not finished. */
 const cancelPendingStatuses: readonly string[] = ["cancel-pending", "part-filled-cancel-pending"];
 
-/** States in which the broker does nothing more with an order. */
+/** States of orders that have ended at the broker. */
 export const endedStates: readonly SeenState[] = ["filled", "cancelled", "rejected", "expired", "triggered"];
 
 /** An order as the broker's lists show it. */
 export interface SeenOrder {
   /** The broker's order number. */
   orderId: string;
-  /** The lists that show it. */
+  /** The lists that contain it. */
   lists: readonly string[];
   /** Listing code. */
   symbol: string | undefined;
@@ -82,36 +82,38 @@ export interface SeenOrder {
   triggerValue: Decimal | undefined;
   /** Unit of the trailing distance of a conditional order. */
   trailBy: string | undefined;
-  /** Quantity ordered; absent if only fills show the order. */
+  /** Quantity ordered; absent if the order appears only in the lists of fills. */
   quantity: Decimal | undefined;
   /** Quantity filled so far. */
   filled: Decimal;
-  /** Absent if only fills show the order, or if its state is not a known one. */
+  /** Absent if the order appears only in the lists of fills, or if its state code is unknown. */
   state: SeenState | undefined;
   /** Whether a cancellation of the order is in progress at the broker. */
   isCancelPending?: boolean;
-  /** When it was placed, local date and time of the exchange; absent if the lists do not say. */
+  /** When it was placed: local date and time of the exchange; absent if the lists do not contain it. */
   placedAt: string | undefined;
-  /** Day on which it was placed, or of its first fill if only fills show it: `yyyy-MM-dd`, the broker's own date. */
+  /**
+   * Day on which it was placed, `yyyy-MM-dd`, the broker's own date; the day of the first fill if only fills show it.
+   */
   day: string | undefined;
-  /** The broker's text that says why the order ended, if there is one. */
+  /** The broker's text about why the order ended, if there is one. */
   remark: string | undefined;
 }
 
 /**
- * Returns a code in the form in which codes are compared: in capitals, without the suffix of the market, Hong Kong
- * codes with five digits. The broker itself writes a code in more than one form, such as `AAPL` and `AAPL.US`.
+ * Returns a code in a form that can be compared: in capitals, without the market's suffix, and with five digits for
+ * Hong Kong. The broker itself writes a code in more than one form, such as `AAPL` and `AAPL.US`.
  */
 export function bareCode(symbol: string): string {
   const code = symbol.toUpperCase().replace(/\.(HK|US|SH|SZ)$/, "");
   return /^\d{1,4}$/.test(code) ? code.padStart(5, "0") : code;
 }
 
-/** Returns whether two codes name one listing of a market. */
+/** Returns whether two codes name the same listing of a market. */
 export const isSameSymbol = (one: string | undefined, other: string | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && bareCode(one) === bareCode(other));
 
-/** What one reading of the broker's lists showed. It contains every list of a place to its end. */
+/** The result of one reading of the broker's lists. Every list of the place was read to its end. */
 export interface ListReading {
   /** When it began, by this machine's clock, Unix milliseconds. */
   beganAt: number;
@@ -121,24 +123,24 @@ export interface ListReading {
   aheadMs: number | undefined;
   /** Every order, by its id. */
   orders: ReadonlyMap<string, SeenOrder>;
-  /** The lists that were read to their end. */
+  /** The lists that were read. */
   lists: readonly string[];
 }
 
-/** A part of the account that has its own lists. */
+/** A part of the account that has its own lists: a market and a family of operations. */
 export interface ListPlace {
   /** The market in the write's parameters; `undefined` if they contain none. */
   readonly market: string | undefined;
   readonly lists: readonly string[];
 }
 
-/** Returns which lists show a write, and the market to read them for. */
+/** Returns which lists show the orders of a write, and for which market to read them. */
 export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unknown): ListPlace {
   const { market } = Object(params) as { market?: unknown };
   return {
     market: typeof market === "string" ? market : undefined,
-    // A list without rows of orders, such as the order numbers of an algorithmic order's children, needs further
-    // parameters; the other lists show the same orders.
+    // A list that does not contain orders, such as the list of an algorithmic order's child numbers, needs other
+    // parameters. The other lists show the same orders.
     lists: provingLists(operation, params).filter((name) => {
       const list = findOperation(name);
       return list !== undefined && "orderId" in answerFields(list);
@@ -146,24 +148,27 @@ export function placeOf(operation: Pick<AnyOperation, "provenBy">, params: unkno
   };
 }
 
-/** Lists that show the orders which conditional and algorithmic orders place. */
+/** Lists that show the orders which conditional and algorithmic orders have placed. */
 const childLists = ["orders.today", "fills.today"];
-/** Lists of orders that place other orders. */
+/** Lists of conditional and algorithmic orders, which place other orders. */
 const parentLists = ["conditionalOrders.today", "algo.list"];
 
-/** Adds the lists of child orders to a place whose conditional or algorithmic orders may place such orders. */
+/** Adds the lists of child orders, if the orders of a place can place other orders. */
 export function withChildLists({ market, lists }: ListPlace): ListPlace {
   const isParent = market !== undefined && lists.some((list) => parentLists.includes(list));
   return { market, lists: isParent ? [...new Set([...lists, ...childLists])] : lists };
 }
 
-/** Returns the day of a market's lists at an instant. No order that is written then has an earlier day. */
+/**
+ * Returns the day of a market's lists at an instant. Orders that are placed after this instant do not have an earlier
+ * day.
+ */
 export function dayOfLists(market: string | undefined, at: number): string {
   // The futures' night session belongs to the day on which it began, or to the next one.
   return dateAt(market === undefined ? at - NIGHT_MS : at, zoneOfMarket(market));
 }
 
-/** After midnight, the futures' night session lasts for at most this long. */
+/** How long the futures' night session can last after midnight. */
 const NIGHT_MS = 6 * 3_600_000;
 
 /** Returns the time zone of a market's lists. */
@@ -188,10 +193,10 @@ export function mayBeEmptied(market: string | undefined, at: number): boolean {
   return typeof session === "string" || at >= session.closeAt;
 }
 
-/** When and how to read the lists. */
+/** Which lists to read, and how. */
 export interface ReadListsOptions extends Pick<CallOptions, "signal"> {
   now(): number;
-  /** First day that matters, Unix milliseconds; days before today are read from the history lists. */
+  /** First day that matters, as Unix milliseconds. Days before today are read from the history lists. */
   since: number;
   /** Whether to read the history lists for today too. After the close they are always read. */
   withHistory?: boolean;
@@ -214,7 +219,7 @@ export async function readLists(
   const orders = new Map<string, SeenOrder>();
   let aheadMs: number | undefined;
   const onBrokerTime = ({ time }: { time: number }) => aheadMs = time - now();
-  // This machine's clock may be wrong: the last day is the later of its day and the broker's.
+  // This machine's clock may be wrong, so read up to the later of its day and the broker's day.
   const lastDay = () => dateAt(Math.max(beganAt, beganAt + (aheadMs ?? 0)), zoneOfMarket(market));
   const read = async (name: string) => {
     const operation = findOperation(name);
@@ -224,7 +229,7 @@ export async function readLists(
     const to = lastDay();
     const params = paramsOf(operation, { market, from: first < to ? first : to, to });
     const rows = await readRows(client, name, params, { onBrokerTime, ...signal && { signal } });
-    // The list of fills has one row for each fill, so its rows of an order add up.
+    // The list of fills has one row for each fill, so the rows of an order are added.
     const isFills = name.startsWith("fills.") || name.startsWith("futures.fills");
     for (const row of seenIn(rows, name, isFills)) {
       const before = orders.get(row.orderId);
@@ -261,7 +266,7 @@ export async function childrenOfAlgo(
   }
 }
 
-/** Returns those of the given parameters that an operation has. */
+/** Returns those of the given parameters that an operation accepts. */
 function paramsOf(
   { name, request }: AnyOperation,
   { market, from, to }: { market: string | undefined; from: string; to: string },
@@ -301,7 +306,10 @@ type ListRow = Readonly<
   >
 >;
 
-/** A quarter of a million orders fit. A list that never ends must not end the program for lack of memory. */
+/**
+ * Largest number of rows of a list: a quarter of a million orders fit. Without it, a list that never ends would use up
+ * all memory.
+ */
 const MOST_LIST_BYTES = 256 * 2 ** 20;
 
 async function readRows(
@@ -311,7 +319,7 @@ async function readRows(
   options: CallOptions,
 ): Promise<ListRow[]> {
   const [family = "", key = ""] = name.split(".");
-  // The client has a function for each operation of the catalogue; all lists are paged.
+  // The client has a function for each operation of the catalogue, and all lists are read page by page.
   const list =
     (client as unknown as Record<string, Record<string, (...args: unknown[]) => unknown>>)[family]![key]!;
   const read = list(params, { ...options, maxListBytes: MOST_LIST_BYTES }) as {
@@ -357,7 +365,7 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
       symbol,
       side,
       orderType: isFills ? undefined : row.orderType,
-      // The price and quantity in a fill's row may be those of the order, or those of the fill.
+      // The price and quantity in a fill's row may be those of the order or those of the fill, so they are not used.
       price: isFills ? undefined : decimalIn(row.price),
       triggerValue: isFills ? undefined : decimalIn(row.triggerValue),
       trailBy: isFills ? undefined : row.trailBy,
@@ -374,7 +382,7 @@ function seenIn(rows: readonly ListRow[], list: string, isFills: boolean): SeenO
 }
 
 /**
- * Combines the rows of one order in two lists. The list of orders has the terms; the larger filled quantity is newer.
+ * Combines the rows of one order from two lists. The list of orders has the terms. The larger filled quantity is newer.
  */
 function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
   const [first, second] = one.quantity === undefined ? [other, one] : [one, other];
@@ -390,7 +398,7 @@ function merged(one: SeenOrder, other: SeenOrder): SeenOrder {
     trailBy: first.trailBy ?? second.trailBy,
     quantity: first.quantity ?? second.quantity,
     filled: isNewer ? second.filled : first.filled,
-    // A state that ends the order counts first: a list that was read earlier, or shows a past day, may lag behind.
+    // A final state wins: the other list may have been read earlier, or may lag behind.
     state: [first.state, second.state].find((state) => state !== undefined && endedStates.includes(state)) ??
       first.state ?? second.state,
     isCancelPending: first.isCancelPending === true || second.isCancelPending === true,

@@ -19,9 +19,9 @@ const loadTrading = lazily(() => import("./trading.ts"));
 /** Where a client records its order writes. */
 export interface StoreOptions {
   /**
-   * The store that records every order write: a file such as `hsgate.db`, or `postgres://…`. Without it the client
-   * reads, but writes no orders. `false` sends orders without a record: after a lost answer, only you can find out
-   * whether the broker has the order.
+   * The store that records every order write: a file such as `hsgate.db`, or `postgres://…`. Without a store, the
+   * client only reads and writes no orders. With `false`, the client sends orders without a record: if an answer is
+   * lost, you must find out yourself whether the broker has the order.
    */
   store?: string | false;
   /** Name of the person or program, for the record. @default "a script" */
@@ -38,9 +38,9 @@ const NO_STORE =
   'this client has no store to record the order in; give connect() a store, such as store: "hsgate.db"';
 
 /**
- * Resolves to a client of the local gateway or of the platform itself. Over the gateway it sends nothing before the
- * first call. With a store, every order write is recorded before it is sent, and after a lost answer
- * the desk searches for the order in the broker's lists. Guard rails check each order first.
+ * Resolves to a client of the local gateway or of the platform itself. Over the gateway, nothing is sent before the
+ * first call. With a store, guard rails check each order, and each order write is recorded before it is sent. If the
+ * answer is lost, the desk searches for the order in the broker's lists.
  *
  * @throws {InvalidParamsError} If a limit is unreadable.
  * @throws {TypeError} If an address or a key is unreadable.

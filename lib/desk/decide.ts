@@ -1,5 +1,5 @@
 /**
- * Records what a person found about an intent that the broker's lists leave open.
+ * Records what a person has found out about an intent that the broker's lists could not resolve.
  *
  * @module
  */
@@ -11,35 +11,39 @@ import { LONGEST_ORDER_MS, noteAmended } from "./records.ts";
 import { isFinal, mayChange, unresolvedStates } from "./states.ts";
 import { isConditional, targetsOf } from "./terms.ts";
 
-/** What a person found about an unresolved intent, and why the person is sure. */
+/** What a person has found out about an unresolved intent, and why the person is sure. */
 export type Decision =
   & (
     | { wasSent: true; orderIds: readonly string[] }
     | { wasSent: false }
-    /** The broker has accepted it, the lists do not show the end of its orders, and they have ended. */
+    /** The broker had accepted the write, and its orders have ended, although the lists do not show their end. */
     | { hasEnded: true }
-    /** Its conditional order has triggered and placed these orders, which the lists do not show as its own. */
+    /**
+     * The write placed a conditional order. It has triggered and placed these orders, which the lists do not connect
+     * with it.
+     */
     | { hasPlaced: readonly string[] }
   )
   & { because?: string };
 
 /**
- * Records a person's decision about an unresolved intent, without a connection. An earlier decision of a person may be
- * corrected: then the intent first becomes unknown again, without orders and without the readings that did not show it.
+ * Records a person's decision about an unresolved intent. Needs no connection. A person's earlier decision can be
+ * corrected. The intent then first becomes unknown again, without its orders and without the count of readings that did
+ * not show it.
  *
- * Two decisions are for an intent that the broker has accepted. "Ended" closes an acknowledged intent whose orders the
- * lists never showed, an open order of an earlier day that they do not show any more, or a triggered conditional order
- * if nothing shows which order it placed. "Placed" names that order.
+ * Two decisions are about an intent that the broker has accepted. "Ended" closes an intent in one of three cases: it is
+ * acknowledged and the lists never showed its orders; its order is from an earlier day and has disappeared from the
+ * lists; or its conditional order has triggered and nothing shows which order it placed. "Placed" names the order that
+ * the conditional order has placed.
  *
- * @throws {TypeError} If the intent is not in a state that the decision is for, or if an order belongs to another
- * intent.
+ * @throws {TypeError} If the decision is not possible in the intent's state, or if an order belongs to another intent.
  */
 export async function decideIntent(
   store: Store,
   id: string,
   { by, at, because, ...decision }: Decision & { by: string; at: number },
 ): Promise<Intent> {
-  // A late answer or a reading may come at the same time, so the check is in the transaction too.
+  // A late answer or a reading can change the intent at the same time, so the check is inside the transaction.
   return await store.transaction(async () => {
     const intent = await findIntent(store, id);
     if (intent === undefined) throw new TypeError(`Cannot resolve "${id}": there is no such intent`);
@@ -86,7 +90,7 @@ export async function decideIntent(
       );
     }
     const orderIds = decision.wasSent ? decision.orderIds : [];
-    // The orders of an amendment belong to the intent that placed the amended order.
+    // An amendment's orders belong to the intent that placed the amended order.
     const placedBy = intent.kind === "amend" ? owned.get(targetsOf(intent)[0] ?? "")?.intent : id;
     if (intent.kind !== "cancel") refuseOwned(id, orderIds, { owned, placedBy });
     if (isCorrection) {
@@ -122,12 +126,12 @@ export async function decideIntent(
   });
 }
 
-/** Member in the data of a change: the orders of a conditional order, as a person named them. */
+/** Member in the data of a change: the orders that a conditional order has placed, named by a person. */
 const PLACED = "placed";
 
 /**
- * Returns whether a conditional order is in the market or has ended, and the lists have not shown the order that it
- * placed. A person may have named that order.
+ * Returns whether an intent's conditional order is in the market or has ended, and the lists do not show which order it
+ * placed. A person may already have named that order.
  */
 function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean {
   if (!isConditional(intent) || unresolvedStates.includes(intent.state)) return false;
@@ -137,7 +141,7 @@ function lacksPlaced(intent: Intent, changes: readonly IntentChange[]): boolean 
   return intent.state === "working" && intent.childIds.length === 0;
 }
 
-/** If a person has named the order by which an amendment replaced an intent's order, opens this intent again. */
+/** Opens an intent again if a person has named a new order that replaced the intent's order in an amendment. */
 async function followAgain(
   store: Store,
   id: string,

@@ -1,7 +1,7 @@
 /**
- * The order desk: every order write of an account goes through it. The desk records each write before the first byte
- * leaves. If the answer to a write is lost, the desk looks for the outcome in the broker's lists. It follows each order
- * to its end.
+ * The order desk: every order write of an account goes through it. The desk records each write before the first byte is
+ * sent. If the answer to a write is lost, the desk searches for the outcome in the broker's lists. It follows each
+ * order until the order ends.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export type { PlannedWrite } from "./send.ts";
 /** Options of {@linkcode Desk}. */
 export interface DeskOptions
   extends RecordsOptions, Pick<SendDeps, "client" | "guard" | "haltedByFile" | "confirm" | "resolveMs"> {
-  /** Time limit of calls that set none; the same as the transport's. @default 10 s */
+  /** Time limit of calls without their own time limit; the same as the transport's. @default 10 s */
   timeoutMs?: number;
   /** Returns how long {@linkcode Desk.keepReconciled} waits before its next reading. @default 3 min */
   reconcileEveryMs?: (() => number) | undefined;
@@ -46,9 +46,9 @@ export class Desk {
   readonly #deps: SendDeps;
   readonly #timeoutMs: number;
   readonly #reconcileEveryMs: () => number;
-  /** Resolves when the intents that an earlier process left open have been compared with the broker's lists. */
+  /** Resolves when the desk has compared the intents of earlier processes with the broker's lists. */
   #started: Promise<unknown> | undefined;
-  /** An internal error of a reading in the background. */
+  /** An internal error that a reading in the background has thrown. */
   #failure: { error: unknown } | undefined;
 
   /** Creates the order desk of an account. */
@@ -88,7 +88,7 @@ export class Desk {
   /**
    * Returns a client whose order writes go through the desk.
    *
-   * @param why Who writes, for the record.
+   * @param why Who writes and why, for the record.
    */
   client(why: Why = {}): Client {
     const client = intercepted(this.#deps.client, {
@@ -99,8 +99,9 @@ export class Desk {
   }
 
   /**
-   * Yields the client's pushes. Reads the lists after each push of an order, and after a break, because fills may be
-   * missing. A reading may have passed a list before a push about it arrives, so another reading follows.
+   * Yields the client's pushes. Reads the lists after each push about an order. Also reads them after an interruption
+   * of the pushes, because fills may be missing. If a push arrives during a reading, the lists are read once more,
+   * because the reading may have passed the changed row already.
    */
   async *#watch(client: Client, options?: WatchOptions): AsyncIterableIterator<TransportEvent> {
     let reconciling: Promise<void> | undefined;
@@ -115,7 +116,7 @@ export class Desk {
         try {
           await this.#reconcileAgain({ isPush: true }, options?.signal);
         } catch (error) {
-          // A reading that fails proves nothing; the next push or the next write starts another one.
+          // If a reading fails, nothing is concluded from it. The next push or the next write starts another reading.
           if (!(error instanceof BrokerError || options?.signal?.aborted)) failure = { error };
         }
       }
@@ -148,9 +149,9 @@ export class Desk {
     const issues: Issue[] = [];
     operation.request.check(given, [], issues);
     const kind = operation.order;
-    // Without valid parameters the client itself throws before it sends anything.
+    // If the parameters are invalid, the client throws before it sends anything.
     if (kind === undefined || issues.length > 0) return await wanted.send(options);
-    const params = given as Readonly<Record<string, unknown>>; // the check above accepts only records
+    const params = given as Readonly<Record<string, unknown>>; // the check above ensures that it is a record
     await this.#start();
     return await sendWrite(this.#deps, wanted, {
       kind,
@@ -160,7 +161,7 @@ export class Desk {
     });
   }
 
-  /** Reconciles once before the first write, if an earlier process left intents open. */
+  /** Reconciles once before the first write, if an earlier process has left open intents. */
   async #start(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.error;
     this.#started ??= this.#reconcileOpen();
@@ -178,7 +179,7 @@ export class Desk {
     if ((await openIntents(store, account)).length > 0) await this.reconcile();
   }
 
-  /** Reconciles in the background: leaves out the intents that the reading could not change. */
+  /** Reconciles in the background. Leaves out the intents that such a reading cannot change. */
   async #reconcileAgain(reason: Omit<ReadingReason, "now">, signal?: AbortSignal): Promise<void> {
     const now = this.#records.machine.now();
     await this.reconcile({
@@ -188,17 +189,17 @@ export class Desk {
   }
 
   /**
-   * While intents are open, compares them with the broker's lists now and every {@linkcode RECONCILE_MS}. The process
-   * may end while this waits. A reading that fails proves nothing, and the next one tries again.
+   * While intents are open, compares them with the broker's lists now and every {@linkcode RECONCILE_MS}. This does not
+   * keep the process running. If a reading fails, nothing is concluded from it, and the lists are read again later.
    *
-   * @returns A function that ends this, and resolves when a reading that is under way has ended. Closing the client
-   * ends it.
+   * @returns A function that stops the readings, and resolves when a reading in progress has ended. Closing the client
+   * also stops them.
    */
   keepReconciled(): () => Promise<void> {
     const { machine } = this.#records;
     let isStopped = false;
     let cancel = () => {};
-    /** When to include unknown intents of earlier days again, by the monotonic clock. */
+    /** When unknown intents of earlier days are included again, by the monotonic clock. */
     let oldAt = -Infinity;
     const turn = async (work: () => Promise<void>): Promise<void> => {
       try {
@@ -225,11 +226,11 @@ export class Desk {
   }
 
   /**
-   * Compares the open intents of the account with the broker's lists: follows orders to their ends, resolves unknown
-   * outcomes, and finds orders that were made elsewhere. A process that keeps running calls {@linkcode
-   * Desk.keepReconciled}.
+   * Compares the account's open intents with the broker's lists: follows orders until they end, resolves unknown
+   * outcomes, and finds orders that were placed elsewhere. A process that keeps running uses {@linkcode
+   * Desk.keepReconciled} instead.
    *
-   * @throws {BrokerError} If a list cannot be read to its end; that list then proves nothing.
+   * @throws {BrokerError} If a list cannot be read to its end: an incomplete list proves nothing.
    */
   async reconcile(options: ReconcileOptions = {}): Promise<Reconciled> {
     return await reconcile(this.#deps, options);

@@ -1,6 +1,6 @@
 /**
- * Follows the orders of an intent that the broker accepted to their ends: its own orders, the parts of an order that
- * the broker split, and the orders that its conditional or algorithmic order placed.
+ * Follows the orders of an accepted intent until they end: its own orders, the parts of an order that the broker has
+ * split, and the orders that its conditional or algorithmic order has placed.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import type { Owners, Records } from "./records.ts";
 import { type IntentState, unresolvedStates } from "./states.ts";
 import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
-/** Records and client with which orders are followed. */
+/** The records and the client that are used to follow orders. */
 export interface FollowDeps {
   records: Records;
   /** The client that reads the lists. */
@@ -30,14 +30,14 @@ export interface FollowDeps {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** The parts of an order that the broker splits may appear in the lists this much later. */
+/** The parts of a split order may appear in the lists up to this much later than the first part. */
 const PARTS_MS = 2 * 60_000;
 /**
- * An order for one day has expired this many days after its day, by the broker's dates, if the lists still do not show
- * its end.
+ * An order for one day counts as expired this many days after its day, by the broker's dates, if the lists still do not
+ * show its end.
  */
 const EXPIRED_DAYS = 2;
-/** Lists whose orders may last for many days. */
+/** Lists of orders that can last for many days. */
 const lastingLists = ["conditionalOrders.today", "conditionalOrders.history", "futures.ordersToday"];
 
 /** Returns the owners of the orders of the account, and the intents whose orders may not all be known. */
@@ -57,16 +57,16 @@ export async function othersOf(
 interface Book {
   open: readonly Intent[];
   owners: Owners;
-  /** Number of the store's writes when it was read. */
+  /** Value of the store's write counter when this was read. */
   writes: number;
 }
 
 const books = new WeakMap<ListReading, Book>();
 
 /**
- * Returns the open intents of the account and the owners of its orders, to compare a reading with. Reads them once for
- * a reading, and again after each write of this process. A write of another process may come at any time, so the code
- * that records an order checks in the same transaction that no other intent owns it: see {@linkcode ownerIn}.
+ * Returns the account's open intents and the owners of its orders, to compare a reading with. Reads them once for each
+ * reading, and again after each write of this process. Another process can write at any time. So the code that records
+ * an order checks, in the same transaction, that no other intent owns the order: see {@linkcode ownerIn}.
  */
 async function bookOf(records: Records, reading: ListReading): Promise<Book> {
   const { store, account } = records;
@@ -78,7 +78,7 @@ async function bookOf(records: Records, reading: ListReading): Promise<Book> {
   return book;
 }
 
-/** Returns an intent other than the given one that owns one of some orders, as the store says now. */
+/** Returns another intent that currently owns one of the given orders, according to the store. */
 export async function ownerIn(
   records: Records,
   id: string,
@@ -88,7 +88,7 @@ export async function ownerIn(
   return orderIds.map((each) => owned.get(each)?.intent).find((owner) => owner !== undefined && owner !== id);
 }
 
-/** Returns whether an intent may have orders that are not known to be its own. */
+/** Returns whether an intent may have orders that are not recorded as its own yet. */
 function mayHaveMore(intent: Intent, reading: ListReading): boolean {
   if (["sent", "unknown", "ambiguous"].includes(intent.state)) return true;
   if (intent.operation === "algo.place") return intent.childIds.length === 0;
@@ -101,15 +101,16 @@ function mayHaveMore(intent: Intent, reading: ListReading): boolean {
 }
 
 /**
- * Returns whether a reading may show unknown parts of a split order. The first reading may come long after the answer.
+ * Returns whether a reading may show unknown parts of a split order. The first reading can happen long after the
+ * answer.
  */
 function mayFindParts(intent: Intent, reading: ListReading): boolean {
   return lacksParts(intent, reading) || intent.state === "acknowledged" && isSmaller(intent, reading);
 }
 
 /**
- * Returns whether parts of a split order may still appear in the lists. An order that somebody has amended to a smaller
- * quantity looks the same, so the result is true for {@linkcode PARTS_MS} only.
+ * Returns whether parts of a split order may still appear in the lists. An order that somebody has reduced looks the
+ * same, so the result is true only for {@linkcode PARTS_MS}.
  */
 function lacksParts(intent: Intent, reading: ListReading): boolean {
   const now = reading.beganAt + (reading.aheadMs ?? 0);
@@ -126,8 +127,8 @@ function isSmaller(intent: Intent, reading: ListReading): boolean {
 }
 
 /**
- * Follows the orders of an acknowledged intent. Returns what is missing if the lists do not show an order of an earlier
- * day, or which order a triggered conditional order has placed.
+ * Follows the orders of an acknowledged intent. Returns what is missing, if something is: an order of an earlier day in
+ * the lists, or the order that a triggered conditional order has placed.
  */
 export async function follow(
   deps: FollowDeps,
@@ -138,14 +139,14 @@ export async function follow(
   const orderIds = await withParts(records, intent, reading);
   const own = orderIds.map((id) => reading.orders.get(id));
   const seen = own.filter((row) => row !== undefined);
-  if (seen.length === 0 || seen.length < own.length) { // a list may lag behind: conclude nothing
+  if (seen.length === 0 || seen.length < own.length) { // a list may lag behind, so nothing is concluded
     const lost = orderIds.filter((id) => !reading.orders.has(id));
     return lost.length > 0 && isOfEarlierDay(intent, reading.beganAt)
       ? `order ${lost.join(", ")} in the broker's lists`
       : undefined;
   }
   const childIds = await childIdsOf(deps, { ...intent, orderIds }, reading);
-  // Both steps above have recorded the orders that they found.
+  // The two steps above have already recorded the orders that they found.
   const known = { ...intent, orderIds, childIds: placesOthers(intent) ? childIds : intent.childIds };
   await moveByRows(records, known, { seen, childIds, reading });
   const isUnclear = intent.kind === "place" && childIds.length === 0 &&
@@ -153,10 +154,10 @@ export async function follow(
   return isUnclear ? "the order that it placed when it triggered" : undefined;
 }
 
-/** Returns whether an intent is so old that the lists of its day no longer change. */
+/** Returns whether an intent is so old that the lists of its day do not change any more. */
 export const isOfEarlierDay = (intent: Intent, now: number): boolean => now - sinceOf(intent) >= DAY_MS;
 
-/** Moves an intent to the state that the rows of its orders show, if they show one. */
+/** Moves an intent to the state that the rows of its orders show, if they show a state. */
 async function moveByRows(
   records: Records,
   intent: Intent,
@@ -170,17 +171,17 @@ async function moveByRows(
   if (counted === undefined) return;
   const hasCancelled = counted.some(({ state }) => state === "cancelled");
   const amended = intent.kind === "place" && hasCancelled ? await amendedOrders(records, reading) : [];
-  // The broker may execute an amendment by a cancellation and a new order, which is not known yet.
+  // The broker may execute an amendment as a cancellation and a new order. That new order is not known yet.
   const isReplaced = ({ orderId, state }: SeenOrder) => state === "cancelled" && amended.includes(orderId);
   const rows = counted.map((row): SeenOrder => isReplaced(row) ? { ...row, state: "working" } : row);
   const filled = sumOf(rows.map((row) => row.filled));
-  if (compare(filled, intent.filled) < 0) return; // an older state of the list than the one seen before
+  if (compare(filled, intent.filled) < 0) return; // the list is older than the one that was read before
   const listed = stateOf(rows);
   if (listed === undefined) return;
   const isPast = !counted.some(isReplaced) && isOver(rows, reading, termsOf(intent).market);
   const to = isPast ? "expired" : listed;
   const isEnd = endedStates.some((state) => state === to);
-  if (isEnd && lacksParts(intent, reading)) return; // the rest of it may still be open
+  if (isEnd && lacksParts(intent, reading)) return; // other parts of the order may still be open
   if (to === intent.state) {
     if (compare(filled, intent.filled) !== 0) await noteIntent(records.store, intent, { filled });
     return;
@@ -208,8 +209,8 @@ async function amendedOrders(records: Records, reading: ListReading): Promise<st
 
 /**
  * Returns the rows that show the results of orders; `undefined` if a row is missing. For a triggered conditional order,
- * these are the rows of the orders that it has placed. Until these are known, the conditional order counts as working,
- * because a trigger is not a fill.
+ * these are the rows of the orders that it has placed. While these are unknown, the conditional order counts as
+ * working, because a trigger is not a fill.
  */
 function rowsThatCount(
   seen: readonly SeenOrder[],
@@ -224,7 +225,7 @@ function rowsThatCount(
   return [...seen.filter(({ state }) => state !== "triggered"), ...placed].filter((row) => row !== undefined);
 }
 
-/** Returns the known orders that the orders of an intent have placed. Records new ones. */
+/** Returns the known orders that an intent's orders have placed. Records new ones. */
 async function childIdsOf(
   { records, client }: FollowDeps,
   intent: Intent,
@@ -249,7 +250,7 @@ async function childIdsOf(
   return childIds;
 }
 
-/** Returns the orders that an algorithmic order has placed on its day and, after midnight, on the next one. */
+/** Returns the orders that an algorithmic order has placed on its day and, after midnight, on the next day. */
 async function algoChildren(client: Client, intent: Intent, reading: ListReading): Promise<string[]> {
   const { market = "" } = termsOf(intent);
   const days = new Set([dayOfLists(market, sinceOf(intent)), dayOfLists(market, reading.beganAt)]);
@@ -262,7 +263,7 @@ async function algoChildren(client: Client, intent: Intent, reading: ListReading
   return children;
 }
 
-/** Returns whether orders for one day have expired by the broker's dates, although the lists do not show it. */
+/** Returns whether orders for one day must have expired by the broker's dates, although the lists do not show it. */
 function isOver(rows: readonly SeenOrder[], reading: ListReading, market: string | undefined): boolean {
   if (reading.aheadMs === undefined) return false;
   const today = dateAt(reading.beganAt + reading.aheadMs, zoneOfMarket(market));
@@ -273,13 +274,15 @@ function isOver(rows: readonly SeenOrder[], reading: ListReading, market: string
   }) && rows.some(({ state }) => state === undefined || !endedStates.includes(state));
 }
 
-/** Returns all orders of an intent. If the broker split its order, the answer names only the first part. */
+/**
+ * Returns all orders of an intent. If the broker has split the order, the broker's answer names only the first part.
+ */
 async function withParts(records: Records, intent: Intent, reading: ListReading): Promise<readonly string[]> {
   if (!mayFindParts(intent, reading)) return intent.orderIds;
   const own = intent.orderIds.map((id) => reading.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
   const others = await othersOf(records, reading);
-  // The parts of an amended order belong to the intent that placed it.
+  // The parts of an amended order belong to the intent that placed the order.
   const owner = intent.kind === "amend" ? others.owners.get(targetsOf(intent)[0] ?? "")?.intent : intent.id;
   const whole = { ...intent, id: owner ?? intent.id, kind: "place" as const, operation: "orders.place" };
   const all = judge(
@@ -302,15 +305,15 @@ async function withParts(records: Records, intent: Intent, reading: ListReading)
   });
 }
 
-/** Returns the state that the rows of an intent's orders show together; `undefined` if one of them is unknown. */
+/** Returns the combined state of the rows of an intent's orders; `undefined` if the state of a row is unknown. */
 function stateOf(rows: readonly SeenOrder[]): IntentState | undefined {
-  // `rowsThatCount` has replaced triggered orders by the orders that they placed.
+  // `rowsThatCount` has already replaced triggered orders with the orders that they placed.
   const states = rows.flatMap(({ state }) => state === undefined || state === "triggered" ? [] : [state]);
   if (states.length < rows.length) return undefined;
   const has = (state: IntentState) => states.some((each) => each === state);
   if (states.every((state) => endedStates.includes(state))) {
     if (states.every((state) => state === states[0])) return states[0];
-    // Parts that ended differently: what is not filled is cancelled, rejected or expired.
+    // The parts ended in different ways. The part that is not filled determines the state.
     return has("expired") ? "expired" : has("cancelled") ? "cancelled" : "rejected";
   }
   const hasFill = rows.some(({ filled }) => compare(filled, "0") > 0);

@@ -14,8 +14,8 @@ import { isPostgresUrl } from "../store/postgres_url.ts";
 /** Returns the path of the halt file: beside a store in a file, otherwise in the working folder. */
 export function haltPath(store: string): string {
   if (isPostgresUrl(store) || store === ":memory:") return "hsgate.halt";
-  // If the store is named by a link, the halt file is beside the link's target, as the mark file is. A device cannot be
-  // a store.
+  // If the store's path is a link, the halt file is beside the target of the link, like the mark file. A device cannot
+  // be a store.
   return `${isOther(store) ? store : realPathOf(store)}.halt`;
 }
 
@@ -24,17 +24,20 @@ function isOther(path: string): boolean {
   try {
     return !Deno.statSync(path).isFile;
   } catch {
-    return false; // it is missing, or opening the store reports why it cannot be used
+    return false; // it is missing; or it cannot be used, and opening the store reports why
   }
 }
 
-/** Returns a function that says why the halt file of a store stops writing, if the file exists. */
+/**
+ * Returns a function that returns why the halt file of a store prevents writes; its result is absent without such a
+ * file.
+ */
 export function fileHalt(store: string): () => string | undefined {
   const path = haltPath(store);
   return () => {
     try {
-      const { isSymlink } = Deno.lstatSync(path); // a broken link counts too
-      // Errors and notices contain the reason, and the link may lead to a file that nobody meant to show.
+      const { isSymlink } = Deno.lstatSync(path); // do not follow links: a broken link also halts
+      // Errors and notices contain the reason, and the link could lead to a file with secrets.
       if (isSymlink) return `the file "${path}" is a link, and hsgate follows no link to a reason`;
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
@@ -49,7 +52,7 @@ export function fileHalt(store: string): () => string | undefined {
   };
 }
 
-/** Most characters of a reason that an error shows. */
+/** Maximum number of characters of a reason that an error shows. */
 const MOST_REASON = 500;
 
 /** A halt file that cannot be read still stops everything. */

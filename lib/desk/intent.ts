@@ -5,12 +5,12 @@
  */
 import type { Evidence, IntentState } from "./states.ts";
 
-/** What an intent does to orders. */
+/** What a write does with orders. */
 export type IntentKind = "place" | "amend" | "cancel";
 
 /** Who wants a write, and why. */
 export interface Why {
-  /** The recipe, run and step that write; absent for a person or a script. */
+  /** The name of the recipe that writes; absent for a person or a script. */
   recipe?: string;
   /** Key of the run that writes. */
   runKey?: string;
@@ -20,11 +20,11 @@ export interface Why {
   by?: string;
   /** Hash of the rebalancing plan that the order is part of. */
   plan?: string;
-  /** Place of the trade in the plan, from 0. */
+  /** Index of the trade in the plan, from 0. */
   trade?: number;
 }
 
-/** The readings of the broker's lists that did not show an order. */
+/** Counts the readings of the broker's lists that did not show an order. */
 export interface AbsentReadings {
   /** Number of such readings. */
   count: number;
@@ -40,15 +40,15 @@ export interface AbsentReadings {
 
 /** The record of one order write, from its plan to its outcome. */
 export interface Intent {
-  /** Number of the intent, unique in the store. */
+  /** Id of the intent, unique in the store. */
   id: string;
   /** Name of the account. */
   account: string;
-  /** What it does to orders. */
+  /** What it does with orders. */
   kind: IntentKind;
-  /** Our name of the operation. */
+  /** Name of the operation in this library. */
   operation: string;
-  /** Parameters of the call, with our names. */
+  /** Parameters of the call, with the names of this library. */
   params: Readonly<Record<string, unknown>>;
   /** Equal for two intents with the same request; see `fingerprintOf`. */
   fingerprint: string;
@@ -58,29 +58,29 @@ export interface Intent {
   state: IntentState;
   /** Orders of the broker that belong to it. More than one if the broker split the order. */
   orderIds: readonly string[];
-  /** Orders that its conditional or algorithmic order has placed. */
+  /** Orders that the intent's conditional or algorithmic order has placed. */
   childIds: readonly string[];
   /**
-   * Orders that were in the broker's lists just before it was sent. For a cancellation of all orders: the orders that
-   * were open then.
+   * Orders that were in the broker's lists just before the write was sent. For a cancellation of all orders: the orders
+   * that were open then.
    */
   known: readonly string[];
   /** Terms of the amended order just before the amendment was sent; absent if the lists did not show the order. */
   earlier: Readonly<Record<string, string>> | undefined;
   /**
-   * How far back the readings for it go, Unix milliseconds: when it was sent, by the earlier of this machine's and the
-   * broker's clock. Orders of earlier days are not its orders.
+   * From which time on the lists are read for the intent, Unix milliseconds: when it was sent, by this machine's clock
+   * or the broker's, whichever is earlier. Orders of earlier days cannot be its orders.
    */
   readSince: number | undefined;
-  /** Quantity filled so far, as the lists show it. */
+  /** Quantity filled so far, according to the lists. */
   filled: string;
-  /** The readings that did not show the order; absent if there were none. */
+  /** Readings that did not show the order; absent if there were none. */
   absent: AbsentReadings | undefined;
   /** When it was planned, Unix milliseconds. */
   createdAt: number;
   /** When the first byte may have left, Unix milliseconds. */
   sentAt: number | undefined;
-  /** Its place in the sequence of the account's writes; absent before it was sent. */
+  /** Its position in the sequence of the account's writes; absent until it is sent. */
   sentNumber: number | undefined;
   /** How long the call waits for its answer. */
   timeoutMs: number;
@@ -88,7 +88,7 @@ export interface Intent {
   endedAt: number | undefined;
 }
 
-/** Returns how far back the readings for an intent go. */
+/** Returns from which time on the lists are read for an intent, Unix milliseconds. */
 export const sinceOf = (
   { readSince, sentAt, createdAt }: Pick<Intent, "readSince" | "sentAt" | "createdAt">,
 ): number => readSince ?? sentAt ?? createdAt;
@@ -100,6 +100,6 @@ export interface IntentChange {
   from: IntentState | undefined;
   to: IntentState;
   by: Evidence;
-  /** What was seen, in words and ids. */
+  /** What proved the change, in words and ids. */
   data: Readonly<Record<string, unknown>>;
 }

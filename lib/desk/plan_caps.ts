@@ -1,6 +1,6 @@
 /**
- * Keeps the orders of a rebalancing plan within the plan: together they never buy or sell more of a listing than the plan
- * says, even if two processes execute the same plan.
+ * Keeps the orders of a rebalancing plan within the plan. Together they never buy or sell more of a listing than
+ * planned, even if two processes execute the same plan.
  *
  * @module
  */
@@ -14,20 +14,21 @@ import { isFinal } from "./states.ts";
 import { termsOf } from "./terms.ts";
 
 /**
- * Returns the quantity that an intent uses of its plan: what is filled if its order has ended, and otherwise its whole
- * quantity. An intent with an unknown outcome uses its whole quantity, because the broker may have the order.
+ * Returns how much of its trade's planned quantity an intent uses: the filled quantity if its order has ended, and
+ * otherwise its whole quantity. An intent with an unknown outcome uses its whole quantity, because the broker may have
+ * the order.
  */
 export function usedOf(intent: Intent): Decimal {
   const { quantity = "0" } = termsOf(intent);
   if (intent.kind !== "place" || intent.state === "abandoned") return "0";
   if (isFinal(intent.state) && intent.state !== "filled") return intent.filled;
-  // Somebody may have amended the order to a larger quantity elsewhere.
+  // Somebody may have amended the order elsewhere to a larger quantity.
   return compare(intent.filled, quantity) > 0 ? intent.filled : quantity;
 }
 
 /**
- * Throws if an order is part of a plan and the plan does not allow it. Runs in the transaction that records the intent, so
- * that two processes cannot use the same quantity.
+ * Throws if an order belongs to a plan and the plan does not allow it. Runs in the transaction that records the intent,
+ * so that two processes cannot use the same quantity.
  *
  * @param own The intent of the order, if the store already has it.
  */

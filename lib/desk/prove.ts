@@ -1,6 +1,6 @@
 /**
- * Decides what the broker's lists prove about a write whose outcome is unknown. Each result depends only on the
- * arguments: the intent, the orders in the lists, and the owners of other orders.
+ * Decides what the broker's lists prove about a write whose outcome is unknown. A result depends only on the arguments:
+ * the intent, the orders in the lists, and the owners of other orders.
  *
  * The broker's lists contain no id of hsgate. They prove that a request arrived if they show new orders with its terms,
  * and the quantities of these orders add up to the quantity of the request. Only several readings of the lists can
@@ -25,22 +25,25 @@ import { placesOthers, targetsOf, termsOf } from "./terms.ts";
 
 /** What one reading proves about an unresolved intent. */
 export type Verdict =
-  /** These orders belong to the intent. For an amendment or a cancellation: it was executed on these orders. */
+  /** These orders belong to the intent. An amendment or a cancellation was executed on these orders. */
   | { is: "sent"; orderIds: readonly string[] }
-  /** The lists show more than the intent asked for, so it is unclear which orders belong to it. */
+  /** The lists show more than the intent asked for, so it is unclear which of the orders belong to the intent. */
   | { is: "ambiguous"; orderIds: readonly string[]; why: string }
-  /** The lists show only a part of the request, or orders that may belong to another intent. More may still appear. */
+  /**
+   * The lists show only a part of the request, or orders that may belong to another intent. More orders may still
+   * appear.
+   */
   | { is: "partial"; orderIds: readonly string[]; missing: string }
   /** The lists do not show that the request was executed. One such reading proves nothing. */
   | { is: "absent" }
-  /** The lists do not show whether it was executed, and cannot prove that it was not. */
+  /** The lists cannot prove that the request was executed, and cannot prove that it was not. */
   | { is: "unprovable"; missing: string };
 
 /** Other intents whose orders the lists may show. */
 export interface Others {
-  /** The intents that own orders, by the orders. */
+  /** The intents that own orders, by the ids of the orders. */
   owners: ReadonlyMap<string, Pick<Owner, "intent">>;
-  /** Intents that were sent and whose orders may not all be known. */
+  /** Intents that were sent and may have orders that are not recorded yet. */
   rivals: readonly Intent[];
 }
 
@@ -57,9 +60,9 @@ export function judge(intent: Intent, reading: ListReading, others: Others): Ver
 }
 
 /**
- * Finds the orders of a placing intent: those that are new since the reading before the request and have its terms, and
- * whose quantities add up to its own. An order that may also belong to a rival proves nothing. Exception: there is only
- * one way to divide the orders that gives both intents their whole quantities.
+ * Finds the orders of an intent that places: orders that are new since the reading before the request, have its terms,
+ * and together have its quantity. An order that may also belong to a rival proves nothing, unless there is only one way
+ * to divide the orders so that both intents get their whole quantities.
  */
 function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { quantity = "0" } = termsOf(intent);
@@ -89,7 +92,7 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
     } belong to it, and which to intent ${names}`;
     return { is: "partial", orderIds: idsOf(found), missing };
   }
-  // A fill without its order says how much was filled, and not how much was ordered.
+  // A fill without its order shows how much was filled, but not how much was ordered.
   return {
     is: "partial",
     orderIds: idsOf(found),
@@ -97,12 +100,12 @@ function judgePlaced(intent: Intent, reading: ListReading, others: Others): Verd
   };
 }
 
-/** Orders up to this number are divided among an intent and its rival. */
+/** Up to this number of orders are divided among an intent and its rival. */
 const MOST_DIVIDED = 12;
 
 /**
- * Divides orders that fit an intent and one rival, which is another intent with the same terms. Returns the intent's
- * orders if only one division gives both their whole quantities.
+ * Divides orders that fit both an intent and one rival, which is another intent with the same terms. Returns the
+ * intent's orders if exactly one division gives both their whole quantities.
  */
 function onlyShare(
   { intent, found, sole, rivals, reading }: {
@@ -130,20 +133,20 @@ function onlyShare(
   return shares.length === 1 ? shares[0] : undefined;
 }
 
-/** Quantity of an order; if only fills show it, at least the quantity that they show. */
+/** Quantity of an order. If only fills show the order, the sum of these fills, which may be less. */
 const sizeOf = ({ quantity, filled }: SeenOrder): string => quantity ?? filled;
 const totalOf = (orders: readonly SeenOrder[]): string => sumOf(orders.map(sizeOf));
 const idsOf = (orders: readonly SeenOrder[]): string[] => orders.map(({ orderId }) => orderId);
 
 /**
- * Returns the orders in a reading that the intent itself may have placed. Leaves out the orders that its conditional or
+ * Returns the orders in a reading that the intent may have placed itself. Leaves out orders that its conditional or
  * algorithmic order has placed.
  */
 function candidatesOf(intent: Intent, reading: ListReading, others: Others): SeenOrder[] {
   return [...reading.orders.values()].filter((order) => couldBeOwn(order, intent, others));
 }
 
-/** Returns whether an order may belong to an intent: its own, or one that its order has placed. */
+/** Returns whether an order may belong to an intent: as its own order, or as an order that its own order has placed. */
 const couldBelong = (order: SeenOrder, intent: Intent, others: Others): boolean =>
   couldBeOwn(order, intent, others) || couldBeChild(order, intent, others);
 
@@ -153,7 +156,7 @@ function kindOfOrder({ lists }: SeenOrder): "algo" | "conditional" | "ordinary" 
   return lists.some((list) => list.startsWith("conditionalOrders.")) ? "conditional" : "ordinary";
 }
 
-/** Returns whether an order may be one that a placing intent asked for itself. */
+/** Returns whether an order may be one that an intent asked for directly. */
 function couldBeOwn(order: SeenOrder, intent: Intent, { owners }: Others): boolean {
   const owner = owners.get(order.orderId);
   if (owner !== undefined && owner.intent !== intent.id) return false;
@@ -168,20 +171,20 @@ function couldBeOwn(order: SeenOrder, intent: Intent, { owners }: Others): boole
     (order.orderType === undefined || orderType === undefined || order.orderType === orderType);
 }
 
-/** Returns whether an order may be one that the conditional or algorithmic order of an intent has placed. */
+/** Returns whether an order may have been placed by an intent's conditional or algorithmic order. */
 function couldBeChild(order: SeenOrder, intent: Intent, { owners }: Others): boolean {
   const owner = owners.get(order.orderId);
   if (owner !== undefined && owner.intent !== intent.id) return false;
   if (!placesOthers(intent) || intent.orderIds.includes(order.orderId)) return false;
-  // An algorithmic order chooses the prices of its orders.
+  // An algorithmic order chooses the prices of its child orders, so the price is not compared.
   return isNewFor(order, intent) && kindOfOrder(order) === "ordinary" &&
     (intent.operation === "algo.place" || hasPriceOf(order, intent));
 }
 
 /**
- * Returns whether an order has the listing, side and at most the quantity of a placing intent, was not there before the
- * request, and is not of an earlier day by the broker's own date. Its time of day excludes nothing: clocks differ and
- * jump, and an order that is excluded wrongly would be sent twice.
+ * Returns whether an order has the listing and side of an intent, has at most its quantity, was not in the lists before
+ * the request, and is not from an earlier day by the broker's own date. The time of day is not compared: clocks differ
+ * and jump, and an order that is excluded by mistake would be sent twice.
  */
 function isNewFor(order: SeenOrder, intent: Intent): boolean {
   const { symbol, side, quantity = "0", market } = termsOf(intent);
@@ -191,14 +194,14 @@ function isNewFor(order: SeenOrder, intent: Intent): boolean {
   return order.side === undefined || side === undefined || sameSide(order.side, side);
 }
 
-/** Returns whether the broker dates an order before the day of a request. */
+/** Returns whether an order's day, by the broker's date, is before the day of a request. */
 function isEarlier({ day }: SeenOrder, market: string | undefined, since: number | undefined): boolean {
   return day !== undefined && since !== undefined && day < dayOfLists(market, since);
 }
 
 /**
- * Returns whether an order may have the price of an intent. A request without a price, or with the price zero, has no
- * limit; the lists may then show the broker's own price.
+ * Returns whether an order may have the price of an intent. A request without a price, or with the price zero, fits any
+ * price, because the lists may then show the broker's own price.
  */
 function hasPriceOf(order: SeenOrder, intent: Intent): boolean {
   const { price } = termsOf(intent);
@@ -206,15 +209,16 @@ function hasPriceOf(order: SeenOrder, intent: Intent): boolean {
   return !isPriced || order.price === undefined || compare(order.price, price) === 0;
 }
 
-/** Returns whether both sides buy or both sell: the broker itself decides whether a sale is a short sale. */
+/** Returns whether both sides buy or both sell. The broker itself decides whether a sale is a short sale. */
 function sameSide(one: string, other: string): boolean {
   const buys = ["buy", "short-close"];
   return one === other || buys.includes(one) === buys.includes(other);
 }
 
 /**
- * Returns the orders that the conditional order of an intent has placed: new orders with its terms whose quantities add
- * up to its own, none of which may belong to another intent. `undefined` if the lists do not show exactly these.
+ * Returns the orders that the conditional order of an intent has placed: new orders that have its terms, that together
+ * have its quantity, and that cannot belong to another intent. `undefined` if the lists do not show exactly these
+ * orders.
  */
 export function childrenIn(
   intent: Intent,
@@ -237,13 +241,14 @@ export function amendableTerms(order: SeenOrder): Record<string, string> {
   );
 }
 
-/** Returns whether two terms are the same: numbers by value. */
+/** Returns whether two terms are the same. Numbers are compared by value. */
 const isSame = (one: string, other: string): boolean =>
   isDecimal(one) && isDecimal(other) ? compare(one, other) === 0 : one === other;
 
 /**
- * An amendment was executed if its order, or a new order in its place, has the new terms, and if the order had other
- * terms before. An order that has the earlier terms proves nothing: another program may have set them again.
+ * An amendment was executed if the order had other terms before, and the order or a new order that replaces it now has
+ * the requested terms. An order that has its earlier terms proves nothing, because another program may have set them
+ * again.
  */
 function judgeAmended(intent: Intent, reading: ListReading, others: Others): Verdict {
   const { market, symbol, side, ...terms } = termsOf(intent);
@@ -266,7 +271,7 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
     const owner = others.owners.get(order.orderId);
     return owner === undefined || owner.intent === others.owners.get(target)?.intent;
   };
-  // An order that was filled whole had no rest that another order could replace.
+  // If an order is completely filled, nothing remained that a new order could replace.
   const fresh = old?.state === "filled"
     ? []
     : [...reading.orders.values()].filter((order) =>
@@ -289,8 +294,8 @@ function judgeAmended(intent: Intent, reading: ListReading, others: Others): Ver
 }
 
 /**
- * A cancellation was executed if every order that it was for has ended. It counts as not executed if the lists show all
- * of them still open, and none of them with a cancellation in progress. Anything else is partial.
+ * A cancellation was executed if all orders that it was for have ended. It was not executed if the lists show all of
+ * them open, and none with a cancellation in progress. Otherwise the result is partial.
  */
 function judgeCancelled(intent: Intent, reading: ListReading): Verdict {
   const targets = targetsOf(intent);
@@ -307,11 +312,12 @@ function judgeCancelled(intent: Intent, reading: ListReading): Verdict {
 }
 
 /**
- * For a proof of absence: minimum number of readings without the order, and minimum time from the first to the last.
+ * For a proof of absence: the minimum number of readings without the order, and the minimum time from the first to the
+ * last.
  */
 const ABSENT_READINGS = 3;
 const ABSENT_MS = 60_000;
-/** The readings must span the request's time limit and this much more, by both clocks. */
+/** The readings must span the request's time limit plus this time, by both clocks. */
 const PAST_MS = 30_000;
 
 /** What is known about a request that the lists do not show. */
@@ -319,19 +325,19 @@ interface AbsenceFacts {
   absent: AbsentReadings;
   /** The last reading. */
   reading: ListReading;
-  /** Orders of other intents that were sent later than this one, by the sequence of the account's writes. */
+  /** Orders of other intents that were sent later than this intent, by the sequence of the account's writes. */
   later: ReadonlySet<string>;
-  /** The lists of today that would show the request. */
+  /** The lists of today that would contain the order. */
   lists: readonly string[];
 }
 
 /**
  * Returns the proof that a request was never executed, in words, or what is missing for the proof. The proof needs:
  * - at least three readings that read every list to its end and did not show the request;
- * - between the first and the last reading at least a minute, and the request's time limit and {@linkcode PAST_MS}, by
- *   this machine's clock and by the broker's;
- * - in the last reading, an order of this store that was sent later, of the same day, in a list that covers the whole
- *   day. Without this order, the list may be late or empty, or belong to another account.
+ * - a time between the first and the last reading of at least a minute, and at least the request's time limit plus
+ * {@linkcode PAST_MS}, by this machine's clock and by the broker's clock;
+ * - in the last reading, an order of this store that was sent later, on the same day, in a list that covers the whole
+ * day. Without such an order, the list may be late or empty, or belong to another account.
  */
 export function provesAbsence(
   intent: Pick<Intent, "timeoutMs" | "known" | "params" | "readSince" | "sentAt" | "createdAt">,
@@ -340,7 +346,7 @@ export function provesAbsence(
   const { market } = termsOf(intent);
   const day = dayOfLists(market, sinceOf(intent));
   const { endedAt, aheadMs = 0 } = reading;
-  // Until the close the lists of today have the whole day, by both clocks. From then on only the history has it.
+  // Until the close, by both clocks, the lists of today cover the whole day. After that only the history does.
   const isCurrent = [endedAt, endedAt + aheadMs].every((at) =>
     dayOfLists(market, at) === day && !mayBeEmptied(market, at)
   );
@@ -353,7 +359,8 @@ export function provesAbsence(
     };
   }
   const { count, firstAt, lastAt, firstBrokerAt, lastBrokerAt } = absent;
-  // The first reading came after the request. So once this much time has passed, the request's time limit is over.
+  // The first reading was after the request, so when this much time has passed, the request's time limit has passed,
+  // too.
   const leastMs = Math.max(ABSENT_MS, intent.timeoutMs + PAST_MS);
   if (count < ABSENT_READINGS || lastAt - firstAt < leastMs) {
     return {
@@ -368,8 +375,8 @@ export function provesAbsence(
   if (lastBrokerAt - firstBrokerAt < leastMs) {
     return { missing: "the same time by the broker's clock" };
   }
-  // An order that was there before the request was not sent later. An order in another list, or of another day of the
-  // history, proves nothing about these lists and this day.
+  // An order that was already there before the request was not sent later. An order in another list, or of another day
+  // of the history, proves nothing about these lists and this day.
   const seen = [...later].find((id) => {
     const order = reading.orders.get(id);
     return order !== undefined && !intent.known.includes(id) && (isCurrent || order.day === day) &&
@@ -387,10 +394,10 @@ export function provesAbsence(
 }
 
 /**
- * Returns the broker's answer to an intent that was executed or, if it was lost, the answer that the broker would have
- * sent. `undefined` if nothing shows what it would have been.
+ * Returns the broker's answer to an intent that was executed. If the answer was lost, returns the answer that the
+ * broker would have sent; `undefined` if that cannot be known.
  *
- * @param changes How the intent came to its state, oldest first.
+ * @param changes The intent's changes of state, oldest first.
  */
 export function answerOf(
   operation: AnyOperation,
@@ -402,10 +409,10 @@ export function answerOf(
   const [orderId] = orderIds;
   if (orderId === undefined) return undefined;
   if (operation.undone === undefined) return { orderId };
-  // An order may also have ended in another way than by the cancellation.
+  // The order may also have ended in another way than by the cancellation.
   const shown = changes.findLast(({ by, data }) => by === "list" && Array.isArray(data.orders))?.data.orders;
   if (!Array.isArray(shown)) return known?.by === "person" ? { cancelled: orderIds, failed: [] } : undefined;
-  // Written by `follow`.
+  // `follow.ts` writes this text.
   const rows = shown as Pick<SeenOrder, "orderId" | "state">[];
   const isCancelled = (id: string) => rows.some((row) => row.orderId === id && row.state === "cancelled");
   const failed = orderIds.filter((id) => !isCancelled(id));
@@ -416,7 +423,7 @@ export function answerOf(
   };
 }
 
-/** Returns the orders that an answer names. */
+/** Returns the ids of the orders that an answer contains. */
 export function idsIn(answer: unknown): string[] {
   const { orderId, cancelled } = Object(answer) as { orderId?: unknown; cancelled?: unknown };
   if (typeof orderId === "string") return [orderId];

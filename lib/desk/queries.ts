@@ -112,23 +112,23 @@ export interface Move {
   by: Evidence;
   at: number;
   data?: Readonly<Record<string, unknown>>;
-  /** Orders of the broker that belong to the intent. @default unchanged */
+  /** Orders at the broker that belong to the intent. @default unchanged */
   orderIds?: readonly string[];
   /** @default unchanged */
   filled?: string;
-  /** Orders that its order has placed. @default unchanged */
+  /** Orders that the intent's own order has placed. @default unchanged */
   childIds?: readonly string[];
-  /** What is recorded when it is sent. @default unchanged */
+  /** What is recorded when the intent is sent. @default unchanged */
   sent?: Pick<Intent, "known" | "earlier" | "readSince"> & { sentAt: number; sentNumber: number };
-  /** Whether to delete the record of readings that did not show it. @default false */
+  /** Whether to delete the count of readings that did not show the intent. @default false */
   forgetsAbsence?: boolean;
 }
 
 /**
- * Moves an intent to another state, in one transaction with the row that says why.
+ * Moves an intent to another state. The same transaction adds a row with the reason.
  *
  * @returns The intent after the change.
- * @throws {TypeError} If the table of states does not have this change.
+ * @throws {TypeError} If the table of states does not allow this change.
  */
 export async function moveIntent(store: Store, id: string, move: Move): Promise<Intent> {
   const { to, by, at, data = {} } = move;
@@ -169,10 +169,9 @@ export async function moveIntent(store: Store, id: string, move: Move): Promise<
 }
 
 /**
- * Records a filled quantity, or readings that did not show the intent. Does not change the state.
+ * Records a filled quantity, or a reading that did not show the intent. Does not change the state.
  *
- * @param from The intent as the caller has read it. Another reading may have changed it meanwhile; then nothing is
- * recorded.
+ * @param from The intent as the caller has read it. If it has changed in the store since then, nothing is recorded.
  * @returns Whether it was recorded.
  */
 export async function noteIntent(
@@ -193,12 +192,12 @@ export async function noteIntent(
   return changed > 0;
 }
 
-/** Deletes the record of readings that did not show an intent. */
+/** Deletes the count of readings that did not show an intent. */
 export async function forgetAbsence(store: Store, id: string): Promise<void> {
   await store.run("update intent set absent = null where id = ?", id);
 }
 
-/** Adds orders to an intent: parts of its order, or orders that its order has placed. */
+/** Adds orders to an intent: its own orders, or orders that its own order has placed. */
 export async function addOrders(
   store: Store,
   id: string,
@@ -216,7 +215,7 @@ export async function addOrders(
   });
 }
 
-/** Removes orders that a wrong decision added to an intent. */
+/** Removes orders that a wrong decision has added to an intent. */
 export async function removeOrders(store: Store, id: string, wrong: readonly string[]): Promise<void> {
   const intent = await findIntent(store, id);
   const rest = intent?.orderIds.filter((each) => !wrong.includes(each));
@@ -229,7 +228,9 @@ export async function findIntent(store: Store, id: string): Promise<Intent | und
   return row && intentOf(row);
 }
 
-/** Returns the intents whose ids begin with a text, at most two: enough to see that the text is ambiguous. */
+/**
+ * Returns the intents whose ids begin with a text; at most two, because two already show that the text is ambiguous.
+ */
 export async function intentsLike(store: Store, start: string): Promise<Intent[]> {
   const rows = await store.all<IntentRow>(
     "select * from intent where substr(id, 1, ?) = ? order by created_at limit 2",
@@ -285,11 +286,11 @@ export async function recentIntents(
 
 /** An intent that counts in the limits of an account. */
 export interface CountedIntent extends Intent {
-  /** Price by which it counts if it has none of its own; recorded when it was approved. */
+  /** Price that the limits use for an order without a price; recorded when the intent was approved. */
   reference: string | undefined;
 }
 
-/** Returns the placing and amending intents of an account since an instant that were not abandoned, oldest first. */
+/** Returns an account's intents that placed or amended orders since an instant and were not abandoned, oldest first. */
 export async function countedIntents(store: Store, account: string, since: number): Promise<CountedIntent[]> {
   const rows = await store.all<IntentRow & { approval: string | null }>(
     `select intent.*, intent_change.data as approval from intent
@@ -323,7 +324,10 @@ export async function intentsOfPlan(store: Store, account: string, hash: string)
   return rows.map(intentOf);
 }
 
-/** Returns another plan of rebalancing of an account whose orders have filled, and had not ended before an instant. */
+/**
+ * Returns another rebalancing plan of the account that has filled orders and whose execution had not ended before an
+ * instant.
+ */
 export async function planFilledSince(
   store: Store,
   account: string,
@@ -339,14 +343,14 @@ export async function planFilledSince(
   return rows.find(({ filled }) => !isZero(filled))?.plan;
 }
 
-/** What a plan of rebalancing allows. */
+/** The limits that a rebalancing plan sets for its orders. */
 export interface PlanCaps {
   state: string;
-  /** The orders of the plan; together they are the most that may be bought and sold. */
+  /** The orders of the plan: the most that the plan may buy and sell. */
   trades: readonly { market: string; symbol: string; side: string; quantity: string }[];
 }
 
-/** Returns what a plan of rebalancing allows; `undefined` if the store has no such plan of the account. */
+/** Returns the limits of a rebalancing plan; `undefined` if the store has no such plan of the account. */
 export async function capsOfPlan(store: Store, account: string, hash: string): Promise<PlanCaps | undefined> {
   const row = await store.get<{ state: string; plan: string }>(
     "select state, plan from rebalance where account = ? and hash = ?",
@@ -368,23 +372,25 @@ export async function unresolvedIntents(store: Store, account?: string): Promise
   return rows.map(intentOf);
 }
 
-/** Reads a list of ids. Most lists are empty, and one reading parses hundreds of them. */
+/**
+ * Reads a list of ids. Most lists are empty and one reading parses hundreds of them, so simple lists have a fast path.
+ */
 function idsIn(json: string): string[] {
   if (json === "[]") return [];
-  // One id without a character that JSON writes in another way.
+  // A list with one id that contains no escaped character.
   return /^\["[\w-]*"\]$/.test(json) ? [json.slice(2, -2)] : JSON.parse(json);
 }
 
-/** The intent that placed an order, itself or by its conditional or algorithmic order. */
+/** The intent that placed an order, directly or through its conditional or algorithmic order. */
 export interface Owner {
   intent: string;
-  /** Place of the intent in the sequence of the account's writes; absent for a record of an older version. */
+  /** The intent's position in the sequence of the account's writes; absent for a record of an older version. */
   sentNumber: number | undefined;
-  /** Whether a conditional or algorithmic order of the intent placed it. */
+  /** Whether the order was placed by a conditional or algorithmic order of the intent. */
   isChild: boolean;
 }
 
-/** Returns the orders that intents of an account have placed since an instant, by their ids. */
+/** Returns the orders that an account's intents have placed since an instant, by order id. */
 export async function ownedOrders(store: Store, account: string, since: number): Promise<Map<string, Owner>> {
   const rows = await store.all<
     { id: string; order_ids: string; child_ids: string; sent_number: number | null }
@@ -406,7 +412,7 @@ export async function ownedOrders(store: Store, account: string, since: number):
   );
 }
 
-/** Returns how an intent came to its state, oldest first. */
+/** Returns an intent's changes of state, oldest first. */
 export async function changesOf(store: Store, id: string): Promise<IntentChange[]> {
   const rows = await store.all<
     {
@@ -430,10 +436,10 @@ export async function changesOf(store: Store, id: string): Promise<IntentChange[
   }));
 }
 
-/** The account of a halt that is for every account of the store. */
+/** Stands for all accounts of the store in a halt. */
 export const ALL_ACCOUNTS = "*";
 
-/** Why an account may send no order writes. */
+/** A halt: why an account sends no order writes. */
 export interface HaltRow {
   /** Name of the account, or {@linkcode ALL_ACCOUNTS}. */
   account: string;
@@ -453,7 +459,7 @@ export async function setHalt(store: Store, halt: HaltRow): Promise<void> {
   );
 }
 
-/** Returns the halt of an account, or of all accounts, if there is one. */
+/** Returns the halt of an account, or a halt of all accounts; `undefined` if there is none. */
 export async function findHalt(store: Store, account: string): Promise<HaltRow | undefined> {
   return await store.get(
     'select account, why, "by", at from halt where account in (?, ?) order by at limit 1',
@@ -462,14 +468,14 @@ export async function findHalt(store: Store, account: string): Promise<HaltRow |
   );
 }
 
-/** Removes the halt of an account, and that of all accounts. Returns whether there was one. */
+/** Removes the halt of an account, and a halt of all accounts. Returns whether there was one. */
 export async function clearHalt(store: Store, account: string): Promise<boolean> {
   return await store.run("delete from halt where account in (?, ?)", account, ALL_ACCOUNTS) > 0;
 }
 
 /**
- * Intents that ended before an instant, except those of a run that is still in the store, of a plan that may still send
- * orders, or that the mark names.
+ * Selects intents that ended before an instant. Keeps the intents of a run that is still in the store, of a plan that
+ * may still send orders, and intents that the mark names.
  */
 const oldIntents = `ended_at < ? and not exists (select 1 from run where run.run_key = intent.run_key)
   and id not in (select run_key from account_write)

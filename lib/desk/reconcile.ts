@@ -23,30 +23,36 @@ import { placesOthers, termsOf } from "./terms.ts";
 
 /** What a comparison needs. */
 export interface ReconcileDeps extends FollowDeps {
-  /** Intents that a call of this process is sending. */
+  /** Ids of intents that calls of this process are sending. */
   underWay: ReadonlySet<string>;
 }
 
 /** How to compare. */
 export interface ReconcileOptions {
-  /** Stops the comparison. */
+  /** Aborts the comparison. */
   signal?: AbortSignal;
-  /** Markets whose foreign orders to return, even if no intent is open there. */
+  /** Markets whose foreign orders are returned even if no intent is open there. */
   markets?: readonly string[];
-  /** Returns whether to leave an open intent out. Lists that only such intents need are not read. @default none */
+  /**
+   * Returns whether to leave out an open intent. Lists that only such intents need are not read. @default leaves out
+   * none
+   */
   leavesOut?(intent: Intent): boolean;
 }
 
 /** What a comparison found. */
 export interface Reconciled {
-  /** Intents whose state changed, as they are now. */
+  /** Intents whose state has changed, in their new state. */
   changed: readonly Intent[];
   /**
-   * Intents whose outcome is still unknown, or that have an order that is missing in the lists, each with what is
-   * missing for a proof.
+   * Intents whose outcome is still unknown, or whose orders are missing in the lists, each with what is missing for a
+   * proof.
    */
   unresolved: readonly { intent: Intent; missing: string }[];
-  /** Orders in the lists that no intent of this store has placed: made in the broker's app, or by another program. */
+  /**
+   * Orders in the lists that no intent of this store has placed. They were placed in the broker's app or by another
+   * program.
+   */
   foreign: readonly SeenOrder[];
   /** Every order in the lists that were read, by its id. */
   seen: ReadonlyMap<string, SeenOrder>;
@@ -56,27 +62,29 @@ export interface Reconciled {
   aheadMs?: number;
 }
 
-/** While intents are open, a process that keeps running compares them with the broker's lists this often. */
+/** While intents are open, a process that keeps running compares them with the broker's lists at this interval. */
 export const RECONCILE_MS = 3 * 60_000;
 /**
- * The lists of an earlier day hardly change, so a process searches for an unknown order of such a day only this often.
+ * The lists of an earlier day hardly change, so a process searches for an unknown order of such a day only at this
+ * interval.
  */
 export const OLD_ORDERS_MS = 3_600_000;
 
-/** Why a reading in the background happens. */
+/** The cause of a reading in the background. */
 export interface ReadingReason {
   now: number;
   /**
-   * Whether a push or a break of the pushes led to it: only orders of today, and orders that place others, have news.
+   * Whether a push or an interruption of the pushes caused the reading. Only orders of today, and orders that place
+   * other orders, can then have changed.
    */
   isPush?: boolean;
-  /** Whether it includes unknown intents of earlier days. */
+  /** Whether the reading includes unknown intents of earlier days. */
   withOld?: boolean;
 }
 
 /**
- * Returns whether a reading in the background may change an open intent. Only a person decides about an ambiguous one,
- * and only its answer, or the end of its time limit, changes one that was just sent.
+ * Returns whether a reading in the background can change an open intent. An ambiguous intent needs a person. An intent
+ * that was just sent changes only by its answer or by the end of its time limit.
  */
 export function needsReading(
   intent: Intent,
@@ -88,15 +96,17 @@ export function needsReading(
   return !isPush && (withOld || intent.state !== "unknown");
 }
 
-/** An intent that was planned this long ago and never sent belongs to a process that ended. */
+/** If an intent was planned this long ago and never sent, the process that planned it has ended. */
 const PLANNED_MS = 10 * 60_000;
-/** If a sent intent has no answer this long after the time limit of its call, its process has ended. */
+/**
+ * If an intent was sent and its answer is missing this long after the time limit of its call, its process has ended.
+ */
 const SENT_MS = 30_000;
 
 /**
  * Compares all open intents of the account with the broker's lists.
  *
- * @throws {BrokerError} If a list cannot be read to its end; that list then proves nothing.
+ * @throws {BrokerError} If a list cannot be read to its end: an incomplete list proves nothing.
  */
 export async function reconcile(
   deps: ReconcileDeps,
@@ -157,10 +167,10 @@ export async function reconcileOnly(deps: ReconcileDeps, id: string, signal?: Ab
   await applyReading(deps, intent, await readings.for(intent, [intent]));
 }
 
-/** Returns whether an intent only waits for its conditional or algorithmic order, which may last for many days. */
+/** Returns whether an intent only waits for its conditional or algorithmic order, which can last for many days. */
 const isWaiting = (intent: Intent): boolean => placesOthers(intent) && intent.state !== "unknown";
 
-/** Returns whether an intent has an answer that names no order, so that no list shows anything of it. */
+/** Returns whether an intent's answer names no order, so that no list shows anything about it. */
 const isEmpty = ({ state, orderIds }: Intent): boolean => state === "acknowledged" && orderIds.length === 0;
 
 /** Reads the lists of one place: once for most intents, and once more for intents that need earlier days. */
@@ -177,7 +187,7 @@ class PlaceReadings {
     this.#signal = signal;
   }
 
-  /** Returns the reading to compare an intent with. */
+  /** Returns the reading with which to compare an intent. */
   async for(intent: Intent, members: readonly Intent[]): Promise<ListReading> {
     const near = await this.#nearReading(members);
     if (!isWaiting(intent)) return near;
@@ -192,7 +202,7 @@ class PlaceReadings {
     return await (this.#far ??= this.#read(far));
   }
 
-  /** Returns all readings so far, at least one. */
+  /** Returns all readings so far; there is at least one. */
   async all(members: readonly Intent[]): Promise<ListReading[]> {
     const near = await this.#nearReading(members);
     return this.#far === undefined ? [near] : [near, await this.#far];
@@ -207,7 +217,8 @@ class PlaceReadings {
   }
 
   /**
-   * Reads the lists. The broker may empty its lists of today before midnight, so a lost order needs the history too.
+   * Reads the lists. The broker may empty its lists of today before midnight, so the search for a lost order also needs
+   * the history.
    */
   async #read(since: number, withHistory = false): Promise<ListReading> {
     const { records, client } = this.#deps;
@@ -222,8 +233,8 @@ class PlaceReadings {
 }
 
 /**
- * Abandons the unsent intents of processes that ended. Marks their sent intents without an answer as unknown. Returns
- * the intents that are open then.
+ * Abandons the unsent intents of processes that have ended. Marks their sent intents without an answer as unknown.
+ * Returns the intents that are then open.
  */
 async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]> {
   const { store, account, machine } = records;
@@ -233,8 +244,8 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]
   for (const intent of open) {
     const { id, state, createdAt, sentAt = createdAt, timeoutMs } = intent;
     if (underWay.has(id)) continue;
-    // If the clock was set back, the real age is unknown, so a difference in either direction counts. A process that is
-    // still alive sends nothing after this, and its answer still counts.
+    // If the clock was set back, the real age is unknown, so a difference in either direction counts. If the process is
+    // still alive after all, it can no longer send the intent, and an answer to it is still recorded.
     const isOld = (since: number, ms: number) => Math.abs(now - since) > ms;
     if ((state === "planned" || state === "approved") && isOld(createdAt, PLANNED_MS)) {
       const why = "the process that planned it ended before it sent anything";
@@ -251,8 +262,8 @@ async function giveUpOld({ records, underWay }: ReconcileDeps): Promise<Intent[]
 }
 
 /**
- * Applies a reading to an intent. Returns what is missing for a proof if its outcome, or an order of its own, is
- * unknown.
+ * Applies a reading to an intent. If the outcome of the intent, or an order of it, is unknown, returns what is missing
+ * for a proof.
  */
 async function applyReading(
   deps: ReconcileDeps,
@@ -273,7 +284,7 @@ async function applyReading(
         const owner = intent.kind === "place"
           ? await ownerIn(records, intent.id, verdict.orderIds)
           : undefined;
-        if (owner !== undefined) return owner; // another process was first
+        if (owner !== undefined) return owner; // another process has already given an order to another intent
         const moved = await records.moveFrom(intent, {
           to: "acknowledged",
           by: "list",
@@ -284,7 +295,7 @@ async function applyReading(
         return moved;
       });
       if (typeof now === "string") return `which of the orders belong to it, and which to intent ${now}`;
-      if (now.state !== "acknowledged") return undefined; // another process or a late answer was first
+      if (now.state !== "acknowledged") return undefined; // another process or a late answer has already changed it
       return await follow(deps, now, reading);
     }
     case "ambiguous":
@@ -296,7 +307,7 @@ async function applyReading(
       return "a person's decision";
     case "partial":
     case "unprovable":
-      // A reading that shows something contradicts the earlier ones that showed nothing: begin to count again.
+      // A reading that shows something contradicts the earlier readings that showed nothing, so the count starts again.
       if (intent.absent !== undefined) await forgetAbsence(records.store, intent.id);
       return verdict.missing;
     case "absent":
@@ -305,7 +316,8 @@ async function applyReading(
 }
 
 /**
- * Counts a reading that did not show an unknown intent. Returns what is missing for the proof that it was not executed.
+ * Counts a reading that did not show an unknown intent. Returns what is still missing for the proof that the intent was
+ * not executed.
  */
 export async function countAbsence(
   records: Records,
@@ -314,7 +326,7 @@ export async function countAbsence(
 ): Promise<string | undefined> {
   const before = intent.absent;
   const brokerAt = reading.aheadMs === undefined ? undefined : reading.beganAt + reading.aheadMs;
-  // If a clock went back, the time between the readings is unknown: begin again.
+  // If a clock went back, the time between the readings is unknown, so the count starts again.
   const isBack = before !== undefined && (reading.beganAt < before.lastAt ||
     (brokerAt ?? Infinity) < (before.lastBrokerAt ?? -Infinity));
   const earlier = isBack ? undefined : before;
@@ -327,7 +339,7 @@ export async function countAbsence(
     ...brokerAt !== undefined && { lastBrokerAt: brokerAt },
   };
   if (!await noteIntent(records.store, intent, { absent })) {
-    // Another reading has ended meanwhile, and may have shown something.
+    // Another reading has ended in the meantime, and it may have shown the intent.
     return (await records.find(intent.id)).state === "unknown" ? "another reading of the lists" : undefined;
   }
   const { sentNumber } = intent;
@@ -343,7 +355,7 @@ export async function countAbsence(
   return undefined;
 }
 
-/** Returns the lists that show the orders of an intent. */
+/** Returns the lists that show an intent's orders. */
 function listsOf({ operation: name, params }: Intent): readonly string[] {
   const operation = findOperation(name);
   return operation === undefined ? [] : placeOf(operation, params).lists;
@@ -355,7 +367,7 @@ interface PlacedIntents {
   members: Intent[];
 }
 
-/** Groups intents by the market whose lists show them. */
+/** Groups intents by the market whose lists show their orders. */
 function placesOf(intents: readonly Intent[], markets: readonly string[]): PlacedIntents[] {
   const places = new Map<string | undefined, PlacedIntents>();
   const placed = ({ market, lists }: ListPlace) => {
@@ -367,7 +379,7 @@ function placesOf(intents: readonly Intent[], markets: readonly string[]): Place
   };
   for (const intent of intents) {
     const operation = findOperation(intent.operation);
-    if (operation === undefined) continue; // written by a newer version; it stays as it is
+    if (operation === undefined) continue; // a newer version wrote this intent; leave it unchanged
     placed(withChildLists(placeOf(operation, intent.params))).members.push(intent);
   }
   const place = findOperation("orders.place");

@@ -23,27 +23,30 @@ export interface RecordsOptions {
   store: Store;
   machine: Machine;
   account: string;
-  /** Called with each change of an intent. */
+  /** Called after each change of an intent. */
   onChange?(intent: Intent): void;
-  /** Removes secrets from a text. The broker may repeat what it received. @default changes nothing */
+  /** Removes secrets from a text, because the broker may repeat what it has received. @default changes nothing */
   redact?(text: string): string;
 }
 
-/** Members of the data of a change that may contain a text of the broker, at any depth. */
+/** Members in the data of a change, at any depth, that may contain a text from the broker. */
 const brokerTexts: readonly string[] = ["why", "remark"];
 /** The store keeps at most this many characters of such a text. */
 const MOST_TEXT = 4_000;
 
-/** A change of an intent; it happens now if it has no time. */
+/** A change of an intent. Without a time, it is recorded with the current time. */
 type MoveNow = Omit<Move, "at"> & { at?: number };
 
-/** The intent that a caller has read and now moves. If it has no list of orders, these may have changed meanwhile. */
+/**
+ * An intent as a caller has read it and now wants to move. If its lists of orders are absent, the orders in the store
+ * may have changed.
+ */
 type KnownIntent = Pick<Intent, "id" | "state"> & Partial<Pick<Intent, "orderIds" | "childIds">>;
 
 const isSameSet = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((each) => other.includes(each));
 
-/** The intents that placed orders, by the orders. */
+/** The intents that placed orders, by the ids of the orders. */
 export type Owners = ReadonlyMap<string, Owner>;
 
 /** The intents of one account. */
@@ -62,7 +65,7 @@ export class Records {
     this.#redact = redact;
   }
 
-  /** Returns a move as the store may keep it: the texts of the broker are cut, and contain no secrets. */
+  /** Returns a change that is safe to store: texts from the broker are cut and contain no secrets. */
   #kept(move: MoveNow): Move {
     const at = move.at ?? this.machine.now();
     if (move.data === undefined) return { ...move, at };
@@ -74,12 +77,12 @@ export class Records {
     return { ...move, at, data: JSON.parse(json) };
   }
 
-  /** Calls the function for changes with an intent that has just changed. */
+  /** Calls `onChange` for an intent that has just changed. */
   tell(intent: Intent): void {
     this.#onChange?.(intent);
   }
 
-  /** Finds an intent that is known to be in the store: intents are only removed after their end. */
+  /** Finds an intent that must be in the store: intents are removed only after they have ended. */
   async find(id: string): Promise<Intent> {
     const intent = await findIntent(this.store, id);
     if (intent === undefined) throw new TypeError(`Cannot find the intent "${id}" in the store`);
@@ -93,8 +96,8 @@ export class Records {
   }
 
   /**
-   * Moves an intent, unless its state or its orders have changed since the caller read them: the evidence does not cover
-   * a new order, such as one that an amendment has created meanwhile. Returns the present intent.
+   * Moves an intent, unless its state or its orders have changed since the caller read them. A new order, such as one
+   * that an amendment has created, is not covered by the caller's evidence. Returns the current intent.
    */
   async moveFrom(from: KnownIntent, move: MoveNow): Promise<Intent> {
     const { store } = this;
@@ -110,7 +113,10 @@ export class Records {
     return now;
   }
 
-  /** Does work that must be done before anything is sent. Its failure is an error that proves that nothing was sent. */
+  /**
+   * Does work in the store that must be done before anything is sent. If the work fails, the error says that nothing
+   * was sent.
+   */
   async first<T>(operation: string, work: () => Promise<T>): Promise<T> {
     try {
       return await onceMore(work);
@@ -125,7 +131,7 @@ export class Records {
     }
   }
 
-  /** Does work in the store that must not be lost: while the store cannot be used, tries again for a while. */
+  /** Does work in the store that must not be lost. Tries again for a while if the store cannot be used. */
   async keep<T>(work: () => Promise<T>): Promise<T> {
     const endAt = this.machine.monotonic() + KEEP_MS;
     for (;;) {
@@ -143,8 +149,8 @@ export class Records {
     try {
       await this.move(id, { to: "abandoned", by: "desk", data: { why: messageOf(error) } });
     } catch {
-      // The caller gets the error of the write, which says more. A later `reconcile`
-      // abandons the intent or marks it as unknown.
+      // The caller gets the error of the write, which is more useful. A later `reconcile` abandons the intent or marks
+      // it as unknown.
     }
   }
 

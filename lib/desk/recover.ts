@@ -1,6 +1,6 @@
 /**
- * Handles a write without a plain answer: records how it failed, searches for a lost answer in the broker's lists, and
- * records answers that arrive late.
+ * Handles a write that did not get a normal answer: records how it failed, searches for its outcome in the broker's
+ * lists, and records answers that arrive late.
  *
  * @module
  */
@@ -18,9 +18,9 @@ import type { Records } from "./records.ts";
 import { type IntentState, mayChange } from "./states.ts";
 import { targetsOf } from "./terms.ts";
 
-/** Waits before each reading of the lists after a lost answer; the last wait repeats. */
+/** Waits before each reading of the lists after a lost answer. The last wait is used for all further readings. */
 const READING_WAITS_MS = [500, 1_500, 3_000, 5_000];
-/** How long to search for the outcome of a write if the options do not say. */
+/** Default time to search for the outcome of a write. */
 const RESOLVE_MS = 15_000;
 
 /** What the search for a lost answer needs. */
@@ -30,9 +30,10 @@ export interface RecoverDeps extends ReconcileDeps {
 }
 
 /**
- * Records the broker's answer. If orders of the intent are recorded already, the answer must name the same orders;
- * otherwise the intent becomes ambiguous. Callers may repeat the call, because a commit that seemed to fail may have
- * succeeded. An order that an amendment created is recorded in the same transaction, so that it always has an owner.
+ * Records the broker's answer. If orders of the intent are already recorded, the answer must name the same orders;
+ * otherwise the intent becomes ambiguous. This can be called again after an error, because a commit that seemed to fail
+ * may have succeeded. If an amendment has created an order, the order is recorded in the same transaction, so that it
+ * always has an owner.
  */
 export async function acknowledge(
   records: Records,
@@ -41,9 +42,9 @@ export async function acknowledge(
 ): Promise<Intent> {
   return await records.store.transaction(async () => {
     const intent = await records.find(id);
-    // If the answer to a cancellation names no order, it is about the orders of the request.
+    // If the answer to a cancellation names no order, it applies to the orders of the request.
     const named = orderIds.length > 0 ? orderIds : targetsOf(intent);
-    // Nothing was cancelled: no order is left to follow.
+    // Nothing was cancelled, so there is no order to follow.
     const to = intent.kind === "cancel" && named.length === 0 ? "cancelled" : "acknowledged";
     if (mayChange(intent.state, to, "answer")) {
       const moved = await records.move(id, { to, by: "answer", orderIds: named, data });
@@ -66,11 +67,12 @@ export async function acknowledge(
   });
 }
 
-/** States that say that the broker did not execute the request. */
+/** States which say that the broker did not execute the request. */
 const refusedStates: readonly IntentState[] = ["abandoned", "rejected"];
 
 /**
- * Records that the broker rejected the request, or that it was never sent. Lists that show its order contradict that.
+ * Records that the broker rejected the request, or that the request was never sent. If the lists have shown its order,
+ * that is a contradiction, and the intent becomes ambiguous.
  */
 async function refuse(
   records: Records,
@@ -90,8 +92,8 @@ async function refuse(
 }
 
 /**
- * Records how a write failed. If its outcome is unknown, looks for it in the broker's lists for a while, and returns
- * the answer that the broker would have sent.
+ * Records how a write failed. If its outcome is unknown, searches for it in the broker's lists for a while. Returns the
+ * answer that the broker would have sent, or throws.
  */
 export async function noAnswer(
   deps: RecoverDeps,
@@ -101,7 +103,8 @@ export async function noAnswer(
   const { records } = deps;
   const { operation, options } = wanted;
   const data = { why: messageOf(error) };
-  // Only hsgate's own classes prove that nothing was executed; any other error may come after the first byte.
+  // Only hsgate's own error classes prove that nothing was executed. Any other error may have happened after the first
+  // byte was sent.
   const isUnknown = !(error instanceof BrokerError) || error instanceof OutcomeUnknownError ||
     error instanceof ProtocolError;
   if (!isUnknown) {
@@ -109,7 +112,7 @@ export async function noAnswer(
     try {
       await records.keep(() => refuse(records, id, { to, data }));
     } catch (failure) {
-      // The broker's answer is known, whatever the store says. The intent stays "sent" until a reading resolves it.
+      // The broker's answer is known even though the store failed. The intent stays "sent" until a reading resolves it.
       error.message += `; the store "${records.store.name}" could not record that: ${messageOf(failure)}`;
     }
     throw error;
@@ -122,7 +125,7 @@ export async function noAnswer(
     isRecorded = true;
     found = await searchLists(deps, id, options.signal);
   } catch (caught) {
-    failure = caught; // whatever failed, the outcome of the write is unknown to the caller
+    failure = caught; // whatever has failed, the caller does not know the outcome of the write
   }
   const answer = found === undefined
     ? undefined
@@ -140,7 +143,7 @@ export async function noAnswer(
   });
 }
 
-/** Reads the lists until they show the outcome, or the time is over. Returns the intent if it was executed. */
+/** Reads the lists until they show the outcome or the time is over. Returns the intent if it was executed. */
 async function searchLists(
   deps: RecoverDeps,
   id: string,
@@ -152,12 +155,12 @@ async function searchLists(
   for (let turn = 0;; turn++) {
     const waitMs = READING_WAITS_MS[turn] ?? READING_WAITS_MS.at(-1)!;
     if (signal?.aborted || machine.monotonic() + waitMs > endAt) return undefined;
-    await wait(machine, waitMs, signal).catch(() => {}); // only the signal ends it early
+    await wait(machine, waitMs, signal).catch(() => {}); // only an abort of the signal rejects
     if (signal?.aborted) return undefined;
     try {
       await reconcileOnly(deps, id, signal);
     } catch (error) {
-      // The broker's lists cannot be read now. The error of the write says more than this error.
+      // The lists cannot be read at the moment. The error of the write is more useful than this error.
       if (!(error instanceof BrokerError) || error instanceof StoreError) throw error;
     }
     const intent = await records.find(id);

@@ -1,5 +1,5 @@
 /**
- * Sends one order write: records it, checks it, commits it as sent before the first byte leaves, and records the
+ * Sends one order write: records it, checks it, commits it as sent before the first byte is sent, and records the
  * answer.
  *
  * @module
@@ -27,9 +27,9 @@ import type { Records } from "./records.ts";
 import { acknowledge, noAnswer, recordLate, type RecoverDeps } from "./recover.ts";
 import { fingerprintOf, targetsOf } from "./terms.ts";
 
-/** The guard rails checked prices, cash and holdings at most this long before the first byte leaves. */
+/** The longest time between the guard rails' check of prices, cash and holdings and the first byte. */
 const APPROVAL_MS = 60_000;
-/** The transaction that records a write checked the halt and the lease at most this long before the first byte leaves. */
+/** The longest time between the transaction that checks the halt and the lease, and the first byte. */
 const RECORD_MS = 10_000;
 
 /** An order write that a guard rail checks before it is sent. */
@@ -41,7 +41,7 @@ export interface PlannedWrite {
   why: Why;
   /** The broker's lists just before the write; absent for a cancellation of named orders. */
   reading: ListReading | undefined;
-  /** The client, for further reads. */
+  /** The client, for further queries. */
   client: Client;
 }
 
@@ -49,15 +49,18 @@ export interface PlannedWrite {
 export interface SendDeps extends RecoverDeps {
   underWay: Set<string>;
   /**
-   * Checks a write before it is sent. Throws if it is not allowed; otherwise may resolve to what the record of the
-   * approval keeps. @default allows everything
+   * Checks a write before it is sent. Throws if the write is not allowed. May resolve to data that is recorded with the
+   * approval. @default allows everything
    */
   guard?(planned: PlannedWrite): object | void | Promise<object | void>;
-  /** Returns why a file of this machine stops every write, if one does. Asked right before each write. @default none */
+  /**
+   * Returns why a file of this machine stops all writes, if it does. Called right before each write. @default no such
+   * file
+   */
   haltedByFile?(): string | undefined;
   /**
-   * Called in the transaction that commits to a write. Throws if its sender may not write any more: the process may have
-   * stood still since its last check. @default allows every write
+   * Called in the transaction that commits a write. Throws if its sender must not write any more, because the process
+   * may have been suspended since its last check. @default allows every write
    */
   confirm?(): void | Promise<void>;
 }
@@ -72,10 +75,10 @@ interface CheckedWrite {
 }
 
 /**
- * Sends an order write, and returns its answer.
+ * Sends an order write, and returns the answer.
  *
  * @throws {BrokerError} If nothing was sent, or the broker rejected it.
- * @throws {OutcomeUnknownError} If the lists have not shown the outcome yet.
+ * @throws {OutcomeUnknownError} If the lists do not show the outcome within the time.
  */
 export async function sendWrite(
   deps: SendDeps,
@@ -109,7 +112,7 @@ export async function sendWrite(
   }
 }
 
-/** What the desk knew when it allowed a write. */
+/** The data on which the desk allowed a write. */
 interface Approval {
   /** The broker's lists; absent for a cancellation of named orders. */
   reading: ListReading | undefined;
@@ -117,7 +120,7 @@ interface Approval {
   at: Instant;
 }
 
-/** An instant by both clocks: the monotonic clock may stand still while the machine sleeps, and the wall clock may jump. */
+/** An instant by two clocks. The monotonic clock may stop while the machine sleeps, and the wall clock may jump. */
 interface Instant {
   wall: number;
   monotonic: number;
@@ -125,20 +128,20 @@ interface Instant {
 
 const instantOf = (machine: Machine): Instant => ({ wall: machine.now(), monotonic: machine.monotonic() });
 
-/** Returns whether more time has passed since an instant, by either clock. */
+/** Returns whether more than a given time has passed since an instant, by either clock. */
 const isLonger = (machine: Machine, { wall, monotonic }: Instant, ms: number): boolean =>
   machine.now() - wall > ms || machine.monotonic() - monotonic > ms;
 
 /**
- * Returns whether a request may be sent while the outcome of the same request is unknown: two cancellations of one
- * named order do no more than one.
+ * Returns whether a request may be sent while the outcome of an equal request is unknown: cancelling a named order
+ * twice does no more than cancelling it once.
  */
 const isRepeatable = ({ order }: AnyOperation, params: Readonly<Record<string, unknown>>): boolean =>
   order === "cancel" && targetsOf({ params }).length === 1;
 
 /** Finds an unresolved intent with the same request. */
 async function unresolvedLike({ store, account }: Records, fingerprint: string): Promise<Intent | undefined> {
-  // An older version may have recorded another fingerprint for the same request.
+  // An older version may have recorded a different fingerprint for the same request.
   return (await unresolvedIntents(store, account)).find((each) =>
     each.fingerprint === fingerprint || fingerprintOf(each.operation, each.params) === fingerprint
   );
@@ -173,7 +176,8 @@ async function approve(
     const [target] = targetsOf({ params });
     const isAgain = isRepeatable(operation, params) &&
       await unresolvedLike(records, fingerprint) !== undefined;
-    // A cancellation of named orders creates no order, so the lists before it are needed only for a second one.
+    // A cancellation of named orders creates no order, so the lists before it are needed only if it is sent a second
+    // time.
     const reading = operation.order === "cancel" && target !== undefined && !isAgain
       ? undefined
       : await readLists(client, withChildLists(placeOf(operation, params)), {
@@ -205,7 +209,7 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
       ...options,
       onLateAnswer: (late) => {
         options.onLateAnswer?.(late);
-        // The store reports its own failures at the next statement of the caller.
+        // If the store fails here, the caller's next statement reports it.
         recordLate(records, id, late).catch(() => {});
       },
       beforeWrite: async () => {
@@ -213,7 +217,7 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
         mayLeave = await records.first(operation.name, () => begin(deps, write, approval));
         isBegun = true;
       },
-      // The process may have stood still while the transport connected.
+      // The process may have been suspended while the transport connected.
       beforeFirstByte() {
         mayLeave();
         options.beforeFirstByte?.();
@@ -231,10 +235,10 @@ async function send(deps: SendDeps, write: CheckedWrite, approval: Approval): Pr
 }
 
 /**
- * Commits to the store that bytes may leave from now on. Nothing is sent if this fails.
+ * Records in the store that bytes may be sent from now on. If this fails, nothing is sent.
  *
- * @returns A check for the moment right before the first byte. It throws if trading was halted meanwhile, or if too much
- * time has passed: another process may then have proven that the write was not sent.
+ * @returns A check to call right before the first byte. It throws if trading was halted in the meantime. It also throws
+ * if too much time has passed, because another process may have proven by then that the write was not sent.
  */
 async function begin(
   deps: SendDeps,
@@ -263,7 +267,8 @@ async function begin(
     await deps.confirm?.();
     const halt = await findHalt(store, account);
     if (halt !== undefined) throw halted(`${halt.why} (by ${halt.by})`, operation.name);
-    // Since this intent was planned, another process may have sent the same order, or ended the plan of the order.
+    // Since this intent was planned, another process may have sent the same order, or ended the plan that the order
+    // belongs to.
     if (!isRepeatable(operation, params)) await refuseLike(records, fingerprint, operation.name);
     const kind = operation.order ?? "place";
     await refuseBeyondPlan(store, account, { kind, operation: operation.name, params, why, own: id });
@@ -276,7 +281,7 @@ async function begin(
     });
     const sent = {
       ...knownBefore(operation, params, reading),
-      // If the clocks differ, use the earlier one: a reading that begins too late could miss the order.
+      // If the clocks differ, use the earlier one. If readings began too late, they could miss the order.
       readSince: Math.min(at, at + (reading?.aheadMs ?? 0)),
       sentAt: at,
       sentNumber,
@@ -294,11 +299,11 @@ async function begin(
       { code: "late-record", operation: operation.name },
     );
   };
-  mayLeave(); // the statements above may have taken long
+  mayLeave(); // check again: the statements above may have taken long
   return mayLeave;
 }
 
-/** Returns the part of the lists just before a write that the search for a lost answer needs. */
+/** Returns those orders from the lists just before a write that the search for a lost answer needs. */
 function knownBefore(
   { order: kind }: AnyOperation,
   params: Readonly<Record<string, unknown>>,
@@ -308,7 +313,7 @@ function knownBefore(
   const isOpen = ({ state }: SeenOrder) => state === undefined || !endedStates.includes(state);
   const target = reading?.orders.get(targetsOf({ params })[0] ?? "");
   return {
-    // A cancellation of all orders applies to the open orders.
+    // A cancellation of all orders applies to the orders that are open now.
     known: orders.filter((each) => kind !== "cancel" || isOpen(each)).map(({ orderId }) => orderId),
     earlier: kind === "amend" && target !== undefined ? amendableTerms(target) : undefined,
   };

@@ -1,13 +1,13 @@
 /**
- * Defines the states of an intent, and which evidence moves it from one state to another. The checks of the store, the
- * diagram in the documentation and the tests derive from this table.
+ * Defines the states of an intent, and which evidence moves an intent from one state to another. The store's checks,
+ * the diagram in the documentation and the tests are derived from this table.
  *
  * @module
  */
 
-/** What proves a change of state. */
+/** The evidence for a change of state. */
 export type Evidence =
-  /** The desk itself: it is about to send, it gave up waiting, or it found that nothing was sent. */
+  /** The desk itself: it is about to send, it has given up waiting, or it knows that nothing was sent. */
   | "desk"
   /** The broker's answer to the call, even if it arrives after the call was given up. */
   | "answer"
@@ -16,7 +16,7 @@ export type Evidence =
   /** A person. */
   | "person";
 
-/** State of an intent, in the order in which an intent passes through them. */
+/** State of an intent, in the usual order of the states. */
 export type IntentState =
   | "planned"
   | "approved"
@@ -32,7 +32,7 @@ export type IntentState =
   | "ambiguous"
   | "abandoned";
 
-/** A change of state that may happen. */
+/** A change of state that is allowed. */
 interface Change {
   readonly to: IntentState;
   readonly by: readonly Evidence[];
@@ -40,7 +40,7 @@ interface Change {
 
 const change = (to: IntentState, ...by: Evidence[]): Change => ({ to, by });
 
-/** States in which the broker has the order. The lists may show them in any sequence. */
+/** States in which the broker has the order. The lists may show these states in any sequence. */
 const atBroker = ["acknowledged", "working", "part-filled"] as const;
 /** States in which an order ends, as the broker's lists show it. */
 const brokerEnds = ["filled", "cancelled", "rejected", "expired"] as const;
@@ -48,28 +48,28 @@ const brokerEnds = ["filled", "cancelled", "rejected", "expired"] as const;
 const shownByLists = (except?: IntentState): Change[] =>
   [...atBroker, ...brokerEnds].filter((to) => to !== except).map((to) => change(to, "list"));
 /**
- * What may follow a known outcome: a late answer that names another order, or that the lists contradict, makes it
- * ambiguous. A person may also correct an earlier decision of a person.
+ * Changes that are allowed after a known outcome. A late answer that names another order, or that contradicts the
+ * lists, makes the outcome ambiguous. A person may correct an earlier decision of a person.
  */
 const corrections: readonly Change[] = [change("ambiguous", "answer"), change("unknown", "person")];
 
-/** Every state of an intent, and the changes that may follow it. */
+/** Every state of an intent, with the changes that are allowed from it. */
 export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   /** Recorded; nothing was sent. */
   planned: [change("approved", "desk", "person"), change("abandoned", "desk", "person")],
-  /** Every guard rail and, if needed, a person allowed it; nothing was sent. */
+  /** Allowed by every guard rail and, if needed, by a person; nothing was sent. */
   approved: [change("sent", "desk"), change("abandoned", "desk", "person")],
-  /** Committed to the store just before the first byte leaves. Bytes may have left. */
+  /** Committed to the store just before the first byte is sent. Bytes may have been sent. */
   sent: [
     change("acknowledged", "answer"),
     change("rejected", "answer"),
-    // The answer to a cancellation names no order, so the lists have nothing to show.
+    // The answer to a cancellation that named no order: there is no order that the lists could show.
     change("cancelled", "answer"),
-    // The answer, or the process that was about to send, proves that the broker never got the request.
+    // The answer, or the process that was about to send, proves that the broker never received the request.
     change("abandoned", "answer", "desk"),
     change("unknown", "desk", "answer"),
   ],
-  /** The broker named the order. */
+  /** The broker has answered with the order's id. */
   acknowledged: [
     ...shownByLists("acknowledged"),
     // The lists never showed the order, and the person is sure that it has ended.
@@ -80,7 +80,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   working: [
     ...shownByLists("working"),
     // The lists do not show the order any more, or do not show which order a triggered conditional order has placed.
-    // The person is sure that it has ended.
+    // The person is sure that the order has ended.
     change("expired", "person"),
     ...corrections,
   ],
@@ -89,7 +89,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   cancelled: corrections,
   rejected: corrections,
   expired: corrections,
-  /** Bytes may have left, and no answer says whether the broker executed the request. */
+  /** Bytes may have been sent, and no answer says whether the broker executed the request. */
   unknown: [
     change("acknowledged", "answer", "list", "person"),
     ...shownByLists("acknowledged"),
@@ -98,7 +98,7 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
     change("abandoned", "answer", "list", "person"),
     change("ambiguous", "list"),
   ],
-  /** It is unclear which orders belong to the intent. Only the broker's answer or a person can decide that. */
+  /** It is unclear which orders belong to the intent. Only the broker's answer or a person can resolve it. */
   ambiguous: [
     change("acknowledged", "answer", "person"),
     change("rejected", "answer"),
@@ -110,13 +110,13 @@ export const intentStates: Readonly<Record<IntentState, readonly Change[]>> = {
   abandoned: corrections,
 };
 
-/** Every state, in the order in which an intent passes through them. */
+/** Every state, in the usual order of the states. */
 export const allStates = Object.keys(intentStates) as readonly IntentState[]; // the table has one key for each state
 
 /** States in which the outcome of a sent request is unknown. They block an intent with the same fingerprint. */
 export const unresolvedStates: readonly IntentState[] = ["sent", "unknown", "ambiguous"];
 
-/** Returns whether nothing more is expected of an intent. Only a correction changes it again. */
+/** Returns whether an intent is final. Only a correction can change it after that. */
 export function isFinal(state: IntentState): boolean {
   return state === "abandoned" || brokerEnds.some((end) => end === state);
 }

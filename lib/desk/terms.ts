@@ -1,5 +1,5 @@
 /**
- * Returns the terms of an order write, and the fingerprint that is equal for two writes with the same request.
+ * Returns the terms of an order write, and a fingerprint that is equal for two writes with the same request.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { conditionalTypes } from "../dictionaries/order_type.ts";
 import { bareCode } from "./broker_lists.ts";
 import type { Intent } from "./intent.ts";
 
-/** The parameters of an order write that its rows in the lists repeat. */
+/** The parameters of an order write that also appear in the order's rows in the lists. */
 interface Terms {
   market?: string;
   symbol?: string;
@@ -28,7 +28,7 @@ export function termsOf({ params }: Pick<Intent, "params">): Terms {
   return params as Terms;
 }
 
-/** Returns the orders that an amendment or a cancellation is for; empty if it is for all of a market. */
+/** Returns the orders that an amendment or a cancellation applies to; empty if it applies to all orders of a market. */
 export function targetsOf({ params }: Pick<Intent, "params">): readonly string[] {
   const { orderId, childOrderId, orderIds } = termsOf({ params });
   return orderIds ?? [childOrderId ?? orderId].filter((id) => id !== undefined);
@@ -60,7 +60,7 @@ function partsOf(params: object): unknown[] {
     .map(([name, value]) => [name, sameValue(name, value)]);
 }
 
-/** Names of parameters that are numbers; other texts of digits, such as order ids, are not. */
+/** Names of parameters that are numbers. Other texts of digits, such as order ids, are not numbers. */
 const numbers = [
   "price",
   "quantity",
@@ -73,7 +73,7 @@ const numbers = [
   "intervalSec",
 ];
 
-/** Returns a value that is equal for two values of a parameter that mean the same. */
+/** Returns a normalized value of a parameter: equal for two values with the same meaning. */
 function sameValue(name: string, value: unknown): unknown {
   if (Array.isArray(value)) return [...new Set(value)].sort();
   if (typeof value === "object" && value !== null) return partsOf(value);

@@ -112,7 +112,7 @@ Deno.test("without a quote, each rule says what to do: turn the limit off, and f
     "quoteMaxAge",
     ORDER,
     { market: none },
-    'set quoteMaxAge to "off" to go without this check',
+    'set quoteMaxAge to "off" to skip this check',
   );
   await assertRefuses(
     "priceCollar",

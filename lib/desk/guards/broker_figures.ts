@@ -31,7 +31,7 @@ import {
   remainingOf,
 } from "./order.ts";
 
-/** The account has what the order sells. */
+/** The account owns what the order sells. */
 export const allowShort: Rule = {
   name: "allowShort",
   about: "`allow` or `refuse`: whether an order may sell more than the broker says can be sold",
@@ -54,8 +54,8 @@ export const allowShort: Rule = {
 };
 
 /**
- * Returns how much an order may sell without selling short. Sell orders of this store whose outcome the broker's figure
- * may not show yet are subtracted.
+ * Returns how much an order may sell without selling short. The broker's number may not reflect this store's newest
+ * sell orders yet, so they are subtracted.
  */
 export function sellableOf(check: Check): Promise<Decimal> {
   return check.once("sellable", async () => {
@@ -74,7 +74,7 @@ export function sellableOf(check: Check): Promise<Decimal> {
       return subtract(add(position, own), sumOf([...open, ...pending]));
     }
     const row = (await client.account.holdings({ market })).find((each) => isSameSymbol(each.symbol, symbol));
-    // A conditional order may sell shares that another open order also sells, because the other one may end first.
+    // A conditional order may sell shares that another open order also sells, because the other order may end first.
     if (isConditional) return row?.quantity ?? row?.sellableQuantity ?? "0";
     return subtract(add(row?.sellableQuantity ?? "0", own), sumOf(pending));
   });
@@ -83,11 +83,11 @@ export function sellableOf(check: Check): Promise<Decimal> {
 /** An order of this store. */
 interface PendingOrder {
   params: OrderParams;
-  /** Price by which it counts if it has none. */
+  /** Price that is used for it if it has no price. */
   reference: Decimal | undefined;
 }
 
-/** Returns the orders of one side that the broker's figures may not contain yet. */
+/** Returns the orders of one side that the broker's numbers may not reflect yet. */
 async function pendingOf(check: Check, side: "buy" | "sell"): Promise<PendingOrder[]> {
   const placed = (await check.intents()).filter(({ kind, state }) =>
     kind === "place" && pendingStates.includes(state)
@@ -100,20 +100,20 @@ async function pendingOf(check: Check, side: "buy" | "sell"): Promise<PendingOrd
 /** The account's funds, or its margin for futures, pay for the order. */
 export const buyingPower: Rule = {
   name: "buyingPower",
-  about: "an order that the account's buying power does not cover; the figure is the broker's",
+  about: "an order that the account's buying power does not cover, according to the broker",
   async check(check) {
     const { market, side, isConditional } = check.order;
     if (market === "futures") return await checkContracts(check);
-    // A conditional order is paid for when it is triggered.
+    // A conditional order needs its money only when it is triggered.
     if (side === "buy" && !isConditional) await checkFunds(check);
   },
 };
 
 /**
- * Checks that the account's funds pay for the order. The broker's figure excludes the funds that it has frozen for open
- * orders, whoever placed them. This check also subtracts open orders without frozen funds, and orders that the broker's
- * figure may not contain yet, each with its fees. The broker does not publish whether its figure contains fees. So the
- * check uses the cost of the broker's largest quantity with fees.
+ * Checks that the account can pay for the order. The broker's buying power excludes the funds that it has frozen for
+ * open orders of all programs. This check also subtracts, with their fees, open orders without frozen funds and orders
+ * that the buying power may not reflect yet. The broker does not publish whether its largest quantity leaves room for
+ * fees, so the check adds fees to the cost of that quantity.
  */
 async function checkFunds(check: Check): Promise<void> {
   const { order: { market, symbol, quantity, before }, planned: { client, reading } } = check;
@@ -147,7 +147,7 @@ async function checkFunds(check: Check): Promise<void> {
   const lot = await check.lot() ?? "1";
   const fitting = (room: Decimal) =>
     compare(room, "0") <= 0 ? "0" : toStep(divide(room, valueOf("1"), 0, "down"), lot, "down");
-  // Start with the fees of the largest quantity without fees: fewer shares have no higher fees, so this quantity fits.
+  // Start with the fees of the largest quantity without fees. Fewer shares never have higher fees, so the result fits.
   let largest = fitting(subtract(power, subtract(costOf(fitting(power)), valueOf(fitting(power)))));
   while (compare(costOf(add(largest, lot)), power) <= 0) largest = add(largest, lot);
   largest = add(largest, filled);

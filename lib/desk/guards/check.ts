@@ -22,21 +22,21 @@ import { lastOf, mics, type Order, orderOf, type OrderParams, priceOf, typeOf } 
 export interface GuardDeps {
   store: Store;
   machine: Machine;
-  /** The account whose intents count. */
+  /** The account whose intents count in the limits. */
   account: string;
-  /** Returns the trading days of the exchanges, as they are now. */
+  /** Returns the current trading days of the exchanges. */
   calendars(): Calendars;
 }
 
 /** One guard rail. */
 export interface Rule {
-  /** Name that a refusal shows; the name of the limit if a setting sets it. */
+  /** Name in the text of a refusal; if a setting controls the rule, the name of that setting. */
   name: string;
   /** What it limits or refuses, in Markdown, for the table in `docs/guards.md`. */
   about: string;
-  /** Whether it also checks a write that changes neither quantity nor price of an order. @default false */
+  /** Whether it also checks an amendment that changes neither quantity nor price. @default false */
   checksEveryWrite?: boolean;
-  /** Throws what {@linkcode Check.refuse} returns if the order is not allowed. */
+  /** Throws the result of {@linkcode Check.refuse} if the order is not allowed. */
   check(check: Check): void | Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export class GuardRefusal extends BrokerError {
 }
 
 const MINUTE_MS = 60_000;
-/** An intent is sent at most this long after it was planned. */
+/** The longest time between planning an intent and sending it. */
 const PLANNED_MS = 60 * MINUTE_MS;
 
 /** The check of one write. */
@@ -81,7 +81,7 @@ export class Check {
     this.#aheadMs = planned.reading?.aheadMs ?? 0;
   }
 
-  /** The time at the broker. */
+  /** The broker's time. */
   get now(): number {
     return this.deps.machine.now() + this.#aheadMs;
   }
@@ -91,13 +91,13 @@ export class Check {
     return dateAt(this.now, calendarZone[mics[market]]);
   }
 
-  /** Start of the day of a market, on this machine's clock. */
+  /** Start of the market's day, by this machine's clock. */
   dayStart(market: string | undefined): number {
     const zone = zoneOfMarket(market);
     return wallInstant(dateAt(this.now, zone), "00:00", zone) - this.#aheadMs;
   }
 
-  /** The order as the write would leave it. @throws {BrokerError} If the lists do not show the amended order. */
+  /** The order as it would be after the write. @throws {BrokerError} If the lists do not show the amended order. */
   get order(): Order {
     this.#order ??= orderOf(this.planned);
     if (this.#order !== undefined) return this.#order;
@@ -110,10 +110,10 @@ export class Check {
 
   /** Calls `read` at the first call with a name. Later calls with the same name return the same result. */
   once<T>(what: string, read: () => Promise<T>): Promise<T> {
-    return this.#read.getOrInsertComputed(what, read) as Promise<T>; // each name has one reader
+    return this.#read.getOrInsertComputed(what, read) as Promise<T>; // each name always has the same `read`
   }
 
-  /** Returns the account's other intents that may count, oldest first. */
+  /** Returns the account's other intents that may count in the limits, oldest first. */
   intents(): Promise<CountedIntent[]> {
     const { store, account, machine } = this.deps;
     return this.once("intents", async () => {
@@ -134,7 +134,7 @@ export class Check {
       try {
         const [quote] = await latest({ securities, ...session !== undefined && { session } }).catch(
           (error) => {
-            // The socket cannot request a session. Its quote has a time, which `quoteMaxAge` checks.
+            // The socket cannot request the quote of a session. Its quote has a time, which `quoteMaxAge` checks.
             if (error instanceof UnmappedError) return latest({ securities });
             throw error;
           },
@@ -174,7 +174,7 @@ export class Check {
   /**
    * Returns the order's price. Without one, returns the last price or the best ask, whichever is higher.
    *
-   * @param rule The rule that needs it, for the refusal if the broker gives no price either.
+   * @param rule The rule that needs the price; named in the refusal if the broker has no price either.
    */
   async price(rule: string): Promise<Decimal> {
     const { order } = this;
@@ -191,10 +191,10 @@ export class Check {
     return ask !== undefined && compare(ask, last) > 0 ? ask : last;
   }
 
-  /** Returns the lot of the order's listing; `undefined` if no source has it. The broker checks it too. */
+  /** Returns the lot of the order's listing; `undefined` if no source has it. The broker checks the lot too. */
   async lot(): Promise<Decimal | undefined> {
     const { market, symbol } = this.order;
-    if (market === "us" || market === "futures") return "1"; // there, round lots only decide the place in the queue
+    if (market === "us" || market === "futures") return "1"; // any whole number is valid in these markets
     const quote = await this.quoteOf(this.order);
     if (quote?.lotSize !== undefined && quote.lotSize > 0) return String(quote.lotSize);
     try {
@@ -205,7 +205,7 @@ export class Check {
     }
   }
 
-  /** Returns the error of a rule that refuses the write. It names the value and the nearest valid ones. */
+  /** Returns the error of a rule that refuses the write. The error names the value and the nearest valid values. */
   refuse(rule: string, what: string, nearest: string): GuardRefusal {
     return new GuardRefusal(rule, { operation: this.planned.operation.name, what, nearest });
   }
@@ -215,13 +215,13 @@ export class Check {
     return this.refuse(
       rule,
       `it could not be checked, because ${why}`,
-      `try again later, or set ${rule} to "off" to go without this check`,
+      `try again later, or set ${rule} to "off" to skip this check`,
     );
   }
 
   /**
-   * Like `unchecked`, for a limit that needs a quote. An order without a price is refused, because other rules need a
-   * price.
+   * Like `unchecked`, for a limit that needs a quote. With this limit off, a limit order can be sent without a quote;
+   * an order without a price cannot, because other rules need its price.
    */
   unquoted(rule: LimitName, why: string): BrokerError {
     if (this.order.price !== undefined) return this.unchecked(rule, why);

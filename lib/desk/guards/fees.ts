@@ -18,8 +18,8 @@ export interface FeeTerms extends Pick<Order, "market" | "symbol"> {
 }
 
 /**
- * Returns the fees of an order that fills at once and whole: the published rates of exchanges and regulators, and the
- * commission of an example broker. `undefined` if no rates are known for the day.
+ * Returns the fees of an order that fills completely and at once: the published rates of exchanges and regulators, and
+ * the commission of an example broker. `undefined` if no rates are known for the day.
  */
 export function estimateFees(
   { market, symbol, isBuy, price, quantity, date }: FeeTerms,

@@ -1,6 +1,6 @@
 /**
- * Determines the order that a write asks for, and how the guard rails count it: its market, its currency and the value
- * of one unit.
+ * Determines the order that a write asks for: its market, its currency, and the value of one unit, as the guard rails
+ * need them.
  *
  * @module
  */
@@ -15,9 +15,9 @@ import type { Quote } from "../../operations/quotes.ts";
 import { endedStates, type SeenOrder } from "../broker_lists.ts";
 import type { PlannedWrite } from "../desk.ts";
 
-/** An order as a write would leave it at the broker. */
+/** An order as it would be at the broker after a write. */
 export interface Order {
-  /** Where it trades; all futures are one place. */
+  /** Where it trades; all futures count as one market. */
   market: Market | "futures";
   symbol: string;
   side: string;
@@ -25,7 +25,7 @@ export interface Order {
   /** Absent if the order has no price of its own. */
   price: Decimal | undefined;
   orderType: string;
-  /** What triggers a conditional order; absent if the trigger is not a price, as for a trailing order. */
+  /** The price that triggers a conditional order; absent if the trigger is not a price, as for a trailing order. */
   trigger: Decimal | undefined;
   isConditional: boolean;
   isExtended: boolean;
@@ -33,7 +33,7 @@ export interface Order {
   before: SeenOrder | undefined;
 }
 
-/** The parameters that the order writes of all families use. */
+/** The parameters of order writes of all families that guard rails use. */
 export interface OrderParams {
   market?: Market;
   symbol?: string;
@@ -47,7 +47,7 @@ export interface OrderParams {
   session?: string;
 }
 
-/** The exchange whose trading days and hours count for a market. */
+/** The exchange of each market, which determines trading days and hours. */
 export const mics: Readonly<Record<Order["market"], Mic>> = {
   hk: "XHKG",
   us: "XNYS",
@@ -58,7 +58,7 @@ export const mics: Readonly<Record<Order["market"], Mic>> = {
 
 export const auctionTypes = ["auction", "auction-limit"];
 export const marketTypes = ["market", "iceberg-market", "hidden-market"];
-/** Order types that trade at the market's price, whatever price the order names. */
+/** Order types that trade at the market's price, even if the order names a price. */
 const unpricedTypes = [
   "auction",
   ...marketTypes,
@@ -68,8 +68,8 @@ const unpricedTypes = [
 ];
 
 /**
- * Returns the order that a write asks for, or `undefined` if the broker's lists do not show the amended order. What an
- * amendment does not name comes from the lists.
+ * Returns the order that a write asks for; `undefined` if the broker's lists do not show the amended order. For an
+ * amendment, missing terms come from the lists.
  */
 export function orderOf({ operation, params: given, reading }: PlannedWrite): Order | undefined {
   const params = given as OrderParams; // the operation's schema has checked them
@@ -102,12 +102,12 @@ export function orderOf({ operation, params: given, reading }: PlannedWrite): Or
 export const isConditional = (orderType: string | undefined): boolean =>
   conditionalTypes.some((each) => each === orderType);
 
-/** Returns the price of an order; without one, its trigger price. `undefined` if the market sets the price. */
+/** Returns the price of an order, or its trigger price if it has no price. `undefined` if the market sets the price. */
 export const ownPriceOf = ({ price, orderType = "limit", ...terms }: OrderParams): Decimal | undefined =>
   priceOf({ price: unpricedTypes.includes(orderType) ? undefined : price }) ??
     triggerOf({ ...terms, orderType });
 
-/** Returns the price that triggers an order. The value of a trailing order is a distance. */
+/** Returns the price that triggers an order. The trigger value of a trailing order is a distance and not a price. */
 const triggerOf = ({ triggerValue, orderType }: OrderParams): Decimal | undefined =>
   isConditional(orderType) && !trailingTypes.some((each) => each === orderType)
     ? priceOf({ price: triggerValue })
@@ -119,17 +119,17 @@ export function currencyOf(market: Order["market"], symbol: string): string {
   if (known !== undefined) return known;
   if (market === "us") return "USD";
   if (market === "shanghai" || market === "shenzhen") return "CNY";
-  // Hong Kong lists the renminbi counters of its stocks under codes that begin with 8.
+  // Hong Kong lists the renminbi counters of its stocks with codes that begin with 8.
   return /^8\d{4}\.HK$/.test(symbol) ? "CNY" : "HKD";
 }
 
-/** Returns how many times its price one unit is worth; `undefined` if the reference data do not say. */
+/** Returns the factor from the price to the value of one unit; `undefined` if the reference data do not have it. */
 export function multiplierOf(market: Order["market"], symbol: string): Decimal | undefined {
   if (market === "futures") return futureContract(symbol)?.multiplier;
   return typeOf(symbol) === "us-option" ? optionMultiplier : "1";
 }
 
-/** Returns the type of security that a code names; `undefined` for a code of no known form. */
+/** Returns the type of security that a code names; `undefined` for a code of an unknown form. */
 export function typeOf(symbol: string): SecurityType | undefined {
   try {
     return securityOf(symbol).type;
@@ -147,11 +147,11 @@ export function marketOf(operation: string, { market, symbol = "" }: OrderParams
   return symbol.endsWith(".SH") ? "shanghai" : symbol.endsWith(".SZ") ? "shenzhen" : "us";
 }
 
-/** Returns a price; `undefined` if there is none, which the broker also writes as zero. */
+/** Returns a price; `undefined` if there is none. The broker also writes zero for a missing price. */
 export const priceOf = ({ price }: { price?: Decimal | undefined }): Decimal | undefined =>
   price === undefined || isZero(price) ? undefined : price;
 
-/** Returns the last price of a quote, or that of the day before. */
+/** Returns the last price of a quote, or the previous close. */
 export const lastOf = (quote: Quote | undefined): Decimal | undefined =>
   priceOf({ price: quote?.lastPrice }) ?? priceOf({ price: quote?.previousClose });
 
@@ -165,10 +165,10 @@ export function remainingOf(order: SeenOrder | undefined): Decimal {
   return subtract(order.quantity, order.filled);
 }
 
-/** Returns the quantity that an order has filled already: its cash is paid, and its shares are sold. */
+/** Returns the quantity of an order that has already been filled: its cash is paid, or its shares are sold. */
 export const filledOf = ({ before }: Order): Decimal => before?.filled ?? "0";
 
-/** States in which the broker's figures may not contain an order yet. */
+/** States of orders that the broker's numbers may not reflect yet. */
 export const pendingStates: readonly string[] = ["planned", "approved", "sent", "unknown", "ambiguous"];
 
 export const least = (one: Decimal, other: Decimal): Decimal => compare(one, other) < 0 ? one : other;

@@ -58,8 +58,8 @@ export function validPrices(
 }
 
 /**
- * The price is near the last price and the book. The price of a conditional order is for the time after its trigger, so
- * it is compared with the trigger.
+ * The price is near the last price and the order book. The price of a conditional order applies only after its trigger,
+ * so it is compared with the trigger price.
  */
 export const priceCollar: Rule = {
   name: "priceCollar",
@@ -78,7 +78,7 @@ export const priceCollar: Rule = {
     }
     let [low, high] = [multiply(last, subtract("1", priceCollar)), multiply(last, add("1", priceCollar))];
     const { bid, ask } = isConditional ? {} : await check.book();
-    // A market order fills at the book, so the book must not be far from the last price.
+    // A market order fills at the prices of the book, so the book must not be far from the last price.
     const price = order.price ?? (isBuy(side) ? ask : bid);
     if (price === undefined) return;
     const what = isConditional ? `the trigger ${normalize(last)}` : `the last price ${normalize(last)}`;

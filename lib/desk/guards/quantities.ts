@@ -1,5 +1,5 @@
 /**
- * Guard rails about the quantity: its lot, and its part of the average day's volume.
+ * Guard rails about the quantity: its lot, and its fraction of the average daily volume.
  *
  * @module
  */
@@ -57,7 +57,7 @@ export const lot: Rule = {
       if (compare(quantity, "200") < 0) throw refuse("200 or more", "200");
       return;
     }
-    // On the mainland, the odd rest of a holding may be sold, but only all of it at once.
+    // On the mainland, an odd lot of a holding may be sold, but only completely.
     if ((market === "shanghai" || market === "shenzhen") && !isBuy(side)) {
       const held = await sellableOf(check);
       const rest = subtract(held, toStep(held, lot, "down"));
@@ -67,11 +67,11 @@ export const lot: Rule = {
   },
 };
 
-/** The quantity is small against the average day's volume. */
+/** The quantity is small compared with the average daily volume. */
 export const maxVolumeShare: Rule = {
   name: "maxVolumeShare",
   about:
-    "largest quantity, as a part of the average daily volume of the last 20 trading days, such as `1%`; needs bars (see below)",
+    "largest quantity, as a fraction of the average daily volume of the last 20 trading days, such as `1%`; needs bars (see below)",
   async check(check) {
     const { maxVolumeShare } = check.limits;
     if (maxVolumeShare === undefined) return;

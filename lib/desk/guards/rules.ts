@@ -23,7 +23,7 @@ import {
   maxSymbolValue,
 } from "./values.ts";
 
-/** Every rule, in the order in which an order meets them: first the ones that need no answer of the broker. */
+/** Every rule, in the order in which the rules are checked. Rules that need no answer from the broker come first. */
 export const rules: readonly Rule[] = [
   liveTrading,
   maxOrdersPerMinute,
@@ -41,15 +41,15 @@ export const rules: readonly Rule[] = [
   buyingPower,
 ];
 
-/** What the rules found out, for the record of the intent. */
+/** What the rules have found out, for the record of the intent. */
 export interface Approval {
-  /** Price by which an order without a price of its own counts in the value limits. */
+  /** Price that the value limits use for an order without a price. */
   reference?: Decimal;
 }
 
 /**
- * Returns the guard rails of an account, as the `guard` of its desk. They throw a `BrokerError` with the code `guard` if
- * they refuse an order.
+ * Returns the guard rails of an account, as the `guard` option of its desk. They throw a `BrokerError` with the code
+ * `guard` if they refuse an order.
  */
 export function guardsOf(
   limits: Limits,

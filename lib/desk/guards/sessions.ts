@@ -42,7 +42,7 @@ function checkOpen(check: Check, order: Order): void {
   const zone = calendarZone[mic];
   const today = dateAt(now, zone);
   let next: number | undefined;
-  // The night session of futures belongs to the day before. No holiday is longer than a fortnight.
+  // The night session of futures belongs to the previous day. No holiday is longer than a fortnight.
   for (let day = -1; day < 15 && next === undefined; day++) {
     const periods = periodsOf(check, order, mic, addDays(today, day));
     if (periods.some(({ from, to }) => from <= now && now < to)) return;
@@ -107,7 +107,7 @@ function periodsOf(
         : open;
     case "shanghai":
     case "shenzhen":
-      // Orders of the minutes before each open wait for it.
+      // Orders that arrive in the minutes before an opening wait for the opening.
       return open.map(({ from, to }, index) => ({ from: from - (index === 0 ? 15 : 5) * MINUTE_MS, to }));
     case "futures": {
       const day = open.map(({ from, to }, index) => ({
@@ -133,7 +133,7 @@ export function quoteInstant(quote: Quote | undefined, mic: Mic): number | undef
 export const quoteMaxAge: Rule = {
   name: "quoteMaxAge",
   about:
-    "age of the quote that an order is compared with; while the market does not trade, its last quote stays current",
+    "age of the quote that an order is compared with; while the market is closed, its last quote is current",
   async check(check) {
     const { order, limits: { quoteMaxAge } } = check;
     if (quoteMaxAge === undefined || order.isConditional) return;
@@ -142,7 +142,7 @@ export const quoteMaxAge: Rule = {
     if (quotedAt === undefined) {
       throw check.unquoted("quoteMaxAge", `the broker gave no quote of "${order.symbol}" with a time`);
     }
-    // While nothing trades, the last quote stays current.
+    // While the market is closed, its last quote is current.
     const [tooOld, tooNew] = [lastTrading(check, order) - quotedAt, quotedAt - check.now];
     if (tooOld <= quoteMaxAge && tooNew <= quoteMaxAge) return;
     const secondsText = (ms: number) => `${Math.round(ms / 1000)} s`;
@@ -161,7 +161,7 @@ function lastTrading(check: Check, { market, isExtended }: Order): number {
   const [now, mic] = [check.now, mics[market]];
   const today = dateAt(now, calendarZone[mic]);
   for (let day = 0; day > -15; day--) {
-    // The periods of plain limit orders.
+    // The periods in which plain limit orders are accepted.
     const periods = periodsOf(check, { market, orderType: "limit", isExtended }, mic, addDays(today, day));
     const ends = periods.filter(({ from }) => from <= now).map(({ to }) => Math.min(to, now));
     if (ends.length > 0) return Math.max(...ends);

@@ -1,5 +1,6 @@
 /**
- * Guard rails of the account's own limits: whether and what may be traded, how often, and for what value.
+ * Guard rails of the account's own limits: whether orders are allowed, for which listings, how often, and up to which
+ * value.
  *
  * @module
  */
@@ -33,7 +34,7 @@ import {
 
 const MINUTE_MS = 60_000;
 
-/** The account may trade at all. */
+/** The account may trade. */
 export const liveTrading: Rule = {
   name: "liveTrading",
   about: "`allow` or `refuse`: whether orders may be sent; cancellations are always allowed",
@@ -65,7 +66,7 @@ export const maxOrdersPerMinute: Rule = {
   },
 };
 
-/** The account trades only listings that a person named. */
+/** The account trades only listings that a person has named. */
 export const allowedSymbols: Rule = {
   name: "allowedSymbols",
   about: "listings that may be traded, such as `00700.HK, AAPL`",
@@ -80,7 +81,7 @@ export const allowedSymbols: Rule = {
   },
 };
 
-/** Name of a limit of values. */
+/** Name of a value limit. */
 type ValueLimit = "maxOrderValue" | "maxSymbolValue" | "maxDayValue";
 
 const valueRule = (name: ValueLimit, about: string): Rule => ({
@@ -102,7 +103,7 @@ export const maxSymbolValue = valueRule("maxSymbolValue", "value of a day's orde
 /** The value of the day's orders is not too large. */
 export const maxDayValue = valueRule("maxDayValue", "value of a day's orders");
 
-/** Checks a sum of values: of this order, and of those earlier orders of today that count for the limit. */
+/** Checks a sum of values: of this order, and of the earlier orders of today that count for the limit. */
 async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promise<void> {
   const { market, symbol, quantity } = check.order;
   const currency = currencyOf(market, symbol);
@@ -115,7 +116,7 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
     );
   }
   const ownPrice = await check.price(rule);
-  // The value of one order depends on no other order.
+  // The limit of a single order does not depend on other orders.
   const chains = rule === "maxOrderValue" ? [] : await chainsOf(check, rule);
   const chain = check.planned.operation.order === "amend"
     ? chains.find(({ orderIds }) => orderIds.has(check.params.orderId ?? ""))
@@ -140,8 +141,8 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   const before = sumOf(chains.filter(isCounted).map(valueOf));
   const total = add(before, added);
   if (compare(total, most) <= 0) return;
-  // An amended order counts with its highest price. Its own earlier value is part of the used limit, so it may use
-  // that value again.
+  // An amended order counts with its highest price. Its own earlier value is already in the used part of the limit, so
+  // it may use that value again.
   const price = grown?.price ?? ownPrice;
   const room = add(subtract(most, before), chain === undefined ? "0" : valueOf(chain));
   const fitting = compare(room, "0") <= 0 ? "0" : divide(room, multiply(price, multiplier), 0, "down");
@@ -157,7 +158,7 @@ async function checkValue(check: Check, rule: ValueLimit, limit: Amounts): Promi
   );
 }
 
-/** An order with its amendments, and the quantity and price by which it counts in the limits. */
+/** An order with its amendments, and the quantity and price that the limits count for it. */
 interface Chain {
   orderIds: Set<string>;
   market: Order["market"];
@@ -168,9 +169,9 @@ interface Chain {
 }
 
 /**
- * Returns today's orders with the quantity and price by which they count. An order counts in full even if it is
- * cancelled or expires. Only an order that never reached the broker, or that the broker rejected, does not count. An
- * amended order counts with its largest quantity and its highest price.
+ * Returns today's orders with the quantity and price that the limits count. An order counts in full even if it is
+ * cancelled or expires. It does not count only if it never reached the broker or the broker rejected it. An amended
+ * order counts with its largest quantity and its highest price.
  */
 function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
   return check.once("chains", async () => {
@@ -185,7 +186,7 @@ function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
         : undefined;
       const symbol = terms.symbol ?? before?.symbol;
       const quantity = terms.quantity ?? before?.quantity;
-      if (symbol === undefined || quantity === undefined) continue; // it changes no terms
+      if (symbol === undefined || quantity === undefined) continue; // it changes neither quantity nor price
       const market = marketOf(operation, { ...terms, symbol });
       const orderType = terms.orderType ?? before?.orderType;
       const price = ownPriceOf({ ...terms, orderType }) ?? reference ?? before?.price ??
@@ -205,7 +206,7 @@ function chainsOf(check: Check, rule: ValueLimit): Promise<Chain[]> {
   });
 }
 
-/** Returns the quantity and price by which an order counts after an amendment. */
+/** Returns the quantity and price that the limits count for an order after an amendment. */
 const grow = (
   chain: Pick<Chain, "quantity" | "price">,
   next: { quantity: Decimal; price: Decimal },
