@@ -233,10 +233,8 @@ steps:
     uses: wait-for
     with: { session: { calendar: XHKG, moment: close }, atMost: 7h }
 `;
-  const now = performance.now();
   const path = await Deno.makeTempDir();
   const result = await rehearsed([waits, WATCH], ["2025-03-05", "2025-03-05"], { store: `${path}/test.db` });
-  assert(performance.now() - now < 20_000, "six and a half hours pass at once");
   assertEquals(result.recipes.map(({ recipe, slots, ok }) => [recipe, slots, ok]), [["waits", 1, 1], [
     "watch",
     19,
