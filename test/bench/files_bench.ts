@@ -1,13 +1,22 @@
 /**
- * Counts the files of `lib` that one funds call and one pushed quote pass through: the files with a
- * function that runs each time. Each of the two ways is repeated twice in one process and six times in another, both
- * with V8's counters. A function is counted if it ran at least four times more in the second process. The broker is
- * another process.
+ * Counts the files of `lib` that one funds call, one pushed quote and one slot pass through: the files with a
+ * function that runs each time. The slot is one of a recipe that places an order: it begins with the scheduler's pass,
+ * and ends when the ended run is in the store. Each of the three ways is repeated twice in one process and six times in
+ * another, both with V8's counters. A function is counted if it ran at least four times more in the second process. The
+ * broker is another process.
  *
  * @module
  */
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
+import { createClient } from "../../lib/client/client.ts";
+import { readLimits } from "../../lib/client/limits.ts";
+import { compileRecipe } from "../../lib/recipes/mod.ts";
+import { Redactor } from "../../lib/redact.ts";
+import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { systemMachine } from "../../lib/time.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
 import { openPushStream } from "../../lib/transports/push/stream.ts";
-import { connect } from "../../mod.ts";
 import { report, type SimulatorInfo, startSimulator } from "./harness.ts";
 import { quoteFrames, startSender } from "./push_frames.ts";
 
@@ -18,7 +27,31 @@ const ways: Record<string, { most: number; repeat: (times: number, info: Simulat
   {
     "files/funds-call": { most: 10, repeat: callFunds },
     "files/pushed-quote": { most: 8, repeat: receiveQuotes },
+    "files/slot": { most: 20, repeat: runSlots },
   };
+
+/** A recipe that buys each minute. The orders stay open, because their price is below the market. */
+const BUY = {
+  name: "buy",
+  live: true,
+  schedule: { cron: "* * * * *", timezone: "Asia/Hong_Kong" },
+  window: "XHKG.open..XHKG.close-10m",
+  steps: [{
+    id: "buy",
+    uses: "orders.place",
+    with: {
+      market: "hk",
+      symbol: "00700.HK",
+      quantity: "100",
+      price: "560",
+      side: "buy",
+      orderType: "enhanced-limit",
+    },
+  }],
+};
+
+/** The broker's day begins at this time. */
+const OPEN = "2025-08-15T10:00:00+08:00";
 
 const [chosen, times, info] = Deno.args;
 if (chosen !== undefined && times !== undefined) {
@@ -45,8 +78,40 @@ async function receiveQuotes(times: number): Promise<void> {
   sender.stop();
 }
 
+async function runSlots(times: number, info: SimulatorInfo): Promise<void> {
+  await using client = await clientOf(info);
+  await using store = await openSqlite(":memory:");
+  let now = Date.parse(OPEN);
+  const ended: string[] = [];
+  await using scheduler = new Scheduler({
+    calendars: () => builtInCalendars,
+    store,
+    machine: { ...systemMachine, now: () => now, monotonic: () => now },
+    holder: "bench",
+    recipes: [await compileRecipe(JSON.stringify(BUY), "buy.yaml")],
+    out: ".",
+    redactor: new Redactor(),
+    limits: readLimits({ liveTrading: "allow" }),
+    client: () => Promise.resolve(client),
+    secret: (name) => Promise.reject(new TypeError(`no secret "${name}" in this benchmark`)),
+    onEvent: (event) => {
+      if (event.type === "step-ended") ended.push(event.reason ?? event.state);
+    },
+    onSchedulerEvent: (event) => {
+      if (event.type === "error") throw event.error;
+    },
+  });
+  await scheduler.tick();
+  for (let slot = 1; slot <= times; slot++) {
+    now += 60_000;
+    await scheduler.tick();
+    await scheduler.drain();
+    if (ended[slot - 1] !== "ok") throw new Error(`Cannot count: slot ${slot} gave "${ended[slot - 1]}"`);
+  }
+}
+
 async function clientOf({ gatewayUrl, tradePassword, tradePasswordKey }: SimulatorInfo) {
-  const client = await connect({ gateway: gatewayUrl, tradePassword, tradePasswordKey });
+  const client = createClient(gateway({ url: gatewayUrl, tradePasswordKey }), { tradePassword });
   await client.account.login();
   return client;
 }
@@ -94,7 +159,7 @@ async function main(): Promise<void> {
   for (const [name, { most }] of Object.entries(ways)) {
     // Each way gets a new broker whose day has just begun.
     const count = async (times: number) => {
-      await using simulator = await startSimulator(["--clock", "2025-08-15T10:00:00+08:00"]);
+      await using simulator = await startSimulator(["--clock", OPEN]);
       return await countCalls(name, times, simulator.info);
     };
     const [few, many] = [await count(FEW), await count(MANY)];
