@@ -10,7 +10,7 @@
  */
 import { BrokerError } from "./errors.ts";
 import { openRegularSync } from "./regular_files.ts";
-import { cellText, HIDDEN, markdownText, shownJson } from "./shown_text.ts";
+import { cellText, hidden, markdownText, shownJson } from "./shown_text.ts";
 
 /** Thrown for a file that contains the value of a secret. */
 export class SecretInFileError extends BrokerError {
@@ -41,6 +41,15 @@ export function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/**
+ * Returns a function that makes a value at its first call. A pattern with classes of Unicode takes a millisecond, and a
+ * program without an error needs none.
+ */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => made ??= make();
 }
 
 const isDigits = (text: string) => /^\d+$/.test(text);
@@ -89,6 +98,8 @@ export class Redactor {
   readonly #onTooShort: (name: string) => void;
   readonly #anyLength: boolean;
   readonly #tooShort = new Set<string>();
+  /** Secrets whose forms are not in `#forms` yet. */
+  readonly #added = new Set<string>();
   readonly #forms = new Set<string>();
   /** Built when it is needed, once for all secrets that were added before. */
   #patterns: Patterns | undefined;
@@ -111,7 +122,7 @@ export class Redactor {
       }
       return false;
     }
-    for (const form of formsOf(secret)) this.#forms.add(form);
+    this.#added.add(secret);
     this.#patterns = undefined;
     return true;
   }
@@ -125,6 +136,8 @@ export class Redactor {
   }
 
   #built(): Patterns {
+    for (const secret of this.#added) for (const form of formsOf(secret)) this.#forms.add(form);
+    this.#added.clear();
     const gap = this.#anyLength ? CLEANED : MASK;
     // Longest first: otherwise removing a shorter secret would leave parts of a longer one that contains it.
     const forms = [...this.#forms].sort((a, b) => b.length - a.length);
@@ -278,27 +291,30 @@ function* chunksOf(path: string, overlap: number): Generator<string> {
 const MASK = "\u200b";
 /** Matches what stands for an invisible character in an error: the character itself, or the space that replaces it later. */
 const CLEANED = `[\\s${MASK}]`;
-const INVISIBLE = new RegExp(`${HIDDEN.source}|\\p{DI}`, "gu");
+/** Matches every invisible character. */
+const invisible = once(() => new RegExp(`${hidden().source}|\\p{DI}`, "gu"));
 /** Matches a text in which a secret may be escaped, interrupted or cut. Other texts are searched only once. */
-const MAY_DISGUISE = new RegExp(`[\\\\&%…]|${INVISIBLE.source}`, "u");
+const disguise = once(() => new RegExp(`[\\\\&%…]|${invisible().source}`, "u"));
 /** Escapes in escapes are decoded this many times. */
 const MOST_LEVELS = 4;
 /** A longer form is only found without invisible characters inside, because its pattern would be too large. */
 const MOST_INTERRUPTED = 60;
 
 /** Matches an escape of JSON or of a programming language, of HTML, or of URLs for one character. */
-const ESCAPE = new RegExp(
-  [
-    String.raw`\\(?-i:U)(?<hex>[\da-f]{8})|[\\%]u(?<hex>[\da-f]{4})|\\x(?<hex>[\da-f]{2})`,
-    String.raw`\\[ux]\{(?<hex>[\da-f]{1,6})\}|\\o\{(?<octal>[0-7]{1,7})\}|\\(?<octal>[0-3]?[0-7]{1,2})`,
-    String.raw`\\(?<same>[^\w])|\\(?<control>[nrtbfv])`,
-    String.raw`&#x(?<hex>[\da-f]{1,6});?|&#(?<decimal>\d{1,7});?|&(?<name>[a-z]{2,6});`,
-    // UTF-8, and otherwise Latin-1.
-    String
-      .raw`(?<utf8>%(?:[0-7][\da-f]|[cd][\da-f]%[89ab][\da-f]|e[\da-f](?:%[89ab][\da-f]){2}|f[0-7](?:%[89ab][\da-f]){3}))`,
-    String.raw`%(?<hex>[89a-f][\da-f])`,
-  ].join("|"),
-  "gi",
+const escapes = once(() =>
+  new RegExp(
+    [
+      String.raw`\\(?-i:U)(?<hex>[\da-f]{8})|[\\%]u(?<hex>[\da-f]{4})|\\x(?<hex>[\da-f]{2})`,
+      String.raw`\\[ux]\{(?<hex>[\da-f]{1,6})\}|\\o\{(?<octal>[0-7]{1,7})\}|\\(?<octal>[0-3]?[0-7]{1,2})`,
+      String.raw`\\(?<same>[^\w])|\\(?<control>[nrtbfv])`,
+      String.raw`&#x(?<hex>[\da-f]{1,6});?|&#(?<decimal>\d{1,7});?|&(?<name>[a-z]{2,6});`,
+      // UTF-8, and otherwise Latin-1.
+      String
+        .raw`(?<utf8>%(?:[0-7][\da-f]|[cd][\da-f]%[89ab][\da-f]|e[\da-f](?:%[89ab][\da-f]){2}|f[0-7](?:%[89ab][\da-f]){3}))`,
+      String.raw`%(?<hex>[89a-f][\da-f])`,
+    ].join("|"),
+    "gi",
+  )
 );
 const CONTROLS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f", v: "\v" };
 /** The characters of ASCII that have a name in HTML. */
@@ -315,7 +331,7 @@ interface View {
   starts?: Uint32Array;
 }
 
-const masked = (text: string) => text.replace(INVISIBLE, (found) => MASK.repeat(found.length));
+const masked = (text: string) => text.replace(invisible(), (found) => MASK.repeat(found.length));
 
 /** Returns the view with its escapes decoded once, or `undefined` if it contains none. */
 function decodedView({ text, starts }: View): View | undefined {
@@ -327,7 +343,7 @@ function decodedView({ text, starts }: View): View | undefined {
     decoded += text.slice(at, end);
     at = end;
   };
-  for (const found of text.matchAll(ESCAPE)) {
+  for (const found of text.matchAll(escapes())) {
     const meant = meaningOf(found);
     if (meant === undefined) continue;
     copyTo(found.index);
@@ -356,7 +372,7 @@ function meaningOf({ groups: { hex, octal, decimal, same, control, name, utf8 } 
 /** Returns the places of secrets in a text, in order and without overlaps. */
 function spansIn(text: string, search: Search): { start: number; end: number }[] {
   const found: { start: number; end: number }[] = [];
-  let view: View | undefined = MAY_DISGUISE.test(text) ? { text: masked(text) } : { text };
+  let view: View | undefined = disguise().test(text) ? { text: masked(text) } : { text };
   for (let level = 0; view !== undefined && level <= MOST_LEVELS; level++) {
     const { text: seen, starts } = view;
     for (const { start, end } of placesIn(seen, search)) {
@@ -427,7 +443,7 @@ function mayBegin(form: string, before: string): boolean {
 /** Returns the text without secrets. */
 function without(text: string, search: Search | undefined): string {
   if (search === undefined) return text;
-  if (!MAY_DISGUISE.test(text)) return text.replace(search.pattern, REPLACED);
+  if (!disguise().test(text)) return text.replace(search.pattern, REPLACED);
   let shown = "";
   let at = 0;
   for (const { start, end } of spansIn(text, search)) {

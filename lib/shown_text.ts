@@ -3,36 +3,38 @@
  * anywhere on a screen. Invisible characters, and characters that change the writing direction, can make a text look
  * like a different one.
  *
+ * The patterns are made when they are first used: the classes of Unicode take a millisecond, and most programs need none.
+ *
  * @module
  */
 
 /**
- * Matches Unicode control and format characters, characters that are shown as nothing or as an empty cell, and the two
+ * Returns a pattern for Unicode control and format characters, characters that are shown as nothing or as an empty cell, and the two
  * Unicode line separators, except line end and tab.
  */
-export const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]/gu;
+export const hidden = (): RegExp => /(?![\n\t])[\p{Cc}\p{Cf}\p{DI}\u2028\u2029\u2800]/gu;
 
 /**
- * Matches the characters of `HIDDEN`, line end and tab. Also matches the backslash of a text that looks like one of
- * our escapes.
+ * Returns a pattern for control and format characters, line end and tab, and for the backslash of a text that looks like
+ * one of our escapes.
  */
-const ESCAPED = /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
-/** Matches a decoded escape: a character of `ESCAPED`, or half of a surrogate pair. */
-const UNESCAPED = /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
+const escapedCharacters = () => /[\p{Cc}\p{Cf}\u2028\u2029]|\\(?=u[\da-f]{4})/gu;
+/** Returns a pattern for a decoded escape: such a character, or half of a surrogate pair. */
+const unescapedCharacter = () => /^[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\\]$/u;
 
 /**
- * Matches a text that a spreadsheet may run as a formula. The signs `=`, `+`, `-` and `@` may be full-width, and may
+ * Returns a pattern for a text that a spreadsheet may run as a formula. The signs `=`, `+`, `-` and `@` may be full-width, and may
  * follow spaces or invisible characters. They may also follow apostrophes, so that reading a cell returns exactly the
  * text that was written.
  */
-const FORMULA = /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
-/** Like `FORMULA`, for the part after a `;`. A spreadsheet that splits there may also remove quotes. */
-const FORMULA_PART = /^['"\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
+const formulaStart = () => /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
+/** Like `formulaStart`, for the part after a `;`. A spreadsheet that splits there may also remove quotes. */
+const formulaPart = () => /^['"\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u;
 const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
 /** Replaces every control, direction and invisible character with a space; keeps line ends and tabs. */
 export function shownText(text: string): string {
-  return text.replace(HIDDEN, " ");
+  return text.replace(hidden(), " ");
 }
 
 /** Replaces every control, direction and invisible character with a space, line ends and tabs included. */
@@ -42,7 +44,7 @@ export function shownLine(text: string): string {
 
 /** Replaces every control, direction and invisible character in JSON with a `\u` escape, which JSON parsers decode. */
 export function shownJson(json: string): string {
-  return json.replace(HIDDEN, escaped);
+  return json.replace(hidden(), escaped);
 }
 
 /**
@@ -53,20 +55,20 @@ export function shownJson(json: string): string {
  * apostrophe too. Control, direction and invisible characters become `\u` escapes, so that a row is one line.
  */
 export function cellText(text: string): string {
-  const whole = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const whole = formulaStart().test(text) && !NUMBER.test(text) ? `'${text}` : text;
   const [first, ...rest] = whole.split(";");
-  const parts = rest.map((part) => FORMULA_PART.test(part) && !NUMBER.test(part) ? `'${part}` : part);
-  return [first, ...parts].join(";").replace(ESCAPED, escaped);
+  const parts = rest.map((part) => formulaPart().test(part) && !NUMBER.test(part) ? `'${part}` : part);
+  return [first, ...parts].join(";").replace(escapedCharacters(), escaped);
 }
 
 /** Returns the original text of a cell that {@linkcode cellText} has returned. */
 export function plainText(cell: string): string {
   const text = cell.replace(/\\u([\da-f]{4})/g, (found, hex: string) => {
     const unit = String.fromCharCode(Number.parseInt(hex, 16));
-    return UNESCAPED.test(unit) ? unit : found;
+    return unescapedCharacter().test(unit) ? unit : found;
   });
   const [first = "", ...rest] = text.split(";");
-  return [unguarded(first, FORMULA), ...rest.map((part) => unguarded(part, FORMULA_PART))].join(";");
+  return [unguarded(first, formulaStart()), ...rest.map((part) => unguarded(part, formulaPart()))].join(";");
 }
 
 function unguarded(text: string, formula: RegExp): string {

@@ -456,7 +456,16 @@ function encodeAny(payload: Payload | undefined): Record<string, unknown> | unde
   return payload && { type_url: TYPE_URL + payload.name, value: payload.bytes };
 }
 
-/** Decodes an `Any`. The name of its message is the part of the URL after the last slash. */
+/** The URL of the newest payload and the name in it: most pushes in a row have the same URL. */
+let [lastUrl, lastName] = ["", ""];
+
+/** Returns the name of a payload's message: the part of its URL after the last slash. */
+function nameIn(url: string): string {
+  if (url !== lastUrl) [lastUrl, lastName] = [url, url.slice(url.lastIndexOf("/") + 1)];
+  return lastName;
+}
+
+/** Decodes an `Any`. */
 function decodeAny(any: unknown): Payload | undefined {
   if (typeof any !== "object" || any === null) return undefined;
   // The library's Any. Both members are checked below; an absent value means an empty message.
@@ -465,7 +474,7 @@ function decodeAny(any: unknown): Payload | undefined {
     throw new ProtocolError("Cannot read payload: it is not an Any", { code: "message-damaged" });
   }
   const bytes = value instanceof Uint8Array ? value : EMPTY;
-  return { name: url.slice(url.lastIndexOf("/") + 1), bytes };
+  return { name: nameIn(url), bytes };
 }
 
 function int(raw: RawMessage, member: string): number {
