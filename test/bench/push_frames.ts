@@ -35,7 +35,7 @@ export async function quoteFrames(
         openPrice: 380.2,
         highPrice: 390.4,
         lowPrice: 379.8,
-        lastPrice: 385.2 + index / 100,
+        lastPrice: (38_520 + index) / 100,
         lastClosePrice: 381,
         priceSpread: 0.2,
         volume: 12_345_678 + index,

@@ -24,13 +24,13 @@ import {
   unresolvedOn,
   writingOn,
 } from "../queries/claims.ts";
+import { endLeftPlan, plansOfRuns } from "../../rebalance/mod.ts";
 import { hasBegunWrite, lastAttempts, resolveSteps } from "../queries/steps.ts";
 import { lastListedAt, pauseOf } from "../queries/schedules.ts";
-import { findRun, isStarterOnly, type RunRow, type RunState, skipRun } from "../queries/runs.ts";
+import { findRun, isEnded, isStarterOnly, type RunRow, type RunState, skipRun } from "../queries/runs.ts";
 import { shellHint } from "../../shell_words.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { versionOf } from "../../recipes/powers.ts";
-import { endLeftPlans } from "./left_plans.ts";
 import { asksBroker, refusedLoginOn, takenOverBy } from "./login_holds.ts";
 import type { Recipes } from "../schedule/listing.ts";
 import type { Claim } from "./claim.ts";
@@ -328,4 +328,24 @@ export async function resolveOutcome(
     await endLeftPlans(store, now);
     return true;
   });
+}
+
+/**
+ * Ends the running plans of rebalancing whose runs have ended, and records why. Such a run may have ended without its
+ * step, for example because its window closed before the next process could continue it. Call it within a transaction.
+ */
+export async function endLeftPlans(store: Store, now: number): Promise<void> {
+  for (const plan of await plansOfRuns(store)) {
+    const end = plan.stepKey.lastIndexOf("#");
+    const [runKey, step] = [plan.stepKey.slice(0, end), plan.stepKey.slice(end + 1)];
+    const run = await findRun(store, runKey);
+    if (run !== undefined && !isEnded(run)) continue;
+    // A removed run has ended long ago.
+    const { state, reason, round } = run ?? { state: "removed", reason: null, round: 0 };
+    const why = (await lastAttempts(store, runKey, round)).get(step)?.error ?? reason;
+    await endLeftPlan(store, plan, {
+      at: now,
+      reason: `its run ${runKey} is ${state}${why === null ? "" : `: ${why}`}`,
+    });
+  }
 }

@@ -47,8 +47,7 @@ import { eventDataOf, TRADING, WRITE_SENT } from "../queries/events.ts";
 import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
 import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
 import { noteLoginEnd, noteSlowness, RunReport } from "./report.ts";
-import { whyNoWrites } from "../claims/claims.ts";
-import { endLeftPlans } from "../claims/left_plans.ts";
+import { endLeftPlans, whyNoWrites } from "../claims/claims.ts";
 import { whyOutside } from "../schedule/plan_run.ts";
 
 /** Wait before a store that is locked or cannot be reached is tried again. */

@@ -9,8 +9,13 @@ import { messageOf } from "../../errors.ts";
 import { RECONCILE_MS } from "../../desk/reconcile.ts";
 import { withSharedClock } from "../../store/store.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
-import { type BlockedRun, claimNext, recoverExpired, resolveOutcome } from "../claims/claims.ts";
-import { endLeftPlans } from "../claims/left_plans.ts";
+import {
+  type BlockedRun,
+  claimNext,
+  endLeftPlans,
+  recoverExpired,
+  resolveOutcome,
+} from "../claims/claims.ts";
 import {
   noteFiles,
   noteFreshFiles,
