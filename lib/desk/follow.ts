@@ -282,6 +282,7 @@ async function withParts(records: Records, intent: Intent, reading: ListReading)
   const own = intent.orderIds.map((id) => reading.orders.get(id)).filter((row) => row !== undefined);
   const { side, orderType } = { ...own[0], ...termsOf(intent) };
   const others = await othersOf(records, reading);
+  const asked = intent.kind === "place" ? await beforeAmendments(records, intent, reading) : reading;
   // The parts of an amended order belong to the intent that placed the order.
   const owner = intent.kind === "amend" ? others.owners.get(targetsOf(intent)[0] ?? "")?.intent : intent.id;
   const whole = { ...intent, id: owner ?? intent.id, kind: "place" as const, operation: "orders.place" };
@@ -291,7 +292,7 @@ async function withParts(records: Records, intent: Intent, reading: ListReading)
       operation: intent.operation === "algo.place" ? intent.operation : whole.operation,
       params: { ...intent.params, side, orderType },
     },
-    reading,
+    asked,
     { ...others, rivals: others.rivals.filter(({ id }) => id !== whole.id) },
   );
   if (all.is !== "sent" || !intent.orderIds.every((id) => all.orderIds.includes(id))) {
@@ -303,6 +304,28 @@ async function withParts(records: Records, intent: Intent, reading: ListReading)
     if (intent.kind === "amend") await records.noteAmended({ ...intent, orderIds: all.orderIds });
     return all.orderIds;
   });
+}
+
+/**
+ * Returns a reading in which the known orders of a placing intent have their terms from before any amendment. An order
+ * may be amended before the first reading shows the other parts of the split order.
+ */
+async function beforeAmendments(
+  records: Records,
+  intent: Intent,
+  reading: ListReading,
+): Promise<ListReading> {
+  const { open } = await bookOf(records, reading);
+  const { price } = termsOf(intent);
+  const orders = new Map(reading.orders);
+  for (const id of intent.orderIds) {
+    const row = reading.orders.get(id);
+    // Open intents come oldest first.
+    const amendment = open.find((each) => each.kind === "amend" && targetsOf(each).includes(id));
+    const quantity = amendment?.earlier?.quantity ?? row?.quantity;
+    if (row !== undefined) orders.set(id, { ...row, price: price ?? row.price, quantity });
+  }
+  return { ...reading, orders };
 }
 
 /** Returns the combined state of the rows of an intent's orders; `undefined` if the state of a row is unknown. */

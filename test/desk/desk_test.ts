@@ -134,6 +134,31 @@ deskTest("the parts of a split order are found although the first reading comes 
   assertEquals(foreign.filter(({ price }) => Number(price) === 1), []);
 });
 
+deskTest(
+  "the parts of a split order are found although one of them was amended before the first reading",
+  async (house) => {
+    const { trader, client, desk, clock, round, intents } = house;
+    const large = { ...ORDER, quantity: "800000" } as const;
+    const prices = [["0.30", "0.29"], ["0.31", "0.31"]] as const;
+    for (const [price, to] of prices) {
+      const { orderId } = await trader.orders.place({ ...large, price });
+      const { quantity = "0" } = (await client.orders.today({ market: "hk" }).toArray())
+        .find((order) => order.orderId === orderId)!; // it was just placed
+      const smaller = price === to ? "100000" : quantity;
+      await trader.orders.amend({ market: "hk", symbol: "00700.HK", orderId, quantity: smaller, price: to });
+    }
+    clock.advance(10 * 60_000);
+    round();
+    const { foreign } = await desk.reconcile({ markets: ["hk"] });
+    const placed = (await intents()).filter(({ kind }) => kind === "place");
+    assertEquals(placed.map(({ state, orderIds }) => [state, orderIds.length]), [["working", 3], [
+      "working",
+      3,
+    ]]);
+    assertEquals(foreign.filter(({ price }) => Number(price) < 1), []);
+  },
+);
+
 deskTest("cancellations and amendments with lost answers are resolved by the lists", async (house) => {
   const { trader, simulator: { faults }, intents, pass } = house;
   const { orderId } = await trader.orders.place(ORDER);
