@@ -3,11 +3,13 @@
  *
  * The statements of `node:sqlite` are synchronous, so a process dies between two statements. A call of a dead process
  * returns a promise that never resolves. The machine closes the database of a dead process, which rolls its transaction
- * back.
+ * back. A process can stop for a time before a transaction begins. Other processes then use the store, and the transaction
+ * begins later.
  *
  * @module
  */
 import { DatabaseSync, StatementSync } from "node:sqlite";
+import { SqliteStore } from "../store/sqlite.ts";
 import { currentProcess, forever, type Process } from "./world.ts";
 
 // deno-lint-ignore no-explicit-any -- the replaced methods have many shapes
@@ -70,6 +72,12 @@ export class Disk implements Disposable {
         const made = prepare.call(this, sql);
         known.set(made, { ...aboutOf(sql), db: this });
         return made;
+      });
+    this.#replace(SqliteStore.prototype as Any, "begin", (original) =>
+      function (this: Any) {
+        const process = currentProcess();
+        const ms = process?.isAlive ? process.onTransaction?.() : undefined;
+        return ms === undefined ? original.call(this) : process!.pause(ms).then(() => original.call(this));
       });
     for (const name of ["get", "all", "run"]) {
       // Every statement comes from `prepare`, so it is in the map.

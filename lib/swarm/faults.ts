@@ -22,6 +22,10 @@ export interface FaultTarget {
   stopOne(size: number, ms: number): void;
   /** Stops a process for a time. The stop begins some statements after the process has begun a run or an order. */
   stopWithin(size: number, statements: number, ms: number): void;
+  /** Stops a process for a time before one of the transactions of its next order. */
+  pauseWithin(size: number, transactions: number, ms: number): void;
+  /** Stops a process for a time between the record of its next order and the order's first byte. */
+  stopBeforeSend(size: number, ms: number): void;
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void;
   /**
@@ -273,6 +277,23 @@ export const faultTable = {
         between((size * 7919) % 1, 1, 40),
         between((size * 104729) % 1, 20 * SECOND, 3 * MINUTE),
       ),
+  },
+  "stop-at-transaction": {
+    text: "a process gets no processor for up to five minutes, just before a transaction of an order",
+    perDay: 4,
+    strike: (target, size) =>
+      target.pauseWithin(
+        size,
+        between((size * 7919) % 1, 1, 5),
+        between((size * 104729) % 1, 20 * SECOND, 5 * MINUTE),
+      ),
+  },
+  "stop-before-send": {
+    text:
+      "a process gets no processor for up to five minutes, between the record of an order and its first byte",
+    perDay: 4,
+    strike: (target, size) =>
+      target.stopBeforeSend(size, between((size * 104729) % 1, 5 * SECOND, 5 * MINUTE)),
   },
   "clock-ahead": {
     text: "while a scheduler has an order under way, another one starts whose clock is ahead of its lease",

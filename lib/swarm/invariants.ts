@@ -24,7 +24,14 @@ import {
   type Swarm,
   type TrueOrder,
 } from "./processes.ts";
-import { belowBuffer, beyondPlan, isAfterDeadline, type PlanOrder, planOrdersOf } from "./rebalancing.ts";
+import {
+  belowBuffer,
+  beyondPlan,
+  isAfterDeadline,
+  type PlanOrder,
+  planOrdersOf,
+  usedAsOne,
+} from "./rebalancing.ts";
 import type { Process, World } from "./world.ts";
 
 /** The data of a check. */
@@ -44,7 +51,7 @@ export interface Seen {
   /** Whether trading was halted before the event that is checked. */
   isHalted: boolean;
   /** The runs whose writes were sent since the last check, by their keys. */
-  runs: ReadonlyMap<string, Pick<RunRow, "state" | "holder"> | undefined>;
+  runs: ReadonlyMap<string, Pick<RunRow, "state" | "holder" | "lease_until"> | undefined>;
   /** The plans of rebalancing whose orders were sent, by their hashes. */
   plans: ReadonlyMap<string, PlanRecord>;
   /** The orders of these plans that the broker has accepted. */
@@ -64,6 +71,12 @@ const describe = (intent: Intent) => `intent ${intent.id} (${intent.operation}, 
 /** States which say that the broker did not execute a write. */
 const refused = ["rejected", "abandoned"];
 
+/**
+ * A write is under way for at most this time: its first byte leaves at most 10 s after its record, and faults delay its
+ * bytes by up to 30 s and its execution by up to 40 s.
+ */
+const MOST_UNDER_WAY_MS = 90_000;
+
 /** Rules that must hold after every event. */
 export const invariants = {
   "intent-first": {
@@ -80,6 +93,33 @@ export const invariants = {
     check: ({ fresh }) => {
       const wrong = fresh.find(({ isAgain }) => isAgain);
       return wrong && `the broker executed ${shown(wrong.executed)} again for one intent`;
+    },
+  },
+  "sent-soon": {
+    text: "the broker executes a write soon after the process has recorded that it sends it",
+    check: ({ fresh, swarm }) => {
+      const wrong = fresh.find(({ executed, intent }) =>
+        intent?.sentAt !== undefined && !swarm.hasJumped && executed.at - intent.sentAt > MOST_UNDER_WAY_MS
+      );
+      return wrong &&
+        `the broker executed ${shown(wrong.executed)} ${(wrong.executed.at - wrong.intent!.sentAt!) / 1_000 // it is found by its time
+        } s after it was recorded`;
+    },
+  },
+  "step-once": {
+    text: "the broker executes at most one order for a step of a run that places one order",
+    check: ({ fresh, claims, byId }) => {
+      if (fresh.every(({ intent }) => intent?.why.runKey === undefined)) return undefined;
+      const owners = new Map<string, string>();
+      for (const [id, { name, isRefused }] of claims) {
+        const { runKey, step, plan } = byId.get(id)?.why ?? {};
+        if (name !== "orders.place" || isRefused || runKey === undefined || plan !== undefined) continue;
+        const key = `${runKey} ${step}`;
+        const other = owners.get(key);
+        if (other !== undefined) return `the intents ${other} and ${id} are both orders of ${key}`;
+        owners.set(key, id);
+      }
+      return undefined;
     },
   },
   "false-ending": {
@@ -162,7 +202,7 @@ export const invariants = {
     },
   },
   "lease": {
-    text: "a run sends nothing after it has ended or another process has taken it over",
+    text: "a run sends nothing after its lease or the run has ended, or another process has taken it over",
     check: ({ sent, runs, writers }) => {
       for (const intent of sent) {
         const { why: { runKey } } = intent;
@@ -174,6 +214,7 @@ export const invariants = {
         if (writer !== undefined && run.holder !== holderOf(writer)) {
           return `${by} in ${holderOf(writer)}, and ${run.holder} has the run`;
         }
+        if (run.lease_until !== null && intent.sentAt! > run.lease_until) return `${by} after its lease`; // it was sent
       }
       return undefined;
     },
@@ -222,15 +263,18 @@ export const invariants = {
     },
   },
   "plan-cash": {
-    text: "no purchase of a plan uses cash below the plan's buffer",
+    text:
+      "no purchase of a plan uses cash below the plan's buffer, except for what the broker reserves beyond fees",
     check: ({ swarm, fresh, plans, planOrders, claims }) => {
       for (const { executed, intent } of fresh) {
         const hash = intent?.why.plan;
         const plan = plans.get(hash ?? "");
         if (plan === undefined || executed.isRefused || executed.params.side !== "buy") continue;
         const purchases = planOrders.flatMap(({ intent: { id, why } }) => {
-          const { call, params, used = "0" } = claims.get(id)!; // it is an executed order
-          return why.plan === hash && params.side === "buy" && call <= executed.call ? [{ call, used }] : [];
+          const { call, params } = claims.get(id)!; // it is an executed order
+          return why.plan === hash && params.side === "buy" && call <= executed.call
+            ? [{ call, used: usedAsOne(claims.get(id)!, swarm.orders) }]
+            : [];
         });
         const wrong = belowBuffer(plan.plan.cashBuffer.HKD ?? "0", swarm.cash, {
           ...executed,

@@ -328,6 +328,58 @@ export class Swarm implements FaultTarget {
     };
   }
 
+  pauseWithin(size: number, transactions: number, ms: number): void {
+    const process = this.#pick(size);
+    if (process === undefined) return;
+    let left: number | undefined;
+    this.#whenNext(process, /^\s*insert into intent /i, () => left = transactions);
+    this.#pauseAt(process, { ms, isHere: () => left !== undefined && --left === 0 });
+  }
+
+  stopBeforeSend(size: number, ms: number): void {
+    const process = this.#pick(size);
+    if (process === undefined) return;
+    const kind = this.#striking!; // only a strike calls this
+    // Half of these stop before the mark of the store, and half at the end of the event: the transport then connects.
+    const isAtMark = (size * 31) % 1 < 0.5;
+    let isRecorded = false;
+    this.#whenNext(process, /^\s*insert into account_write /i, () => {
+      isRecorded = true;
+      if (isAtMark) return;
+      process.stoppedUntil = this.world.now + ms;
+      this.onStruck(kind);
+    });
+    if (isAtMark) this.#pauseAt(process, { ms, isHere: () => isRecorded });
+    else this.#striking = undefined;
+  }
+
+  /** Calls a function once, after the next statement of a process that matches. */
+  #whenNext(process: Process, pattern: RegExp, work: () => void): void {
+    const usual = process.onStatement;
+    let isOver = false;
+    process.onStatement = (sql, when) => {
+      usual?.(sql, when);
+      if (isOver || this.isQuiet || when === "before" || !pattern.test(sql)) return;
+      isOver = true;
+      work();
+    };
+  }
+
+  /** Stops a process once, before the first transaction for which `isHere` returns true. */
+  #pauseAt(process: Process, { ms, isHere }: { ms: number; isHere: () => boolean }): void {
+    const kind = this.#striking!; // only a strike calls this
+    this.#striking = undefined;
+    const usual = process.onTransaction;
+    let isOver = false;
+    process.onTransaction = () => {
+      const earlier = usual?.();
+      if (isOver || this.isQuiet || !isHere()) return earlier;
+      isOver = true;
+      this.onStruck(kind);
+      return Math.max(earlier ?? 0, ms);
+    };
+  }
+
   /** Makes the wall clock of a process jump. */
   jump(size: number, ms: number): void {
     const process = this.#pick(size);
@@ -341,12 +393,7 @@ export class Swarm implements FaultTarget {
     if (first === undefined || !first.name.startsWith("scheduler")) return;
     const kind = this.#striking!; // only `strike` calls this
     this.#striking = undefined;
-    const usual = first.onStatement;
-    let isOver = false;
-    first.onStatement = (sql, when) => {
-      usual?.(sql, when);
-      if (isOver || this.isQuiet || when === "before" || !/^\s*insert into intent /i.test(sql)) return;
-      isOver = true;
+    this.#whenNext(first, /^\s*insert into intent /i, () => {
       this.hasJumped = true;
       this.world.schedule(this.world.now + 1, undefined, "start scheduler-ahead", () => {
         const other = this.world.process("scheduler-ahead");
@@ -355,7 +402,7 @@ export class Swarm implements FaultTarget {
         this.world.schedule(this.world.now + MINUTE, undefined, "end scheduler-ahead", () => other.kill());
         this.onStruck(kind);
       });
-    };
+    });
   }
 
   fillDisk(ms: number): void {
@@ -844,7 +891,8 @@ export const liveStatuses: readonly string[] = [
   "part-filled-amend-pending",
 ];
 
-const hongKongDate = (at: number) => new Date(at + 8 * 3_600_000).toISOString().slice(0, 10);
+/** Returns the day of an instant in Hong Kong. */
+export const hongKongDate = (at: number) => new Date(at + 8 * 3_600_000).toISOString().slice(0, 10);
 
 /** Returns a price at a distance from another price, rounded to a tick. */
 export function priceNear(last: number, offset: number, symbol: string, at: number): Decimal {

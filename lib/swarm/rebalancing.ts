@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { add, compare, type Decimal, isZero, subtract } from "../decimal.ts";
+import { add, compare, type Decimal, isZero, multiply, subtract, sumOf } from "../decimal.ts";
+import { estimateFees } from "../desk/guards/fees.ts";
 import type { Intent } from "../desk/intent.ts";
 import type { Plan } from "../rebalance/plan.ts";
 import type { PlanRecord } from "../rebalance/queries.ts";
@@ -16,6 +17,7 @@ import {
   CASH_MS,
   type CashFigure,
   type Executed,
+  hongKongDate,
   liveStatuses,
   type Rebalancing,
   SYMBOLS,
@@ -183,6 +185,30 @@ export function belowBuffer(
   });
   if (left.some((each) => compare(each, buffer) >= 0)) return undefined;
   return `the purchase leaves ${left.at(-1)} of the cash, and the buffer is ${buffer}`;
+}
+
+/**
+ * Returns the cash that a purchase uses as one order with the published fees. The broker reserves more if it splits the
+ * order, because each part has its own fees, and it reserves some dollars for rounding. It publishes neither the quantity
+ * above which it splits nor this reserve, so a plan cannot know them.
+ */
+export function usedAsOne(
+  { orderIds, at, used = "0" }: Pick<Executed, "orderIds" | "at" | "used">,
+  orders: ReadonlyMap<string, Pick<TrueOrder, "symbol" | "price" | "quantity">>,
+): Decimal {
+  const parts = orderIds.flatMap((orderId) => orders.get(orderId) ?? []);
+  const [first] = parts;
+  if (first === undefined) return used;
+  const { symbol, price } = first;
+  const terms = {
+    market: "hk",
+    symbol,
+    price,
+    quantity: sumOf(parts.map(({ quantity }) => quantity)),
+  } as const;
+  const fees = estimateFees({ ...terms, isBuy: true, date: hongKongDate(at) }) ?? "0";
+  const cost = add(multiply(price, terms.quantity), fees);
+  return compare(used, cost) < 0 ? used : cost;
 }
 
 /** Returns whether a plan's order was sent long after the deadline of its execution. */

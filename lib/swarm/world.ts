@@ -54,6 +54,8 @@ export class Process {
   statements = 0;
   /** Called before and after each database statement. Throws to make the statement fail. May kill the process. */
   onStatement: ((sql: string, when: "before" | "after") => void) | undefined;
+  /** Called before each transaction. Returns for how long the process stops there, milliseconds. */
+  onTransaction: (() => number | undefined) | undefined;
   /** The process is stopped until this time: its events run only after that. */
   stoppedUntil = -Infinity;
   /** Number of open timers and connections. */
@@ -98,6 +100,12 @@ export class Process {
       end();
       cancel();
     };
+  }
+
+  /** Stops it for a time in the middle of an event. What waits for the promise continues before all of its later events. */
+  pause(ms: number): Promise<void> {
+    const until = this.stoppedUntil = Math.max(this.stoppedUntil, this.world.now + ms);
+    return new Promise((resolve) => void this.world.schedule(until, this, "continue", resolve));
   }
 
   /** Kills it like SIGKILL: no code of it ever continues. */
@@ -188,7 +196,10 @@ export class World {
       const { process } = event;
       if (event.run === nothing || process !== undefined && !process.isAlive) continue;
       if (process !== undefined && process.stoppedUntil > event.at) {
+        // They come from the queue in their order, and keep it.
         event.at = process.stoppedUntil;
+        event.tie = mix(this.seed, event.at, process.number);
+        event.seq = ++this.#seq;
         push(this.#queue, event);
         continue;
       }

@@ -1,5 +1,6 @@
 /** Tests that each invariant can fail, also those that no seed breaks. */
 import { assertEquals } from "@std/assert";
+import { compare } from "../../lib/decimal.ts";
 import { invariants, leakOf, quietInvariants, type Seen } from "../../lib/swarm/invariants.ts";
 import type { Intent } from "../../lib/desk/intent.ts";
 import type { PlanRecord } from "../../lib/rebalance/mod.ts";
@@ -9,6 +10,7 @@ import {
   beyondPlan,
   isAfterDeadline,
   type PlanOrder,
+  usedAsOne,
 } from "../../lib/swarm/rebalancing.ts";
 import { World } from "../../lib/swarm/world.ts";
 
@@ -87,19 +89,24 @@ Deno.test("a write belongs to the process that has the run", () => {
     id: "one",
     operation: "orders.place",
     state: "sent",
+    sentAt: 1_000,
     why: { runKey: "buy/s1/2025-08-15" },
   };
-  const check = (run: { state: string; holder: string } | undefined) =>
+  const check = (run: { state: string; holder: string; lease_until?: number } | undefined) =>
     // The invariant reads only these members.
     invariants.lease.check({
       sent: [intent],
       runs: new Map([[intent.why.runKey, run]]),
       writers: new Map([["one", { name: "scheduler-1", number: 4 }]]),
     } as unknown as Seen);
-  assertEquals(check({ state: "running", holder: "scheduler-1 4" }), undefined);
+  assertEquals(check({ state: "running", holder: "scheduler-1 4", lease_until: 1_000 }), undefined);
   const by = `intent one (orders.place, "sent") was sent by the run buy/s1/2025-08-15`;
   assertEquals(check({ state: "unknown", holder: "scheduler-1 4" }), `${by}, which is "unknown"`);
   assertEquals(check(undefined), `${by}, which is "missing"`);
+  assertEquals(
+    check({ state: "running", holder: "scheduler-1 4", lease_until: 999 }),
+    `${by} after its lease`,
+  );
   assertEquals(
     check({ state: "running", holder: "scheduler-2 5" }),
     `${by} in scheduler-1 4, and scheduler-2 5 has the run`,
@@ -160,6 +167,52 @@ Deno.test("a purchase of a plan is covered by a recent figure of the cash, less 
   assertEquals(check([[8, 2, "1499"], [9, 4, "900"]]) === undefined, false);
   // The figure was replaced too long ago.
   assertEquals(check([[1, 2, "1500"], [4, 4, "900"]]) === undefined, false);
+});
+
+Deno.test("a purchase counts as one order with the published fees, if the broker reserves more for its parts", () => {
+  const orders = new Map(
+    ["a", "b", "c", "d"].map((id) => [id, { symbol: "09988.HK", price: "125.00", quantity: "100" }]),
+  );
+  const at = Date.parse("2025-11-12T02:10:36Z");
+  const orderIds = [...orders.keys()];
+  // The simulator reserves 50141.40 for the four parts.
+  assertEquals(compare(usedAsOne({ orderIds, at, used: "50141.40" }, orders), "50086.36"), 0);
+  assertEquals(usedAsOne({ orderIds, at, used: "49900.00" }, orders), "49900.00");
+  assertEquals(usedAsOne({ orderIds: [], at, used: "7.00" }, orders), "7.00");
+});
+
+const sentBy = (intent: object, executed: object = {}, hasJumped = false) => {
+  const own = { name: "orders.place", params: {}, orderIds: ["7"], isRefused: false, ...executed };
+  return { swarm: { hasJumped }, fresh: [{ executed: own, intent, isAgain: false }] };
+};
+
+Deno.test("the broker executes a write at most 90 s after its record, unless a clock has jumped", () => {
+  const check = (at: number, hasJumped = false) =>
+    // It reads nothing else.
+    invariants["sent-soon"].check(sentBy({ sentAt: 1_000 }, { at }, hasJumped) as unknown as Seen);
+  assertEquals([check(91_000), check(91_001, true)], [undefined, undefined]);
+  assertEquals(
+    check(92_000),
+    "the broker executed orders.place    at  (order 7) 91 s after it was recorded",
+  );
+});
+
+Deno.test("a step of a run that places one order has one order at the broker, whichever process sent it", () => {
+  const why = { recipe: "buy", runKey: "buy/s1/2025-08-15", step: "buy" };
+  const check = (second: object, fields: object = {}) => {
+    const executed = { name: "orders.place", isRefused: false };
+    const intents = [{ id: "one", why }, { id: "two", why: { ...why, ...second } }];
+    // It reads nothing else.
+    return invariants["step-once"].check({
+      fresh: [{ intent: intents[1] }],
+      byId: new Map(intents.map((intent) => [intent.id, intent])),
+      claims: new Map([["one", executed], ["two", { ...executed, ...fields }]]),
+    } as unknown as Seen);
+  };
+  assertEquals(check({}), "the intents one and two are both orders of buy/s1/2025-08-15 buy");
+  assertEquals(check({}, { isRefused: true }), undefined);
+  assertEquals(check({ runKey: "buy/s1/2025-08-18" }), undefined);
+  assertEquals(check({ plan: "h" }), undefined);
 });
 
 Deno.test("a plan ends with everything filled inside its band, or with a reason", () => {

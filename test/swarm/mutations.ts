@@ -105,6 +105,20 @@ export const mutations: readonly Mutation[] = [
     within: 150,
   },
   {
+    name: "the fence of a run is not checked in the transaction that records a write",
+    file: "lib/runner/run/run.ts",
+    from: "await claimedTransaction(store, this.#claim, machine.now(), () => this.#refuseOutside());",
+    to: "void claimedTransaction, store, machine;\n    await this.#refuseOutside();",
+    within: 200,
+  },
+  {
+    name: "the age of a record is not checked again before the first byte",
+    file: "lib/desk/send.ts",
+    from: "        mayLeave();\n        options.beforeFirstByte?.();",
+    to: "        void mayLeave;\n        options.beforeFirstByte?.();",
+    within: 10,
+  },
+  {
     name: "a plan buys with the cash that it had estimated",
     file: "lib/rebalance/cover.ts",
     from: "return { cash: subtract(cash, kept) };",

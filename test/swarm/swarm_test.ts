@@ -1,6 +1,8 @@
 /** Tests of the swarm: its worlds are the same each time, use no real machine, and find wrong programs. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ambient } from "../../lib/swarm/ambient.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { Disk } from "../../lib/swarm/disk.ts";
 import { faultNames, swarm } from "../../lib/swarm/mod.ts";
 import { Network } from "../../lib/swarm/pipes.ts";
 import { shrink } from "../../lib/swarm/shrink.ts";
@@ -80,6 +82,36 @@ Deno.test("a world notices work that takes real time", async () => {
     return world.leaks;
   });
   assertEquals(leaks, ["Deno.readDir", 'after "begin", something waited for the real machine']);
+});
+
+Deno.test("a process stops before a transaction, and another one uses the store meanwhile", async () => {
+  await using place = await folder();
+  const [at, states] = await outside(async () => {
+    const world = new World(1, 0);
+    using disk = new Disk();
+    using _ = ambient(world, new Network(world));
+    const [one, two] = [world.process("one"), world.process("two")];
+    const found: string[] = [];
+    const write = async (name: string) => {
+      await using store = await openSqlite(`${place.path}/hsgate.db`, { mark: "leave" });
+      if (name === "one") one.onTransaction = () => 60_000;
+      await store.transaction(() => store.event(world.now, name, {}));
+      for (
+        const { event } of await store.all<{ event: string }>("select kind as event from event order by seq")
+      ) {
+        found.push(`${name} ${event}`);
+      }
+    };
+    world.schedule(0, one, "begin", () => void write("one"));
+    world.schedule(0, one, "begin", () => void one.after(5, () => found.push("timer")));
+    world.schedule(10_000, two, "begin", () => void write("two"));
+    while (await world.step(100_000));
+    const last = world.now;
+    world.end();
+    void disk;
+    return [last, found];
+  });
+  assertEquals([at, states], [100_000, ["two two", "one two", "one one", "timer"]]);
 });
 
 Deno.test("a world leaves the clocks, timers and sockets of the program around it as they were", async () => {
