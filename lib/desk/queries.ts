@@ -474,24 +474,55 @@ export async function clearHalt(store: Store, account: string): Promise<boolean>
 }
 
 /**
+ * Plans of rebalancing whose times are all before an instant, which is given four times: those that cannot be resumed and
+ * that have no open intent.
+ */
+const oldPlans = `rebalance.state <> 'running' and rebalance.planned_at < ?
+  and coalesce(rebalance.approved_until, 0) < ? and coalesce(rebalance.deadline_at, 0) < ?
+  and coalesce(rebalance.ended_at, 0) < ?
+  and not exists (select 1 from intent as live where live.account = rebalance.account
+    and live.plan = rebalance.hash and live.ended_at is null)`;
+
+const oldPlanTimes = (before: number) => [before, before, before, before] as const;
+
+/** Returns how many plans {@linkcode prunePlans} would remove. */
+export async function countOldPlans(store: Store, before: number): Promise<number> {
+  const sql = `select count(*) as n from rebalance where ${oldPlans}`;
+  return (await store.get<{ n: number }>(sql, ...oldPlanTimes(before)))?.n ?? 0;
+}
+
+/** Removes plans of rebalancing that ended before an instant, at most `limit`. Returns how many. */
+export async function prunePlans(store: Store, before: number, limit: number): Promise<number> {
+  return await store.run(
+    `delete from rebalance where (account, hash) in (
+      select account, hash from rebalance where ${oldPlans} order by planned_at limit ?)`,
+    ...oldPlanTimes(before),
+    limit,
+  );
+}
+
+/**
  * Selects intents that ended before an instant. Keeps the intents of a run that is still in the store, of a plan that
  * may still send orders, and intents that the mark names.
  */
-const oldIntents = `ended_at < ? and not exists (select 1 from run where run.run_key = intent.run_key)
+const oldIntents = (isPlanLeft: string) =>
+  `ended_at < ? and not exists (select 1 from run where run.run_key = intent.run_key)
   and id not in (select run_key from account_write)
   and not exists (select 1 from rebalance where rebalance.account = intent.account and rebalance.hash = intent.plan
-    and rebalance.state <> 'done')`;
+    and ${isPlanLeft})`;
 
-/** Returns how many intents {@linkcode pruneIntents} would remove. */
+/** Returns how many intents {@linkcode pruneIntents} would remove after all plans that {@linkcode prunePlans} removes. */
 export async function countOldIntents(store: Store, before: number): Promise<number> {
-  return (await store.get<{ n: number }>(`select count(*) as n from intent where ${oldIntents}`, before))
-    ?.n ?? 0;
+  const old = oldIntents(`rebalance.state <> 'done' and not (${oldPlans})`);
+  const sql = `select count(*) as n from intent where ${old}`;
+  return (await store.get<{ n: number }>(sql, before, ...oldPlanTimes(before)))?.n ?? 0;
 }
 
 /** Removes intents that ended before an instant, at most `limit`. Returns how many. */
 export async function pruneIntents(store: Store, before: number, limit: number): Promise<number> {
   const old = await store.all<{ id: string }>(
-    `select id from intent where ${oldIntents} order by ended_at limit ?`,
+    // What is left of a plan follows from its intents, so they remain until the plan is removed.
+    `select id from intent where ${oldIntents("rebalance.state <> 'done'")} order by ended_at limit ?`,
     before,
     limit,
   );

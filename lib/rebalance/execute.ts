@@ -191,7 +191,7 @@ async function beginOnce(
       });
     } catch (error) {
       if (!(error instanceof BrokerError) || error.code !== "plan-held") throw error;
-      const { state, heldUntil: until = at } = (await findPlan(store, account, hash))!; // no plan is ever removed
+      const { state, heldUntil: until = at } = (await findPlan(store, account, hash))!; // only plans of months ago are removed
       // The other process has renewed its lease, so it is alive; or it has ended the execution.
       if (state !== "running" || (heldUntil !== undefined && until > heldUntil)) throw error;
       heldUntil = until;

@@ -127,6 +127,8 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   // Each pass of a scheduler looks for these plans, and the rows of plans are large.
   [`create index rebalance_running on rebalance (account, hash, holder) where state = 'running'`],
+  // Old plans are removed without a reading of the others, whose rows are large.
+  [`create index rebalance_by_time on rebalance (planned_at)`],
 ];
 
 /** How to adapt the migrations to a database. */

@@ -22,6 +22,16 @@ import { why } from "../../lib/runner/explain/why.ts";
 import { cli, folder, MORNING } from "../cli/runner_support.ts";
 import { postgres } from "../support/stores.ts";
 import { insertIntent, moveIntent } from "../../lib/desk/queries.ts";
+import {
+  approvePlan,
+  beginPlan,
+  endPlan,
+  findPlan,
+  plansOf,
+  recordPlan,
+} from "../../lib/rebalance/queries.ts";
+import { storedReport } from "../../lib/rebalance/results.ts";
+import { planOf, termsOf } from "../rebalance/support.ts";
 import { testBoth } from "./both_stores.ts";
 import { History, sizeOfStore, vacuum } from "./history.ts";
 import { at, bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf, step, temporaryFolder } from "./support.ts";
@@ -376,13 +386,14 @@ testBoth(
       logLines: 30,
       notices: 0,
       events: 0,
+      plans: 0,
       intents: 0,
     });
     const asked = await run(["--dry-run"]);
     assertEquals(
       untimed(asked.out, 400),
       "would remove 20 runs that ended before 400 days ago or exceed 100000 runs of a recipe; 20 events, " +
-        "20 notices, 0 order intents and 0 lines of logs\n",
+        "20 notices, 0 rebalancing plans, 0 order intents and 0 lines of logs\n",
     );
     const before = await run(["--dry-run", "--json"], { HSGATE_KEEP_RUNS_DAYS: "525" });
     assertEquals(JSON.parse(before.out).runs, 4);
@@ -427,5 +438,61 @@ testBoth(
     const left = await store.all<{ id: string }>("select id from intent order by id");
     assertEquals(left.map(({ id }) => id), ["of-a-run", "open", "young"]);
     assertEquals(await rows(store, "intent_change"), 5);
+  },
+);
+
+testBoth(
+  "a Pruner removes old rebalancing plans with their intents, but no plan that runs, may continue or has an open order",
+  async () => {
+    await using store = await openStore();
+    /** Records a plan, with an order, and executes it. */
+    const add = async (
+      hash: string,
+      days: number,
+      { ends, hasOpen = false, forDays = 0 }: {
+        ends?: "done" | "stopped";
+        hasOpen?: boolean;
+        forDays?: number;
+      } = {},
+    ) => {
+      const key = { account: "a", hash };
+      const plannedAt = NOW - days * DAY;
+      const deadlineAt = plannedAt + forDays * DAY + HOUR;
+      const plan = planOf([{ symbol: "00700.HK", side: "buy", quantity: "100", price: "600" }]);
+      await recordPlan(store, { account: "a", plan: { ...plan, hash }, terms: termsOf(), at: plannedAt });
+      if (ends === undefined && forDays === 0) return;
+      await approvePlan(store, key, { by: "Ada", at: plannedAt, until: plannedAt + HOUR });
+      await beginPlan(store, key, { holder: "p", at: plannedAt, leaseMs: 1, deadlineAt });
+      const id = `order-${hash}`;
+      await insertIntent(store, {
+        id,
+        account: "a",
+        kind: "place",
+        operation: "orders.place",
+        params: {},
+        fingerprint: id,
+        why: { plan: hash, trade: 0 },
+        createdAt: plannedAt,
+        timeoutMs: 1,
+      });
+      if (!hasOpen) await moveIntent(store, id, { to: "abandoned", by: "desk", at: plannedAt });
+      if (ends === undefined) return;
+      const report = storedReport((await findPlan(store, "a", hash))!, []);
+      await endPlan(store, key, { holder: "p", state: ends, at: plannedAt + HOUR, report });
+    };
+    await add("planned", 500);
+    for (let n = 0; n < 60; n++) await add(`done-${n}`, 500 + n, { ends: "done" });
+    await add("stopped", 500, { ends: "stopped" });
+    const kept = ["may-continue", "open-order", "running", "young"];
+    await add("may-continue", 500, { ends: "stopped", forDays: 200 });
+    await add("open-order", 500, { ends: "stopped", hasOpen: true });
+    await add("young", 10, { ends: "done" });
+    await add("running", 500, { forDays: 1 });
+    const expected = await countPrunable(store, keep, NOW);
+    assertEquals([expected.plans, expected.intents], [62, 61]);
+    assertEquals(await pruneAll(store), expected);
+    assertEquals((await plansOf(store)).map(({ hash }) => hash).toSorted(), kept);
+    const orders = await store.all<{ plan: string }>("select plan from intent order by plan");
+    assertEquals(orders.map(({ plan }) => plan), kept);
   },
 );

@@ -1,11 +1,11 @@
 /**
- * Removes old runs, logs and events from the store in small batches, so that the store does not grow forever.
+ * Removes old runs, logs, events, order intents and rebalancing plans from the store in small batches, so that the store does not grow forever.
  *
  * @module
  */
 import type { SqlValue, Store } from "../../store/store.ts";
 import { isPassing } from "../../store/store_error.ts";
-import { countOldIntents, pruneIntents } from "../../desk/queries.ts";
+import { countOldIntents, countOldPlans, pruneIntents, prunePlans } from "../../desk/queries.ts";
 
 /** How much the store keeps. */
 export interface Retention {
@@ -34,12 +34,19 @@ export const defaultRetention: Retention = {
 const LEAST_RUN_DAYS = 30;
 
 /** Kinds of rows that are removed. */
-export const prunedKinds = ["runs", "logLines", "notices", "events", "intents"] as const;
+export const prunedKinds = ["runs", "logLines", "notices", "events", "plans", "intents"] as const;
 /** Counts of rows that were removed, or would be. */
 export type Pruned = Record<(typeof prunedKinds)[number], number>;
 
 /** Returns a count of zero for each kind. */
-export const nothingPruned = (): Pruned => ({ runs: 0, logLines: 0, notices: 0, events: 0, intents: 0 });
+export const nothingPruned = (): Pruned => ({
+  runs: 0,
+  logLines: 0,
+  notices: 0,
+  events: 0,
+  plans: 0,
+  intents: 0,
+});
 
 /** Result of one batch. */
 interface PrunedPart extends Pruned {
@@ -93,8 +100,8 @@ export class Pruner {
   #counted = "";
 
   /**
-   * @param limit Limit of each delete of a batch: this many runs or events, or ten times as many log lines. Other
-   * processes then wait only briefly.
+   * @param limit Limit of each delete of a batch: this many runs or events, ten times as many log lines, or a tenth as
+   * many plans, whose rows are large. Other processes then wait only briefly.
    * @throws {RangeError} If runs or logs would not be kept long enough.
    */
   constructor(store: Store, keep: Retention, { limit = 500 }: { limit?: number } = {}) {
@@ -109,6 +116,10 @@ export class Pruner {
     this.#store = store;
     this.#keep = keep;
     this.#limit = limit;
+  }
+
+  get #mostPlans(): number {
+    return Math.ceil(this.#limit / 10);
   }
 
   /** Removes one batch. */
@@ -146,6 +157,7 @@ export class Pruner {
         firstLine,
         limit * 10,
       );
+      pruned.plans = await prunePlans(store, before, this.#mostPlans);
       pruned.intents = await pruneIntents(store, before, limit);
       return pruned;
     });
@@ -153,7 +165,7 @@ export class Pruner {
     return {
       ...pruned,
       hasMore: keys.length >= limit || beyond.hasMore || pruned.events >= limit ||
-        pruned.logLines >= limit * 10 || pruned.intents >= limit,
+        pruned.logLines >= limit * 10 || pruned.intents >= limit || pruned.plans >= this.#mostPlans,
     };
   }
 
@@ -268,6 +280,7 @@ export async function countPrunable(store: Store, keep: Retention, now: number):
   const [logsBefore, firstLine] = [now - keep.logDays * DAY_MS, await firstKept(store, keep)];
   const pruned: Pruned = {
     ...nothingPruned(),
+    plans: await countOldPlans(store, before),
     intents: await countOldIntents(store, before),
     logLines: await count(
       `select count(*) as n from log where (at < ? or seq < ?) and run_key not in (${unresolved})`,

@@ -32,11 +32,13 @@ export async function prune({ flags, host }: StorePruneInput): Promise<number> {
   const before = showInstant(now - keep.runsDays * 86_400_000);
   if (flags.json) host.out(JSON.stringify({ dryRun, before, recipeRuns: keep.recipeRuns, ...pruned }));
   else {
-    const { runs, logLines, notices, events, intents } = pruned;
+    const { runs, logLines, notices, events, plans, intents } = pruned;
     host.out(
       `${dryRun ? "would remove" : "removed"} ${count(runs, "run")} that ended before ${before} or exceed ` +
         `${keep.recipeRuns} runs of a recipe; ${count(events, "event")}, ${count(notices, "notice")}, ` +
-        `${count(intents, "order intent")} and ${count(logLines, "line")} of logs`,
+        `${count(plans, "rebalancing plan")}, ${count(intents, "order intent")} and ${
+          count(logLines, "line")
+        } of logs`,
     );
   }
   return 0;
