@@ -27,11 +27,11 @@ import { type Firing, inWholeMinutes } from "./firings.ts";
 import { runsOf, spell, twoDigits } from "./numbers.ts";
 import { shellLine } from "../shell_words.ts";
 
-/** Debian's cron cuts a command at 998 characters. */
+/** Maximum length of a command in Debian's cron, in characters. Cron cuts longer commands. */
 const LONGEST = 998;
 /** Every time zone differs from UTC by a multiple of 15 minutes. */
 const QUARTERS = [0, 15, 30, 45];
-/** With more date patterns than this, the line starts the recipe every day instead. */
+/** If a line would need more date patterns than this, it starts the recipe every day instead. */
 const MOST_DATES = 12;
 
 const head = `# Recipes of hsgate, started by cron.
@@ -113,7 +113,7 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
     ? [`--env-file=${environmentFile(options)}`]
     : [];
   const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
-  // A new log is readable by its owner only, as the files of the program itself are. Nothing is written through a link.
+  // The log file is readable only by its owner, like the program's own files. Nothing is written if the log is a link.
   const run = `umask 077; cd ${shellLine([dir])} && [ ! -h ${shellLine([log])} ] && ` +
     `${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
     `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;
@@ -123,16 +123,17 @@ function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string 
     const command = `case "$(TZ=${zone} date +${format})" in ${patterns.join("|")}) ${run};; esac`;
     return `${minutesOf(group)} * * * * ${checked(command, recipe)}`;
   });
-  // Cron never catches up; after a reboot, a read-only recipe checks for a missed slot.
+  // Cron never catches up missed starts. So a recipe that only reads also starts after a reboot and checks for a missed
+  // slot.
   if (catchesUp(recipe)) lines.push(`@reboot ${checked(`sleep 60; ${run}`, recipe)}`);
   return lines;
 }
 
 /**
- * Returns the command with % escaped, because cron treats a bare % as a line break.
+ * Returns the command with each % escaped, because cron treats an unescaped % as a line break.
  *
- * @throws {TypeError} If the command is too long, or has a backslash before `%` or another backslash: cron would take
- * the first as the escape of the second, and a `%` after them would end the command.
+ * @throws {TypeError} If the command is too long, or if a backslash comes before `%` or before another backslash. Cron
+ * would treat that backslash as an escape character.
  */
 function checked(command: string, { name }: CompiledRecipe): string {
   if (/\\[%\\]/.test(command)) {
@@ -149,7 +150,9 @@ function checked(command: string, { name }: CompiledRecipe): string {
   );
 }
 
-/** Returns the minutes of the hour at which the time may be right, in any time zone of the machine. */
+/**
+ * Returns the minutes of an hour at which the recipe's time may have come, in any time zone that the machine may use.
+ */
 function minutesOf(firings: readonly Firing[]): string {
   const minutes = firings.flatMap(({ minutes }) =>
     minutes.flatMap((minute) => QUARTERS.map((quarter) => (minute + quarter) % 60))

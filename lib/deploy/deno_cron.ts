@@ -38,7 +38,7 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
         "including previews; name the one that may trade, such as --timeline production",
     );
   }
-  for (const recipe of recipes) recipeFirings(recipe, options); // throws for a schedule that one tick a minute cannot follow
+  for (const recipe of recipes) recipeFirings(recipe, options); // throws if one tick a minute is not enough for a schedule
   return {
     files: [{ name: "hsgate_cron.ts", text: programOf(recipes, options, writers) }],
     rows: recipes.map((recipe) => ({
@@ -102,7 +102,7 @@ const ticking = startTicking({
 ${lines}
 });
 
-// Ticks do not overlap, and a failed tick is not retried: the next one runs what is left.
+// Ticks do not overlap. A failed tick is not retried, because the next tick runs everything that is still due.
 Deno.cron("hsgate tick", "* * * * *", async () => {
   await ticking.tick();
 });

@@ -22,7 +22,7 @@ export interface DeployOptions {
   dir: string;
   /** Path of the store, or the URL of a database, without its password. */
   store: string;
-  /** Settings file, if there is one. Each command names this file, so the file needs no trust. */
+  /** Settings file, if there is one. Each command line names this file, so the file needs no trust. */
   config?: string;
   /** Returns the path of a recipe's file on the target machine. */
   fileOf(recipe: CompiledRecipe): string;
@@ -30,7 +30,7 @@ export interface DeployOptions {
   calendars: Calendars;
   /** The current time, epoch milliseconds. Session times come from the days around it. */
   now: number;
-  /** Folder of Deno's cache, if it is not the default folder. */
+  /** Folder of Deno's cache, unless it is the default folder. */
   denoDir?: string;
   /** Why the store might be deleted with the process; the files contain it as a warning. */
   storeRisk?: string;
@@ -60,8 +60,8 @@ export interface Deployment {
 }
 
 /**
- * Rejects values that would end the line, the comment or the setting that contains them. The rest of such a value would
- * run as a command.
+ * Rejects values that would end the line, the comment or the setting in which they are written. The rest of such a
+ * value could run as a command.
  *
  * @throws {TypeError} If a value is rejected; the message names it.
  */
@@ -85,7 +85,9 @@ export function checkDeployValues(recipes: readonly CompiledRecipe[], options: D
   }
 }
 
-/** Returns the times at which to start a recipe. @throws {TypeError} If no other system can follow its schedule. */
+/**
+ * Returns the times at which to start a recipe. @throws {TypeError} If the target systems cannot express its schedule.
+ */
 export function recipeFirings(
   recipe: CompiledRecipe,
   { calendars, now }: Pick<DeployOptions, "calendars" | "now">,
@@ -101,7 +103,7 @@ export function recipeFirings(
 /** Returns the command line that runs the latest slot of a recipe. */
 export function runWords(recipe: CompiledRecipe, options: DeployOptions): string[] {
   const { store } = options;
-  // Waits for another run until this start would count as late.
+  // Wait for another run only until this start would count as late.
   const wait = String(Math.max(60, Math.ceil(recipe.misfire.graceMs / 1000)));
   return [
     ...denoWords(options),
@@ -130,14 +132,13 @@ export function scheduleWords(recipes: readonly CompiledRecipe[], options: Deplo
 
 const configWords = ({ config }: DeployOptions): string[] => config === undefined ? [] : ["--config", config];
 
-/** Returns the words with which each command line begins. */
+/** Returns the words that begin each command line. */
 function denoWords({ deno, denoFlags, program }: DeployOptions): string[] {
   return [deno, "run", ...denoFlags, program];
 }
 
 /**
- * Returns the command that downloads the packages of the program, so that the first start needs no access to the
- * registry.
+ * Returns the command that downloads the packages of the program, so that later starts need no access to the registry.
  *
  * @param denoDir Folder of Deno's cache. @default Deno's own default folder
  */
@@ -151,7 +152,7 @@ export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?:
 /** Comment after the command of {@linkcode fetchLine}. */
 export const fetchNote = "   # once: downloads the packages, so that no start waits for them";
 
-/** Returns what a recipe checks after its start, because no other system can. */
+/** Returns what a recipe checks itself after its start, because the system that starts it cannot. */
 export function decidedInside(recipe: CompiledRecipe): string {
   const parts: string[] = [];
   for (const schedule of recipe.schedules) {
@@ -169,7 +170,7 @@ export function decidedInside(recipe: CompiledRecipe): string {
   return [...new Set([...parts, "whether the slot has already run"])].join(", ");
 }
 
-/** Returns the handling of missed slots, as the text of a comment. */
+/** Returns how missed slots are handled, as the text of a comment. */
 export function missedInWords({ misfire: { action, graceMs }, class: kind }: CompiledRecipe): string {
   const grace = `${Math.round(graceMs / 60_000)} min`;
   if (kind === "write") return `it writes, so a start more than ${grace} late does nothing`;

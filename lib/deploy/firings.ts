@@ -25,7 +25,7 @@ export interface Firing {
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** How far back session times are read: more than a year, so that every kind of half-day is included. */
+/** How far back session times are read: more than a year, to include every kind of half-day. */
 const LOOK_BACK_MS = 370 * DAY_MS;
 /** How far ahead clock changes are included. */
 const LOOK_AHEAD_MS = 2 * 366 * DAY_MS;
@@ -50,7 +50,7 @@ function calendarFirings(
   now: number,
 ): Firing[] {
   const zone = calendarZone[schedule.mic];
-  // The recipe itself checks for the first session of a month or week; only the hours matter here.
+  // The recipe checks by itself whether it is the first session of a month or week. Only the hours matter here.
   const slots = slotsBetween(
     calendars,
     { ...schedule, days: "every-session" },
@@ -77,7 +77,9 @@ function calendarFirings(
   );
 }
 
-/** Returns the end of the calendar; if it has passed, a year from now, with assumed sessions. */
+/**
+ * Returns the end of the calendar. If the calendar has already ended, returns a year from now, and assumes sessions.
+ */
 function endOf(calendars: Calendars, mic: Mic, now: number): number {
   return Math.max(Date.parse(calendars.coverage(mic).through), now + LOOK_BACK_MS);
 }
@@ -87,7 +89,7 @@ function cronFirings(calendars: Calendars, schedule: CronSchedule & { id: string
   const { days, daysOfMonth, ...rest } = readCronFields(schedule.cron);
   const base = { zone, second: 0, ...rest };
   const usual: Firing[] = [];
-  // As in every cron, a day of the month and a weekday together mean: on days that match either of them.
+  // Like in every cron: if both a day of the month and a weekday are given, a day that matches either of them counts.
   if (daysOfMonth !== undefined) usual.push({ ...base, days: everyDay, daysOfMonth });
   if (days !== undefined || daysOfMonth === undefined) usual.push({ ...base, days: days ?? everyDay });
   return [
@@ -96,7 +98,9 @@ function cronFirings(calendars: Calendars, schedule: CronSchedule & { id: string
   ];
 }
 
-/** Returns the first instants after clock changes that skip a fixed time, because the skipped slot moves there. */
+/**
+ * Returns the first instants after clock changes that skip a fixed time, because a skipped slot moves to that instant.
+ */
 function movedFirings(calendars: Calendars, schedule: CronSchedule & { id: string }, now: number): Firing[] {
   const { timezone: zone } = schedule;
   const moved: Firing[] = [];

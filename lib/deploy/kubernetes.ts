@@ -35,7 +35,7 @@ export interface KubernetesOptions extends DeployOptions {
 
 /** The controller adds eleven characters to the name of a CronJob, and a name may have at most 63. */
 const LONGEST_NAME = 52;
-/** Extra time for the image, the volume and the wait for the account. */
+/** Time added to a run's own time limit, for pulling the image, mounting the volume and waiting for the account. */
 const SPARE_SEC = 300;
 
 /** Returns the manifests as one file for `kubectl apply -f`. */
@@ -110,7 +110,7 @@ ${
 `
   }`;
 
-/** Returns whether a step of a recipe writes files that people want to keep. */
+/** Returns whether a step of a recipe writes files that a person wants to keep. */
 const writesFiles = (recipes: readonly CompiledRecipe[]): boolean =>
   recipes.some((recipe) => powersOf(recipe).some(({ kind }) => kind === "folder"));
 
@@ -129,7 +129,7 @@ spec:
       storage: 1Gi
 `;
 
-/** Manifest that keeps one scheduler running while nodes are emptied. */
+/** Returns the manifest that keeps at least one scheduler running while nodes are drained. */
 const disruptions = `apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
@@ -272,7 +272,7 @@ ${
   }${podSpec(scheduleWords(recipes, options), { recipes, options, indent: 6 })}`;
 }
 
-/** Where the pods keep files. */
+/** Where the pods store files. */
 const DATA = "/data";
 
 function podSpec(
@@ -363,7 +363,7 @@ volumes:
 
 /**
  * Returns a text for a command or a variable in a manifest. Doubles each `$`, because Kubernetes would replace
- * `$(NAME)` even with a value of the Secret.
+ * `$(NAME)` with a value, even with a value from the Secret.
  */
 const literal = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
 

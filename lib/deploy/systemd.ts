@@ -35,9 +35,12 @@ export interface SystemdOptions extends DeployOptions {
   runAs: string;
 }
 
-/** Seconds until systemd kills a stopped service: longer than the 25 s that the runner waits for a write. */
+/**
+ * Seconds until systemd kills a service that was told to stop: longer than the 25 s for which the runner waits for a
+ * write.
+ */
 const STOP_SEC = 30;
-/** Extra time for the start of the program and the wait for the account. */
+/** Time added to a run's own time limit, for starting the program and waiting for the account. */
 const SPARE_SEC = 120;
 
 /** Returns the units. */
@@ -90,10 +93,10 @@ function nextOf(
   ];
 }
 
-/** Paths that only their owner may be able to enter. */
+/** Paths that usually only their owner may enter. */
 const inHome = /^\/(root|home)\//;
 
-/** Returns what to check if the services run files of a home folder as another user. */
+/** Returns what to check if the services use files of a home folder as another user. */
 function accessLeft(runAs: string, { program, deno, dir }: DeployOptions): string[] {
   const paths = [program, deno, dir].filter((path) => inHome.test(path));
   if (paths.length === 0) return [];

@@ -32,15 +32,20 @@ export interface Power {
   kind: PowerKind;
   /** The program with its arguments as JSON, the path, the variable's name, the address, or the operation. */
   name: string;
-  /** The part of the recipe that needs it, such as `step "report"`. */
+  /** The part of the recipe that needs the power, such as `step "report"`. */
   by: string;
-  /** Whether it goes beyond reading from the configured broker and writing into the folder of the run. */
+  /** Whether the power goes beyond reading from the configured broker and writing into the folder of the run. */
   needsTrust: boolean;
-  /** Whether it is a command that can run any file of the folders, so that trust covers all of them. */
+  /** Whether the power is a command that can run any file of the folders, so that trust covers all these files. */
   anyFile?: boolean;
-  /** Whether it is a folder that a custom step may read and write, so that its code can delete files elsewhere. */
+  /**
+   * Whether the power is a folder that a custom step may read and write, so that its code can delete files elsewhere.
+   */
   deletes?: boolean;
-  /** Whether it is this machine, where the code of a custom step can reach a gateway, which needs no password. */
+  /**
+   * Whether the power is access to this machine, where a custom step's code can reach a gateway, which needs no
+   * password.
+   */
   trades?: boolean;
 }
 
@@ -60,10 +65,10 @@ export function powerText(
   return `${powerKinds[kind]}: ${name}${more} (${by})`;
 }
 
-/** Returns the host that an address reaches, if that is not the host that a person reads in the address. */
+/** Returns a text with the host that an address really reaches, if a person would read another host in the address. */
 function realHost(address: string): string {
   const host = URL.parse(address)?.host;
-  // A host of a step's permission has no scheme, and Deno itself compares it.
+  // The host in a permission of a step has no scheme, and Deno itself compares it.
   if (host === undefined || host === "") return "";
   return new RegExp(`^[a-z]+://${RegExp.escape(host)}([:/?#]|$)`, "i").test(address) ? "" : `, host ${host}`;
 }
@@ -85,7 +90,7 @@ export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
   return [...found.values()].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
 }
 
-/** Returns the recipes that the steps of a recipe run, and those that these run, each file once. */
+/** Returns the recipes that the steps of a recipe run, directly and through other recipes, each file once. */
 export function recipesRunBy(recipe: CompiledRecipe | KnownRecipe): KnownRecipe[] {
   const found = new Map<string, KnownRecipe>();
   const queue: (CompiledRecipe | KnownRecipe)[] = [recipe];
@@ -99,10 +104,10 @@ export function recipesRunBy(recipe: CompiledRecipe | KnownRecipe): KnownRecipe[
   return [...found.values()];
 }
 
-/** Returns whether a recipe that another one runs was compiled, so that it can run. */
+/** Returns whether a recipe that another recipe runs was compiled, so that it can run. */
 export const isCompiled = (recipe: KnownRecipe): recipe is CompiledRecipe & KnownRecipe => "sha256" in recipe;
 
-/** Returns a recipe, and every recipe that it runs and that was compiled. */
+/** Returns a recipe, and every compiled recipe that it runs. */
 export const withRunBy = (recipe: CompiledRecipe) => [recipe, ...recipesRunBy(recipe).filter(isCompiled)];
 
 export const stepCodes = (recipe: CompiledRecipe) =>
@@ -126,8 +131,8 @@ function allSteps({ steps, notify = [] }: CompiledRecipe): CompiledStep[] {
 }
 
 /**
- * Returns what identifies the version of a recipe: its text and its code, the programs that it names, and the recipes that
- * it runs. A recipe that has only a text is identified by the hash of the text.
+ * Returns a text that identifies the version of a recipe: its text, its code, the programs that it names, and the
+ * recipes that it runs. If a recipe consists only of its text, the hash of the text is enough.
  */
 export function versionOf(recipe: CompiledRecipe): string {
   const [, ...others] = withRunBy(recipe);
@@ -161,7 +166,7 @@ export function recipeRunBy(
   if (found === undefined) {
     throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
   }
-  // A step that was compiled without a folder, or by a program, may run any recipe that the program gives.
+  // A step that was compiled without a folder, or by a program, may run any recipe that the program provides.
   const isOpen = all.length === 0 || all.includes("any");
   if (!isOpen && [outer, found].some((each) => powersOf(each).some(({ needsTrust }) => needsTrust))) {
     throw new TypeError(
@@ -254,10 +259,10 @@ const permissionKinds: Readonly<Record<keyof StepPermissions, PowerKind>> = {
 
 function* permitted(permissions: StepPermissions, by: string): Generator<Power> {
   for (const [permission, kind] of Object.entries(permissionKinds)) {
-    // The keys are those of the permissions.
+    // The cast is safe: the keys are those of the permissions.
     const names = permissions[permission as keyof StepPermissions] ?? [];
     for (const name of names) {
-      // Deno checks the path of a SQLite database, but not the file that the database's journal names.
+      // Deno checks the path of a SQLite database, but not the file that the database's rollback journal names.
       const deletes = permission === "write" &&
         permissions.read?.some((read) => isInside(read, name) || isInside(name, read)) && { deletes: true };
       const trades = permission === "net" && reachesHere(name) && { trades: true };

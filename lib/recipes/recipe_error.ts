@@ -19,7 +19,7 @@ export class RecipeError extends BrokerError {
 
   /** Creates the error; its text lists the mistakes, at most {@linkcode MOST_ISSUES} of them. */
   constructor(fileName: string, issues: readonly RecipeIssue[]) {
-    // A line "and 1 more" would take the place of the mistake itself.
+    // If only one mistake is over the limit, show it: a line "and 1 more" would be just as long.
     const most = issues.length === MOST_ISSUES + 1 ? issues.length : MOST_ISSUES;
     const lines = issues.slice(0, most)
       .map(({ line, column, message }) => `${fileName}:${line}:${column}: ${message}`);

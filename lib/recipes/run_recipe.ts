@@ -45,7 +45,7 @@ export interface RecipeContext {
   onProgress?: (event: RecipeEvent) => void;
   /**
    * Allows a recipe to write. This function does not check the window and does not prevent a second run at the same
-   * time; only the runner and its store do.
+   * time. Only the runner with its store does.
    *
    * @default false
    */
@@ -138,7 +138,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
       for (const each of recipeEvents(recipe, event)) tell(each);
     },
     ...context.runRecipe !== undefined && {
-      runRecipe: (_call, name, params) => context.runRecipe!(name, params), // it was given
+      runRecipe: (_call, name, params) => context.runRecipe!(name, params), // the condition above has checked it
     },
   });
   if (!await engine.run()) throw signal.reason;
@@ -277,7 +277,7 @@ export async function dryRunRecipe(recipe: CompiledRecipe, context: DryContext):
   });
   const isWhole = await engine.run();
   const [error] = errors;
-  // After the signal, an error may come from the abort and not from the recipe.
+  // After an abort, an error may come from the abort and not from the recipe.
   if (signal.aborted && (!isWhole || error !== undefined)) throw error ?? signal.reason;
   const writes = steps.filter(({ effect, state }) =>
     effect === "write" && (state === "planned" || state === "open")

@@ -7,9 +7,11 @@ import type { TransportEvent } from "../transports/push/events.ts";
 import type { PushStream } from "../transports/push/stream.ts";
 import type { Work } from "./turn.ts";
 
-/** A step's reader of a stream. */
+/** A reader that a step uses for a stream. */
 interface Reader {
-  /** Number of the step's waits when the reader got its last event; `undefined` while the reader waits for an event. */
+  /**
+   * How often the step had waited when the reader got its last event; `undefined` while the reader waits for an event.
+   */
   since: number | undefined;
 }
 
@@ -21,23 +23,23 @@ export class CountedStream implements PushStream {
   /** Number of pushes over earlier connections. */
   #earlier = 0;
 
-  /** Wraps a stream of a step whose work is `work`. */
+  /** Wraps a stream for a step; `work` is the step's work. */
   constructor(stream: PushStream, work: Work) {
     this.#stream = stream;
     this.#work = work;
     const events = stream.events();
-    // The step's own reader gets the error of a stream that gives up.
+    // If the stream gives up, the step's own reader gets the error.
     this.#countConnections(events).catch(() => {});
   }
 
-  /** Number of pushes that arrived over the present connection. */
+  /** Number of pushes over the current connection. */
   get received(): number {
     return this.#stream.stats.frames - this.#earlier;
   }
 
   /**
-   * Whether the step is handling an event. If the step has begun to wait for virtual time since then, it does not count
-   * as handling: it may ask for the next event only after that wait.
+   * Whether the step is handling an event. If the step has begun to wait for virtual time since it got the event, it
+   * does not count as handling: it may ask for the next event only after that wait.
    */
   get isHandling(): boolean {
     return this.#readers.values().some(({ since }) => since === this.#work.waits);

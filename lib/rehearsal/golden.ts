@@ -31,7 +31,10 @@ interface Marked {
   line: string;
 }
 
-/** Marks each line as common, missing or new. Handles equal lines at the start and end first, because most are equal. */
+/**
+ * Marks each line as common, missing or new. First handles equal lines at the start and end, because most lines are
+ * equal.
+ */
 function align(before: readonly string[], after: readonly string[]): Marked[] {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start++;
@@ -46,7 +49,7 @@ function align(before: readonly string[], after: readonly string[]): Marked[] {
   ];
 }
 
-/** Maximum number of pairs of lines that are compared: 100 MiB. */
+/** Maximum number of pairs of lines to compare; they need about 100 MiB. */
 const MOST_PAIRS = 25_000_000;
 
 function alignMiddle(before: readonly string[], after: readonly string[]): Marked[] {

@@ -14,7 +14,7 @@ import { RecipeError } from "../recipes/mod.ts";
 import { readRecipeText } from "../recipes/schema/recipe_text.ts";
 import { checkSchema, type Found } from "../recipes/schema/schema_issues.ts";
 
-/** Every kind of outage with its description. */
+/** Every kind of outage, with its description. */
 export const outageKinds = {
   "scheduler-down": "the scheduler stops gracefully, and starts again after `for`",
   "kill":
@@ -90,7 +90,7 @@ const needsFor: readonly OutageKind[] = [
   "displaced",
 ];
 const takesFor: readonly OutageKind[] = [...needsFor, "kill", "login-expired", "clock-jump"];
-/** The part that an outage affects. Two outages of the same part must not overlap. */
+/** The part of the system that an outage affects. Two outages of the same part must not overlap. */
 const lanes: Partial<Record<OutageKind, string>> = {
   "scheduler-down": "process",
   "kill": "process",

@@ -68,7 +68,7 @@ export interface RehearsalProgress {
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** Interval between scheduler passes when no outage is near. Slots have their own timers. */
+/** Interval between passes of the scheduler when no outage is near. Slots have their own timers. */
 const CALM_TICK_MS = 60 * MINUTE_MS;
 /** For this long after an outage, the scheduler makes a pass every minute, as in reality. */
 const WATCHFUL_MS = 15 * MINUTE_MS;
@@ -160,7 +160,7 @@ class Rehearsal implements AsyncDisposable {
     this.#stretch = stretch;
     this.#machine = new VirtualMachine(from, seed);
     this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime, calendars, script });
-    const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string]; // two
+    const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string]; // `map` returns two dates for two instants
     const { broker } = this.#broker.core;
     const actions = trades ? ownerActionsBetween(calendars, first, last) : [];
     this.#ownerActions = new Script(
@@ -170,7 +170,8 @@ class Rehearsal implements AsyncDisposable {
           try {
             action.do(broker);
           } catch (error) {
-            // A script may have halted the stock, or a recipe may have used the owner's cash or holdings.
+            // A script may have halted the stock, or a recipe may have used the cash or the shares that the owner
+            // needs.
             if (!(error instanceof Refusal)) throw error;
           }
         },
@@ -201,7 +202,7 @@ class Rehearsal implements AsyncDisposable {
     const next = Math.min(alarm, this.#script.next, this.#ownerActions.next);
     if (next > until) return false;
     await this.#moveTo(next);
-    // The owner and the script come before the scheduler: an outage at 9:00 affects a run at 9:00.
+    // The owner's actions and the script come before the scheduler: an outage at 9:00 affects a run at 9:00.
     const cue = this.#ownerActions.take(next) ?? this.#script.take(next);
     if (cue === undefined) this.#machine.ring();
     else await cue.do();
@@ -212,19 +213,19 @@ class Rehearsal implements AsyncDisposable {
     const { trueTime } = this.#machine;
     if (this.#isAsleep) this.#machine.sleep(Math.max(0, instant - trueTime));
     else this.#machine.moveTo(instant);
-    // With open push connections, the gateway pushes market data about once a minute.
+    // While push connections are open, the gateway pushes market data about once a minute.
     const isNewMinute = Math.floor(instant / MINUTE_MS) !== Math.floor(trueTime / MINUTE_MS);
     await this.#tellProgress();
     if (!isNewMinute || this.#broker.pushConnections === 0) return;
     this.#broker.round();
-    // Otherwise the recording would depend on the speed of the machine.
+    // Otherwise the recorded result would depend on the speed of the machine.
     await this.#settle();
   }
 
   /** Waits until no real work is in progress. Schedules a restart if the process has died. */
   async #settle(): Promise<void> {
     for (;;) {
-      // Everything that is ready runs before this resolves.
+      // This resolves after everything that was ready has run.
       await new Promise<void>((resolve) => void setImmediate(resolve));
       const process = this.#process;
       if (process === undefined) break;
@@ -275,7 +276,7 @@ class Rehearsal implements AsyncDisposable {
     if (process === undefined) return;
     let isOver = false;
     const stopped = process.stop().finally(() => isOver = true);
-    // Reads end immediately; a write may sleep between its orders, so let virtual time pass until it ends.
+    // Reads end immediately. A write may wait between its orders, so let virtual time pass until it ends.
     while (!isOver) {
       await new Promise<void>((resolve) => void setImmediate(resolve));
       if (!process.isIdle) await process.idle();

@@ -1,6 +1,6 @@
 /**
- * Simulates one scheduler process: the real scheduler in virtual time, until it is stopped or killed. Carries the calls
- * of its recipes to the simulated gateway: over real sockets, with delays in virtual time.
+ * Simulates one scheduler process: the real scheduler in virtual time, until it is stopped or killed. Sends the calls
+ * of its recipes to the simulated gateway over real sockets, with delays in virtual time.
  *
  * @module
  */
@@ -44,7 +44,9 @@ interface ProcessOptions {
   onEvent(event: SchedulerEvent): void;
 }
 
-/** Longest wait until push streams notice that the gateway is on or off. Streams reconnect after one or two seconds. */
+/**
+ * Longest wait until push streams notice that the gateway went on or off. Streams reconnect after one or two seconds.
+ */
 const NOTICE_MS = 15_000;
 const LOOK_MS = 5;
 /** Longest wait for the pushes that the gateway sent. They usually take a millisecond. */
@@ -53,7 +55,7 @@ const ARRIVAL_LOOK_MS = 1;
 
 const forever = () => new Promise<never>(() => {});
 
-/** What runs now, and its client. */
+/** The work that is running, and its client. */
 interface Current {
   work: Work;
   client?: Client;
@@ -68,7 +70,7 @@ export class RehearsedProcess implements StepRunner {
   readonly #clients = new Set<Client>();
   /** The step that runs now. */
   readonly #current = new AsyncLocalStorage<Current>();
-  /** What the scheduler itself reads from the broker, such as the outcomes of interrupted writes. */
+  /** The work of the scheduler itself at the broker, such as finding the outcomes of interrupted writes. */
   readonly #background: Current;
   readonly #died = Promise.withResolvers<void>();
   /** Calls in progress. */
@@ -81,7 +83,7 @@ export class RehearsedProcess implements StepRunner {
     this.#options = options;
     this.#process = machine.startProcess();
     this.#background = { work: new Work(this.#turn) };
-    // The scheduler waits for virtual time, except during its calls.
+    // The scheduler waits for virtual time, except while it makes calls.
     this.#background.work.idle(forever);
     this.#scheduler = new Scheduler({
       store,
@@ -104,9 +106,9 @@ export class RehearsedProcess implements StepRunner {
       },
       secret: (name) => Promise.resolve(placeholderOf(name)),
       onSchedulerEvent: onEvent,
-      // The report counts every run, and the store ends with the rehearsal.
+      // Keep all runs, because the report counts them and the store is removed after the rehearsal.
       retention: "everything",
-      // Getters, because the scheduler reads them at each pass and outages change them.
+      // Use getters, because the scheduler reads these values at each pass and outages change them.
       get tickMs() {
         return tickMs();
       },
@@ -245,7 +247,7 @@ export class RehearsedProcess implements StepRunner {
     const client = createClient(line, {
       tradePassword: broker.tradePassword,
       retry: { waitMs: 1 },
-      // No virtual timer: the client's waits take real time, because its connection uses real sockets.
+      // Use a real timer: the client's waits take real time, because its connection uses real sockets.
       machine: {
         random: randomFrom(seed),
         now: () => machine.wallTime,
@@ -340,7 +342,7 @@ export class Line implements Transport {
   ): Promise<unknown> {
     const { work, slowMs, sleep, onAnswer, track } = this.#options;
     const [slow, timeoutMs] = [slowMs(), options.timeoutMs ?? TIMEOUT_MS];
-    // The gateway gets the call immediately; only the answer is late.
+    // The call reaches the gateway immediately; only its answer is delayed.
     const result = await work.call(() => {
       const sent = send().then((value) => ({ value }), (error: unknown) => ({ error }));
       track(sent);

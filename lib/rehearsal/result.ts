@@ -46,7 +46,7 @@ export interface RehearsalException {
   state: string;
   /** Why the slot was skipped or its run did not succeed. */
   reason?: string;
-  /** The failed step and its error, without addresses of the simulator. */
+  /** The failed step, and its error without the addresses of the simulator. */
   step?: string;
   /** Text of the error. */
   error?: string;

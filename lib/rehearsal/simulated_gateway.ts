@@ -45,7 +45,7 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#core;
   }
 
-  /** The transport to the gateway. It is the same object even after the gateway was off. */
+  /** The transport to the gateway. It stays the same object when the gateway is stopped and started. */
   get transport(): Transport {
     if (this.#transport === undefined) throw new TypeError("Cannot reach the gateway: it was never started");
     return this.#transport;

@@ -40,7 +40,7 @@ export function simulatedRecipe(recipe: CompiledRecipe, runner: StepRunner): Com
   };
   return {
     ...recipe,
-    // The rehearsal's gateway replaces the recipe's, and no monitoring service must get pings.
+    // The rehearsal uses its own gateway, and monitoring services must not get pings.
     connect: undefined,
     ping: undefined,
     steps: recipe.steps.map((step) => simulated(step, false)),

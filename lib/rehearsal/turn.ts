@@ -1,10 +1,11 @@
 /**
- * Lets only one step of a rehearsal work at a time, and detects when all steps are waiting, so that virtual time may pass.
+ * Lets only one step of a rehearsal work at a time, and detects when all steps are waiting, so that virtual time can
+ * advance.
  *
- * Real work (calls over sockets, files, processes) takes real time, and more time on a slow machine. This must not affect
- * virtual time. So a step takes the turn while it works, and ends its turn while it only waits for virtual time. Steps of
- * the same instant work one after another, in the order in which they began. Virtual time passes only while no step has
- * the turn.
+ * Real work (calls over sockets, files, processes) takes real time, and more of it on a slow machine. This must not
+ * affect virtual time. So a step holds the turn while it works, and releases the turn while it only waits for virtual
+ * time. Steps of the same instant work one after another, in the order in which they began. Virtual time advances only
+ * while no step holds the turn.
  *
  * @module
  */
@@ -72,7 +73,7 @@ export class Work {
     try {
       return await work();
     } finally {
-      this.#sleepers = Infinity; // the step is over: do not take the turn again for anything that it left behind
+      this.#sleepers = Infinity; // the step is over: timers that it left behind must not take the turn again
       this.#calls = 0;
       await this.#adjust();
     }
@@ -132,7 +133,7 @@ export class Work {
       });
     }
     await this.#taking;
-    // The step may no longer need the turn when it gets it.
+    // The step may not need the turn any more when it gets the turn.
     if (this.#hasTurn && this.#sleepers > 0 && this.#calls <= 0) {
       this.#hasTurn = false;
       this.#turn.end();

@@ -30,7 +30,7 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   /** Returns the reason if a halt file on this machine stops every order write. @default none */
   haltedByFile?(): string | undefined;
   /**
-   * If the answer to a write was lost: how long its step looks for the outcome in the broker's lists; see
+   * If the answer to a write was lost: how long the step searches for the outcome in the broker's lists; see
    * `DeskOptions`. @default 15 s
    */
   resolveMs?: number;
@@ -42,13 +42,13 @@ export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "log
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
   /** Returns the value of a secret by its name. */
   secret(name: string): Promise<string>;
-  /** Returns a salted mark of the password that a recipe logs in with; see `markPassword`. @default none */
+  /** Returns a salted mark of the password that the recipe uses to log in; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** The state of a run that is stopped while it reads: `due` lets another process continue it. @default "due" */
   whenStopped?: "due" | "cancelled";
   /** The day of the outer run, for nested runs. @default none: each run has its own day */
   within?: RunDay;
-  /** The work that the expressions of the outer run may still do, for nested runs. @default that of a new run */
+  /** For nested runs: the rest of the work that the expressions of the outer run may do. @default that of a new run */
   work?: RunWork;
   /** Called in the transaction that ends a run, unless a person stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void | Promise<void>;

@@ -47,11 +47,14 @@ export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "wh
   /** Channels that replace the steps that recipes declare for their notices. */
   channels?: Readonly<Record<string, Channel>>;
   /**
-   * Returns whether a login of the recipe ends every other login of its account. The runner then does not log in only
+   * Returns whether a login for the recipe ends all other logins of its account. The runner then does not log in merely
    * to follow orders. @default false
    */
   isSoleLogin?(recipe: CompiledRecipe): boolean;
-  /** Called when a recipe loses its login, or is refused it, outside of a run: its client must be replaced. */
+  /**
+   * Called when a recipe loses its login, or its login is refused, outside of a run: the recipe's client must be
+   * replaced.
+   */
   onLoginLost?(recipe: CompiledRecipe): void;
   /** Called after each try to send a notice. */
   onNotice?(event: NoticeEvent): void | Promise<void>;
@@ -70,7 +73,7 @@ export class Runner {
   readonly stop: AbortSignal;
   readonly #options: RunnerOptions;
   readonly #delivery: NoticeDelivery;
-  /** When to compare an account with only old open intents again, by the monotonic clock. */
+  /** Time of the next comparison for accounts whose open intents are all old, by the monotonic clock. */
   readonly #followOldAt = new Map<string, number>();
 
   constructor(given: RunnerOptions) {
@@ -137,7 +140,7 @@ export class Runner {
     }
     return await store.transaction(async () => {
       if (!await continueRun(store, runKey, steps, now)) return undefined;
-      // A step that begins again has not failed.
+      // A step that may begin again has not failed.
       const isAgain = state === "failed" && steps.every((step) => step.state !== "failed");
       await store.event(
         now,
@@ -150,8 +153,9 @@ export class Runner {
   }
 
   /**
-   * Compares the open intents of every account that a recipe uses with the broker's lists, also those of runs that have
-   * ended and of commands. A reading that fails proves nothing, and the next one tries again.
+   * Compares the open intents of every account that a recipe uses with the broker's lists. This includes intents of
+   * commands and of runs that have ended. If a reading fails, nothing is concluded from it, and the lists are read
+   * again later.
    */
   async followOrders(): Promise<void> {
     const { store, machine, recipes, stop, isSoleLogin } = this.#options;
@@ -166,7 +170,7 @@ export class Runner {
       const now = machine.now();
       const withOld = machine.monotonic() >= (this.#followOldAt.get(account) ?? -Infinity);
       if (withOld) this.#followOldAt.set(account, machine.monotonic() + OLD_ORDERS_MS);
-      // A comparison with intents of earlier days reads the history.
+      // If intents of earlier days are compared, the history is read too.
       else if (intents.every((intent) => isOfEarlierDay(intent, now))) continue;
       try {
         await deskOf(this.deps, account, await this.deps.client(recipe)).reconcile({
@@ -181,8 +185,8 @@ export class Runner {
   }
 
   /**
-   * If an error says that the login was taken over or refused, blocks it for every process of the store: two programs
-   * would take it from each other, and too many wrong passwords lock an account.
+   * If an error says that the login was taken over or refused, blocks the login for every process of the store.
+   * Otherwise two programs would keep taking it from each other, or too many wrong passwords would lock the account.
    */
   async #noteLogin(
     recipe: CompiledRecipe,
@@ -193,7 +197,7 @@ export class Runner {
     if (refusal === undefined && !isTakenOver) return false;
     const { store, machine, onLoginLost } = this.#options;
     onLoginLost?.(recipe);
-    // A block needs a run, so that a person can resume its recipe.
+    // A block belongs to a run, so that a person can end it by resuming the run's recipe.
     const runKey = intents.find(({ why }) => why.runKey !== undefined)?.why.runKey;
     if (runKey === undefined) return true;
     const markOf = (salt: string) => this.claimer.passwordMarkOf?.(recipe, salt);
@@ -206,8 +210,9 @@ export class Runner {
   }
 
   /**
-   * Returns whether the connection of a recipe may read the lists of an account: it is its account, its login is not
-   * blocked, and no run of another process uses the account. A second login could end the login of that run.
+   * Returns whether a recipe's connection may read the lists of an account. The recipe must use this account, the login
+   * must not be blocked, and no run of another process may be using the account: a second login could end the login of
+   * that run.
    */
   async #mayReadLists(recipe: CompiledRecipe, account: string): Promise<boolean> {
     const { store, machine } = this.#options;

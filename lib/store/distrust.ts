@@ -14,8 +14,8 @@ export const BESIDE_DATABASE = ["-wal", "-shm", "-journal"] as const;
 const SUPER_JOURNAL = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /**
- * Returns why SQLite must not open a database because of a file beside it; `undefined` if it may. Opens no file but
- * the rollback journal.
+ * Returns why SQLite must not open a database because of a file beside it; `undefined` if SQLite may open it. Opens
+ * only the rollback journal.
  *
  * @param path Path of the database, which need not exist.
  */
@@ -69,7 +69,7 @@ function namesSuperJournal(path: string): boolean {
   file.seekSync(size - end.length, Deno.SeekMode.Start);
   for (let done = 0, count; done < end.length; done += count) {
     count = file.readSync(end.subarray(done)) ?? 0;
-    if (count === 0) return false; // it was cut off meanwhile, so it has no end of a super-journal
+    if (count === 0) return false; // another process has just shortened the file, so it names no super-journal
   }
   return SUPER_JOURNAL.every((byte, index) => end[index] === byte);
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Advice for the user. Each command that needs a file has its own. */
+/** Advice about what the user can do. Each command that needs a file has its own advice. */
 interface AccessWords {
   /** How to name another place. */
   other: string;
@@ -56,11 +56,11 @@ function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
     return Deno.statSync(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
-    return "hidden"; // it exists, but this user has no access
+    return "hidden"; // the path exists, but this user has no access to it
   }
 }
 
-/** Bytes written as a test, about as many as SQLite needs at a time. Even a full disk accepts an empty file. */
+/** Number of bytes of a test write, about as many as SQLite needs at a time. Even a full disk accepts an empty file. */
 const TRIED_BYTES = 256 * 1024;
 
 /** Creates a file in the folder, writes to it, and removes it. */

@@ -1,14 +1,14 @@
 /**
- * Reads the symbols of orders from the file of a store, for the completion of command lines. The file may be somebody
- * else's, so this opens it only for reading, changes and locks nothing, and bounds what it reads.
+ * Reads the symbols of orders from the file of a store, to complete command lines. The file may come from somebody
+ * else. So it is opened only for reading, is not changed or locked, and only a limited part of it is read.
  *
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
 
-/** Newest order writes that are read. */
+/** Maximum number of order writes that are read, newest first. */
 const MOST_INTENTS = 500;
-/** Longest parameters of an order write, characters. */
+/** Maximum length of an order write's parameters, in characters. */
 const MOST_PARAMS = 10_000;
 
 /**
@@ -17,10 +17,10 @@ const MOST_PARAMS = 10_000;
  * @throws If the file is not a readable store, or another process locks it.
  */
 export function symbolsOfStore(path: string): string[] {
-  // Opening a pipe would wait for its other end.
+  // Only a regular file: opening a pipe would wait for its other end.
   if (!Deno.lstatSync(path).isFile) return [];
   using db = new DatabaseSync(path, { readOnly: true, timeout: 0, allowExtension: false });
-  // A view of this name could compute for ever.
+  // Only a table: a view of this name could run forever.
   const kind = db.prepare("select type from sqlite_schema where name = 'intent'").get();
   if (kind?.type !== "table") return [];
   const rows = db.prepare(

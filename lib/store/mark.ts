@@ -1,6 +1,7 @@
 /**
- * Reads and writes the mark of a store: the file `<store>.mark` with the store's id and the last write of each account.
- * hsgate rejects a store that is empty, cut off or older than its mark, because that store has lost writes.
+ * Reads and writes the mark of a store: the file `<store>.mark`, which contains the store's id and the last write of
+ * each account. hsgate rejects a store that is empty, cut off or older than its mark, because such a store has lost
+ * writes.
  *
  * @module
  */
@@ -104,7 +105,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Writes the mark durably: file and folder are synced before this returns, and readers never see half of it.
+ * Writes the mark durably: syncs the file and its folder before it returns. Readers never see an incomplete mark.
  *
  * @throws {StoreError} `mark` if it cannot be written.
  */
@@ -150,7 +151,7 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
 /**
  * Returns what a store lacks that its mark records; `undefined` if it lacks nothing.
  *
- * @param found The mark that fits the store's current content.
+ * @param found The mark that would fit the store's current content.
  */
 export function whyOlder(mark: Mark, found: Mark | undefined): string | undefined {
   if (found === undefined) return `it is older than its mark: ${tellMark(mark)}`;

@@ -100,8 +100,9 @@ export const migrations: readonly (readonly string[])[] = [
     `create table halt (account text primary key, why text not null, "by" text not null, at integer not null)`,
   ],
   [
-    // What the search for a lost answer needs: orders that an order placed, the terms before an amendment, how far the
-    // looks go back, and the place in the sequence of the account's writes. `child_ids` and `earlier` are JSON.
+    // Columns for the search for a lost answer: orders that an order has placed, the terms before an amendment, from
+    // when on the lists are read (`look_since`), and the position in the sequence of the account's writes. `child_ids`
+    // and `earlier` are JSON.
     `alter table intent add column child_ids text not null default '[]'`,
     `alter table intent add column earlier text`,
     `alter table intent add column look_since integer`,
@@ -121,11 +122,12 @@ export const migrations: readonly (readonly string[])[] = [
     `create index rebalance_by_age on rebalance (account, planned_at)`,
   ],
   [
-    // With `id`, the index has the whole order of the open intents. Without it, SQLite reads every intent of the account.
+    // The `id` makes the index cover the whole sort order of open intents. Without it, SQLite reads all intents of the
+    // account.
     `drop index intent_open`,
     `create index intent_open on intent (account, created_at, id) where ended_at is null`,
   ],
-  // Each pass of a scheduler looks for these plans, and the rows of plans are large.
+  // Each pass of a scheduler looks for running plans. The rows of plans are large, so an index is needed.
   [`create index rebalance_running on rebalance (account, hash, holder) where state = 'running'`],
   // Old plans are removed without a reading of the others, whose rows are large.
   [`create index rebalance_by_time on rebalance (planned_at)`],

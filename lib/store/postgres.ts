@@ -1,8 +1,8 @@
 /**
  * A store in a PostgreSQL database, which several machines may share.
  *
- * Every transaction and every writing statement takes the same lock of the schema, so transactions of all machines run
- * one after the other, like in SQLite. Leases use the database's clock.
+ * Every transaction and every writing statement takes the same lock, one for each schema. So the transactions of all
+ * machines run one after the other, like in SQLite. Leases use the database's clock.
  *
  * @module
  */
@@ -24,8 +24,8 @@ export interface PostgresOptions {
   /** How long a connection attempt may take. @default 5 s */
   connectMs?: number;
   /**
-   * If the connection is lost during a commit: how long to ask the database whether it committed the transaction. The
-   * default lets the database end a silent transaction, and lets most servers restart.
+   * If the connection is lost during a commit: how long to ask the database whether it has committed the transaction.
+   * By default this is long enough for the database to end an idle transaction, and for most servers to restart.
    *
    * @default 20 s
    */
@@ -42,7 +42,7 @@ export interface PostgresOptions {
 const LEAST_VERSION = 150_000;
 /** The database ends a transaction that is idle for this long, so that other machines can continue. */
 const SILENT_MS = 5_000;
-/** First half of the lock's number; the second half is a hash of the schema. */
+/** First half of the lock number. The second half is a hash of the schema's name. */
 const LOCK = 0x68736774;
 /**
  * Largest accepted difference between this machine's clock and the database's. With a wrong clock, a write could go out
@@ -103,13 +103,16 @@ export class PostgresStore extends Store {
   #client: Client | undefined;
   /** The PostgreSQL text of each statement, and its name on the server. */
   readonly #statements = new Map<string, { name: string; text: string }>();
-  /** Names this store in `commit_token`. */
+  /** Id of this process's store object in the table `commit_token`. */
   readonly #process = crypto.randomUUID();
   /** Number of the last transaction that wrote something; `undefined` until the tables exist. */
   #token: number | undefined;
-  /** Whether the transaction has written something. */
+  /** Whether the current transaction has written something. */
   #hasWritten = false;
-  /** Measured differences between the database's clock and the monotonic clock; each is a lower bound. */
+  /**
+   * Measured differences between the database's clock and the monotonic clock. The true difference is at least as
+   * large.
+   */
   #ahead: { byMs: number; seenAt: number }[] = [];
 
   constructor(
@@ -147,7 +150,7 @@ export class PostgresStore extends Store {
 
   override async continueNumbering(): Promise<void> {
     for (const table of ["event", "log"]) {
-      // A select, but it changes the sequence.
+      // This is a select, but it changes the sequence, so it runs as a transaction.
       await this.transaction(() =>
         this.get(`select setval(pg_get_serial_sequence('${table}', 'seq'), max(seq)) as seq from ${table}`)
       );
@@ -180,7 +183,8 @@ export class PostgresStore extends Store {
       translate: inPostgres,
       drawId,
     });
-    // Each process records its last commit here. If its connection is lost during a commit, it looks here for the result.
+    // Each process records its last commit in this table. After a connection is lost during a commit, the process looks
+    // here for the result.
     if (!tables.some(({ name }) => name === "commit_token")) {
       await this.run(
         `create table if not exists commit_token (process text primary key, token bigint not null,
@@ -191,8 +195,8 @@ export class PostgresStore extends Store {
   }
 
   /**
-   * Returns the database's time. Every transaction reads that time, and this process adds the time that its monotonic
-   * clock measures since. Each answer is late by its travel time, so the largest estimate is the best.
+   * Returns the database's time. Every transaction reads this time, and the process adds the time that its monotonic
+   * clock has measured since. Each answer is late by its travel time, so the largest estimate is the most exact.
    */
   now(): number | undefined {
     return this.#sharedTime();
@@ -210,7 +214,7 @@ export class PostgresStore extends Store {
   async mark(): Promise<void> {}
 
   protected async execute(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
-    // Without a client, the connection was lost, and the transaction with it.
+    // If there is no client, the connection was lost, and the transaction with it.
     if (this.#client === undefined) {
       throw this.#lost("the connection was lost in the middle of a transaction");
     }
@@ -239,7 +243,7 @@ export class PostgresStore extends Store {
   protected async begin(): Promise<void> {
     const { schema } = this.#target;
     this.#hasWritten = false;
-    // The lock has its own statement, so that all later statements see everything that was committed before.
+    // The lock is taken in a separate statement, so that later statements see everything that was committed before.
     const answers = await this.#again((client) =>
       this.#send(
         client,
@@ -297,7 +301,7 @@ export class PostgresStore extends Store {
           "row",
         );
         await this.rollback();
-        return (row as { token: number } | undefined)?.token === token; // the column that the query selects
+        return (row as { token: number } | undefined)?.token === token; // the query selects this column
       } catch (error) {
         await this.rollback();
         if (!isPassing(error)) return undefined;
@@ -321,7 +325,7 @@ export class PostgresStore extends Store {
     const client = this.#client;
     if (client === undefined) return;
     this.#client = undefined;
-    // Does not wait for a server that does not answer.
+    // If the server does not answer in time, close the connection by force.
     const timer = setTimeout(() => client.connection.stream.destroy(), this.#connectMs);
     try {
       await client.end();
@@ -348,7 +352,8 @@ export class PostgresStore extends Store {
     let ssl: unknown = false;
     if (tls !== undefined) {
       const ca = tls.rootFile === undefined ? undefined : readRegularTextSync(tls.rootFile);
-      // The package checks the certificate against the host. It sends the host's name to the server, but no IP address.
+      // The package verifies that the certificate belongs to the host. It sends the host's name to the server, but
+      // never an IP address.
       ssl = { rejectUnauthorized: true, ...ca !== undefined && { ca } };
     }
     // The package has no types.
@@ -371,7 +376,7 @@ export class PostgresStore extends Store {
       this.#drop(client);
       return new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: "no-access", cause });
     };
-    // A query that only prepares the connection cannot be wrong, so each error in it is the server's.
+    // These queries only set up the connection and are correct, so each error comes from the server.
     const explain = (thrown: unknown) => {
       this.#drop(client);
       const error = this.#error(thrown);
@@ -381,7 +386,7 @@ export class PostgresStore extends Store {
     };
     try {
       const connected = client.connect();
-      // Now the connection has the listeners of the package, which answer each request for the password.
+      // The package has now added its listeners, which answer each request for the password.
       const login = tls === undefined ? onlyScram(client.connection, refuse) : undefined;
       await connected;
       if (login !== undefined && !login.isProven && (login.isAsked || password !== undefined)) {
@@ -471,7 +476,7 @@ export class PostgresStore extends Store {
   #noteClock(answers: readonly Answer[]): void {
     const seenAt = this.#machine.monotonic();
     const at = answers.at(-1)?.rows[0]?.at;
-    // Each query that this program sends selects it last.
+    // The last statement of each of these queries selects the time.
     if (typeof at !== "number") {
       throw this.#lost("the server has answered without the rows that were asked for");
     }
@@ -515,7 +520,7 @@ export class PostgresStore extends Store {
       return say(`the server has no room left (${said}); free space on the server`, "full");
     }
     if (/^(28|3D|42501|25006)/.test(code)) return say(said, "no-access");
-    // The package's own errors of a SCRAM login.
+    // Errors of the package itself during a SCRAM login.
     if (said.startsWith("SASL: ")) {
       const isMissing = said.includes("client password must be");
       return say(
@@ -532,7 +537,7 @@ export class PostgresStore extends Store {
   }
 }
 
-/** Most characters of an error of the server that our error repeats. */
+/** Maximum number of characters of a server's error that our error contains. */
 const MOST_SAID = 2_000;
 
 /** Returns the text of an error, cut if it is long. */
@@ -540,16 +545,16 @@ function shortened({ message }: Error): string {
   return message.length > MOST_SAID ? `${message.slice(0, MOST_SAID)}…` : message;
 }
 
-/** Least number of iterations of a SCRAM login: what PostgreSQL uses, and the least that RFC 7677 allows. */
+/** Minimum number of iterations of a SCRAM login: PostgreSQL's default, and the minimum of RFC 7677. */
 const LEAST_ITERATIONS = 4096;
 
 /**
- * Lets a connection without TLS log in with SCRAM only. Another program of this machine, or somebody on the network, can
- * answer in the server's place. A password without encryption shows it the password. An MD5 hash, or SCRAM with few
- * iterations, lets it try passwords quickly.
+ * Allows only SCRAM logins on a connection without TLS. Another program of this machine, or somebody on the network,
+ * could answer in the server's place. It would see a password that is sent without encryption. From an MD5 hash, or
+ * from SCRAM with few iterations, it could find the password by trying many.
  *
- * @param refuse Ends the connection, and returns the error.
- * @returns What the server has asked and proven so far.
+ * @param refuse Ends the connection, and returns the error to throw.
+ * @returns What the server has requested and proven so far.
  */
 function onlyScram(
   connection: Connection,
@@ -584,7 +589,7 @@ function onlyScram(
     );
   });
   connection.on("authenticationSASL", () => login.isAsked = true);
-  // The package has checked the proof before. After a wrong proof, the connection has failed.
+  // The package has already checked the server's proof. With a wrong proof, the connection has failed before.
   connection.on("authenticationSASLFinal", () => login.isProven = true);
   return login;
 }
@@ -625,6 +630,6 @@ function inPostgres(sql: string): string {
   return sql
     .replace(/\bseq integer primary key\b/, "seq bigint generated by default as identity primary key")
     .replace(/\binteger\b/g, "bigint")
-    // Makes PostgreSQL compare keys byte by byte, whatever the collation of the database.
+    // Collation "C" makes PostgreSQL compare keys byte by byte, whatever the collation of the database is.
     .replace(/\btext\b(?=,|\)| not null| primary key|$)/g, 'text collate "C"');
 }

@@ -28,13 +28,13 @@ export interface PostgresTarget {
 const known = ["host", "port", "sslmode", "sslrootcert", "schema"];
 
 /**
- * Returns whether the name of a store is a database URL and not a file name. Any text that looks like a URL counts,
- * because it may contain a password: {@linkcode readPostgresUrl} rejects a wrong URL without showing it.
+ * Returns whether the name of a store is a database URL and not a file name. Any text that looks like a URL counts as
+ * one, because it may contain a password. {@linkcode readPostgresUrl} then rejects a wrong URL without showing it.
  */
 export const isPostgresUrl = (store: string): boolean =>
   /^\s*(postgres(ql)?:|[a-z][a-z\d+.-]*:\/\/)|\bpassword\s*=/i.test(store);
 
-/** Returns the URL without its password: what files and command lines may show. */
+/** Returns the URL without its password, which is safe for files and command lines. */
 export function withoutPassword(text: string): string {
   const [, scheme = "", authority = "", rest = ""] = /^([a-z]+:\/\/)([^/?]*)(.*)$/s.exec(text) ?? [];
   const at = authority.lastIndexOf("@");

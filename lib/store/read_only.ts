@@ -72,17 +72,17 @@ const jsonColumns: Readonly<Record<string, Readonly<Record<string, "object" | "a
 };
 
 /**
- * Returns the first value that this program cannot have written: text that is not JSON where JSON belongs, or a number
- * that has no exact value in JavaScript. A command that reads such a value would fail with an internal error.
+ * Returns the first value in the file that this program cannot have written: text that is not JSON in a JSON column, or
+ * a number that has no exact value in JavaScript. A command that reads such a value would fail with an internal error.
  *
- * @returns `undefined` if there is none.
+ * @returns `undefined` if there is no such value.
  */
 export function foreignValueIn(path: string): string | undefined {
   const file = openReadOnly(path);
   try {
     const tables = file.prepare("select name from sqlite_schema where type = 'table'").all();
     for (const table of tables.map(({ name }) => String(name))) {
-      // The names are those of this program's tables, which `storeIdIn` has compared.
+      // The names in the text are safe: `storeIdIn` has compared them with this program's tables.
       for (const { name: column, type } of file.prepare(`pragma table_info("${table}")`).all()) {
         const isWrong = type === "INTEGER"
           ? `"${column}" not between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`
@@ -130,7 +130,7 @@ function hasOwnTables(file: DatabaseSync): boolean {
   const start = schemaAt(0);
   if (found === undefined || found.get(MIGRATIONS) !== start.get(MIGRATIONS)) return false;
   const version = Number(file.prepare("select max(version) as version from migration").get()?.version ?? 0);
-  // Compares a newer store with the newest known version; opening that store then reports its version.
+  // A newer store is compared with the newest known version. Opening that store then reports its version.
   const expected = schemaAt(Math.min(version, migrations.length));
   const isWhole = version > migrations.length ? found.has("table store") : found.size === expected.size;
   return isWhole && [...found].every(([name, sql]) => expected.get(name) === sql);

@@ -1,6 +1,6 @@
 /**
  * Checks the messages of a PostgreSQL server before the `pg` package reads them. The package reads messages of any size
- * into memory. It throws an error about an unreadable message outside of every call, and that would end the program.
+ * into memory. If it cannot read a message, it throws an error outside of every call, which would end the program.
  *
  * @module
  */
@@ -20,20 +20,20 @@ interface ByteStream {
 
 /** Maximum size of a message in bytes. */
 const MOST_BYTES = 1024 * 1024;
-/** The same for a row after the login: half of what PostgreSQL allows for a value. */
+/** Maximum size of a row after the login: half of what PostgreSQL allows for a value. */
 const MOST_ROW_BYTES = 512 * 1024 * 1024;
 /**
- * The same for all messages of one answer after the login, with what an object of each message needs: an answer without an
- * end would fill the memory.
+ * Maximum size of all messages of one answer after the login, including the memory for an object of each message.
+ * Without a limit, an endless answer would fill the memory.
  */
 const MOST_ANSWER_BYTES = 768 * 1024 * 1024;
 const OBJECT_BYTES = 500;
-/** A type and a length, which counts itself. */
+/** Size of a message's head: one byte for the type, and four bytes for the length, which counts itself. */
 const HEAD_BYTES = 5;
 const LENGTH_BYTES = 4;
 const [ROW, READY, ERROR, NOTICE] = [..."DZEN"].map((each) => each.charCodeAt(0));
 
-/** Ends a connection at the first message that is unreadable or too large, with an error of the connection. */
+/** Closes a connection at the first message that is unreadable or too large. The connection then reports an error. */
 export function checkMessages(connection: MessageSource): void {
   const attach = connection.attachListeners;
   connection.attachListeners = (stream) =>
@@ -62,13 +62,13 @@ export function checkMessages(connection: MessageSource): void {
   };
 }
 
-/** Returns a function that reads the bytes of a server in order, and returns why a message is refused. */
+/** Returns a function that checks the bytes of a server in order, and returns why a message is rejected. */
 function createCheck(): (bytes: Uint8Array) => string | undefined {
   const head = new Uint8Array(HEAD_BYTES);
   let headBytes = 0;
   let left = 0;
   let isReady = false;
-  /** Bytes of the current answer. */
+  /** Number of bytes of the current answer. */
   let answerBytes = 0;
   /** The text of an error or a notice. */
   let text: Uint8Array | undefined;
@@ -102,8 +102,8 @@ function createCheck(): (bytes: Uint8Array) => string | undefined {
 }
 
 /**
- * Returns whether the list of fields of an error or a notice has an end: each field has a type and a text, which ends
- * with a zero byte. A zero byte follows the last field. The package reads a list without an end forever.
+ * Returns whether the list of fields in an error or a notice has an end. Each field has a type and a text that ends
+ * with a zero byte, and another zero byte follows the last field. The package would read a list without an end forever.
  */
 function hasEnd(list: Uint8Array): boolean {
   for (let at = 0; at < list.length;) {

@@ -21,7 +21,7 @@ import { migrate } from "./migrations.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
 import { StoreError } from "./store_error.ts";
 
-/** How long SQLite itself waits for another process's transaction; this process is blocked during that time. */
+/** How long SQLite itself waits for another process's transaction. This process is blocked during that time. */
 const TURN_MS = 100;
 /** Maximum number of pages of 4 kB that are returned to the file system at a time. */
 const GIVEN_BACK = 2_000;
@@ -34,15 +34,15 @@ export interface SqliteOptions {
   risk?: string;
   /**
    * What to do with the mark file. `check` rejects a store that is older than its mark, and keeps the mark up to date.
-   * `leave` neither reads nor writes the mark; use it for copies. `replace` does not read the mark; a call of
-   * {@linkcode SqliteStore.mark} writes a new one. @default "check"
+   * `leave` neither reads nor writes the mark; use it for copies. `replace` does not read the mark, and the next call
+   * of {@linkcode SqliteStore.mark} writes a new mark. @default "check"
    */
   mark?: "check" | "leave" | "replace";
   /** How long to wait while another process keeps the store locked. @default 5 s */
   waitMs?: number;
-  /** How long to wait for that while opening the store. @default `waitMs` */
+  /** How long to wait for a locked store while opening it. @default `waitMs` */
   openMs?: number;
-  /** Called once for each wait longer than a second, with the longest time that it may take. */
+  /** Called once for each wait of more than a second, with the maximum length of the wait. */
   onBusy?(mostMs: number): void;
   /** Returns an id for a new store. @default a random UUID */
   drawId?(): string;
@@ -68,7 +68,7 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   if (isFile) {
     checkBeside(path);
     if (!sizeOf(path)) makeFile(path);
-    // Before SQLite opens the store, because it gives its own files the mode of the store.
+    // Make the files private before SQLite opens the store, because SQLite gives its own files the same access mode.
     for (const each of [path, `${path}-wal`, `${path}-shm`]) makePrivate(each);
   }
   const db = new DatabaseSync(path, { timeout: Math.min(TURN_MS, openMs, waitMs) });
@@ -127,8 +127,8 @@ export class SqliteStore extends Store {
     if (older !== undefined) throw lostStore(this.name, older, true);
     for (
       const each of [
-        // Lets the file shrink later, and has an effect only before the first table. Not for an existing store: this
-        // statement writes, and opening a store must not wait for another writer.
+        // Lets the file shrink later. The statement has an effect only before the first table exists. It is not used
+        // for an existing store, because it writes, and opening a store must not wait for another writer.
         ...tables.length === 0 ? ["auto_vacuum = incremental"] : [],
         "journal_mode = wal",
         "synchronous = full",
@@ -146,7 +146,7 @@ export class SqliteStore extends Store {
 
   readonly clockFault = undefined;
 
-  /** Returns nothing: one machine uses the file, and it has one clock. */
+  /** Returns `undefined`: only one machine uses the file, so there is no shared clock. */
   now(): undefined {
     return undefined;
   }
@@ -178,14 +178,17 @@ export class SqliteStore extends Store {
     if (this.isInTransaction) {
       throw new TypeError("Cannot write the mark: the transaction is not committed yet");
     }
-    // In a transaction, so that processes write the mark one after the other and never an older one.
+    // In a transaction, so that processes write the mark one after the other, and never replace a newer mark with an
+    // older one.
     await this.transaction(async () => {
       const mark = await this.ownMark();
       if (mark !== undefined) writeMark(this.name, mark);
     });
   }
 
-  /** Shrinks the file by some pages if more than a quarter of it is free. Less free space is kept for new rows. */
+  /**
+   * Makes the file smaller by some pages if more than a quarter of it is free. Less free space is kept for new rows.
+   */
   override async giveBackSpace(): Promise<void> {
     const pages = await this.get<{ page_count: number }>("pragma page_count");
     const free = await this.get<{ freelist_count: number }>("pragma freelist_count");
@@ -195,10 +198,10 @@ export class SqliteStore extends Store {
 
   /** Writes a copy, as of one moment, to a new file. */
   async copyTo(path: string): Promise<void> {
-    // SQLite would follow a link of that name.
+    // If a link had this name, SQLite would follow it.
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
     checkBeside(path);
-    // Not `vacuum into`: it attaches the file, and for that Deno requires all permissions.
+    // `vacuum into` is not used, because it attaches the file, which requires all permissions in Deno.
     await backup(this.#db, path);
   }
 
@@ -222,7 +225,7 @@ export class SqliteStore extends Store {
   }
 
   protected rollback(): void {
-    // After some errors, such as a full disk, SQLite has rolled back by itself.
+    // After some errors, such as a full disk, SQLite has already rolled back.
     if (this.#db.isTransaction) this.#db.exec("rollback");
   }
 
@@ -257,7 +260,7 @@ export class SqliteStore extends Store {
 
   /** Repeats work that found the store locked, until the longest wait is over. */
   async #retry<T>(work: () => T, cause: unknown): Promise<T> {
-    // If the whole wait is shorter than a turn, SQLite does all of the waiting.
+    // If the whole wait is shorter than one try of SQLite, SQLite itself does all of the waiting.
     const turnMs = Math.min(TURN_MS, this.waitMs);
     for (let waitedMs = turnMs, isTold = false;; waitedMs += turnMs) {
       if (waitedMs >= this.waitMs) {
@@ -270,7 +273,7 @@ export class SqliteStore extends Store {
       }
       if (waitedMs >= TOLD_MS && !isTold) this.#onBusy(this.waitMs);
       isTold = waitedMs >= TOLD_MS;
-      // Lets other work of this process continue between two tries.
+      // Other work of this process can run between two tries.
       await new Promise<void>((resolve) => setTimeout(resolve));
       try {
         return work();
@@ -283,8 +286,8 @@ export class SqliteStore extends Store {
 }
 
 /**
- * Creates the empty file of a new store. SQLite itself would follow a link. SQLite gives its other files the mode of
- * this file.
+ * Creates the empty file of a new store, because SQLite would follow a link. SQLite gives its other files the access
+ * mode of this file.
  */
 function makeFile(path: string): void {
   if (isLink(path)) {

@@ -4,9 +4,10 @@
  * A store has one connection, and its transactions run one after the other. A statement that is called in the work of a
  * transaction belongs to that transaction, so functions need only the store as a parameter.
  *
- * A statement about many rows gets them as one value, made by {@linkcode rowsValue}, and reads `json_each(?) as given`:
+ * A statement about many rows gets the rows as one value, made by {@linkcode rowsValue}, and reads it with
+ * `json_each(?) as given`:
  * `given.value ->> 0` is the first column of a row, and `given.key` is the row's position.
- * Over a network, one more statement costs as much time as thousands of rows in the same statement.
+ * Over a network, an additional statement takes as much time as thousands of additional rows in one statement.
  *
  * @module
  */
@@ -19,7 +20,7 @@ export type SqlValue = string | number | undefined | null;
 
 /** Returns rows as one value for `json_each(?) as given`. */
 export function rowsValue(rows: readonly (readonly SqlValue[])[]): string {
-  // JSON writes `undefined` in a list as null, which is also how a statement stores it.
+  // In a list, JSON replaces `undefined` with null. A statement stores `undefined` as null, too.
   return JSON.stringify(rows);
 }
 
@@ -28,7 +29,7 @@ export type Wanted = "row" | "rows" | "changes";
 
 interface Transaction {
   hasEnded: boolean;
-  /** The first statement that failed; the transaction is then rolled back. */
+  /** The error of the first statement that failed. The transaction is then rolled back. */
   failure?: { error: unknown };
 }
 
@@ -42,8 +43,8 @@ export abstract class Store implements AsyncDisposable {
   abstract readonly clockFault: string | undefined;
 
   /**
-   * Number of writing statements of this process so far. While the number stays the same, this process has not changed
-   * what it read.
+   * Counter of the writing statements of this process. While the counter stays the same, this process has not changed
+   * the data that it has read.
    */
   writes = 0;
   readonly #context = new AsyncLocalStorage<Transaction>();
@@ -58,7 +59,7 @@ export abstract class Store implements AsyncDisposable {
   protected abstract begin(): void | Promise<void>;
   /** Commits the transaction. */
   protected abstract commit(): void | Promise<void>;
-  /** Never throws: the caller gets the error that made the transaction fail. */
+  /** Rolls the transaction back. Never throws, because the caller gets the error that made the transaction fail. */
   protected abstract rollback(): void | Promise<void>;
   /** Closes the connection. */
   protected abstract close(): void | Promise<void>;
@@ -117,7 +118,7 @@ export abstract class Store implements AsyncDisposable {
     });
   }
 
-  /** Makes new rows get higher numbers than copied rows. */
+  /** After a copy, makes sure that new rows get higher numbers than the copied rows. */
   async continueNumbering(): Promise<void> {}
 
   /** Gives some space of removed rows back to the file system. PostgreSQL does this by itself. */
@@ -184,7 +185,7 @@ export abstract class Store implements AsyncDisposable {
   #inTurn<T>(work: () => T | Promise<T>): T | Promise<T> {
     const before = this.#last;
     const result = before === undefined ? work() : before.then(work);
-    // SQLite has executed a single statement by now.
+    // SQLite has already executed a single statement at this point.
     if (!(result instanceof Promise)) return result;
     const ended = () => {
       if (this.#last === last) this.#last = undefined;
@@ -228,8 +229,8 @@ export async function countWrite(
 }
 
 /**
- * Does work in the store, and does it again if the connection was lost and nothing was saved. A short restart of the
- * database must not keep an order from being sent.
+ * Does work in the store. If the connection was lost and nothing was saved, does the work again, so that a short
+ * restart of the database does not prevent an order from being sent.
  */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {

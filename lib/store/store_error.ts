@@ -1,6 +1,6 @@
 /**
- * Defines the error of a store, and interprets SQLite's errors. A separate file, because every command checks its errors
- * with these functions without loading a database.
+ * Defines the error of a store, and interprets SQLite's errors. This is a separate file, because every command checks
+ * its errors with these functions, even without loading a database.
  *
  * @module
  */
@@ -56,7 +56,7 @@ export class StoreError extends BrokerError {
 /** Returns the kind of damage that an error reports; `undefined` for other errors. */
 export function damageOf(error: unknown): "damaged" | "no-database" | undefined {
   if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_SQLITE_ERROR") return undefined;
-  // Compares SQLite's own texts, because not every call of the runtime keeps the error number.
+  // Compare SQLite's own texts, because some calls of the runtime do not keep the error number.
   if (error.message.includes("file is not a database")) return "no-database";
   return /disk image is malformed|malformed database schema/.test(error.message) ? "damaged" : undefined;
 }

@@ -994,6 +994,6 @@ Deno.test("an expression without a value ends a run without a store with a clear
   const { code, err } = await cli(["run", path], { files: { [path]: text } });
   assertEquals(code, 1, err);
   assertEquals(/internal error|\n {4}at /.test(err), false, err);
-  assertStringIncludes(err, 'hsgate: Cannot work out "decimalDivide(');
+  assertStringIncludes(err, 'hsgate: Cannot evaluate "decimalDivide(');
   assertStringIncludes(err, 'of step "a": Cannot divide "1" by zero');
 });

@@ -118,7 +118,7 @@ Deno.test("without a quote, each rule says what to do: turn the limit off, and f
     "priceCollar",
     ORDER,
     { limits, market: none },
-    'set priceCollar to "off" to go without',
+    'set priceCollar to "off" to skip this check',
   );
   await check(ORDER, { limits: { ...limits, priceCollar: "off" }, market: none });
   const market = { ...AAPL, orderType: "market", price: "0" } as const;
@@ -394,7 +394,7 @@ Deno.test("maxVolumeShare compares the quantity with the average volume", async 
     market: { volumes: ["20000", "1000000"] },
   };
   await assertRefuses("maxVolumeShare", { ...ORDER, quantity: "300" }, today, "20000", "of 1 days");
-  await assertRefuses("maxVolumeShare", ORDER, { limits }, 'set maxVolumeShare to "off" to go without');
+  await assertRefuses("maxVolumeShare", ORDER, { limits }, 'set maxVolumeShare to "off" to skip this check');
 });
 
 Deno.test("liveTrading refuses also an amendment that changes neither quantity nor price", async () => {

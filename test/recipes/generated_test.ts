@@ -183,7 +183,7 @@ Deno.test("check and the run agree on generated expressions", async () => {
       value = compiled.evaluate(scope);
     } catch (thrown) {
       error = thrown instanceof Error
-        ? thrown.message.replace(/^Cannot work out "[^]*?": /, "")
+        ? thrown.message.replace(/^Cannot evaluate "[^]*?": /, "")
         : String(thrown);
     }
     if (problems.length === 0) {

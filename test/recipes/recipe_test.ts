@@ -333,7 +333,7 @@ Deno.test("compileRecipe() evaluates the known values of a recipe with one budge
     Array.from({ length: count }, (_, at) => step(`s${at}`, heavy)).join("") +
     step("last", "daysBefore(params.d, 1)");
   const [found] = await problemsOf(recipe(1));
-  assertStringIncludes(found ?? "", 'steps.1.with.from: Cannot work out "daysBefore(params.d, 1)"');
+  assertStringIncludes(found ?? "", 'steps.1.with.from: Cannot evaluate "daysBefore(params.d, 1)"');
   // Each of the first steps takes about a tenth of the budget, so the value of the last one is left to the run.
   assertEquals((await compileRecipe(recipe(30), "x.yaml", { now })).steps.length, 31);
   const logins = Array.from(

@@ -112,7 +112,7 @@ Deno.test("a check finds each part of an expression that can never work, with it
       ],
       [
         'outputs.book.ok == "true"',
-        '0: outputs.book.ok is true or false and "true" is text, so "==" always gives the same',
+        '0: outputs.book.ok is true or false and "true" is text, so the result of "==" is always the same',
       ],
       ["session.day", '8: session has no "day"; did you mean "date"?'],
       ["outcome.state", "0: outcome exists only under notify:, at the end of a run"],
@@ -221,7 +221,7 @@ Deno.test("a check finds expressions of the wrong type for their place, and cond
       ],
       [
         "uses: export-day-book, with: { markets: [hk], sessions: \"${{ decimalDivide('1', '0', 2) }}\" }",
-        "with.sessions: Cannot work out",
+        "with.sessions: Cannot evaluate",
       ],
       // Controls.
       ['if: "params.days > 3 && outputs.book.ok", uses: futures.funds', undefined],

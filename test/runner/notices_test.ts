@@ -227,7 +227,7 @@ notify:
     "state ok, reason (), step (), error ()",
   ]);
   const log = await b.store.all<{ text: string }>("select text from log where level = 'warn'");
-  assert(log.some(({ text }) => text.startsWith('left empty: Cannot work out "outputs.one.marketValue"')));
+  assert(log.some(({ text }) => text.startsWith('left empty: Cannot evaluate "outputs.one.marketValue"')));
 });
 
 testBoth(

@@ -15,7 +15,7 @@ export interface CheckedFile {
   path: string;
   /** Text to check instead of the file's content. */
   text?: string;
-  /** Why the file must not be read; then it is only reported. */
+  /** Why the file must not be read. The file is then only reported. */
   refused?: string;
 }
 
@@ -66,7 +66,7 @@ export interface FileReport {
   path: string;
   /** Absent if the recipe has mistakes. */
   recipe?: CompiledRecipe;
-  /** Set for TypeScript that may not run yet, so that nothing else is known about the file. */
+  /** Set for TypeScript that may not run yet. Nothing else is then known about the file. */
   unread?: true;
   /** Every mistake, with its place. */
   issues: readonly RecipeIssue[];
@@ -131,8 +131,8 @@ async function checkFile(
     if (error instanceof UnreadCodeError) return { ...nothing, unread: true };
     if (error instanceof RecipeError) return { ...nothing, issues: error.issues };
     if (!(error instanceof Error)) throw error;
-    // A calendar that ends too early is a mistake of the recipe. An internal error is not, but it must not keep the other
-    // recipes from being checked and run.
+    // A calendar that ends too early is a mistake of the recipe. An internal error is not, but it must not prevent the
+    // other recipes from being checked and run.
     const message = error instanceof BrokerError
       ? error.message
       : `internal error while checking it, please report it: ${error.name}: ${error.message.split("\n")[0]}`;
@@ -151,7 +151,7 @@ function previews(
     );
   const slots = of((schedule) => nextSlots?.(schedule, after, NEXT)).sort((a, b) => a.at - b.at);
   const tenth = slots.filter(({ skipped }) => skipped === undefined)[NEXT - 1]?.at ?? Infinity;
-  // Keep the first slot of each schedule, so that a frequent schedule does not hide the others.
+  // Keep the first slot of each schedule, so that a frequent schedule does not hide the other schedules.
   const firsts = new Map(
     slots.toReversed().flatMap(({ scheduleId, at, skipped }) =>
       skipped === undefined ? [[scheduleId, at] as const] : []

@@ -66,7 +66,7 @@ export interface CompileOptions {
    */
   mayRunCode?: (file: string) => boolean | Promise<boolean>;
   /**
-   * Returns the code to run instead of the content of a TypeScript file, which is a recipe or a custom step.
+   * Returns code to run instead of the content of a TypeScript file. The file is a recipe or a custom step.
    *
    * @default the content of the file
    */
@@ -77,7 +77,7 @@ export interface CompileOptions {
 export interface RecipeFile {
   text: string;
   fileName: string;
-  /** Export of a TypeScript file. */
+  /** The exports of a TypeScript file. */
   value?: unknown;
   /** Code of a TypeScript file. */
   code?: CodeFiles;
@@ -93,7 +93,7 @@ export async function compileText(file: RecipeFile, options: CompileOptions): Pr
     ? readRecipeText(text)
     : { value: file.value, placeOf: placesInCode(text), issues: [] };
   const issues: RecipeIssue[] = read.issues.map((issue) => ({ path: [], ...issue }));
-  // For a JSON file, the JSON error is clearer than that of the YAML parser.
+  // For a JSON file, the message of the JSON parser is clearer than that of the YAML parser.
   const strict = fileName.endsWith(".json") ? jsonProblem(text) : undefined;
   if (strict !== undefined) throw new RecipeError(fileName, [{ path: [], ...strict }]);
   if (read.value === undefined) throw new RecipeError(fileName, issues);
@@ -160,7 +160,7 @@ async function compileValue(
   const earlier: string[] = [];
   const outputs: Record<string, Type> = {};
   for (const [index, step] of list.entries()) {
-    // A file can have more mistakes than anybody reads, and explaining each takes time.
+    // A file can have more mistakes than anybody reads, and it takes time to explain each mistake.
     if (found.length + late.length >= MOST_ISSUES) break;
     if (!isFine("steps", index)) continue;
     if (earlier.includes(step.id)) {
@@ -353,7 +353,7 @@ async function channelsOf(
   around: StepSurroundings,
   isFallback: boolean,
 ): Promise<NoticeChannel[]> {
-  const { notifyWays } = await loadNotify(); // only recipes with notices load it
+  const { notifyWays } = await loadNotify(); // loaded only for recipes with notices
   const named = uses === "notify" ? notifyWays.filter((way) => given?.[way] !== undefined) : [];
   if (named.length < 2) return [{ name: named[0] ?? step.uses, isFallback, step: plainStep(step) }];
   const channels: NoticeChannel[] = [];

@@ -47,9 +47,12 @@ export interface StepSurroundings {
   outputs: Readonly<Record<string, Type>>;
   /** Whether the recipe's slots have a session. */
   sessions: "some" | "none";
-  /** Whether the step sends a notice. An expression without a value then becomes an empty text, so the notice is sent. */
+  /**
+   * Whether the step sends a notice. If an expression of a notice has no value, it becomes an empty text, so that the
+   * notice is still sent.
+   */
   isNotice: boolean;
-  /** Budget of the values of the whole recipe that are known before the run. @default a separate one */
+  /** Budget for evaluating all values of the recipe that are known before the run. @default a separate one */
   budget?: Budget;
   /** The recipe's connection. */
   connect: RecipeConnection | undefined;
@@ -108,7 +111,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     if (!wrongAlready.has(key)) found.push(issue);
     types.delete(JSON.stringify(issue.path.slice(1)));
   }
-  // The source is a map, and a filled map is one.
+  // The cast is safe: the source is a map, so the result is a map.
   const early = settled.given as Record<string, unknown>;
   const typeOf: TypeOf = (path) => types.get(JSON.stringify(path)) ?? typeOfValue(valueAt(early, path));
   const wrong = [
@@ -116,7 +119,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     ...checkHoles(types, maker.params, early),
     ...maker.checkTypes?.(early, typeOf) ?? [],
   ];
-  // Invalid parameters would break the code that reads them.
+  // With invalid parameters, the code that reads them could fail.
   const isSound = wrong.length === 0;
   const missing = around.sessions === "none" && isSound ? maker.needsSession?.(early) : undefined;
   if (missing !== undefined) {
@@ -147,10 +150,10 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     };
     const filling = {
       budget: new Budget(`step "${id}"`, { run: context.work }),
-      // The test of a step that sends runs before the steps that its text uses.
+      // A test of a channel sends before the earlier steps have run, so their outputs may be missing in its text.
       ...(around.isNotice || context.testText !== undefined) && { onError: leaveEmpty },
     };
-    // The source is a map, and a filled map is one.
+    // The cast is safe: the source is a map, so the result is a map.
     return await template.fill(context, context.secret, filling) as Record<string, unknown>;
   };
   const step: StepResult["step"] = {
@@ -239,7 +242,7 @@ function valuesOf(params: StepSurroundings["params"]): Record<string, unknown> {
 
 function checkHoles(types: Holes, params: Type, early: unknown): Found[] {
   return [...types].flatMap(([key, type]) => {
-    const path: Found["path"] = JSON.parse(key); // written by `typesOf`
+    const path: Found["path"] = JSON.parse(key); // `typesOf` wrote the key
     const wanted = mayDiffer(valueAt(early, path)) ? typeAt(params, path) : undefined;
     return wanted === undefined || mayTake(wanted, type) ? [] : [expected(path, misfit(wanted, type))];
   });
@@ -352,7 +355,7 @@ function checkGiven(
   if (paramTypes === undefined || typeof given === "string") return [];
   const path = ["with", "params"];
   const found = [...types].flatMap(([key, type]) => {
-    const [member, own, ...deeper]: Found["path"] = JSON.parse(key); // written by `typesOf`
+    const [member, own, ...deeper]: Found["path"] = JSON.parse(key); // `typesOf` wrote the key
     const wanted = member === "params" && deeper.length === 0 ? paramTypes[String(own)] : undefined;
     return wanted === undefined || mayTake(typeOfParam(wanted), type) ? [] : [
       expected([...path, String(own)], misfit(typeOfParam(wanted), type)),
@@ -380,7 +383,7 @@ async function compileCondition(source: StepSource["if"], found: Found[]): Promi
   if (source === undefined) return undefined;
   const text = String(source).trim();
   const expression = isHole(text) ? text.slice(3, -2).trim() : text;
-  const { compileExpression } = await loadExpressions(); // as for templates
+  const { compileExpression } = await loadExpressions(); // loads CEL only for recipes with expressions
   const compiled = compileExpression(expression);
   if ("evaluate" in compiled) return compiled;
   const { problem: message, offset } = compiled;
@@ -418,7 +421,7 @@ interface NameCheck {
   id: string;
   path: Found["path"];
   around: StepSurroundings;
-  /** Receives the steps whose outputs the expression reads, because they must run first. */
+  /** Is filled with the steps whose outputs the expression reads, because these steps must run first. */
   needs: Set<string>;
   found: Found[];
 }

@@ -54,12 +54,12 @@ export function withDefaults(
   const usual = defaults[recipeClass];
   const given = typeof source.misfire === "string" ? { action: source.misfire } : source.misfire ?? {};
   const periods = schedules.flatMap((each) => each.form === "every" ? [each.everyMs] : []);
-  // Once a keep-alive is a whole period late, the next slot replaces it.
+  // When a keep-alive run is a whole period late, the next slot replaces it.
   const graceMs = recipeClass === "keep-alive" && periods.length > 0 ? Math.min(...periods) : usual.graceMs;
   return {
     misfire: {
       graceMs: given.grace === undefined ? graceMs : durationOf(given.grace),
-      // Not `all`: every missed interval would be caught up one by one.
+      // With `all`, every missed interval would be caught up one by one.
       action: given.action ?? (periods.length > 0 && usual.action === "all" ? "latest" : usual.action),
       max: given.max ?? usual.max,
     },
@@ -131,7 +131,7 @@ export function findUnsafe(recipe: {
   return found;
 }
 
-/** Checks that no jitter exceeds the deadline: otherwise runs would be skipped on unpredictable days. */
+/** Checks that no jitter exceeds the deadline. Otherwise runs would be skipped on days that nobody can predict. */
 function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly CompiledSchedule[]): Found[] {
   const deadlineMs = typeof deadline === "string" ? readDuration(deadline) : undefined;
   if (deadlineMs === undefined) return [];
@@ -145,7 +145,7 @@ function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly C
   );
 }
 
-/** Returns schedules that are too slow for a step: its login would expire between two runs. */
+/** Returns schedules that run too rarely for a step: the step's login would expire between two runs. */
 export async function findSlow(
   { source, schedules, steps }: {
     source: RecipeSource;
@@ -154,7 +154,7 @@ export async function findSlow(
   },
 ): Promise<Found[]> {
   const found: Found[] = [];
-  /** Gaps by schedule and limit, because steps of one kind have the same limit. */
+  /** Intervals by schedule and limit, because steps of one kind have the same limit. */
   const gaps = new Map<string, number | undefined>();
   for (const { id, uses, mostEveryMs } of steps) {
     if (mostEveryMs === undefined) continue;
@@ -214,12 +214,12 @@ const recipeLimits = {
   name: 500,
 } as const;
 
-/** Returns the first exceeded limit. The caller has limited the nesting depth. */
+/** Returns the first limit that is exceeded. The caller has already limited the nesting depth. */
 export function findExcess(recipe: unknown): Found | undefined {
   const { steps, notices, schedules } = recipeLimits;
   for (const [name, most] of [["steps", steps], ["notify", notices], ["schedule", schedules]] as const) {
     const list = typeof recipe === "object" && recipe !== null && name in recipe
-      // An own member of the parsed value; its type is checked below.
+      // This is an own member of the parsed value. Its type is checked below.
       ? (recipe as Record<string, unknown>)[name]
       : undefined;
     if (Array.isArray(list) && list.length > most) {

@@ -31,7 +31,7 @@ export async function compileSchedules(
     const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
     if (typeof each !== "object" || each === null) continue;
     if (each.id === undefined && list.length > 1) {
-      // An id from its position would change with the order, and a schedule with a new id starts from now.
+      // If an id came from the position, a new order would change it, and a schedule with a new id starts from now.
       found.push(
         expected(path, "an id: with several schedules each needs its own, because run keys contain it"),
       );
@@ -69,7 +69,7 @@ function compileOne(source: ScheduleSource): WithoutId {
   };
 }
 
-/** Checks each member of a valid form, even if others have mistakes. */
+/** Checks each member of a valid form, even if other members have mistakes. */
 async function checkMembers(source: ScheduleSource, isFine: (member: string) => boolean): Promise<Found[]> {
   const found: Found[] = [];
   const textOf = (member: string): string | undefined => {
@@ -93,7 +93,7 @@ async function checkMembers(source: ScheduleSource, isFine: (member: string) => 
     );
   }
   if (isZone && /^Etc\/GMT[+-]/.test(timezone)) {
-    // The sign is reversed: Etc/GMT+8 is Pacific time.
+    // In these names the sign is reversed: Etc/GMT+8 is Pacific time.
     const [sign, hours] = [timezone[7] === "+" ? "-" : "+", timezone.slice(8)];
     found.push(
       expected(
@@ -138,8 +138,8 @@ const BREAK_MS = 6 * 3_600_000;
 const MOST_CHECKED = 1_000;
 
 /**
- * Returns the time between two slots within the hours of a schedule, if that time exceeds a limit; otherwise
- * `undefined`. A schedule with one slot counts as one slot a day.
+ * Returns the time between two slots within the hours of a schedule, if that time is longer than a limit; otherwise
+ * `undefined`. A schedule with only one slot is treated like one slot a day.
  */
 export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
   if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;
@@ -167,7 +167,7 @@ async function checkCron(cron: string, timezone: string): Promise<Found[]> {
   const { Cron } = await loadCroner();
   const faultOf = (pattern: string): string | undefined => {
     try {
-      // Without a function, croner starts no timer and only parses the pattern.
+      // If no function is given, croner starts no timer and only parses the pattern.
       new Cron(pattern, { timezone, paused: true });
       return undefined;
     } catch (error) {

@@ -47,7 +47,7 @@ interface StepMaker {
   resumes?: true;
   /** Files whose code the step runs. */
   files?: readonly string[];
-  /** The code of a custom step. */
+  /** The code, for a custom step. */
   code?: StepCode | "unread";
   /** Hosts and paths that its parameters name, as written. */
   reaches?(given: Readonly<Record<string, unknown>>): readonly StepReach[];
@@ -56,17 +56,17 @@ interface StepMaker {
   /** Members that must be references to secrets. */
   secretParams: readonly Issue["path"][];
   needsAccount(given: Readonly<Record<string, unknown>>): boolean;
-  /** The present data that the step reads, as far as known before it runs. */
+  /** The present data that the step reads, as far as it is known before the step runs. */
   asOfNow?(given: Readonly<Record<string, unknown>>): AsOfNow | undefined;
   /** Types of its parameters. */
   params: Type;
   /** Type of its output. */
   output: Type;
-  /** The parameter that a run needs if its slot has no session. */
+  /** Returns the parameter that a run needs if its slot has no session. */
   needsSession?: StepKind["needsSession"];
-  /** Returns the mistakes that the types of expressions show. */
+  /** Returns the mistakes that can be found from the types of expressions. */
   checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Found[];
-  /** Returns the mistakes of the parameters; `mayDiffer` marks values that are only known during the run. */
+  /** Returns the mistakes of the parameters. `mayDiffer` returns whether a value is only known during the run. */
   check(given: Readonly<Record<string, unknown>>, mayDiffer: (value: unknown) => boolean): Found[];
   /** Runs the step with evaluated parameters. */
   run(given: Readonly<Record<string, unknown>>, context: StepContext, typeOf: TypeOf): Promise<unknown>;
@@ -81,7 +81,7 @@ interface FileSurroundings {
   signal?: AbortSignal;
   /** See `compileRecipe`. */
   codeOf?: (file: URL) => CodeFiles | Promise<CodeFiles>;
-  /** The code of custom steps is neither read nor run. */
+  /** Set if the code of custom steps must not be read or run. */
   withoutCode?: boolean;
 }
 
@@ -94,7 +94,7 @@ export async function findMaker(uses: string, around: FileSurroundings): Promise
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
   const kind = await findStepKind(uses);
   if (kind !== undefined) return kindMaker(kind);
-  const { findOperation, operations } = await loadCatalogue(); // only steps that call load it
+  const { findOperation, operations } = await loadCatalogue(); // loaded only for steps that call an operation
   const operation = findOperation(uses);
   if (operation !== undefined) return operationMaker(operation);
   const names = [...stepNames, ...operations.keys()];
@@ -165,7 +165,7 @@ function parseWith(kind: AnyStepKind, given: Readonly<Record<string, unknown>>):
 const hasSecret = ({ secretParams = [] }: AnyStepKind, path: Issue["path"]) =>
   secretParams.some((secret) => secret.every((step, index) => path[index] === step));
 
-/** Session calls that end nothing which another program needs. */
+/** Session calls that do not end anything which another program needs. */
 const HARMLESS_CALLS = ["account.login", "account.keepLogin", "orders.subscribe", "quotes.subscribe"];
 
 function operationMaker(operation: AnyOperation): StepMaker {
@@ -233,8 +233,8 @@ function givenType(fields: FieldsInfo): Type {
 }
 
 /**
- * Returns the type of a parameter whose name is the same in both spellings. It accepts a number or its text, and a code
- * or the name of the code.
+ * Returns the type of a parameter that has the same name in both spellings. It accepts a number or the number's text,
+ * and a code or the code's name.
  */
 function eitherSpelling(type: ValueType<unknown>): Type {
   const { dictionary } = type;
@@ -314,7 +314,10 @@ function unreadMaker(uses: string): StepMaker {
   };
 }
 
-/** Returns how an output differs from its declaration. The step's work is done, so the caller only logs this. */
+/**
+ * Returns how an output differs from its declaration. The step has already done its work, so the caller only logs the
+ * difference.
+ */
 function outputFaults({ outputs = {} }: StepDescription, output: unknown): string[] {
   return Object.entries(outputs).flatMap(([name, { type }]) => {
     const value = valueAt(output, [name]);

@@ -15,7 +15,7 @@ export { durationExpected, durationOf, durationPattern, readDuration, showDurati
 export const SHORTEST_EVERY_MS = 100;
 
 /** Names of the calendars. */
-// The table has exactly these keys.
+// The cast is safe: the table has exactly these keys.
 export const mics = Object.keys(calendarZone) as Mic[];
 
 /** Description of the format of session times, for messages. */
@@ -38,7 +38,7 @@ function meantBy(text: string): string {
   const name = nearest(word, anchors);
   if (name === undefined) return "";
   const meant = `${name}${rest.replaceAll(/\s/g, "")}`;
-  // With the right name, only the duration after it can be wrong.
+  // If the name is already right, only the duration after it can be wrong.
   return readSessionTime(meant) === undefined || meant === text ? "" : `; did you mean "${meant}"?`;
 }
 
@@ -48,7 +48,7 @@ export function readSessionTime(text: string): SessionTime | undefined {
   if (anchor === undefined) return undefined;
   const ms = span === undefined ? 0 : readDuration(span);
   if (ms === undefined) return undefined;
-  // The pattern allows exactly these three.
+  // The cast is safe: the pattern allows only these three names.
   return { anchor: anchor as SessionTime["anchor"], offsetMs: sign === "-" && ms > 0 ? -ms : ms };
 }
 

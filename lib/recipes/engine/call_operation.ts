@@ -33,7 +33,7 @@ interface Reading {
   asOfNow?: AsOfNow;
 }
 
-/** The day of a slot is over, and its step reads present data. Nothing was sent. */
+/** Thrown if the day of a slot is over, and its step reads present data. Nothing was sent. */
 export class PastSlotError extends BrokerError {
   override readonly name: string = "PastSlotError";
 }
@@ -96,7 +96,7 @@ const countries: Readonly<Record<string, DayBookMarket>> = {
 
 function exchangeOf(name: string): Mic | undefined {
   const market = SecurityType.has(name) ? countries[name.split("-")[0]!] : name; // `split` returns at least one part
-  // A code table of the day book's markets; other texts are not among its keys.
+  // The table has the names of the day book's markets as keys; other texts have no exchange.
   return Object.hasOwn(calendarOfMarket, market ?? "")
     ? calendarOfMarket[market as DayBookMarket]
     : undefined;
@@ -220,7 +220,7 @@ export async function callOperation(
   if (asOfNow !== undefined) refusePast(asOfNow, context);
   const client = await context.client();
   const { signal } = context;
-  // A write is never aborted, because its outcome would be unknown.
+  // Do not abort a write, because its outcome would then be unknown.
   if (operation.effect === "write") return await client.call(operation, params);
   if (operation.paging === undefined) {
     const answer: unknown = await client.call(operation, params, { signal });
@@ -267,10 +267,10 @@ async function refuseEmptied(
   params: unknown,
   { client, context }: { client: Client; context: StepContext },
 ): Promise<void> {
-  const { findOperation } = await loadCatalogue(); // only empty lists need it
+  const { findOperation } = await loadCatalogue(); // loaded only for empty lists
   const history = findOperation(instead);
   const fields = history?.request.fields ?? {};
-  // Parameters of a call are a plain object, which the client has checked.
+  // The cast is safe: the client has checked that these parameters are a plain object.
   const asked = Object.entries(params as Readonly<Record<string, unknown>>).filter(([each]) =>
     !paging.has(each)
   );

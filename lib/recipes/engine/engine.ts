@@ -27,16 +27,16 @@ export type StepState = "ok" | "failed" | "skipped" | "unknown";
 export type PlannedState =
   /** `plan` describes what the step would do. */
   | "planned"
-  /** Unknown: what the step would do depends on earlier steps that did not run. */
+  /** Unknown: what the step would do depends on earlier steps that the dry run has not run. */
   | "open"
-  /** Only a real run would run the step: no write depends on it, or it would create files. */
+  /** Not run, because no write depends on the step, or because the step would create files. */
   | "not-done";
 
 /** Rules for a run. */
 interface RunMode {
-  /** Whether steps that write or leave files are only planned. */
+  /** Whether steps that write or create files are only planned. */
   isDry: boolean;
-  /** Whether a failed step ends the run with its error. If not, steps that do not need the failed step still run. */
+  /** Whether a failed step ends the run with its error. Otherwise, steps that do not need the failed step still run. */
   endsAtError: boolean;
   /** Whether a failed step is tried again, as its recipe says. */
   retries: boolean;
@@ -153,11 +153,11 @@ export type StepEvent =
 /** A call by which a step runs another recipe. */
 export interface StepCall {
   step: string;
-  /** How often this attempt has made the same call, by the text of the call. */
+  /** How many times this attempt has already made the same call, by the text of the call. */
   calls: Map<string, number>;
   /** Aborted when the run must end early. */
   halt: AbortSignal;
-  /** The work that the expressions of both runs may still do. @default that of a new run */
+  /** The rest of the work that the expressions of both runs may do. @default that of a new run */
   work?: RunWork;
 }
 
@@ -178,13 +178,13 @@ interface EngineOptions {
   /** Called with each error of a call, even if the step catches it. */
   onError?(error: unknown): void;
   onEvent?(event: StepEvent): void;
-  /** The work that the expressions of the outer run may still do, for a nested run. @default that of a new run */
+  /** For a nested run: the rest of the work that the expressions of the outer run may do. @default that of a new run */
   work?: RunWork;
   /** Runs another recipe as a step of this one. @default throws */
   runRecipe?(call: StepCall, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
-/** States of a step after which the steps that need it may run. */
+/** States of a step that allow the steps that need it to run. */
 const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open", "not-done"]);
 
 /** Evaluation steps for the expressions of a run and of the runs that its steps start: about ten seconds. */
@@ -221,7 +221,10 @@ export class StepEngine {
     this.#lastWrite = recipe.steps.findLastIndex(({ effect }) => effect === "write");
   }
 
-  /** Runs the steps until the last one or until the run is halted. Resolves to `false` if a halt left steps out. */
+  /**
+   * Runs the steps until the last one, or until the run is halted. Resolves to `false` if some steps did not run
+   * because of a halt.
+   */
   async run(): Promise<boolean> {
     const earlier = await this.#options.recorder.earlier();
     for (const [index, step] of this.#recipe.steps.entries()) {
@@ -241,7 +244,8 @@ export class StepEngine {
       return this.#emit({ type: "step-reused", step: id });
     }
     if (effect === "write" && earlier !== undefined && !(step.resumes && earlier.state === "skipped")) {
-      // An attempt was interrupted or failed: a write step never begins a second time, unless the desk limits what it sends.
+      // An attempt was interrupted or failed. A write step does not begin a second time, unless the order desk limits
+      // what it sends.
       this.states.set(id, earlier.state === "begun" ? "unknown" : earlier.state);
       return;
     }
@@ -279,7 +283,7 @@ export class StepEngine {
       const unread = (step.reads ?? []).filter((id) => !(id in this.outputs));
       if (unread.length > 0) return { state: "open", dependsOn: unread };
     }
-    // After a failure, a person must check before anything more is written.
+    // After a failure, no more is written until a person has checked.
     if (isWrite && failed !== undefined) return { skip: "an earlier step failed" };
     if (step.condition !== undefined && !step.condition(this.#scope())) return { skip: "condition" };
     if (mode.isDry) return await this.#plan(step, index);
@@ -316,7 +320,7 @@ export class StepEngine {
       const waitMs = Math.min((step.retry?.waitMs ?? 0) * 2 ** (count - 1), MOST_WAIT_MS);
       const error = this.#describe(failure.error);
       this.#emit({ type: "step-retry", step: step.id, attempt: attempt.attempt, waitMs, error });
-      // After a halt during the wait, the step keeps the end of its last attempt.
+      // If a halt ended the wait, the step keeps the result of its last attempt.
       if (!await wait(machine, waitMs, halt).then(() => true, () => false)) return;
     }
   }
@@ -340,7 +344,7 @@ export class StepEngine {
       this.outputs[id] = JSON.parse(output);
       const error = guard.unresolvedError;
       if (error !== undefined) {
-        // The step returned although the outcome of one of its writes is unknown.
+        // The step returned without an error, but the outcome of one of its writes is unknown.
         failure = { error };
         end = { state: "unknown", output, error: this.#describe(error), errorName: error.name };
       } else if (reportsProblem(this.outputs[id])) {
@@ -415,8 +419,8 @@ export class StepEngine {
   ): Promise<unknown> {
     const { halt, deps: { machine } } = this.#options;
     const { step } = attempt;
-    // A write step may wait between its orders. Its timeout or a lost run ends that wait; stop and cancel do not. A step
-    // that resumes loses nothing by a stop.
+    // A write step may wait between its orders. Only a timeout or a lost run ends such a wait; a stop or a cancellation
+    // does not, unless the step can resume.
     const stop = step.effect === "write" && !step.resumes ? this.#lost : halt;
     return await withinTimeLimit(machine, step, {
       stop,

@@ -113,7 +113,7 @@ export class WriteGuard {
   }
 
   /**
-   * Returns a desk whose clients are guarded. When a reading of the lists has resolved every intent of the step, the
+   * Returns a desk whose clients are guarded. After a reading of the lists has resolved every intent of the step, the
    * outcomes of its writes are known.
    */
   async guardDesk(desk: StepDesk): Promise<StepDesk> {
@@ -133,7 +133,7 @@ export class WriteGuard {
   }
 
   async #wrapper(): Promise<(client: Client) => Client> {
-    // Both need the whole catalogue, which steps without a client do not load.
+    // Both functions need the whole catalogue, which is not loaded for steps without a client.
     const [{ intercepted }, { operationOfPath }] = await Promise.all([
       loadIntercept(),
       loadCatalogue(),
@@ -177,7 +177,7 @@ export class WriteGuard {
   }
 
   async #write({ operation, params, options, send }: WantedWrite): Promise<unknown> {
-    await this.#check(operation); // before a login too: a rejected write must not log in
+    await this.#check(operation); // also before a login, because a rejected write must not cause a login
     let write: SentWrite | undefined;
     const beforeWrite = async () => {
       await options.beforeWrite?.();

@@ -60,7 +60,7 @@ export interface StepDeps {
   secret(name: string): Promise<string>;
 }
 
-/** What differs from one attempt at a step to the next. */
+/** What differs between the attempts at a step. */
 interface ContextParts extends Pick<StepContext, "signal" | "log"> {
   scope: RunScope & Pick<StepScope, "outputs" | "outcome">;
   deps: StepDeps;
@@ -171,7 +171,7 @@ export function manualScope(
   return scopeOf(calendars, recipe, { runKey, scheduleId: "", slotAt: at, businessDay, params }, outer);
 }
 
-/** Returns the day that a run belongs to. */
+/** Returns the day to which a run belongs. */
 export function dayOf(
   recipe: Pick<CompiledRecipe, "schedules" | "window">,
   { scheduleId, slotAt, businessDay }: RunSlot,

@@ -10,12 +10,15 @@ import { type LinearPattern, linearPattern } from "./linear_pattern.ts";
 
 /** Evaluation steps for all expressions of one step of a recipe: about a second. */
 const MOST_STEPS = 5_000_000;
-/** Longest text that an expression may create, characters; also the most bytes. */
+/** Longest text that an expression may create, in characters. It may create as many bytes. */
 const MOST_TEXT = 1_000_000;
 /** Longest text of `duration()`, characters: the package's pattern reads digits in quadratic time. */
 const MOST_DURATION = 100;
 
-/** The error for a spent budget. One shared object, because it may be thrown thousands of times. */
+/**
+ * The error that is thrown when the budget is spent. It is one shared object, because it may be thrown thousands of
+ * times.
+ */
 const SPENT = new Error("the budget is spent");
 
 /** Counts the work that a step's expressions may still do. */
@@ -85,7 +88,7 @@ function sizeOf(value: unknown, sizes: WeakMap<object, number>): number {
     : Object.values(value);
   let size = 1;
   for (const member of members) size += sizeOf(member, sizes);
-  size = Math.min(size, 2 ** 30); // keeps the sum an exact integer, larger than any budget
+  size = Math.min(size, 2 ** 30); // the sum stays an exact integer, and is larger than any budget
   sizes.set(value, size);
   return size;
 }
@@ -108,7 +111,7 @@ export interface Meter {
   sizes: WeakMap<object, number>;
   /** The number of members of maps. */
   widths: WeakMap<object, number>;
-  /** The last error whose cost was counted; it passes every node on its way out. */
+  /** The last error whose cost was counted. The same error passes every outer node, but counts only once. */
   error?: unknown;
 }
 
@@ -177,7 +180,7 @@ function spendOnValue(
   }
 }
 
-/** Maps of at most this many members cost nothing extra, because rows of the broker are such maps. */
+/** Maps with at most this many members have no extra cost, because the broker's rows are such maps. */
 const NARROW = 100;
 
 /** Returns the cost of finding a value's type: the package lists all members of a map, and then reads the first one. */
@@ -219,7 +222,7 @@ export const costs: Readonly<Record<string, Cost>> = {
       ...["startsWith", "endsWith", "lowerAscii", "upperAscii", "trim", "substring", "at", "hex", "base64"],
       ...["timestamp", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear"],
       ...["getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds"],
-      "matches", // counts its work itself
+      "matches", // counts its own work
     ].map((name) => [name, 5]),
   ),
   contains: searchCost,

@@ -87,7 +87,7 @@ function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly
   } satisfies Record<keyof typeof variables, Type>;
 }
 
-/** Longest decimal text in calculations, characters. */
+/** Longest decimal text in calculations, in characters. */
 const MOST_DIGITS = 1_000;
 /** Maximum number of decimal places for rounding. */
 const MOST_PLACES = 100;
@@ -144,7 +144,7 @@ const ownFunctions: readonly OwnFunction[] = [
 ];
 
 const environment = makeEnvironment();
-/** Has its own environment, because it adds variables. */
+/** Uses its own environment, because it adds variables to it. */
 const overloads = new Overloads(makeEnvironment());
 
 function makeEnvironment(): Environment {
@@ -153,7 +153,7 @@ function makeEnvironment(): Environment {
     limits: { maxDepth: 60, maxAstNodes: 2000 },
   });
   for (const [name, type] of Object.entries(variables)) made.registerVariable(name, type);
-  // Numbers of recipes and answers are doubles, and `params.sessions + 1` must not fail because of that.
+  // Numbers of recipes and answers are doubles in CEL, and `params.sessions + 1` must not fail for that reason.
   const arithmetic = {
     "+": (a: number, b: number) => a + b,
     "-": (a: number, b: number) => a - b,
@@ -246,16 +246,16 @@ export function compileExpression(source: string): Expression | ExpressionProble
         const value = parsed(scopeFor(scope, outputs));
         // `a || b` ignores an error in one operand, including the error of a spent budget.
         if (budget.problem === undefined) {
-          budget.spendOn(value, meter.sizes); // before copying: a value may contain another one a million times
+          budget.spendOn(value, meter.sizes); // count before copying: a value may contain another value a million times
           return plainOf(value);
         }
       } catch (error) {
         if (budget.problem === undefined) {
           const reason = error instanceof Error ? explain(error.message) : String(error);
-          throw new ExpressionError(`Cannot work out ${what}: ${reason}`, { cause: error });
+          throw new ExpressionError(`Cannot evaluate ${what}: ${reason}`, { cause: error });
         }
       }
-      throw new ExpressionError(`Cannot work out ${what}: ${budget.problem}`);
+      throw new ExpressionError(`Cannot evaluate ${what}: ${budget.problem}`);
     },
   };
 }
@@ -279,7 +279,7 @@ function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string
   };
 }
 
-/** Converts a value of CEL into JSON data. Integers that JSON numbers cannot represent exactly become text. */
+/** Converts a CEL value into JSON data. An integer that a JSON number cannot represent exactly becomes text. */
 function plainOf(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (Array.isArray(value)) return value.map(plainOf);

@@ -149,7 +149,7 @@ export function infer(
 ): Inferred {
   const problems: TypeProblem[] = [];
   const reader = new Reader(input, overloads, problems);
-  // An expression that tests for a member handles both cases.
+  // If an expression tests whether such a value is null, it also handles the null.
   const asked = Object.keys(absent).filter((name) =>
     new RegExp(`\\b${name}\\s*[!=]=\\s*null\\b|\\bhas\\(\\s*${name}\\b`).test(input)
   );
@@ -372,7 +372,9 @@ class Reader {
       const [a, b] = [this.#textOf(leftNode), this.#textOf(rightNode)];
       this.#wrong(
         node,
-        `${a} is ${describe(left)} and ${b} is ${describe(right)}, so "${op}" always gives the same`,
+        `${a} is ${describe(left)} and ${b} is ${
+          describe(right)
+        }, so the result of "${op}" is always the same`,
       );
     }
     this.#checkNames(leftNode, left, [rightNode]);
@@ -467,7 +469,7 @@ class Reader {
   }): Type {
     const signatures = this.#overloads.signaturesOf(name, args.length, receiver !== undefined);
     const fits = (type: Type, wanted: string) => mayBe(type, fromCel(wanted)) && !isCount(type, wanted);
-    // The mistake is the argument that differs from the best matching overload.
+    // Report the argument that differs from the best matching overload.
     const best = signatures.toSorted((a, b) => misses(a) - misses(b))[0];
     function misses(signature: readonly string[]): number {
       return signature.filter((wanted, index) => !fits(types[index]!, wanted)).length;
@@ -511,7 +513,10 @@ const isNumber = (type: Type) => variantsOf(type).every(({ kind }) => kind === "
 const isDigits = (type: Type) => variantsOf(type).every(isNumberText);
 const isDigitsLiteral = (node: ASTNode) => node.op === "value" && isDecimal(node.args);
 
-/** Returns whether a number of an output or a parameter is used where CEL needs an integer; it may have a fraction. */
+/**
+ * Returns whether a number of an output or a parameter is used where CEL needs an integer. Such a number may have a
+ * fraction.
+ */
 const isCount = (type: Type, wanted: string) =>
   wanted === "int" && variantsOf(type).every(({ kind }) => kind === "number");
 

@@ -112,7 +112,7 @@ class Reader {
   #repeated(node: Node): Node {
     const [text, sign, least, comma, most] = this.#match(/([*+?])|\{(\d+)(,?)(\d*)\}/y) ?? [];
     if (text === undefined) return node;
-    this.#take("?"); // greedy or not makes no difference to whether it matches
+    this.#take("?"); // greedy and lazy repetitions match the same texts
     if (this.#match(/[*+?]|\{\d+,?\d*\}/y) !== undefined) {
       throw new SyntaxError("a repetition follows a repetition: put the first one into a group");
     }
@@ -121,7 +121,9 @@ class Reader {
     }
     const [from, to] = [Number(least), most ? Number(most) : comma ? Infinity : Number(least)];
     if (from > to || Math.max(from, Number.isFinite(to) ? to : 0) > MOST_REPEATS) {
-      throw new SyntaxError(`the count ${text} runs backwards, or is larger than ${MOST_REPEATS}`);
+      throw new SyntaxError(
+        `the count ${text} has the larger number first, or is larger than ${MOST_REPEATS}`,
+      );
     }
     return { kind: "repeat", node, least: from, most: to };
   }
@@ -150,7 +152,7 @@ class Reader {
     if (named === undefined && text === undefined && this.#pattern[this.#at] === "?") {
       throw new SyntaxError('a group begins with "(?", and what follows is not supported');
     }
-    for (const flag of on ?? "") this.#flags[flag as keyof Flags] = true; // the regular expression allows only these three
+    for (const flag of on ?? "") this.#flags[flag as keyof Flags] = true; // the pattern above allows only these three flags
     for (const flag of off) this.#flags[flag as keyof Flags] = false;
     if (end === ")") return { kind: "all", nodes: [] }; // flags for the rest of the enclosing group
     const node = this.#alternatives();
@@ -208,14 +210,14 @@ class Reader {
   #native(source: string, ...others: string[]): Fits {
     const flags = this.#flags.i ? "i" : "";
     let pattern: RegExp | undefined;
-    // The last try has no flag "u": without it, a class may contain needless backslashes.
+    // Try without the flag "u" last: a class may then contain needless backslashes.
     const ways = [source, ...others].map((each) => [each, `u${flags}`]);
     if (source.startsWith("[")) ways.push([source, flags]);
     for (const [text, flags] of ways) {
       try {
         pattern ??= new RegExp(`^${text}$`, flags);
       } catch {
-        // Tries the next variant, or throws below.
+        // Try the next variant. If there is none, the code below throws.
       }
     }
     if (pattern === undefined) throw new SyntaxError(`the class "${source}" cannot be read`);
@@ -310,7 +312,10 @@ function programOf(root: Node): Instruction[] {
 }
 
 function matches(program: readonly Instruction[], text: string): boolean {
-  /** The last position at which each instruction was reached, so that it is followed only once per position. */
+  /**
+   * For each instruction, the last position at which it was reached, so that it is followed only once for each
+   * position.
+   */
   const seen = new Int32Array(program.length).fill(-1);
   let threads: number[] = [];
   const reach = (from: number, at: number, into: number[]): boolean => {
@@ -327,7 +332,7 @@ function matches(program: readonly Instruction[], text: string): boolean {
     return false;
   };
   for (let at = 0;;) {
-    // A match may begin at any position; earlier beginnings are already followed.
+    // A match may begin at any position. Matches that began earlier are already being followed.
     if (reach(0, at, threads)) return true;
     if (at >= text.length) return false;
     const code = text.codePointAt(at)!; // not at the end

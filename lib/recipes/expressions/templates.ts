@@ -104,12 +104,12 @@ interface Filler {
 async function partsOf(text: string): Promise<Part[]> {
   const parts: Part[] = [];
   let last = 0;
-  // Ignores the text after the last closing brace: searching it from each opening brace would take quadratic time.
+  // Ignore the text after the last closing brace. Searching it from each opening brace would take quadratic time.
   const closed = text.slice(0, text.lastIndexOf("}") + 1);
   const expressions = closed.slice(0, closed.lastIndexOf("}}") + 2).matchAll(EXPRESSION);
   const marks = [...expressions, ...closed.matchAll(SECRET)].sort((a, b) => a.index - b.index);
   for (const match of marks) {
-    if (match.index < last) continue; // a secret inside an expression belongs to it, and is a mistake there
+    if (match.index < last) continue; // a secret inside an expression, which is a mistake of the expression
     if (match.index > last) parts.push(text.slice(last, match.index));
     if (match[0].startsWith("${{")) {
       const source = match[1]!.trim();
@@ -131,7 +131,10 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
   }
 }
 
-/** Evaluation steps for all values of a recipe that are known before the run, so that checking many steps is fast. */
+/**
+ * Evaluation steps for all values of a recipe that are known before the run. The limit keeps the check of many steps
+ * fast.
+ */
 export const STEPS_AT_CHECK = 1_000_000;
 
 /** Inserts values into texts whose expressions use only parameters with known values. */
@@ -168,7 +171,7 @@ function settle(
       );
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      if (budget.problem !== undefined) return value; // the run has a larger budget
+      if (budget.problem !== undefined) return value; // evaluated during the run, which has a larger budget
       found.push({ path: [...at, ...path], message: error.message });
       return value;
     }

@@ -63,7 +63,9 @@ export function oneOf(types: readonly Type[]): Type {
   return distinct.length === 1 ? distinct[0]! : { kind: "union", of: distinct };
 }
 
-/** Maximum number of parts of a type that an expression builds. A broker's row has about a hundred. */
+/**
+ * Maximum number of parts of a type that an expression builds. The type of a broker's row has about a hundred parts.
+ */
 const MOST_PARTS = 2_000;
 
 const sizes = new WeakMap<Type, number>();
@@ -87,11 +89,11 @@ function partsOf(type: Type): readonly Type[] {
 
 /**
  * Returns a type that an expression builds; an unknown type if it has too many parts. Each level of an expression can
- * use the level before several times, so a short text could build a type that no memory holds.
+ * use the previous level several times, so a short text could build a type that is too large for any memory.
  */
 export const bounded = (type: Type): Type => sizeOf(type) > MOST_PARTS ? ANY : type;
 
-/** Gives each type a number; equal types get equal numbers. */
+/** Numbers types: equal types get equal numbers. */
 class TypeNumbers {
   readonly #ofType = new WeakMap<Type, number>();
   readonly #ofForm = new Map<string, number>();
@@ -99,7 +101,7 @@ class TypeNumbers {
   of(type: Type): number {
     let number = this.#ofType.get(type);
     if (number === undefined) {
-      // The form contains the numbers of the parts instead of the parts, so it stays short.
+      // The form contains the numbers of a type's parts instead of the parts, so it stays short.
       const names = type.kind === "record" ? Object.keys(type.members) : [];
       const parts = partsOf(type);
       const form = JSON.stringify(
@@ -117,7 +119,10 @@ class TypeNumbers {
   }
 }
 
-/** With more forms than this, the numbering starts again, so that a long-running process does not keep every type. */
+/**
+ * When there are more forms than this, the numbering starts again. Otherwise a long-running process would keep every
+ * type.
+ */
 const MOST_FORMS = 100_000;
 let numbers = new TypeNumbers();
 
@@ -171,7 +176,7 @@ const known = new WeakMap<z.ZodType, Type>();
 export function typeOfSchema(schema: z.ZodType): Type {
   let type = known.get(schema);
   if (type === undefined) {
-    // zod writes a few members of JSON Schema as the interface has them.
+    // The interface describes the members of JSON Schema that zod writes.
     type = ofSchema(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Schema);
     known.set(schema, type);
   }
@@ -361,7 +366,7 @@ function takesInside(wanted: Type, given: Type): boolean {
   }
   if (wanted.kind === "record" && given.kind === "record") {
     const entries = Object.entries(given.members);
-    // Members of a row may be absent, but rarely all those that a parameter does not accept.
+    // Members of a row may be absent. But rarely are all members absent that a parameter does not accept.
     const shared = entries.filter(([name]) => Object.hasOwn(wanted.members, name));
     return (entries.length === 0 || shared.length > 0) &&
       shared.every(([name, each]) => mayTake(wanted.members[name]!, each));

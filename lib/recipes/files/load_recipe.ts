@@ -15,7 +15,10 @@ import { lazily } from "../../lazy.ts";
 const loadCompiler = lazily(() => import("../compile/compile_recipe.ts"));
 const loadOwnSteps = lazily(() => import("../own_steps/own_step.ts"));
 
-/** Compiles a file. Loads the compiler only now: trust and orders need this module, and most of them no recipe. */
+/**
+ * Compiles a file. The compiler is loaded only here, because trust and orders need this module and usually compile no
+ * recipe.
+ */
 async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
   return await (await loadCompiler()).compileText(file, options);
 }
@@ -24,7 +27,8 @@ async function compileText(file: RecipeFile, options: CompileOptions): Promise<C
  * Reads and compiles a file; its steps may refer to recipes of the same folder.
  *
  * @param text YAML or JSON to use instead of the file's content.
- * @param others The recipes that files loaded before with the same options run, so that each is compiled only once.
+ * @param others The recipes that other files run. Pass the same object for several files, so that each is compiled only
+ * once.
  */
 export async function loadFile(
   path: string,
@@ -64,7 +68,7 @@ export function findKept(
 /** Returns the folder of a recipe's file with a slash at its end; an empty text for a file of the working folder. */
 export const folderOf = (path: string): string => path.replace(/[^/]*$/, "");
 
-/** Returns the name of a file without its folder. */
+/** Returns the name of a file, without its folder. */
 export const baseName = (path: string): string => path.replace(/^.*\//, "");
 
 /**
@@ -94,31 +98,37 @@ async function readFile(
   throw refuse("expected a default export: export default defineRecipe({ … })");
 }
 
-/** Maximum number of recipes that run each other in a row, and of steps with those of the recipes that they run. */
+/**
+ * Maximum length of a chain of recipes that run each other, and maximum number of steps of a recipe and all recipes it
+ * runs.
+ */
 const nestedLimits = { levels: 10, steps: 2_000 } as const;
 
-/** Maximum number of bytes that are searched for names in a folder, and compiled for one recipe beside its own text. */
+/**
+ * Maximum number of bytes of a folder's files that are searched for names, and of the other files that are compiled for
+ * one recipe.
+ */
 const searchLimits = { folder: 32 * 1024 * 1024, compiled: 1024 * 1024 } as const;
 
 /** A recipe that another recipe runs, with the recipes that it runs itself. */
 interface OtherRecipe {
   recipe: KnownRecipe;
-  /** Number of recipes that run each other in a row, with this one. */
+  /** Length of the longest chain of recipes that run each other, including this recipe. */
   levels: number;
-  /** Number of steps; those of a recipe that is run twice count twice. */
+  /** Number of steps. The steps of a recipe that is run twice count twice. */
   steps: number;
 }
 
-/** The recipes that other recipes run: each file is read for its names once, and compiled once. */
+/** The recipes that other recipes run. Each file is searched for names once, and compiled once. */
 export class OtherRecipes {
   readonly #folders = new Map<string, Promise<ReadonlyMap<string, readonly string[]>>>();
   readonly #compiled = new Map<string, Promise<OtherRecipe>>();
 
   readonly #named = new Map<string, Promise<string | undefined>>();
-  /** Bytes of texts that may still be compiled for the present recipe. */
+  /** Number of bytes that may still be compiled for the current recipe. */
   #left: number = searchLimits.compiled;
 
-  /** Starts the budget of the next recipe. Results of earlier recipes cost nothing. */
+  /** Renews the budget for the next recipe. Results of earlier recipes cost nothing. */
   renewBudget(): void {
     this.#left = searchLimits.compiled;
   }
@@ -134,7 +144,9 @@ export class OtherRecipes {
     );
   }
 
-  /** Returns the files of a recipe's folder that may contain the recipe of a name; searches their texts. */
+  /**
+   * Returns the files of a recipe's folder that may contain the recipe with a name. Searches the texts of the files.
+   */
   async filesWith(name: string, path: string): Promise<readonly string[]> {
     const folder = folderOf(path) || "./";
     const before = this.#folders.get(folder);
@@ -145,8 +157,9 @@ export class OtherRecipes {
   }
 
   /**
-   * Returns another file of a recipe's folder whose recipe has the same name. Also returns a file whose name is not known,
-   * because it has mistakes or is TypeScript, or because the budget is used up. Loads no recipes that these files run, and runs no code.
+   * Returns another file of a recipe's folder whose recipe has the same name. Also returns a file if its recipe's name
+   * cannot be found out, because it has mistakes or is TypeScript, or because the budget is used up. Loads no recipes
+   * that these files run, and runs no code.
    */
   async twinOf(path: string, name: string): Promise<string | undefined> {
     for (const other of await this.filesWith(name, path)) {
@@ -157,7 +170,7 @@ export class OtherRecipes {
     return undefined;
   }
 
-  /** Compiles a file, or returns the result or the error of the first time. */
+  /** Compiles a file the first time; later calls return the same result or the same error. */
   compile(path: string, compile: () => Promise<OtherRecipe>): Promise<OtherRecipe> {
     const before = this.#compiled.get(path);
     const compiled = before ?? compile();
@@ -166,7 +179,7 @@ export class OtherRecipes {
   }
 }
 
-/** Returns the name of a file's recipe; `undefined` if only its code, or nothing, determines the name. */
+/** Returns the name of a file's recipe; `undefined` if it cannot be known without running code. */
 async function nameOf(path: string, others: OtherRecipes): Promise<string | undefined> {
   const findRecipe = (name: string) => Promise.resolve(unread(name, path));
   try {
@@ -199,8 +212,8 @@ async function namesOfFolder(folder: string): Promise<Map<string, string[]>> {
 }
 
 /**
- * Returns a function that finds other recipes of the same folder by name. It rejects recipes that run each other in a
- * ring, too deep or too often. `extent` grows with each recipe that is found.
+ * Returns a function that finds other recipes of the same folder by name. The function rejects recipes that run each
+ * other in a circle, in too long a chain or too often. Each recipe that is found increases `extent`.
  */
 function neighbours(
   path: string,
@@ -225,7 +238,7 @@ function neighbours(
             `expected at most ${nestedLimits.levels} recipes that run each other in a row`,
           );
         }
-        // Once: the following steps would only repeat the mistake.
+        // Report this only once: each following step would repeat the same mistake.
         if (extent.steps > nestedLimits.steps && extent.steps - steps <= nestedLimits.steps) {
           throw new RangeError(
             `expected at most ${nestedLimits.steps} steps in all recipes that this one runs, each as often as it runs`,
@@ -254,7 +267,7 @@ async function compileOther(
   options: CompileOptions,
   place: { stack: readonly string[]; others: OtherRecipes },
 ): Promise<OtherRecipe> {
-  // Copies of code belong to one recipe, and so do given parameters.
+  // Copied code and given parameters belong to this recipe only, so they are not passed on.
   const own = { ...options, codeOf: undefined, params: undefined };
   const { findRecipe, extent } = neighbours(path, options, place);
   const file = await readFile(path, own);
@@ -276,7 +289,10 @@ function ringText(name: string, stack: readonly string[]): string {
   return `${RING}: ${ring.join(" -> ")}; remove one of these "run" steps`;
 }
 
-/** Returns whether a file may contain the recipe of a name; searches the text, so other files need not be compiled. */
+/**
+ * Returns whether a file may contain the recipe with a name. Searches the text, so that other files need not be
+ * compiled.
+ */
 export async function mayHaveName(path: string, name: string): Promise<boolean> {
   return (await namesIn(path)).has(name);
 }
@@ -295,6 +311,6 @@ async function namesIn(path: string): Promise<Set<string>> {
 
 const NAMES = /(?:^|[\s{,"'])name["']?\s*:\s*["']?([\w-]+)["']?(?=\s*(?:,|\}|#|$))/gm;
 
-/** Matches a YAML text whose first member is the name of the recipe. Then no other member can be the name. */
+/** Matches a YAML text whose first member is the recipe's name. No other member can then be the name. */
 const FIRST_NAME =
   /^(?:\uFEFF?---[ \t]*\n)?(?:[ \t]*(?:#.*)?\r?\n)*name:[ \t]+([\w-]+)(?:[ \t]+#.*)?[ \t]*(?:\r?\n|$)/;

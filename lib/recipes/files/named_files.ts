@@ -1,8 +1,8 @@
 /**
  * Checks files that a recipe names: programs, files of secrets, and folders that a custom step may use.
  *
- * The author of a recipe controls its folder, and often the working folder too. So a program in these folders must have
- * the content that the user trusted, and no link in them may lead out of its folder.
+ * The author of a recipe controls its folder, and often also the working folder. So a program in these folders must
+ * have the content that the user has trusted, and no link in them may lead out of its folder.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { fileUrl } from "./recipe_files.ts";
 const MOST_PROGRAM_BYTES = 64 * 1024 * 1024;
 /** Maximum number of entries of a folder in which links are searched. */
 const MOST_ENTRIES = 100_000;
-/** Maximum number of entries of the folders that trust covers whole, and maximum size of their files, bytes. */
+/** Limits for a command whose trust covers whole folders: number of entries, and size of all files in bytes. */
 const MOST_COVERED = { entries: 5000, bytes: MOST_PROGRAM_BYTES };
 
 /** A file in the recipe's folder or in the working folder that the recipe names. */
@@ -33,7 +33,7 @@ export interface NamedFile {
 /** A file or folder that a recipe names cannot be trusted. */
 export class NamedFileError extends BrokerError {
   override readonly name: string = "NamedFileError";
-  /** The path and the reason: the message without its beginning. */
+  /** The path and the reason: the message without "Cannot trust". */
   readonly what: string;
 
   constructor(path: string, why: string) {
@@ -67,8 +67,9 @@ function foldersOf(recipeFolder: URL): string[] {
 }
 
 /**
- * Returns the programs of a secret's command that are in these folders: the program itself and each argument, or part of
- * one, that names a file. If the command can run any file, returns every file of these folders. The contents are hashed.
+ * Returns the programs of a secret's command that are in these folders: the program itself, and each file that an
+ * argument or a part of an argument names. If the command can run any file, returns every file of these folders. The
+ * contents are hashed.
  *
  * @throws {NamedFileError} If others could write to one of them, a link leads out of its folder, or there are too many.
  */
@@ -84,10 +85,13 @@ export async function filesOfCommand(command: readonly string[], place: Place): 
     : named;
 }
 
-/** Shells and interpreters, which run a text if an option follows. `env` may change the folder. */
+/** Shells and interpreters. With an option, they can run a text as code. `env` can change the folder. */
 const INTERPRETERS =
   /^((ba|z|da|fi|k|mk|c|tc|a|ya|r|pw|nu)?sh|env|python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|osascript|Rscript)[\d.]*$/i;
-/** Programs that run what a file of the working folder says, such as `Makefile` or `package.json`, without naming it. */
+/**
+ * Programs that run what a file of the working folder says, such as `Makefile` or `package.json`, although no argument
+ * names the file.
+ */
 const CONFIGURED = new RegExp(
   `^(${
     [
@@ -103,8 +107,8 @@ const CONFIGURED = new RegExp(
   "i",
 );
 /**
- * Programs that read no file of the working folder unless an argument names it. A shell is one if a script follows,
- * because the trust covers the script.
+ * Programs that read a file of the working folder only if an argument names the file. This includes a shell that is
+ * started with a script, because trust covers the script.
  */
 const KNOWN = new RegExp(
   `^(${
@@ -118,10 +122,13 @@ const KNOWN = new RegExp(
     ].join("|")
   })$`,
 );
-/** Folders of programs that others install. A program elsewhere belongs to the user. */
+/**
+ * Folders with programs that an administrator or a package manager has installed. A program elsewhere belongs to the
+ * user.
+ */
 const INSTALLED = ["/usr", "/bin", "/sbin", "/opt", "/snap", "/nix", "/var", "/home/linuxbrew"];
 
-/** Returns whether a program reads no file of these folders by itself, or is one of their files. */
+/** Returns whether a program reads no file of these folders by itself, or is itself a file of these folders. */
 function isKnown(program: string, { from, folders }: Place): boolean {
   if (KNOWN.test(program.replace(/^.*\//, ""))) return true;
   if (!program.includes("/")) return false;
@@ -134,9 +141,10 @@ const REACHING =
   /^(-[A-Za-z]{0,3}[cCme]|-C.*|-exec(dir)?|--(chdir|cwd|directory|command|module|eval|exec|print|require|import|preload|rcfile|init-file|work-tree|git-dir)(=.*)?)$/s;
 
 /**
- * Returns whether a command can run files that its text does not name. Such a command has shell syntax, an option that
- * names a module, or an argument that names a folder of the recipe's author. Or it starts an interpreter with options,
- * or a program that is not known to read no file of the folder by itself. A shell has too many ways to write a name.
+ * Returns whether a command can run files that its text does not name. That is so if it has shell syntax, an option
+ * that names a module, or an argument that names a folder of the recipe's author. It is also so if it starts an
+ * interpreter with options, or a program that may read files of the folder by itself. A shell has too many ways to
+ * write a name.
  */
 export function canRunAnyFile(command: readonly string[], place: Place): boolean {
   if (!isKnown(command[0] ?? "", place)) return true;
@@ -161,19 +169,19 @@ function namesFolder(arg: string, place: Place): boolean {
     try {
       return Deno.statSync(path).isDirectory;
     } catch {
-      return false; // then the program cannot use it either
+      return false; // the program cannot use such a folder either
     }
   });
 }
 
-/** Files that hsgate itself writes, and the word of a command that shows that the command uses them. */
+/** Files that hsgate itself writes, each with a word. A command that contains the word may use the file. */
 const WRITTEN = [
   { name: /^out$/, word: /(^|[^A-Za-z])out([^A-Za-z]|$)/, isFolder: true },
   { name: /\.db(-wal|-shm|-journal|\.mark|\.lock)?$/, word: /\.db/, isFolder: false },
   { name: /^hsgate\.log$/, word: /\.log/, isFolder: false },
 ];
 
-/** Returns every file and link of these folders, except those that hsgate writes and that the command does not name. */
+/** Returns every file and link of these folders, except files that hsgate writes and that the command does not use. */
 async function filesIn(folders: readonly string[], text: string): Promise<NamedFile[]> {
   const tops = new Set(folders.map(realOf));
   const written = WRITTEN.filter(({ word }) => !word.test(text));
@@ -208,7 +216,7 @@ const tooMany = (folder: string) =>
       `${MOST_COVERED.bytes / 1024 / 1024} MiB; name the program by its path, without a shell`,
   );
 
-/** Returns a file or a link as trust records it. A link to a folder, or to nothing, is recorded by its target only. */
+/** Returns a file or a link as trust records it. For a link to a folder, or to nothing, only the target is recorded. */
 async function fileIn(path: string, isLink: boolean): Promise<{ file: NamedFile; size: number }> {
   const info = await Deno.stat(path).catch(() => undefined);
   const real = isLink ? realPlace(path) ?? await Deno.readLink(path) : path;
@@ -218,7 +226,7 @@ async function fileIn(path: string, isLink: boolean): Promise<{ file: NamedFile;
   return { file: { name: path, path: real, sha256: await digestOf(path) }, size: info.size };
 }
 
-/** Longest name of a file that the system accepts, and the longest part of an argument that is searched for names. */
+/** The longest file name that the system accepts. Longer parts of an argument are not searched for names. */
 const MOST_NAME = 4096;
 
 /**
@@ -238,8 +246,8 @@ function namesIn(arg: string): string[] {
 }
 
 /**
- * Returns the files that a shell may put in place of a pattern, and a few more: a variable may have any value, and only
- * the beginning of a name with several signs is compared.
+ * Returns the files that a shell may insert in place of a pattern, and some others: a variable is assumed to have any
+ * value, and of a name with several special characters only the beginning is compared.
  */
 function matching(pattern: string, { from }: Place): string[] {
   if (!/[*?[{$]/.test(pattern) || !/[\w/]/.test(pattern)) return [];
@@ -264,7 +272,10 @@ function matching(pattern: string, { from }: Place): string[] {
   return found;
 }
 
-/** Returns the names of a folder's entries; an empty list if it cannot be read, because a shell cannot read it either. */
+/**
+ * Returns the names of a folder's entries; an empty list if the folder cannot be read, because a shell cannot read it
+ * either.
+ */
 function namesOf(folder: string): string[] {
   try {
     return [...Deno.readDirSync(folder)].map(({ name }) => name);
@@ -296,8 +307,8 @@ export async function fileOfSecret(name: string, place: Place): Promise<NamedFil
 }
 
 /**
- * Returns the place of a secret's file. Kubernetes writes each version of a mounted Secret into a new folder, such as
- * `..2025_08_15`, and changes a link: each such version has the place of the file itself.
+ * Returns the path to record for a secret's file. Kubernetes writes each version of a mounted Secret into a new folder,
+ * such as `..2025_08_15`, and changes a link. All versions get the same path: the path of the link.
  */
 function withoutVersion(path: string, at: string): string {
   const folder = realOf(at.replace(/\/[^/]*$/, ""));
@@ -346,7 +357,7 @@ function isFileAt(path: string): boolean {
   try {
     return !Deno.statSync(path).isDirectory;
   } catch {
-    return false; // then it cannot be started either
+    return false; // a file without access cannot be started either
   }
 }
 
@@ -358,7 +369,7 @@ function isFileAt(path: string): boolean {
 async function placeOf(name: string, { from, folders }: Place): Promise<string | undefined> {
   const at = absolute(name, from);
   const own = innermost(folders, at);
-  const real = realPlace(whole(name, from)); // the system follows a link before the ".." after it
+  const real = realPlace(whole(name, from)); // like the system: follow a link before the ".." that comes after it
   if (own === undefined && (real === undefined || innermost(folders, real) === undefined)) return undefined;
   if (real === undefined) throw new NamedFileError(at, "it is a link to a file that does not exist");
   if (own !== undefined && !isInside(realOf(own), real)) {
@@ -402,14 +413,14 @@ async function checkGrant(
     );
   }
   if (real === undefined) return;
-  // If the granted folder contains the author's folders, only those are searched.
+  // If the granted folder contains folders of the recipe's author, search only those.
   const parts = innermost(folders, real) === undefined
     ? folders.filter((each) => isInside(real, each))
     : [real];
   for (const part of new Set(parts.map(realOf))) await searchLinks(part, { top: real, mayMove });
 }
 
-/** Searches a folder, but not the folders that its links lead to. */
+/** Searches a folder, but does not follow links to other folders. */
 async function searchLinks(
   folder: string,
   { top, mayMove }: { top: string; mayMove: boolean },
@@ -450,7 +461,7 @@ async function checkLink(path: string, { top, mayMove }: { top: string; mayMove:
   const text = await Deno.readLink(path);
   const real = realPlace(path);
   if (real === undefined) throw refuse(`"${text}" does not exist; remove the link`);
-  // The link's own text must stay in the folder too, because others may replace a folder outside it.
+  // The text of the link itself must also stay in the folder, because others may replace a folder outside of it.
   const isDirect = isInside(top, absolute(text, path.replace(/[^/]*$/, "")));
   if (!isInside(top, real) || !isDirect) {
     throw refuse(`it leads out of that folder, to "${real}"; remove the link`);
@@ -462,13 +473,13 @@ async function checkLink(path: string, { top, mayMove }: { top: string; mayMove:
   }
 }
 
-/** Returns the smallest of the folders that contain a path by its name. */
+/** Returns the smallest of the folders that contain a path, judged by the path's text. */
 function innermost(folders: readonly string[], path: string): string | undefined {
   return folders.filter((folder) => isInside(folder, path)).sort((a, b) => b.length - a.length)[0];
 }
 
 const whole = (name: string, from: string) => /^(\/|[A-Za-z]:[\\/])/.test(name) ? name : `${from}/${name}`;
-/** Returns an absolute path without ".." in it, as Deno reads a permission. */
+/** Returns an absolute path without "..", as Deno reads it in a permission. */
 const absolute = (name: string, from: string) => resolved(whole(name, from));
 const realOf = (folder: string) => realPlace(folder) ?? folder;
 const pathOf = (url: URL) => resolved(decodeURIComponent(url.pathname));

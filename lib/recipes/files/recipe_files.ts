@@ -10,7 +10,7 @@ import { RecipeError } from "../recipe_error.ts";
 export const MOST_BYTES = 256 * 1024;
 
 /**
- * Reads a recipe file as text. Does not wait for other processes, and reads at most {@linkcode MOST_BYTES}.
+ * Reads a recipe file as text. Never waits for other processes, and reads at most {@linkcode MOST_BYTES}.
  *
  * @throws {RecipeError} If it is not a regular file, is too large, cannot be read, or is not UTF-8. For wrong UTF-8, the
  * error has the place of the first wrong byte.
@@ -49,14 +49,14 @@ async function whyUnreadable(path: string, error: Error): Promise<string> {
   return error.message.split("\n")[0]!;
 }
 
-/** Returns the position of the first byte that is not part of a character. */
+/** Returns the position of the first byte that is not valid UTF-8. */
 function firstNotUtf8(bytes: Uint8Array): { offset: number; line: number; column: number } | undefined {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   let offset = 0;
   let last = 0;
   for (let at = text.indexOf("\uFFFD"); at >= 0; at = text.indexOf("\uFFFD", at + 1)) {
     offset += new TextEncoder().encode(text.slice(last, at)).length;
-    // The decoder puts this character in place of a wrong byte, but the text may also contain it.
+    // The decoder replaces a wrong byte with this character, but the text itself may also contain the character.
     const isMeant = bytes[offset] === 0xef && bytes[offset + 1] === 0xbf && bytes[offset + 2] === 0xbd;
     if (!isMeant) {
       const before = text.slice(0, at).split("\n");
@@ -96,8 +96,8 @@ export async function recipesOfFolder(folder: string): Promise<FolderFile[]> {
 }
 
 /**
- * Returns whether an entry of a folder is a link to a file outside it. Listing somebody else's folder must not read
- * other files, and a link may lead to any file.
+ * Returns whether an entry of a folder is a link to a file outside of the folder. A link may lead to any file, and
+ * listing somebody else's folder must not read files outside of it.
  */
 async function leadsOutside(folder: string, { name, isSymlink }: Deno.DirEntry): Promise<boolean> {
   if (!isSymlink) return false;
@@ -105,7 +105,7 @@ async function leadsOutside(folder: string, { name, isSymlink }: Deno.DirEntry):
     const root = (await Deno.realPath(folder)).replace(/\/*$/, "/");
     return !(await Deno.realPath(`${folder.replace(/\/*$/, "")}/${name}`)).startsWith(root);
   } catch {
-    return false; // a broken link; reading it reports that
+    return false; // a broken link, which is reported when it is read
   }
 }
 

@@ -32,7 +32,7 @@ interface ArchiveOptions {
 interface ArchivedBars {
   symbol: string;
   interval: BarInterval;
-  /** First day that was requested: the last stored day, because it may have been incomplete. */
+  /** First requested day. This is the last stored day, because that day may have been incomplete. */
   resumedAt: string;
   requests: number;
   /** Number of new or changed bars. */
@@ -60,7 +60,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
   for await (const fresh of barPages(client, { security, interval, from: resumedAt, to }, { signal })) {
     result.requests++;
     if (fresh.length === 0) break;
-    // Stored after each request, so that an interrupted run continues from here.
+    // Store the bars after each request, so that an interrupted run continues from here.
     await keep(pathOf, fresh, result);
     result.lastDay = fresh.at(-1)!.date!;
   }
@@ -97,8 +97,8 @@ async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars):
 }
 
 /**
- * Splits a file before the first bar with this key or a later one. The file is sorted by key and grows through the
- * year, so the part before the split is kept as text without parsing it.
+ * Splits a file before the first bar that has this key or a later one. The file is sorted by key and grows through the
+ * year, so the part before the split stays text and is not parsed.
  */
 function splitAt({ path, text }: Archive, key: string): { before: string; lines: Map<string, string> } {
   const later: [string, string][] = [];
@@ -147,7 +147,7 @@ function readBar(path: string, line: string): Bar {
   try {
     bar = JSON.parse(line);
   } catch {
-    // Handled below, as any other line that is no bar.
+    // This line is rejected below, like any other line that is not a bar.
   }
   if (
     typeof bar === "object" && bar !== null && "date" in bar && isDate(bar.date) &&

@@ -59,7 +59,7 @@ const overStates: readonly string[] = [
   "review-failed",
 ] satisfies OrderStatus[];
 
-/** Cancels orders one by one: after a timeout of the batch call, it would be unknown which orders were cancelled. */
+/** Cancels orders one by one. After a timeout of the batch call, it would not be known which orders were cancelled. */
 export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   name: "cancel-open-orders",
   summary: "Cancels today's open orders, and checks that they are cancelled",
@@ -86,7 +86,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
       }
     }
     const again = await checkAgain(client, given, { context, unknown });
-    // If a list may be incomplete, the step fails, although it has cancelled the orders that it found.
+    // If a list may be incomplete, the step fails even though it has cancelled the orders that it found.
     const unproven = before.unproven ?? again.unproven;
     if (unproven !== undefined) throw [...unknown.values()][0] ?? unproven;
     const after = new Map(again.orders.map((each) => [each.orderId, each]));
@@ -95,13 +95,14 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
       const now = after.get(orderId);
       const error = unknown.get(orderId);
       if (now === undefined) {
-        // The order is no longer in the list. That proves nothing about a cancellation without an answer.
+        // The order is no longer in the list. If the answer to its cancellation was lost, this does not prove that it
+        // was cancelled.
         if (error !== undefined) throw error;
         if (!refused.has(orderId)) result.cancelled.push(orderId);
       } else if (!isOver(now)) result.stillOpen.push(orderId);
       else {
         const isFilled = now.status === "filled";
-        // An order that has ended cannot be cancelled by a request that is still on its way.
+        // The order has ended, so a cancellation that is still on its way cannot cancel it any more.
         if (error !== undefined) context.proven?.(error, isFilled ? "refused" : "ok");
         if (isFilled) result.filled.push(orderId);
         else if (!refused.has(orderId)) result.cancelled.push(orderId);
@@ -117,7 +118,10 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   },
 });
 
-/** Lists today's orders again. If that fails after a cancellation with an unknown outcome, throws the error of that. */
+/**
+ * Lists today's orders again. If that fails, and a cancellation has an unknown outcome, throws the error of the
+ * cancellation.
+ */
 async function checkAgain(
   client: Client,
   given: Params,
@@ -137,8 +141,8 @@ interface OrderOfToday extends OpenOrder {
 
 const isOpen = ({ canCancel }: OrderOfToday) => canCancel;
 /**
- * Returns whether an order has ended. While its cancellation is in progress, it cannot be cancelled but can still be
- * filled.
+ * Returns whether an order has ended. An order whose cancellation is in progress has not: it cannot be cancelled again,
+ * but can still be filled.
  */
 const isOver = ({ canCancel, status }: OrderOfToday) =>
   !canCancel && (status === undefined || overStates.includes(status));
@@ -151,7 +155,7 @@ function openOrder(
 
 interface OrdersOfToday {
   orders: OrderOfToday[];
-  /** Why there may be further orders: the end of a list is not proven. */
+  /** Set if there may be further orders, because the end of a list is not proven. */
   unproven?: ProtocolError;
 }
 
@@ -167,7 +171,7 @@ async function ordersOfToday(client: Client, given: Params, signal: AbortSignal)
       // The list of one mainland exchange may contain orders of both exchanges; each order is cancelled once.
       const own = Market.has(order.market) ? order.market : market;
       const row = { market: own, orderId, symbol, side, price, quantity, unfilledQuantity, status };
-      // A server may omit the flag if it is false, or if it does not know the flag: then the state decides.
+      // A server may omit the flag if it is false, or if the server does not know the flag. The state then decides.
       const isOpen = canCancel ?? (status === undefined || !overStates.includes(status));
       found.set(orderId, { ...row, canCancel: isOpen });
     }

@@ -127,7 +127,8 @@ async function readReport(path: string): Promise<string> {
 
 function readRows(path: string, text: string): Row[] {
   try {
-    // At most one cell for each comma and line end: a table of many short cells needs far more memory than its text.
+    // A CSV file has at most one cell for each comma and line end. Many short cells need far more memory than their
+    // text.
     if (path.endsWith(".csv")) checkCells(path, countOf(text, ",") + countOf(text, "\n"));
     if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true });
     // A file that is not a list of records fails below.
@@ -142,7 +143,7 @@ function readRows(path: string, text: string): Row[] {
   throw new BrokerError(`Cannot convert "${path}": it is not a list of records`, { code: "bad-report" });
 }
 
-/** Returns the type of one row; `any` if it is unknown. */
+/** Returns the type of a row; `any` if it is not known. */
 const itemOf = (rows: Type): Type => typeAt(rows, [0]) ?? ANY;
 
 const hasColumn = (rows: Type, column: string) =>
@@ -182,7 +183,7 @@ function checkCells(path: string, count: number): void {
   );
 }
 
-/** Lets other work of the process run now and then, such as the renewal of a lease. */
+/** Lets other work of the process run from time to time, such as the renewal of a lease. */
 class Pace {
   readonly #signal: AbortSignal;
   #characters = 0;
@@ -192,7 +193,7 @@ class Pace {
     this.#signal = signal;
   }
 
-  /** Counts work that comes next, and waits a moment if enough has been done. @throws If the step was stopped. */
+  /** Counts work before it is done, and pauses shortly after a certain amount. @throws If the step was stopped. */
   async next(characters: number, cells: number): Promise<void> {
     this.#characters += characters;
     this.#cells += cells;
@@ -238,12 +239,12 @@ async function textOf(
   if (isCsv) parts.push(csvRecord(names, { exact }));
   else if (isTable) {
     const heading = title === undefined ? "" : `# ${markdownText(title)}\n\n`;
-    // Markdown shows a table without columns as stray marks.
+    // Without columns, Markdown would show the table as stray characters.
     if (names.length === 0) return `${heading}No rows.\n`;
     parts.push(heading, markdownLine(names.map(markdownText)), markdownLine(names.map(() => "---")));
   }
   const lineOf = (row: Row) => {
-    // As `JSON.stringify` writes the whole list.
+    // In the format of `JSON.stringify` for the whole list.
     if (isJson) return shownJson(JSON.stringify([row], null, 2).slice(2, -2));
     if (!isTable) return jsonLines([row]);
     if (!isCsv) return markdownLine(names.map((name) => markdownCell(row[name])));

@@ -136,7 +136,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   params,
   output,
   check({ markets, accounts, sessions, from, to }, wrong) {
-    // Omitted parameters get their defaults only when the step runs.
+    // Defaults of omitted parameters are filled in only when the step runs.
     if (markets === undefined && (accounts ?? ["securities"]).includes("securities")) {
       wrong(["markets"], "some of hk, us, shanghai, shenzhen");
     }
@@ -149,9 +149,9 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   },
   async run({ markets = [], accounts, sessions, from, to, out, formats, wire, exactCsv, owner }, context) {
     const range = sessions === undefined
-      // Without `sessions`, `check` has made sure that both are given.
+      // Without `sessions`, both days are given: `check` has made sure.
       ? { from: from!, to: to! }
-      // A run of a past slot exports the days of that slot, whenever it runs.
+      // A run of a past slot exports the days of that slot, even if it runs later.
       : lastSessions(
         context.calendars,
         [...markets, ...accounts.includes("futures") && markets.length === 0 ? ["futures" as const] : []],
@@ -222,8 +222,8 @@ async function nameArtifacts(days: readonly DayResult[], context: StepContext): 
         ...record,
         final,
       });
-      // `artifact` may read the whole file to check it. This pause lets other work, such as renewing a lease, run
-      // between two files.
+      // `artifact` may read the whole file. Pause between two files, so that other work, such as renewing a lease, can
+      // run.
       await Deno.stat(path);
     }
   }

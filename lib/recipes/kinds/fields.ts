@@ -12,7 +12,7 @@ import { securityOf } from "../../client/security.ts";
 import type { StepReach } from "../compiled.ts";
 
 /** A market of the account. */
-// A code table is never empty.
+// The cast is safe: a code table is never empty.
 export const market = z.enum(Market.names as [Market, ...Market[]]);
 
 /** Several markets. */
@@ -43,7 +43,7 @@ export const exactCsv = z.boolean().default(false).meta({
 export const security = z.union([
   z.string().refine(isCode, 'a code such as "00700.HK" or "AAPL"').meta({ format: "code" }),
   z.strictObject({
-    // A code table is never empty.
+    // The cast is safe: a code table is never empty.
     type: z.enum(SecurityType.names as [SecurityType, ...SecurityType[]]),
     symbol: z.string().min(1),
   }),

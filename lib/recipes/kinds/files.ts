@@ -46,11 +46,11 @@ export async function writeWhole(
 }
 
 /**
- * Writes a file whose name the recipe chose, like {@linkcode writeWhole}. Replaces an existing file only below `out/`, in
- * a folder that `--out` names, or if a step wrote it and nobody changed it since. In the working folder, a hidden file
- * beside the file records what a step wrote; no recipe can write hidden files.
+ * Writes a file whose name the recipe chose, like {@linkcode writeWhole}. An existing file is replaced only below
+ * `out/`, in a folder that `--out` names, or if a step wrote it and nobody has changed it since. For the working
+ * folder, a hidden file beside the file records what a step has written; recipes cannot write hidden files.
  *
- * @throws {TypeError} When the existing file may not be replaced. It is unchanged.
+ * @throws {TypeError} If the existing file must not be replaced. The file is then unchanged.
  */
 export async function writeNamed(
   { out }: Pick<StepContext, "out">,
@@ -59,7 +59,7 @@ export async function writeNamed(
 ): Promise<WrittenFile> {
   const top = out === "" ? "." : out;
   const isWorkingFolder = isInside(top, ".");
-  // A link below `out/` may lead to another folder of the working folder.
+  // A link below `out/` may lead to a different folder of the working folder.
   const folder = realPlace(resolved(path.replace(/[^/]*$/, "")));
   const isBelowOut = folder !== undefined && isInside(`${realPlace(resolved(top))}/out`, folder);
   if (!isWorkingFolder || isBelowOut) return await writeWhole(path, content);
@@ -70,7 +70,7 @@ export async function writeNamed(
       `Cannot replace "${path}": it is not as a step wrote it; move the file away, or let the step write below "out/"`,
     );
   }
-  // Records both hashes, because after a crash the file may have its old or its new content.
+  // Record both hashes, because after a crash the file may have its old or its new content.
   await writeWhole(record, `${old}\n${await sha256(content)}\n`);
   return await writeWhole(path, content);
 }

@@ -30,7 +30,10 @@ const output = z.strictObject({
 /** What is known about the login. */
 export type LoginKept = z.infer<typeof output>;
 
-/** Queries the funds once, which extends the login. If the login has expired, the client logs in again if it may. */
+/**
+ * Queries the funds once, which extends the login. If the login has expired, the client logs in again, if it is allowed
+ * to.
+ */
 export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
   name: "keep-login",
   summary: "Keeps the trade login alive with one small query; stops if another device has taken it over",
@@ -57,7 +60,7 @@ export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
 
 const iso = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toString();
 
-/** Returns an error that says how the login ended, because each way needs a different action. */
+/** Returns an error that says how the login ended, because each case needs a different action. */
 function explain(error: unknown): unknown {
   if (error instanceof DisplacedError) {
     return new DisplacedError(

@@ -19,18 +19,18 @@ export interface StepKind<P = unknown, O = unknown> {
   /** Whether it uses the trade login. */
   readonly needsAccount: (params: P) => boolean;
   /**
-   * Returns the present data that the step reads; parameters that are expressions may still be text. `run` rejects a
+   * Returns the present data that the step reads. Parameters that are expressions may still be text. `run` rejects a
    * slot whose day is over.
    */
   readonly asOfNow?: (params: P) => AsOfNow | undefined;
   /**
-   * Set if a step that writes may begin again after it was interrupted: it reads from the store what it has sent, and the
-   * order desk refuses more. It ends early when its run must stop.
+   * Set if a step that writes may begin again after it was interrupted. Such a step reads from the store what it has
+   * already sent, and the order desk limits what it can send. It ends early if its run must stop.
    */
   readonly resumes?: true;
   /** Set if the step only keeps a login alive. */
   readonly keepAlive?: true;
-  /** Hosts and paths that the parameters name, as written; they were not checked. */
+  /** Hosts and paths that the parameters name, as the recipe wrote them; they are not checked yet. */
   readonly reaches?: (given: Readonly<Record<string, unknown>>) => readonly StepReach[];
   /** Longest interval between two runs at which the step still works, milliseconds; members may still be expressions. */
   readonly mostEveryMs?: (params: P) => number | undefined;

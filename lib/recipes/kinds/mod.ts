@@ -1,6 +1,6 @@
 /**
- * Lists all built-in steps other than the operations of the catalogue. A step is loaded when a recipe first uses it:
- * loading all of them takes longer than a run.
+ * Lists all built-in steps other than the operations of the catalogue. A step is loaded only when a recipe uses it,
+ * because loading all steps takes longer than a run.
  *
  * @module
  */

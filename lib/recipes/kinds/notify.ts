@@ -19,7 +19,7 @@ import { lazily } from "../../lazy.ts";
 const loadMailer = lazily(() => import("nodemailer"));
 
 const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https://…", or "${secret:name}"');
-// One address: a comma, a semicolon or a colon would begin another one or a group.
+// Only one address: after a comma, a semicolon or a colon, another address or a group would begin.
 const mailAddress = z.string().regex(/^[^\s@<>,;:"()\\]+@[^\s@<>,;:"()\\]+$/, "a mail address");
 
 const params = z.strictObject({
@@ -60,7 +60,7 @@ type Mail = NonNullable<Params["mail"]>;
 const TIMEOUT_MS = 10_000;
 const MAIL_TIMEOUT_MS = 15_000;
 
-/** The ways in which the step can send. */
+/** The ways in which the step can send a message. */
 export const notifyWays = ["webhook", "chat", "mail"] as const;
 type Way = typeof notifyWays[number];
 
@@ -98,7 +98,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     }
   },
   async run(given, context) {
-    // The text may contain text from the broker.
+    // The text may contain text from the broker, which must not have special effects.
     const text = shownText(context.testText ?? (given.text || outcomeText(context)));
     const { recipe, runKey, slot, session, outcome } = context;
     const { webhook, chat, mail, data } = given;
@@ -116,7 +116,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
         await sendMail(mail, message, context.signal);
       }]);
     }
-    // A way that hangs or fails must not delay the others.
+    // A way that hangs or fails must not delay the other ways.
     const settled = await Promise.allSettled(sends.map(([, send]) => send()));
     const sent = sends.flatMap(([way], index) => settled[index]!.status === "fulfilled" ? [way] : []);
     throwFailures(settled, sent);
@@ -159,7 +159,7 @@ const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: s
   wecom: (text) => ({ msgtype: "text", text: { content: withoutTags(text), mentioned_list: [] } }),
 };
 
-/** Replaces `<` by a similar character, which cannot begin a tag. These chats do not decode escapes. */
+/** Replaces `<` by a similar character that cannot begin a tag. These chats do not decode escapes. */
 const withoutTags = (text: string) => text.replaceAll(/<(?=[\s/]*[a-z@])/gi, "\uff1c");
 
 /** Returns the text without links of the form `[text](address)`, whose text hides their address. */
@@ -257,7 +257,7 @@ async function sendMail(
     disableUrlAccess: true,
   });
   const messageId = `<${(await sha256(key)).slice(0, 32)}@hsgate>`;
-  // A server that sends a byte now and then would never trigger an idle timeout.
+  // Limit the whole time: a server that sends a byte from time to time would never trigger an idle timeout.
   const late = AbortSignal.timeout(MAIL_TIMEOUT_MS);
   try {
     const sending = transport.sendMail({ from, to, subject, text, messageId });

@@ -1,8 +1,8 @@
 /**
  * Defines the step `rebalance`: plans how to bring a portfolio back to its targets, and executes the plan.
  *
- * The plan is recorded in the store before anything is sent. A step that was interrupted continues that plan: what is
- * left of it follows from its orders in the store.
+ * The plan is recorded in the store before anything is sent. A step that was interrupted continues its recorded plan.
+ * What remains of the plan is computed from its orders in the store.
  *
  * @module
  */
@@ -56,7 +56,7 @@ type Params = z.infer<typeof params>;
 
 const amounts = z.record(z.string(), z.string());
 const output = z.strictObject({
-  /** Whether nothing of the plan remains; true for a plan that only was to be made. */
+  /** Whether the plan is completely executed. Also true if the mode was only to make a plan. */
   ok: z.boolean(),
   hash: z.string(),
   /** `nothing`: no trade was needed. `planned`: the plan was made, and nothing was sent. */
@@ -88,7 +88,7 @@ export type Rebalanced = z.infer<typeof output>;
 
 /** Time between two checks for an approval. */
 const CHECK_MS = 5_000;
-/** An execution that a stop of the process ended continues within this time. */
+/** If a stop of the process ended an execution, it can be continued within this time without a new approval. */
 const OWN_APPROVAL_MS = 10 * 60_000;
 
 /** Plans, waits for the approval if it needs one, and executes. */
@@ -103,7 +103,7 @@ export const rebalanceStep = stepKind<Params, Rebalanced>({
   params,
   output,
   check({ portfolio }, wrong) {
-    if (typeof portfolio !== "object") return; // an expression
+    if (typeof portfolio !== "object") return; // an expression, which is checked later
     try {
       readRebalanceSettings(portfolio, "plan");
     } catch (error) {
@@ -171,7 +171,7 @@ async function accountNow(settings: RebalanceFile, { client, now, calendars, sig
   return await readBrokerAccount(await client(), settings, { now, calendars, signal });
 }
 
-/** Returns the plan of this step from an earlier attempt, or one that an earlier run of the recipe did not end. */
+/** Returns an unfinished plan: of an earlier attempt at this step, or of an earlier run of the recipe. */
 async function earlierPlan(
   { store, account }: StepDesk,
   { stepKey, recipe }: StepContext,
@@ -211,7 +211,7 @@ async function resume(record: PlanRecord, work: Work): Promise<Rebalanced> {
   context.log("info", `continues the plan ${shortHash(plan.hash)}, which is ${state}`);
   if (state === "planned" || state === "approved") return await proceed(record, work);
   if (state === "running") return await executed(record, work);
-  // A stop of the process ended it, so the approval that it had still counts until the deadline.
+  // The process was stopped during the execution, so the earlier approval remains valid until the deadline.
   const at = context.now();
   const isEarly = at < (record.deadlineAt ?? 0);
   if (state === "stopped" && approval !== undefined && isEarly && reason?.startsWith(STOPPED_BY)) {
@@ -240,12 +240,14 @@ async function proceed(record: PlanRecord, work: Work): Promise<Rebalanced> {
     const wish = { by: `recipe ${context.recipe}`, at: context.now() };
     approved = await approveExactly(desk.store, record, wish, settings);
   }
-  // The approval may have taken long.
+  // The account may have changed while the step waited for the approval.
   checkAccount(plan, settings, await accountNow(settings, context));
   return await executed(approved, work);
 }
 
-/** Waits until a person approves a plan. Returns `undefined` if nobody does, or if a person refuses it. */
+/**
+ * Waits until a person approves a plan. Returns `undefined` if nobody approves it in time, or if a person refuses it.
+ */
 async function awaitApproval(record: PlanRecord, work: Work): Promise<PlanRecord | undefined> {
   const { given, desk: { store, account }, context } = work;
   const { hash, plannedAt } = record;
@@ -289,13 +291,13 @@ async function executed(record: PlanRecord, work: Work): Promise<Rebalanced> {
     },
   });
   const files = await writeFiles(work, plan, report);
-  // The next process continues after a stop of this one. A person who cancels a run ends the plan.
+  // After a stop of this process, the next process continues the plan. If a person cancels the run, the plan ends.
   const halt: unknown = signal.reason;
   if (signal.aborted && halt instanceof Halt && (halt.kind === "stopped" || halt.kind === "lost")) throw halt;
   return { ...resultOf(plan, report), files };
 }
 
-/** Returns the result of a plan and, if it was executed, of its execution. */
+/** Returns the result of a plan, with the result of its execution if there was one. */
 function resultOf(plan: Plan, report?: RebalanceReport, reason?: string): Omit<Rebalanced, "files"> {
   const { hash, sumSquaredDriftBefore: before, sumSquaredDrift: planned, fees } = plan;
   if (report === undefined) {
@@ -340,7 +342,7 @@ function resultOf(plan: Plan, report?: RebalanceReport, reason?: string): Omit<R
   };
 }
 
-/** Writes the page of a plan and its data, before and after the execution into the same files. */
+/** Writes the page of a plan and its data. The files are written before the execution, and replaced after it. */
 async function writeFiles(
   { given, context }: Pick<Work, "given" | "context">,
   plan: Plan,

@@ -14,8 +14,8 @@ const params = z.strictObject({
 });
 
 /**
- * Runs another recipe and returns the outputs of its steps. A recipe that writes needs its own slot and window, so the
- * compiler rejects it here if it knows the class, and the runner always does.
+ * Runs another recipe and returns the outputs of its steps. A recipe that writes needs its own slot and window, so it
+ * is rejected: by the compiler if the recipe is known then, and in any case by the runner.
  */
 export const runRecipeStep = stepKind<z.infer<typeof params>, unknown>({
   name: "run",

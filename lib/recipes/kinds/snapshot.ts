@@ -64,7 +64,7 @@ export type SnapshotTaken = z.infer<typeof output>;
 
 const parts = ["account", "holdings", "futures", "quotes", "optionChain", "bars"] as const;
 
-/** Returns the parts that the step reads as of now: all except the bars, which have their own days. */
+/** Returns the parts for which the step reads present data: all parts except the bars, which have their own days. */
 function asOfNow(given: Params): AsOfNow | undefined {
   const { account, holdings, futures, quotes, optionChain } = given;
   const ofNow = { account, holdings, futures: futures || undefined, quotes, optionChain };
@@ -208,7 +208,7 @@ async function archive(
   const securities = wanted.securities.map(securityFrom);
   const to = wanted.to ?? context.day.date;
   taken.bars = [];
-  // The broker returns bars only for subscribed securities.
+  // The broker returns bars only for securities that are subscribed.
   const subscription = { topic: "quote" as const, securities };
   await client.call(quotes.subscribe, subscription, { signal });
   try {
@@ -231,7 +231,8 @@ async function archive(
       for (const file of files) await note(taken, file, `bars/${security.symbol}/${interval}`, context);
     }
   } finally {
-    // Without `signal`, so that a stop also ends the subscription. On a closed connection this fails, and is not needed.
+    // Do not pass the signal, so that the subscription also ends after a stop. On a closed connection this fails, but
+    // then it is not needed.
     await client.call(quotes.unsubscribe, subscription).catch((error) =>
       context.log("warn", "could not end the subscription", { error: String(error) })
     );

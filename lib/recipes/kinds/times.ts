@@ -34,7 +34,7 @@ export function instantOf(
   if (typeof session === "string") {
     throw new BrokerError(`${cannot} ${moment} of ${mic}: ${day} is ${session}`, { code: "no-session" });
   }
-  // The schema has checked it before.
+  // The schema has already checked the text.
   return sessionTimeOf(mic, session, readSessionTime(moment)!);
 }
 

@@ -99,7 +99,7 @@ export const waitFor = stepKind<Params, Waited>({
     const begun = context.now();
     const until = begun + durationOf(given.atMost);
     const ofNow = asOfNow(given);
-    // Checked only once: a wait that has begun may continue after the end of the day.
+    // Checked only once: a wait that has begun may continue after the day has ended.
     if (ofNow !== undefined) refusePast(ofNow, context);
     for (let looks = 1;; looks++) {
       context.signal.throwIfAborted();
@@ -133,7 +133,7 @@ async function checkOnce(given: Params, context: StepContext): Promise<Check> {
   if (given.feesCleared !== undefined) return await checkFees(given.feesCleared, context);
   if (given.orderDone !== undefined) return await checkOrder(given.orderDone, context);
   if (given.price !== undefined) return await checkPrice(given.price, context);
-  // `check` has made sure that one of the four is given.
+  // `check` has made sure that exactly one of the four is given.
   return checkSession(given.session!, context);
 }
 
@@ -163,7 +163,7 @@ async function checkFees(
     for await (const { date: ofFill, filledQuantity } of client.fills.today({ market }, { signal })) {
       if (ofFill === date) todays = add(todays, filledQuantity);
     }
-    // The history merges Hong Kong fills, so compare quantities instead of rows.
+    // The history combines Hong Kong fills into fewer rows, so compare quantities instead of rows.
     if (compare(todays, past) > 0) without++;
   }
   return { done: without === 0, seen: { day: date, fills, without } };

@@ -39,7 +39,7 @@ const output = z.strictObject({
   day: z.string(),
   /** Number of pushes of each kind. */
   counts: z.record(z.string(), z.number()),
-  /** Breaks of the connection: pushes may be missing between the two instants. */
+  /** Interruptions of the connection. Pushes may be missing between the two instants. */
   gaps: z.array(z.strictObject({
     from: z.string(),
     to: z.string(),
@@ -54,7 +54,10 @@ const output = z.strictObject({
 /** Result of the recording. */
 export type Recorded = z.infer<typeof output>;
 
-/** Pushes arrive live only, so a past slot cannot be recorded. Names no exchange: markets may trade past midnight. */
+/**
+ * Pushes arrive only live, so a past slot cannot be recorded. No exchange is named, because markets may trade past
+ * midnight.
+ */
 const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
 
 /** Records until the given end; a resumed run appends to its files. */
@@ -84,7 +87,7 @@ export const watch = stepKind<Params, Recorded>({
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([ending.signal, context.signal]);
-    // A stop of the run rejects the wait; its signal also ends the loop below.
+    // A stop of the run rejects the wait. Its signal also ends the loop below.
     const timer = pause({ ...context, signal }, waitMs).then(() => ending.abort(), () => {});
     const files = new PushFiles((name) => pathIn(context, given.out, day, name));
     files.pathOf("gap"); // rejects a bad folder before recording
@@ -146,7 +149,8 @@ async function record(event: TransportEvent, { files, result, context, types }: 
       const [from, to] = [event.from, event.to].map((ms) =>
         Temporal.Instant.fromEpochMilliseconds(ms).toString()
       );
-      // A quiet market looks like a dead connection. A gap is quiet only if the market was closed for most of it.
+      // A quiet market looks like a dead connection. A gap counts as quiet only if the market was closed during most of
+      // it.
       const quiet = event.silent &&
         tradedMs(context.calendars, types, event.from, event.to) < (event.to - event.from) / 2;
       context.log("warn", `pushes may be missing from ${from} to ${to}: ${event.reason}`);
@@ -171,17 +175,20 @@ async function record(event: TransportEvent, { files, result, context, types }: 
           ...event.error?.code !== undefined && { error: event.error.code },
           ...marks,
         }
-        // The marks come last, because the push's own members must not replace them.
+        // These members come last, so that members of the push itself cannot replace them.
         : { at, sentAt, ...event.data, ...marks };
       await files.add(type, row);
     }
   }
 }
 
-/** Most gaps in the output, which the store keeps. A sender of pushes with wrong times can cause any number of them. */
+/**
+ * Maximum number of gaps in the output, which the store keeps. A server whose pushes have wrong times can cause any
+ * number of gaps.
+ */
 const MOST_GAPS = 1_000;
 
-/** Adds a gap. The last one of many also stands for all later ones; the file of the gaps has each. */
+/** Adds a gap. When there are too many gaps, extends the last one instead. The file of the gaps contains each gap. */
 function addGap(gaps: Recorded["gaps"], gap: Recorded["gaps"][number]): void {
   const last = gaps.at(-1);
   if (last === undefined || gaps.length < MOST_GAPS) return void gaps.push(gap);

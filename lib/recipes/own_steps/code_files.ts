@@ -18,10 +18,10 @@ import {
 import { fileUrl } from "../files/recipe_files.ts";
 import { writtenImports } from "./written_imports.ts";
 
-/** Maximum number of characters of an import in an error: a `data:` URL may contain a whole file. */
+/** Maximum number of characters of an import that an error shows, because a `data:` URL may contain a whole file. */
 const MOST_SHOWN = 200;
 
-/** Code could not be started, is not valid, or has exceeded a limit. */
+/** Code cannot be started, is not valid, or has exceeded a limit. */
 export class OwnStepError extends BrokerError {
   override readonly name: string = "OwnStepError";
 }
@@ -30,11 +30,11 @@ export class OwnStepError extends BrokerError {
 export const codeLimits = {
   /** Maximum MiB of JavaScript values. */
   heapMiB: 512,
-  /** MiB of all memory, if the system has `ulimit`. */
+  /** Maximum MiB of all memory, if the system has `ulimit`. */
   memoryMiB: 2048,
-  /** MiB that Deno may store for a process, if the system has a shell. */
+  /** Maximum MiB that Deno may store for a process, if the system has a shell. */
   cacheMiB: 128,
-  /** How long loading may take, and its CPU time in seconds over all cores, if the system has `ulimit`. */
+  /** Maximum time for loading, and maximum CPU time in seconds over all cores, if the system has `ulimit`. */
   loadMs: 30_000,
   loadCpuSeconds: 120,
   /** Characters of a printed line. */
@@ -51,7 +51,9 @@ export const codeLimits = {
   allBytes: 16 * 1024 * 1024,
 } as const;
 
-/** Code: a file and all files that it imports from its folder. A process runs these copies, never the files. */
+/**
+ * Code: a file, and all files of its folder that it imports. A process runs these copies, never the files themselves.
+ */
 export interface CodeFiles {
   /** Paths of the files, as they are imported. The first path is the path of the code itself. */
   files: readonly string[];
@@ -105,7 +107,7 @@ async function codeFiles(copies: CodeCopies, folder: URL): Promise<CodeFiles> {
 const pathOf = (file: URL) => decodeURIComponent(file.pathname);
 const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//, "");
 
-/** Why a file is not loaded while the program is ending. */
+/** Reason if a file was not loaded because the program is ending. */
 export const STOPPED = "it was stopped while it was loaded";
 
 /** Returns the error for a file that cannot be used as code. */
@@ -122,8 +124,8 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
 }
 
 /**
- * Finds and reads all code files without running any. Code may import files of its folder, the toolkit, and modules of
- * `node:`. Each file is read once, and all that follows uses what was read.
+ * Finds and reads all code files without running any of them. Code may import files of its folder, the toolkit, and
+ * modules of `node:`. Each file is read only once, and everything later uses the content from this reading.
  *
  * @throws {OwnStepError} If it imports anything else, or too much.
  */
@@ -131,7 +133,8 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
   const read = await readerOf(file, folder);
   await walk(file, read, await moduleOfText());
   for (;;) {
-    // Deno reads copies of the files found so far, and reports unusual imports that the search of the text missed.
+    // Deno reads copies of the files found so far. It also reports unusual imports that the search of the text has
+    // missed.
     const known = new Map(read.copies);
     const modules = await graphOf(file, known, signal);
     const found = await walk(
@@ -145,8 +148,8 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
 }
 
 /**
- * Checks the imports of code like `findCode`, but starts no process and reads only files of the folder. This function
- * searches the text of each file, so it can miss an unusual import; `findCode` misses no import.
+ * Checks the imports of code like `findCode`, but starts no process. It only searches the texts of the files in the
+ * folder, so it can miss an unusual import. `findCode` misses no import.
  *
  * @throws {OwnStepError} If it imports something that it may not.
  */
@@ -191,7 +194,7 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
     }
     const url = new URL(module);
     if (!module.startsWith(folder.href)) throw refuseCode(file, outsideText(url));
-    // One file must not have two names, and each name must lead to the same file in a copy of the folder.
+    // A file must not have two names, and each name must lead to the same file in a copy of the folder.
     if (module.includes("//", folder.href.length - 1) || !isPlain(url)) {
       throw refuseCode(
         file,
@@ -213,7 +216,7 @@ async function readerOf(file: URL, folder: URL): Promise<CodeReader> {
   return Object.assign(read, { copies });
 }
 
-/** Returns whether a URL is the usual spelling for its file: without a query, and with no needless escape. */
+/** Returns whether a URL is the normal spelling for its file: without a query, and without unnecessary escapes. */
 function isPlain(url: URL): boolean {
   try {
     return fileUrl(pathOf(url)).href === url.href;
@@ -227,7 +230,7 @@ const outsideText = (file: URL) => `it imports "${pathOf(file)}", which is outsi
 
 /** Visits and reads all code files, and checks each import. Returns the URLs of the files, the first file first. */
 async function walk(file: URL, read: CodeReader, moduleOf: ModuleOf): Promise<string[]> {
-  // Uses the name of the import, not of the file: relative imports of a link start at the link.
+  // Use the name in the import, not the name of the file: the relative imports of a linked file begin at the link.
   const seen = new Set<string>();
   const queue = [file.href];
   for (let specifier = queue.shift(); specifier !== undefined; specifier = queue.shift()) {
@@ -277,10 +280,10 @@ export async function checkUnchanged(file: URL, code: CodeFiles): Promise<void> 
   throw refuseCode(file, changedText("it, or a file that it imports,"));
 }
 
-/** Returns the text for something that was changed after its check, so that it was not run. */
+/** Returns the error text for something that was not run because it was changed after its check. */
 export function changedText(what: string): string {
   return `${what} was changed after it was checked, so it was not run: run "hsgate check", and ` +
-    "start what runs it again unless it reads changed recipes by itself";
+    "restart the program that runs it, unless that program reloads changed recipes by itself";
 }
 
 /** Returns whether the files of code now have this hash. */
@@ -328,7 +331,7 @@ interface Resolved {
   error?: string;
 }
 
-/** Returns the modules that a file imports, by `deno info`, which reads copies and runs none. */
+/** Returns the modules that a file imports, from `deno info`, which reads copies and runs none of them. */
 async function graphOf(
   file: URL,
   copies: CodeCopies,

@@ -13,7 +13,7 @@ import { stepEnvironment } from "./step_environment.ts";
 
 /** Prefix of the names of these folders. */
 const FOLDER = "hsgate-step-";
-/** A folder that is older than this and not locked is removed. */
+/** A folder that is older than this and is not locked is removed. */
 const SWEPT_AFTER_MS = 60_000;
 /** A folder without a lock file, from an older version of hsgate, is removed after this time. */
 const SWEPT_UNLOCKED_AFTER_MS = 24 * 3_600_000;
@@ -34,7 +34,7 @@ export function isToolkit(specifier: string): boolean {
 export function environment(permissions: StepPermissions): Record<string, string> {
   return {
     ...stepEnvironment(ownEnvironment(), permissions),
-    // No file of the folder may change the meaning of imports or cause an installation.
+    // A file of the folder must not change the meaning of imports or cause an installation.
     DENO_NO_PACKAGE_JSON: "1",
     // The runtime itself must not check for a newer version.
     DENO_NO_UPDATE_CHECK: "1",
@@ -57,7 +57,7 @@ export async function ownFolder(
   toRun: boolean,
 ): Promise<AsyncDisposable & { path: string }> {
   const path = await Deno.makeTempDir({ prefix: FOLDER });
-  // Locked while this process lives, so that other processes see that the folder is in use.
+  // The folder is locked while this process lives, so that other processes see that it is in use.
   const lock = await Deno.open(`${path}/lock`, { write: true, create: true });
   const remove = async () => {
     lock.close();
@@ -69,7 +69,8 @@ export async function ownFolder(
     await writeCopies(copies, path);
     await Deno.writeTextFile(`${path}/deno.json`, JSON.stringify({ nodeModulesDir: "none", lock: false }));
     await Deno.writeTextFile(`${path}/${LOCKED_PACKAGES}`, await lockText());
-    // A separate file: with imports in `deno.json`, Deno would use the configurations next to the imported files.
+    // The import map is a separate file. With imports in `deno.json`, Deno would also use the configurations beside the
+    // imported files.
     await Deno.writeTextFile(
       `${path}/imports.json`,
       await importsText(placesOf([...copies.keys()], path, toRun)),
@@ -93,7 +94,10 @@ async function writeCopies(copies: CodeCopies, folder: string): Promise<void> {
   }
 }
 
-/** Returns the entries of an import map that lead to copies. Deno uses the longest matching name; null forbids a name. */
+/**
+ * Returns the entries of an import map that lead to copies. Deno uses the longest matching name; the value null forbids
+ * a name.
+ */
 function placesOf(modules: readonly string[], folder: string, toRun: boolean): [string, string | null][] {
   const place = (module: string) => placeOf(module, folder);
   const stay = (url: string): [string, string] => [url, url];
@@ -139,8 +143,8 @@ function unlessGone(error: unknown): undefined {
 let swept: Promise<void> | undefined;
 
 /**
- * Removes folders that killed programs of this user left, once per process. Ignores folders of other users, because
- * opening their lock files could block.
+ * Removes folders that killed programs of this user have left, once per process. Ignores folders of other users,
+ * because opening their lock files could block.
  */
 async function sweepFolders(own: string): Promise<void> {
   const parent = own.slice(0, own.lastIndexOf(FOLDER));

@@ -12,16 +12,16 @@ import { configFlags, environment, LOCKED_PACKAGES, ownFolder, toolkit } from ".
 import { linesOf } from "./lines.ts";
 import { list, MAKE_CACHE, runWords, stepCache } from "./step_cache.ts";
 
-/** Maximum number of lines that are kept to explain why a process ended. */
+/** Maximum number of output lines that are kept to explain why a process ended. */
 const KEPT_LINES = 200;
-/** Environment variable that marks the process and everything that it starts. */
+/** Environment variable that marks the process and all processes that it starts. */
 const MARKER = "HSGATE_STEP";
-/** How long the output of an ended process is still read if another process keeps it open. */
+/** How long the output of a process is read after its end, if another process keeps the output open. */
 const DRAIN_MS = 1_000;
 
 /** A process that runs code. */
 interface CodeProcess extends AsyncDisposable {
-  /** Lines with the message mark; all other lines count as printed output. */
+  /** Lines that begin with the message mark; all other lines count as printed output. */
   messages: AsyncIterable<string>;
   send(line: string): void;
   /** Returns why the process ended, from its output. */
@@ -99,7 +99,7 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
       await ended;
       clearTimeout(timer);
       await messages.return();
-      await child.stdout.cancel().catch(() => {}); // fails if a reader has begun to read it
+      await child.stdout.cancel().catch(() => {}); // fails if something already reads it
       // A process without permission to run programs has started none.
       if ((options.permissions.run ?? []).length > 0) endMarked(id);
       await folder[Symbol.asyncDispose]();
@@ -118,7 +118,7 @@ function endGroup(child: Deno.ChildProcess): void {
   }
 }
 
-/** Ends processes that have left the group, by the mark in their environment; only Linux shows the environment. */
+/** Ends processes that have left the group. They are found by the mark in their environment, which only Linux shows. */
 function endMarked(id: string): void {
   if (Deno.build.os !== "linux") return;
   const own = `\0${MARKER}=${id}\0`;
@@ -133,14 +133,14 @@ function endMarked(id: string): void {
       }
     });
   try {
-    // Repeats, because a process that is starting another one may end before the new one is visible.
+    // Repeat the search, because a process can start another one and end before the new one is visible.
     for (let rounds = 10; rounds > 0; rounds--) {
       const marked = findMarked();
       if (marked.length === 0) return;
       for (const pid of marked) endProcess(pid);
     }
   } catch {
-    // Without permission to read this folder, these processes stay.
+    // Without permission to read this folder, these processes cannot be ended.
   }
 }
 
@@ -254,12 +254,12 @@ class Printer {
   }
 }
 
-/** Reads messages; other output on stdout counts as printed. */
+/** Reads messages. Other lines on stdout count as printed output. */
 async function* messagesOf(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   { file, mark, printer, signal }: { file: URL; mark: string; printer: Printer; signal: AbortSignal },
 ): AsyncGenerator<string, void, void> {
-  // The first part of a line may end inside the mark, so a partial mark counts as a message.
+  // The first part of a line may end inside the mark, so a part of the mark also counts as a message.
   const most = (start: string) =>
     start.startsWith(mark) || mark.startsWith(start) ? codeLimits.message : codeLimits.line;
   for await (const { text, isCut } of linesOf(stream, { most, signal })) {

@@ -44,7 +44,7 @@ export interface OwnStep extends StepDescription {
 interface LoadOptions {
   /** The folder of the recipe, which imports must not leave. @default the folder of the file */
   folder?: URL;
-  /** Code to load instead of reading the files; the imports of that code were checked before. */
+  /** Code to load instead of reading the files. The imports of this code have already been checked. */
   code?: CodeFiles;
   /** How long loading may take, milliseconds. @default 30 s */
   loadMs?: number;
@@ -187,7 +187,7 @@ export async function runOwnStep(
   const calls = new Set<Promise<void>>();
   /** Errors of the calls, by number. */
   const errors = new Map<number, unknown>();
-  // Waits for calls that the step did not await, so that the outcomes of their writes are known.
+  // Wait also for calls that the step did not await, so that the outcomes of their writes are known.
   const callsEnd = () => orAborted(Promise.allSettled(calls), context.signal);
   let logs = 0;
   let hasFailed = false;
@@ -217,7 +217,7 @@ export async function runOwnStep(
       if (message.type === "call") {
         const call = answerCall(message, { send, effect, context, errors }).finally(() => calls.delete(call));
         calls.add(call);
-        // Further calls stay in the pipe, so that the step has to wait.
+        // Further calls stay in the pipe until a call ends, so that the step has to wait.
         if (calls.size >= MOST_CALLS) await Promise.race(calls);
       }
     }
@@ -249,7 +249,7 @@ function readMessage(line: string, file: URL): FromStep {
     }
     if (isObject(message) && Object.hasOwn(isMessage, String(message.type))) {
       const type = message.type as FromStep["type"]; // a key of the table
-      // The function has checked the members that this file reads.
+      // The cast is safe: the function has checked all members that this file reads.
       if (isMessage[type](message)) return message as unknown as FromStep;
     }
   } catch (error) {
@@ -261,7 +261,10 @@ function readMessage(line: string, file: URL): FromStep {
 /** Deepest nesting of lists and maps in a message. */
 const MOST_LEVELS = 200;
 
-/** Returns whether lists and maps are nested deeper than some levels. Does not call itself, so no value is too deep. */
+/**
+ * Returns whether lists and maps are nested deeper than a number of levels. Not recursive, so no value is nested too
+ * deeply for it.
+ */
 function isDeeper(value: unknown, levels: number): boolean {
   let inner: unknown[] = [value];
   for (let level = 0; inner.length > 0; level++) {
@@ -324,7 +327,10 @@ const MOST_NAMES = 200;
 /** Longest name of a permission, characters: the longest path of most systems. */
 const MOST_NAME = 4096;
 
-/** Checks what a step says about itself: its code may have made it at run time. @throws {OwnStepError} If it is wrong. */
+/**
+ * Checks how a step describes itself, because its code may have computed the description. @throws {OwnStepError} If the
+ * description is wrong.
+ */
 function checkDescription(about: unknown, file: URL): StepDescription {
   if (!isObject(about) || !["read", "local", "write"].includes(String(about.effect))) {
     throw refuseCode(file, 'its default export is not a step: write it with "defineStep"');

@@ -1,9 +1,9 @@
 /**
  * Creates a Deno cache folder for each process that runs code from outside the toolkit.
  *
- * Without any permission, code can store data in Deno's cache: by `localStorage`, by `caches`, and as modules that it
- * creates at run time. So each process gets its own cache folder, which is removed when the process ends. Files take the
- * places where Deno would create folders for this data, so that code cannot fill the disk.
+ * Even without any permission, code can store data in Deno's cache: with `localStorage`, with `caches`, and as modules
+ * that it creates at run time. So each process gets its own cache folder, which is removed when the process ends. At
+ * the paths where Deno would create folders for this data, there are files, so that code cannot fill the disk.
  *
  * @module
  */
@@ -24,7 +24,7 @@ interface StepCache {
   /** Folders of `real` that a process reads: packages and the toolkit's compiled modules. The new cache links to them. */
   linked: readonly string[];
   /**
-   * A folder with Deno's analysis of the toolkit's modules. Its files are copied, because analysing again takes long.
+   * A folder with Deno's analysis of the toolkit's modules. Its files are copied, because a new analysis takes long.
    */
   analysis: string;
 }
@@ -69,12 +69,12 @@ async function findCache({ toolkit, environment }: CacheOptions): Promise<StepCa
   try {
     await Deno.stat(analysis);
   } catch {
-    await analyse(cache, { toolkit, environment }).catch(() => {}); // without it, processes only start more slowly
+    await analyse(cache, { toolkit, environment }).catch(() => {}); // without the analysis, processes only start more slowly
   }
   return cache;
 }
 
-/** Runs only the toolkit's modules with an empty cache, and keeps Deno's analysis of them. */
+/** Runs the toolkit's modules with an empty cache, and keeps Deno's analysis of them. */
 async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions): Promise<void> {
   const { real, linked, analysis } = cache;
   const folder = await Deno.makeTempDir({ dir: real, prefix: "hsgate-steps-" });
@@ -87,7 +87,7 @@ async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions)
     const words = [...runWords(), "--no-lock"];
     const script =
       `folder=$1 real=$2 analysis=/dev/null linked=$3\n${MAKE_CACHE}\nshift 3\n"$@" && exec "$@"`;
-    // V8 keeps its compiled code in the second run.
+    // V8 stores its compiled code only in the second run.
     const { success } = await new Deno.Command("/bin/sh", {
       args: ["-c", script, "hsgate", folder, real, list(linked), ...words, ...config, module],
       clearEnv: true,
@@ -101,7 +101,7 @@ async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions)
     const { backup, DatabaseSync } = await loadSqlite();
     for await (const { name } of Deno.readDir(`${folder}/cache`)) {
       if (!name.endsWith("_v2")) continue;
-      // A copy of the database is one file; Deno leaves most rows in a log beside it.
+      // A copy of the database is a single file. In the original, Deno leaves most rows in a log beside the database.
       using database = new DatabaseSync(`${folder}/cache/${name}`);
       await backup(database, `${folder}/analysis/${name}`);
     }

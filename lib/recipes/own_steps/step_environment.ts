@@ -2,7 +2,7 @@
  * Selects the environment of a step's process: what Deno needs to start, and the variables that the step names.
  *
  * No other variable is passed on. With `OTEL_DENO`, Deno would send the step's output to a collector before the runner
- * redacts secrets. And the author of a step must not get passwords from the environment.
+ * redacts secrets. And a step must not get passwords from the environment.
  *
  * @module
  */

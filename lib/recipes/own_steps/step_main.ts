@@ -11,7 +11,8 @@ import { type FromStep, MESSAGE_MARK, type ToStep } from "./step_messages.ts";
 // deno-lint-ignore no-console -- a step may print, and its output must not mix with the answers
 for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
 
-// Deno would keep these values in its cache, where a step has no space; its own error would name an internal file.
+// Deno would keep these values in its cache, where a step cannot store anything. Deno's own error would name an
+// internal file.
 const withoutStorage = (name: string, cause: unknown) =>
   new Error(
     `it uses ${name}, which code of a recipe does not have; to keep values, let the step write a file that its ` +
@@ -25,7 +26,7 @@ if (getStorage !== undefined) {
     get() {
       try {
         const values: Storage = getStorage.call(globalThis);
-        void values.length; // opens the file of the values
+        void values.length; // makes Deno open the file that stores the values
         return values;
       } catch (error) {
         throw withoutStorage("localStorage", error);

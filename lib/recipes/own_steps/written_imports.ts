@@ -41,7 +41,7 @@ function importedName(tokens: readonly Token[], at: number): string | undefined 
   return second?.kind === "text" && (isSign(third, ")") || isSign(third, ",")) ? second.value : undefined;
 }
 
-/** Returns whether `*` or `{` follows at a position, or after the word `type` there. */
+/** Returns whether `*` or `{` follows at a position, possibly after the word `type`. */
 function isList(tokens: readonly Token[], at: number): boolean {
   const first = tokens[at]?.value === "type" ? tokens[at + 1] : tokens[at];
   return isSign(first, "*") || isSign(first, "{");
@@ -74,7 +74,7 @@ function tokensOf(code: string): Token[] {
   const patterns = {
     skipped: /\s+|\/\/.*|^#!.*/y,
     word: /[\p{ID_Start}$_#\d][\p{ID_Continue}$\u200c\u200d]*/uy,
-    // The flags of a regular expression.
+    // Skip the flags of a regular expression.
     flags: /\w*/y,
   };
   const literals = new Literals(code);
@@ -102,7 +102,7 @@ function tokensOf(code: string): Token[] {
     if (sign === "`" || sign === "}" && braces.pop()) {
       const text = to(templateEnd(code, at + 1));
       if (text.endsWith("${")) braces.push(true);
-      // A template without expressions names a module like a quoted text.
+      // A template without expressions can name a module, like a quoted text.
       const isWhole = sign === "`" && text.length > 1 && text.endsWith("`");
       tokens.push(
         isWhole ? { kind: "text", value: unescaped(text.slice(1, -1)) } : { kind: "sign", value: "`" },
@@ -140,8 +140,8 @@ function templateEnd(code: string, from: number): number {
 }
 
 /**
- * Finds the ends of quoted texts and regular expressions. A file may contain a quote at every second place, none of which
- * is ever closed, so the ends for all offsets are computed once, from the end of the file to its start.
+ * Finds the ends of quoted texts and regular expressions. A file may contain quotes that are never closed at every
+ * second place, so the ends for all offsets are computed once, from the end of the file to its start.
  */
 class Literals {
   readonly #code: string;
@@ -160,7 +160,10 @@ class Literals {
     })[at]!;
   }
 
-  /** Returns the offset of the `/` that closes a regular expression which is open at an offset; -1 like `textEnd`. */
+  /**
+   * Returns the offset of the `/` that closes a regular expression which is open at an offset; -1 if its line ends
+   * before.
+   */
   patternEnd(at: number): number {
     /** The ends for an offset inside a class such as `[/]`. */
     let inClass: Int32Array | undefined;

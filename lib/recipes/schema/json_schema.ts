@@ -17,7 +17,7 @@ const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
 /** Returns the schema of recipes, with the parameters of each step. */
 export async function makeJsonSchema(): Promise<Schema> {
   const schema: Schema = z.toJSONSchema(recipeSchema, { io: "input", target: "draft-7" });
-  // `recipeSchema` is an object with these members.
+  // The cast is safe: `recipeSchema` is an object with these members.
   const steps = (schema.properties as { steps: { items: Schema } }).steps;
   const step = steps.items;
   const properties = step.properties as Record<string, Schema>;
@@ -56,7 +56,7 @@ function withHoles(schema: Schema): Schema {
   const inner: Schema = { ...schema };
   if (typeof properties === "object" && properties !== null) {
     inner.properties = Object.fromEntries(
-      // The members of `properties` are schemas.
+      // The cast is safe: the members of `properties` are schemas.
       Object.entries(properties as Record<string, Schema>).map((
         [name, each],
       ) => [name, orHole(withHoles(each))]),

@@ -50,20 +50,20 @@ export const secretAddress = (what: string) =>
 
 /** Returns an address with "0" in place of each expression. */
 export function filledAddress(address: string): string {
-  const end = address.lastIndexOf("}}") + 2; // after it, each "${{" would search the rest in vain
+  const end = address.lastIndexOf("}}") + 2; // after this offset no expression can end
   return address.slice(0, end).replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0") + address.slice(end);
 }
 
 /** Returns whether an address in a recipe must be kept secret. */
 export function holdsToken(address: string): boolean {
-  // A reference to a secret is what hsgate wants, and the result of an expression is not a secret.
+  // A reference to a secret is right here, and the result of an expression is not a secret.
   if (address.includes("${secret:")) return false;
   const url = URL.parse(filledAddress(address));
   if (url === null || isLoopback(url.hostname)) return false;
   if (url.username !== "" || url.password !== "" || url.search !== "") return true;
   if (knownHosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`))) return true;
   return url.pathname.split("/").some((part) =>
-    // Ids and tokens are long and contain letters and digits; names that people choose seldom do.
+    // Ids and tokens are long and contain letters and digits; names that people choose rarely are.
     /^[\w.~-]{16,}$/.test(part) && /\d/.test(part) && /[a-zA-Z]/.test(part)
   );
 }

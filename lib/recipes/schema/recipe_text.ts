@@ -83,8 +83,8 @@ export function readRecipeText(text: string): RecipeText {
 }
 
 /**
- * Returns the offset of a place inside a part of a written text, even over several lines and with escaped quotes. Takes
- * time in proportion to the text.
+ * Returns the offset of a place inside a part of a written text, even if the part covers several lines or has escaped
+ * quotes. The time is proportional to the length of the text.
  */
 function offsetWithin(written: string, { part, offset }: Within): number | undefined {
   const text = bareOf(written);
@@ -92,7 +92,7 @@ function offsetWithin(written: string, { part, offset }: Within): number | undef
   const start = firstIndexOf(text.signs, wanted.signs);
   if (start < 0) return undefined;
   const index = wanted.offsets.findIndex((each) => each >= offset);
-  // Without an index, the place is the end of the part.
+  // If no index is found, the place is the end of the part.
   return index < 0 ? text.offsets[start + wanted.offsets.length - 1]! + 1 : text.offsets[start + index];
 }
 
@@ -109,9 +109,12 @@ function bareOf(text: string): { signs: string[]; offsets: number[] } {
   return { signs, offsets };
 }
 
-/** Returns the index of a list of characters in another one; -1 if it is absent (Knuth, Morris and Pratt). */
+/**
+ * Returns the index of a list of characters in another list; -1 if it is not there (algorithm of Knuth, Morris and
+ * Pratt).
+ */
 function firstIndexOf(signs: readonly string[], wanted: readonly string[]): number {
-  /** For each index of `wanted`: length of the longest shorter prefix of `wanted` that also ends there. */
+  /** For each index of `wanted`: length of the longest shorter prefix of `wanted` that ends at the index. */
   const borders = [0];
   const next = (length: number, sign: string | undefined): number => {
     while (length > 0 && wanted[length] !== sign) length = borders[length - 1]!;
@@ -126,15 +129,15 @@ function firstIndexOf(signs: readonly string[], wanted: readonly string[]): numb
 }
 
 function parseText(text: string, lineCounter: Lines) {
-  // The package's own check would compare each name of a map with all others. `wrongNode` uses a lookup instead.
+  // The package's own check would compare each name of a map with all other names. `wrongNode` uses a lookup instead.
   return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2", uniqueKeys: false });
 }
 
 /** Maximum number of mistakes that are reported for one text. */
 const MOST_ISSUES = 100;
-/** Maximum number of values that aliases may expand to, because a few lines of aliases can exceed any memory. */
+/** Maximum number of values that aliases may expand to. A few lines with aliases could otherwise exceed any memory. */
 const MOST_COPIES = 1000;
-/** Maximum number of aliases, because the package searches the whole text for each. */
+/** Maximum number of aliases, because the package searches the whole text for each alias. */
 const MOST_ALIASES = 100;
 /** Deepest nesting of maps and lists. */
 const MOST_LEVELS = 50;
@@ -200,7 +203,7 @@ function repeatedKey(pairs: readonly Pair[]): Scalar | undefined {
   const seen = new Set<string>();
   for (const { key } of pairs) {
     if (!isScalar(key)) continue;
-    const name = String(key.value ?? ""); // 1 and "1" are the same name of an object, and so are ~ and ""
+    const name = String(key.value ?? ""); // in an object, 1 and "1" are the same name, and so are ~ and ""
     if (seen.has(name)) return key;
     seen.add(name);
   }
@@ -235,7 +238,10 @@ function jsonFault(text: string): string | undefined {
   }
 }
 
-/** Returns the offset of the wrong token. The engine does not report the offset. But a text that ends before the token gives another error. */
+/**
+ * Returns the offset of the wrong token by bisection, because the engine does not report it. A text that is cut before
+ * the token has a different error.
+ */
 function badTokenAt(text: string): number {
   let [fine, bad] = [0, text.length];
   while (bad - fine > 1) {
@@ -277,7 +283,7 @@ function rangeOf(root: Node | null, path: Issue["path"], isName: boolean): reado
     const inner = isMap(node) ? pair?.value : node.get(step, true);
     if (inner === undefined && pair === undefined) return range;
     const isLast = index === path.length - 1;
-    // For a map or a list, the name of the member is a better place than its first value.
+    // For a map or a list, use the name of the member, which is a better place than the first value.
     const useName = pair !== undefined && (isScalar(inner) ? isLast && isName : true);
     const shown = useName ? pair!.key : inner;
     range = offsetsOf(shown) ?? range;
@@ -292,7 +298,7 @@ function offsetsOf(node: unknown): readonly [number, number] | undefined {
   return start === undefined || end === undefined ? undefined : [start, end];
 }
 
-/** Finds places in a TypeScript recipe. The text is not parsed, so names are searched in order. */
+/** Finds places in a TypeScript recipe. The text is not parsed; names are searched one after the other. */
 export function placesInCode(text: string): RecipeText["placeOf"] {
   return (path) => {
     let offset = 0;

@@ -66,7 +66,7 @@ function explain(
     }
     case "invalid_union": {
       if (issue.errors.length === 0) return [expected(path, "another value")];
-      // Uses the form that matches best.
+      // Use the form that matches the value best.
       const best = issue.errors.toSorted((a, b) => misfit(a) - misfit(b))[0]!;
       if (best.every(({ code, path: inner }) => code === "invalid_type" && inner.length === 0)) {
         const words = issue.errors.flatMap((errors) => errors.map((each) => wordsOf(each)));
@@ -96,7 +96,7 @@ function misfit(issues: readonly z.core.$ZodIssue[]): number {
 }
 
 function typeText({ expected, message }: z.core.$ZodIssueInvalidType, names: readonly string[] = []): string {
-  // The schema has its own message: use that one.
+  // If the schema has its own message, use that message.
   if (!/^Invalid/.test(message)) return message;
   return `${typeWords[expected] ?? expected}${names.length === 0 ? "" : `: ${names.join(", ")}`}`;
 }
@@ -108,7 +108,7 @@ function wordsOf(issue: z.core.$ZodIssue): string {
 }
 
 function sizeWords(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
-  // The schema has its own message: use that one.
+  // If the schema has its own message, use that message.
   if (!/^(Too|Invalid)/.test(issue.message)) return issue.message;
   const isSmall = issue.code === "too_small";
   const bound = isSmall ? issue.minimum : issue.maximum;
@@ -131,7 +131,7 @@ const typeWords: Readonly<Record<string, string>> = {
 
 /** Returns the member of a value at a path. */
 export function valueAt(value: unknown, path: Issue["path"]): unknown {
-  // Only maps and lists have members; otherwise the result is undefined.
+  // Only maps and lists have members; for other values the result is undefined.
   return path.reduce<unknown>(
     (at, step) => (at as Record<string, unknown> | undefined | null)?.[step],
     value,

@@ -1,6 +1,6 @@
 /**
- * Guards a run by its claim: checks the claim before every write to the store, renews its lease while the run continues,
- * and ends the run if the lease is lost.
+ * Guards a run by its claim. Checks the claim before every write to the store, renews the claim's lease while the run
+ * continues, and ends the run if the lease is lost.
  *
  * @module
  */
@@ -175,7 +175,7 @@ export class LeaseKeeper {
 
   async #renewNow(): Promise<void> {
     const { machine, renew } = this.#options;
-    // The lease counts from the request, because the answer may take long.
+    // The lease begins when the renewal is requested, because the answer may arrive late.
     const askedAt = machine.monotonic();
     const { cancelAsked } = await renew();
     this.#renewedAt = askedAt;
@@ -189,7 +189,7 @@ export class LeaseKeeper {
       return true;
     } catch (error) {
       if (this.#hasEnded) return false;
-      // If the store is busy, the next renewal tries again while the lease lasts.
+      // If the store is busy, the next renewal tries again, as long as the lease has not expired.
       const isLost = error instanceof LeaseLostError || machine.monotonic() - this.#renewedAt > leaseMs;
       if (isLost) this.#lose(error);
       return !isLost;

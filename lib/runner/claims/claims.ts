@@ -44,9 +44,9 @@ export interface Claimer {
   leaseMs: number;
   /** The account that a recipe acts on. The mutex of an account's trade login has the account's name. */
   accountOf(recipe: CompiledRecipe): string;
-  /** Returns a salted mark of the password that a recipe logs in with; see `markPassword`. @default none */
+  /** Returns a salted mark of the password that the recipe uses to log in; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
-  /** Called once for each block of a due run. */
+  /** Called once for each new cause that blocks a due run. */
   onBlocked?(run: BlockedRun): void | Promise<void>;
   /** Called when a due run has ended instead of being claimed, within the transaction. */
   onEnd?(runKey: string): void | Promise<void>;
@@ -60,7 +60,7 @@ export interface BlockedRun extends Block {
 /** Why a run could not be claimed now; `reserved` if only another process may run it. */
 export type Refusal = "not-due" | "overlap" | "deadline" | "reserved" | BlockReason;
 
-/** Due runs that are read at a time; nearly always one of the first can be claimed. */
+/** Number of due runs that are read at a time. Nearly always, one of the first runs can be claimed. */
 const PAGE = 50;
 
 /** Name of the mutex of an account's trade login. */
@@ -90,7 +90,7 @@ export async function claimNext(
         if (typeof claim !== "string") return { ...claim, recipe };
       }
       if (page.length < PAGE) return undefined;
-      page = await duePage(store, { now, most: PAGE, after: page.at(-1)! }); // the page is full
+      page = await duePage(store, { now, most: PAGE, after: page.at(-1)! }); // a full page is never empty
     }
   });
 }
@@ -178,8 +178,8 @@ async function tryClaim(
 }
 
 /**
- * Returns whether steps of a run's current round belong to another version of its recipe. Their outputs are never
- * reused: a person may have changed what the steps read, or trusted only the new version.
+ * Returns whether steps of a run's current round belong to another version of its recipe. The outputs of such steps are
+ * never reused: a person may have changed what the steps read, or may trust only the new version.
  */
 async function hasStepsOfOther(store: Store, recipe: CompiledRecipe, row: ClaimableRun): Promise<boolean> {
   return row.recipe_sha !== versionOf(recipe) &&
@@ -187,8 +187,8 @@ async function hasStepsOfOther(store: Store, recipe: CompiledRecipe, row: Claima
 }
 
 /**
- * Ends an interrupted run as failed if its recipe has changed and it may write: the new steps could repeat a write of
- * the old ones. Returns whether it did.
+ * Ends an interrupted run as failed if its recipe has changed and it may write. The new steps could repeat a write of
+ * the old steps. Returns whether it did.
  */
 async function endChanged(
   store: Store,
@@ -205,7 +205,7 @@ async function endChanged(
   return true;
 }
 
-/** Starts the steps of a run from the first one if its recipe has changed since they ran. */
+/** If a run's recipe has changed since its steps ran, makes the run start again from its first step. */
 async function startOverIfChanged(
   store: Store,
   recipe: CompiledRecipe,
@@ -240,7 +240,7 @@ export async function accountHolder(
   return (await leaseHolder(store, mutexOf(account), now))?.split(" ").at(-1);
 }
 
-/** How far the clock may be behind the last time that a scheduler recorded in the store. */
+/** How far this machine's clock may be behind the newest time that a scheduler has recorded in the store. */
 const TOLERANCE_MS = 2_000;
 
 /** Returns why no write may be sent to the broker now; `undefined` if writes may be sent. Reads need no such check. */
@@ -257,9 +257,9 @@ export async function whyNoWrites(store: Store, now: number): Promise<string | u
 }
 
 /**
- * Takes runs from processes that died. A run that only read becomes due again. A run that had begun to write waits
- * until its outcome is resolved, and is never run again automatically. A manual run that had not begun to write is
- * cancelled, because only the process that started that run knew its settings.
+ * Takes over the runs of processes that died. A run that had only read becomes due again. A run that had begun to write
+ * waits until its outcome is resolved, and is never run again automatically. A manual run that had not begun to write
+ * is cancelled, because only the process that started it knew its settings.
  */
 export async function recoverExpired(
   store: Store,
@@ -273,7 +273,7 @@ export async function recoverExpired(
   );
 }
 
-/** Takes one run from its process, and returns its new state. Call it within a transaction. */
+/** Takes over one run from its process, and returns the new state of the run. Call it within a transaction. */
 export async function recoverRun(store: Store, row: RunRow, now: number): Promise<RunState> {
   const { run_key: runKey, holder, account, fence } = row;
   const state = await hasBegunWrite(store, runKey)
@@ -290,7 +290,7 @@ export async function recoverRun(store: Store, row: RunRow, now: number): Promis
     await releaseLease(store, mutexOf(account), `${holder} ${runKey}`);
   }
   await store.event(now, "recovered", { state, fence }, runKey);
-  // A pause also applies to a run that would begin again.
+  // The recipe may have been paused meanwhile; then a run that would begin again is skipped.
   const isPaused = state === "due" && (row.kind === "live" || row.kind === "catchup") &&
     await pauseOf(store, row.recipe) !== undefined;
   return isPaused && await skipRun(store, runKey, "paused", now) ? "skipped" : state;
@@ -298,7 +298,7 @@ export async function recoverRun(store: Store, row: RunRow, now: number): Promis
 
 /** Returns why a manual run was cancelled, and what to do. */
 function whyOver({ run_key: runKey, recipe, class: kind }: RunRow): string {
-  // The key of a nested run contains the key of its outer run.
+  // The key of a nested run contains the key of its outer run, which contains slashes.
   const isNested = runKey.slice(`${recipe}/m/`.length).includes("/");
   if (isNested) return "its process died; it resumes together with the run that it is part of";
   return kind === "write"
@@ -340,7 +340,7 @@ export async function endLeftPlans(store: Store, now: number): Promise<void> {
     const [runKey, step] = [plan.stepKey.slice(0, end), plan.stepKey.slice(end + 1)];
     const run = await findRun(store, runKey);
     if (run !== undefined && !isEnded(run)) continue;
-    // A removed run has ended long ago.
+    // A run that has been removed from the store ended long ago.
     const { state, reason, round } = run ?? { state: "removed", reason: null, round: 0 };
     const why = (await lastAttempts(store, runKey, round)).get(step)?.error ?? reason;
     await endLeftPlan(store, plan, {

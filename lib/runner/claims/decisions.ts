@@ -21,7 +21,7 @@ interface PauseOptions {
   /** The reason, for the record. */
   why: string;
   now: number;
-  /** The recipe's schedules as they are now; schedules that are not in the store yet are paused too. */
+  /** The recipe's current schedules. Schedules that are not in the store yet are paused too. */
   schedules?: readonly CompiledSchedule[];
 }
 
@@ -52,7 +52,7 @@ export async function pauseRecipe(
 }
 
 /**
- * Resumes a recipe from now on. With `catchUp`, slots that were skipped during the pause become due again, as many as
+ * Resumes a recipe from now on. With `catchUp`, slots that were skipped during the pause become due again, as far as
  * the misfire policy allows. If the recipe reads data as of now, slots whose day is over stay skipped.
  *
  * @returns Keys of the runs that are due again.
@@ -72,7 +72,7 @@ export async function resumeRecipe(
     throw new TypeError(`Cannot catch up "${recipe.name}": it writes, and the past cannot be traded`);
   }
   return await store.transaction(async () => {
-    // Slots of the pause that no scheduler has listed yet must not run later, so they are listed now.
+    // Slots of the pause that no scheduler has listed yet must not run later. So they are listed, and skipped, now.
     await listSchedules(store, recipe.schedules.map((each) => new ScheduleCursor(recipe, each)), options);
     await resumeSchedules(store, recipe.name);
     await releaseLogin(store, recipe.name, now);
@@ -103,7 +103,7 @@ interface Decision {
  * Approves a run that waits for approval: makes it due, or skips it if its deadline or window has passed. Returns the
  * updated row.
  *
- * @param recipe The recipe as it is now; without it only the deadline of the row counts.
+ * @param recipe The current recipe; without a recipe, only the deadline of the row counts.
  * @throws {TypeError} When the run does not wait for approval, or would read data as of now and its day is over.
  */
 export async function approveRun(

@@ -37,7 +37,7 @@ export async function holdLogin(
   await store.event(now, "displaced", { account }, runKey);
 }
 
-/** Returns the run that found the login taken over; `undefined` if the login is not blocked for that reason. */
+/** Returns the run that found the login taken over; `undefined` if the login is not blocked for this reason. */
 export async function takenOverBy(store: Store, account: string): Promise<string | undefined> {
   return (await findHold(store, `${TAKEN_OVER}${account}`))?.holder;
 }
@@ -113,7 +113,7 @@ export async function holdRefusedLogin(
   return isWrong
     ? `${PASSWORD_REFUSED}: no process of this store tries a login until you change the password, or run: ` +
       `hsgate resume ${shellHint(runKey.split("/")[0]!)}`
-    : `the broker refused the login for now (refusal ${count} in a row); no requests go out until ${
+    : `the broker refused the login for now (refusal ${count} in a row); no requests are sent until ${
       showInstant(until)
     }, ` +
       "then a login is tried again";
@@ -130,7 +130,7 @@ async function holdOf(store: Store, account: string): Promise<Hold | undefined> 
   const row = await findHold(store, REFUSED + account);
   if (row === undefined) return undefined;
   const data = await lastEventData(store, row.holder, KIND);
-  // Written by `holdRefusedLogin`.
+  // `holdRefusedLogin` wrote these data.
   const noted = data === undefined ? undefined : JSON.parse(data) as Noted;
   return { by: row.holder, until: row.until, noted };
 }

@@ -1,6 +1,6 @@
 /**
- * Says what blocks a run, what a person must check after an interrupted write, and what to do when the process of a run
- * has stopped renewing its lease.
+ * Describes what blocks a run, what a person must check after an interrupted write, and what to do if the process of a
+ * run has stopped renewing its lease.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { showInstant } from "../../calendars/mod.ts";
 import type { Store } from "../../store/store.ts";
 import { shellHint } from "../../shell_words.ts";
 
-/** Returns the recipe of a run as a command needs it. */
+/** Returns the name of a run's recipe, quoted for a command. */
 const recipeIn = (runKey = "") => shellHint(runKey.split("/")[0]!); // `split` returns at least one part
 
-/** Returns a text that says what blocks a run, and what to do about it. */
+/** Returns a text about what blocks a run, and what to do about it. */
 export function describeBlock({ because, by }: Block): string {
   switch (because) {
     case "recovery":
@@ -92,7 +92,7 @@ function placesFor(lists: readonly string[] | undefined): string {
 }
 
 /**
- * Returns when the lease of a running run expired, epoch milliseconds: its process has not renewed it since.
+ * Returns when the lease of a running run expired, epoch milliseconds. Its process has not renewed the lease since.
  *
  * @returns `undefined` if the lease is valid or the run is not running.
  */

@@ -54,7 +54,7 @@ export async function subjectOf(store: Store, name: string): Promise<WhySubject 
   const specs = await specsOf(store, name);
   const kind = await lastClass(store, name);
   const known = specs.length > 0 || kind !== undefined;
-  // The store contains the JSON of compiled schedules.
+  // `spec` contains a compiled schedule as JSON.
   return known
     ? {
       name,
@@ -65,7 +65,7 @@ export async function subjectOf(store: Store, name: string): Promise<WhySubject 
     : undefined;
 }
 
-/** Returns which trading hours a person set by hand for the day, on the calendars that the recipe depends on. */
+/** Returns the trading hours that a person has set by hand for the day, on the calendars that the recipe uses. */
 function whatWasSet(calendars: Calendars, recipe: WhySubject, date: string): string[] {
   const mics = [...recipe.schedules.map((schedule) => calendarOf(recipe, schedule)), recipe.window?.mic];
   const set = new Set(
@@ -123,7 +123,10 @@ function tellLate(rows: readonly RunRow[]): string {
     : `, ${late.length} of them late, by up to ${showLength(late.reduce((most, ms) => Math.max(most, ms)))}`;
 }
 
-/** Returns further causes of the day: clock jumps, and runs that take longer than the interval of their schedule. */
+/**
+ * Returns other causes that explain the day: clock jumps, and runs that take longer than the interval of their
+ * schedule.
+ */
 async function whatElse(
   store: Store,
   recipe: WhySubject,

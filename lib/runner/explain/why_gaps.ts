@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000;
 /** A recipe, or what the store knows about a recipe whose file is missing. */
 export interface WhySubject extends Pick<CompiledRecipe, "name" | "schedules" | "window"> {
   class?: RecipeClass;
-  /** Set if only the store knows the recipe, because its file is missing. */
+  /** Set if the recipe's file is missing, so that only the store knows the recipe. */
   isMissing?: true;
 }
 
@@ -38,10 +38,10 @@ interface NamedSlot {
   slot: Slot;
 }
 
-/** By the id of the schedule; each schedule has an entry. */
+/** Reasons by the id of the schedule; each schedule has an entry. */
 type Reasons = ReadonlyMap<string, GapReasons>;
 
-/** Returns why slots of the day have no row, each reason once, oldest first; or why the day has no slot. */
+/** Returns why slots of the day have no row: each reason once, oldest first. If the day has no slot, returns why. */
 export async function whyNothing(
   store: Store,
   recipe: WhySubject,
@@ -246,7 +246,7 @@ function nextOf(
   });
 }
 
-/** Returns whether a future slot will wait or be skipped, by the calendar and the window of the recipe. */
+/** Returns a text about whether a future slot will wait or be skipped, by the recipe's calendar and window. */
 function describeUpcomingSlot(
   calendars: Calendars,
   recipe: WhySubject,

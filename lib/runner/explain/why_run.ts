@@ -85,7 +85,7 @@ export function showLength(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
-/** A busy machine may take this long to begin a run; only longer delays count as late. */
+/** On a busy machine, a run may begin this long after it is due. Only a longer delay counts as late. */
 const LATE_MS = 30_000;
 
 /** Returns by how many milliseconds a scheduled run began late; 0 if it was on time. */
@@ -273,7 +273,7 @@ async function whyNobody(store: Store, row: RunRow, about: About): Promise<strin
   }
   const nobody = await whyNoScheduler(store, row, about);
   if (nobody === undefined) return left;
-  // A write may begin only within its own window, so it has no `rerun`.
+  // A write may begin only within its own window, so it cannot be run again by hand.
   const byHand = row.class === "write" ? "" : `, or now: hsgate rerun ${shellHint(row.run_key)}`;
   return [...left, nobody, `hsgate schedule runs it${byHand}`];
 }
@@ -299,7 +299,7 @@ async function whyNoScheduler(
   return now - seen > 5 * 60_000 ? `no scheduler has run since ${showTime(seen, zone)}` : undefined;
 }
 
-/** Returns how the run had ended before it was run again; an empty text if it was not run again. */
+/** Returns how the run had ended before it was run again; an empty text if it ran only once. */
 function beforehand(notes: About["notes"]): string {
   const again = notes.findLastIndex(({ kind }) => kind === "reopened");
   if (again < 0) return "";

@@ -36,7 +36,7 @@ export async function noticeChannel(
     const log = new RunLog(deps.store, row.run_key);
     return sendNotice(step, deps, {
       recipe,
-      // This program wrote the parameters from those of the recipe.
+      // These parameters come from the recipe, which the compiler has checked.
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,
@@ -64,12 +64,12 @@ interface NoticeSending {
   scope: RunScope;
   outputs: Readonly<Record<string, unknown>>;
   outcome: NoticeOutcome;
-  /** Which notice of the recipe, counted from 0. */
+  /** Index of the notice in the recipe, from 0. */
   index: number;
-  /** Which of its channels, counted from 0. */
+  /** Index of the channel in the notice, from 0. */
   place: number;
   signal: AbortSignal;
-  /** Sent in place of the notice's own text. */
+  /** Text that is sent instead of the notice's own text. */
   testText?: string;
   log(level: LogLevel, text: string): void;
 }
@@ -83,7 +83,7 @@ export async function sendNotice(
   >,
   { recipe, scope, outputs, outcome, index, place, signal, testText, log }: NoticeSending,
 ): Promise<void> {
-  // The first channel has the same key as the only channel of a notice.
+  // The first channel's key contains no index, so it is the same as the key of an only channel.
   const key = `notify-${index}${place === 0 ? "" : `-${place}`}`;
   const context = stepContext(key, {
     scope: { ...scope, outputs, outcome },

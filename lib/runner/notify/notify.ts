@@ -33,14 +33,14 @@ export interface Notice {
 /** Sends one notice; rejects if it fails. The signal is aborted when the caller stops waiting. */
 export type Channel = (notice: Notice, signal: AbortSignal) => Promise<void>;
 
-/** What `queueNotices` writes into a notice. */
+/** The content of a notice, as `queueNotices` writes it. */
 interface NoticeBody {
   run: { runKey: string; recipe: string };
-  /** Which notice of the recipe, counted from 0. */
+  /** Index of the notice in the recipe, from 0. */
   notice: number;
-  /** Which of its channels, counted from 0. */
+  /** Index of the channel in the notice, from 0. */
   place: number;
-  /** Channels that are queued as soon as this one fails. */
+  /** Channels whose notices are queued as soon as this channel fails. */
   fallbacks?: readonly { place: number; channel: string }[];
 }
 
@@ -48,7 +48,7 @@ interface NoticeBody {
 export interface NoticeEvent {
   runKey: string;
   recipe: string;
-  /** Which notice of the recipe, counted from 1. */
+  /** Number of the notice in the recipe, from 1. */
   notice: number;
   channel: string;
   /** A `failed` notice is tried again at `nextTryAt`, a `given-up` notice only after `hsgate notices --send`. */
@@ -171,7 +171,7 @@ export class NoticeDelivery {
 
   async #deliver(): Promise<number> {
     let sent = 0;
-    // A channel that failed may have queued its fallbacks.
+    // If a channel has failed, it may have queued notices for its fallback channels.
     for (
       let works = await this.#begin();
       works.length > 0;

@@ -24,7 +24,7 @@ export interface NoticeRow {
   /** The run that the notice reports; absent if it reports none. */
   runKey?: string;
   recipe?: string;
-  /** Which notice of the recipe, counted from 1. */
+  /** Number of the notice in the recipe, from 1. */
   notice?: number;
   channel: string;
   state: NoticeState;

@@ -27,7 +27,8 @@ export async function duePage(
     after?: Pick<RunRow, "due_at" | "run_key">;
   },
 ): Promise<ClaimableRun[]> {
-  // The limit is part of the text: SQLite would prepare the statement again each time if the limit were a parameter.
+  // The limit is part of the SQL text. With the limit as a parameter, SQLite would prepare the statement again each
+  // time.
   return await store.all(
     `select run_key, recipe, kind, class, due_at, deadline_at, recipe_sha, round from run where state = 'due' and due_at <= ? and kind not in ${starterOnlyKinds}
       and (due_at, run_key) > (?, ?) order by due_at, run_key limit ${most}`,
@@ -61,7 +62,7 @@ export async function firstLeaseEnd(store: Store): Promise<number | undefined> {
 
 /**
  * Reserves a due manual run for this process until an instant, or extends the reservation. Returns `false` if another
- * process has reserved the run. A run that was just created or made due again has no reservation yet.
+ * process has reserved the run. A run that was just created, or was just made due again, has no reservation.
  */
 export async function reserveRun(
   store: Store,
@@ -84,7 +85,7 @@ export interface RunHolder {
   fence: number;
 }
 
-/** Begins a fresh round of a due run: no step keeps its output. */
+/** Begins a new round of a due run, in which no step keeps an earlier output. */
 export async function startRound(store: Store, runKey: string): Promise<void> {
   await store.run("update run set round = round + 1 where run_key = ? and state = 'due'", runKey);
 }
@@ -171,7 +172,7 @@ export async function expiredRuns(store: Store, now: number): Promise<RunRow[]> 
   );
 }
 
-/** Takes a run from its holder. */
+/** Takes a run away from its holder. */
 export async function takeFromHolder(
   store: Store,
   runKey: string,
@@ -214,7 +215,7 @@ export async function runsToRecover(store: Store): Promise<Pick<RunRow, "run_key
 /** A step whose outcome was proven after its process ended or its answer was lost. */
 export interface ResolvedStep {
   id: string;
-  /** `again` if the step may begin again: the order desk limits what it sends. */
+  /** `again` if the step may begin again, because the order desk keeps its orders within their limits. */
   state: "ok" | "failed" | "again";
   output?: unknown;
   /** What proves it, in words. */
@@ -222,8 +223,8 @@ export interface ResolvedStep {
 }
 
 /**
- * Records the outcomes of a run's unresolved steps, and makes the run due again: only its other steps run. Removes the
- * run's deadline, because the run had begun in time. Each further write checks the window itself.
+ * Records the outcomes of a run's unresolved steps, and makes the run due again, so that its other steps run. Removes
+ * the run's deadline, because the run had begun in time. Further writes check the window themselves.
  *
  * @returns `false` if the run has no unresolved write any more.
  */
@@ -296,7 +297,7 @@ export type BlockReason = "recovery" | "account" | "unsafe" | "displaced" | "pas
 /** What blocks a run. */
 export interface Block {
   because: BlockReason;
-  /** The run, or the circumstance. */
+  /** The key of the run that blocks, or another cause in words. */
   by?: string;
 }
 

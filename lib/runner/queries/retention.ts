@@ -62,7 +62,7 @@ const COUNTED = 100;
 /** Maximum number of runs that {@linkcode pruneSome} removes. One run adds fewer, and this takes only milliseconds. */
 const SOME = 50;
 
-/** Runs that have ended and that nothing waits for. Writes with an unknown outcome are not among these states. */
+/** States of runs that have ended and that nothing waits for. A write with an unknown outcome has no such state. */
 const ended = "state in ('ok', 'failed', 'cancelled', 'skipped')";
 
 /**
@@ -81,7 +81,7 @@ const passing =
   "run_key is null and kind in ('clock_jump', 'passed_over', 'notice_failed', 'notice_given_up', 'notice_dismissed', " +
   "'resumed', 'login_released', 'backfill')";
 
-/** Events that explain later slots until the same event happens again. */
+/** Events that explain slots until a newer event of the same kind replaces them. */
 const repeated = `run_key is null
   and kind in ('paused', 'recipe_missing', 'schedule_new', 'schedule_edited', 'schedule_back') and exists (
     select 1 from event later where later.run_key is null and later.kind = event.kind and later.at > event.at

@@ -47,7 +47,7 @@ export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
 /** Kinds of runs that only the process that started them may run; for SQL. */
 export const starterOnlyKinds = "('manual', 'dry')";
 
-/** Kinds of runs that a scheduler starts; for SQL. */
+/** Kinds of runs that come from a scheduler; for SQL. */
 const scheduledKinds = "('live', 'catchup')";
 
 /** A row of the table `run`; instants are epoch milliseconds. */
@@ -84,7 +84,7 @@ export interface RunRow {
   finished_at: number | null;
 }
 
-/** Returns the slot that a run is for. */
+/** Returns the slot of a run. */
 export function slotOf({ schedule_id, slot_at, business_day }: SlotColumns): RunSlot {
   return {
     scheduleId: schedule_id,
@@ -369,7 +369,7 @@ export async function expiredApprovals(
   );
 }
 
-/** Turns due runs into catch-up runs: from then on only their deadlines count. */
+/** Turns due runs into catch-up runs, for which only their deadlines count. */
 export async function makeCatchUps(store: Store, runKeys: readonly string[]): Promise<void> {
   if (runKeys.length === 0) return;
   await store.run(
@@ -428,12 +428,12 @@ export async function setTrace(
   await store.run("update run set trace_id = ?, span_id = ? where run_key = ?", traceId, spanId, runKey);
 }
 
-/** Skip reasons after which another schedule of the recipe may still run the same instant. */
+/** Skip reasons that allow another schedule of the recipe to run the same instant. */
 const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] satisfies SkipReason[];
 
 /**
- * Returns whether another schedule of the recipe has a run for the same instant. Asks the store, even if the recipe has
- * only one schedule here: another process may have loaded a version of the recipe with other schedule ids.
+ * Returns whether another schedule of the recipe has a run for the same instant. Checks the store even if this recipe
+ * has only one schedule, because another process may have loaded a version with other schedule ids.
  */
 export async function isNamedTwice(
   store: Store,
@@ -442,7 +442,7 @@ export async function isNamedTwice(
   return (await namersOf(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
 }
 
-/** Returns whether a listed slot keeps other schedules of its recipe from running the same instant. */
+/** Returns whether a listed slot prevents other schedules of its recipe from running the same instant. */
 export const isNamed = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
   !(state === "skipped" && leftOut.includes(reason ?? ""));
 

@@ -29,7 +29,7 @@ export async function findSchedule(
   return await store.get("select * from schedule where recipe = ? and schedule_id = ?", recipe, id);
 }
 
-/** Names one schedule of a recipe. */
+/** The key of one schedule. */
 export interface ScheduleName {
   recipe: string;
   id: string;

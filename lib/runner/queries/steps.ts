@@ -48,8 +48,9 @@ interface Attempt {
 }
 
 /**
- * Records that an attempt begins. For a write step the row is the intent to write; a second intent for the same step
- * fails, unless {@linkcode continueRun} let the step begin again. Also counts the write on its account: call {@linkcode Store.mark} before the write is sent.
+ * Records that an attempt begins. For a write step, this row must exist before anything is sent, and a second row for
+ * the same step fails, unless {@linkcode continueRun} let the step begin again. Also counts the write on its account:
+ * call {@linkcode Store.mark} before the write is sent.
  */
 export async function beginAttempt(
   store: Store,
@@ -132,7 +133,7 @@ export async function skipStep(
       now,
     );
     if (attempt === 1) return;
-    // A step that could have begun again.
+    // If the step was allowed to begin again, its row exists already and is updated.
     await store.run(
       `update step_run set error = ?, finished_at = ? where run_key = ? and step_id = ? and round = ?
         and effect = 'write' and state = 'skipped'`,

@@ -49,8 +49,8 @@ const rules: readonly { rule: string; sql: string }[] = [
 ];
 
 /**
- * Returns what is wrong with the file of a store; an empty list if nothing is wrong. Writes neither to the mark nor to a
- * file that is damaged or not a store.
+ * Returns what is wrong with the file of a store; an empty list if nothing is wrong. Never writes to the mark. Never
+ * writes to a file that is damaged or that is not a store.
  */
 export async function verifyStoreFile(path: string): Promise<string[]> {
   try {
@@ -68,7 +68,7 @@ export async function verifyStoreFile(path: string): Promise<string[]> {
   }
 }
 
-/** Returns the mark of a store, or a fault if it cannot be read. */
+/** Returns the mark of a store; returns a fault if the mark cannot be read. */
 function markOf(path: string): { mark?: Mark; fault?: string[] } {
   try {
     return { mark: readMark(path) };
@@ -82,7 +82,7 @@ const cutOff = (error: unknown) => `it is damaged or cut off: ${messageOf(error)
 
 function faultsOfFile(path: string, mark: Mark | undefined): string[] {
   const size = sizeOf(path);
-  if (size === undefined) return ["the file is missing"]; // only a damaged mark is left
+  if (size === undefined) return ["the file is missing"]; // only a damaged mark is there
   if (size === 0) return [whyUnmarked(path) ?? "it is not a store: it is empty"];
   const file = openReadOnly(path);
   try {
@@ -93,7 +93,7 @@ function faultsOfFile(path: string, mark: Mark | undefined): string[] {
       .get();
     if (isStore !== undefined) return [];
     const tables = file.prepare("select count(*) as n from sqlite_master").get()?.n;
-    if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // it lacks everything
+    if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // all writes of the mark are missing
     return [
       `it is not a store: it is ${tables === 0 ? "an empty database" : "the database of another program"}`,
     ];
@@ -184,8 +184,8 @@ interface Acceptance {
 }
 
 /**
- * Accepts a store that lacks writes of its mark, and writes a new mark. So that no write is sent twice, schedules start
- * from now, waiting writes are skipped, and the outcome of running writes becomes unknown.
+ * Accepts a store that lacks writes of its mark, and writes a new mark. To make sure that no write is sent twice, it
+ * starts all schedules from now, skips waiting writes, and sets the outcome of running writes to unknown.
  *
  * @returns What is lost; `undefined` if the store lacks nothing.
  * @throws {StoreError} If the file is cut off and cannot be used at all.

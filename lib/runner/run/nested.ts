@@ -89,9 +89,9 @@ export async function runNested(
 }
 
 /**
- * Returns the id of an inner run. It consists of the outer run, its round if it started over, the step, and a hash of the
- * call if it has parameters. The second equal call of a step gets the count 2, and so on. So a step that continues after
- * a stop finds its inner runs again.
+ * Returns the id of an inner run. It consists of the outer run, its round if it started over, the step, and a hash of
+ * the parameters if there are any. If a step makes the same call again, the second call gets the number 2, and so on.
+ * So a step that continues after a stop finds its inner runs again.
  */
 function nestedId(
   { runKey, step, calls }: CallingStep,
@@ -109,8 +109,8 @@ function nestedId(
 const isEmpty = (params: object) => Object.keys(params).length === 0;
 
 /**
- * Writes the row of an inner run if it has none, and claims the run. Returns the claim, why the run cannot be claimed,
- * or how it has ended already.
+ * Writes the row of an inner run if it does not exist, and claims the run. Returns the claim, or why the run cannot be
+ * claimed, or how the run has already ended.
  */
 async function claimNested(
   recipe: CompiledRecipe,
@@ -130,8 +130,8 @@ async function claimNested(
     calendars: calendars(),
   });
   const row = (await findRun(store, runKey))!; // written above, or there before
-  // The process that holds the outer run also holds its inner runs. So if an inner run counts as running, its process
-  // has lost both runs.
+  // The process that holds the outer run also holds its inner runs. So if an inner run is still marked as running, the
+  // process that ran it has lost both runs.
   let state = row.state === "running" ? await recoverRun(store, row, now) : row.state;
   const isOfOther = state === "ok" && row.recipe_sha !== versionOf(recipe);
   if (state === "failed" || state === "cancelled" || isOfOther) {

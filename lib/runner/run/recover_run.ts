@@ -22,15 +22,15 @@ export interface ProvenStep {
   id: string;
   /** `again` if the step may begin again. */
   state: "ok" | "failed" | "again";
-  /** Output of a step that was done, as its answer would have given it. */
+  /** Output of a step that was done: the same as if the answer had arrived. */
   output?: unknown;
   because: string;
 }
 
-/** Steps that write orders only through the client. If such a step has no intent, it has sent nothing. */
+/** Steps that send orders only through the client. If such a step has no intent, it has sent nothing. */
 const orderSteps = ["cancel-open-orders", "rebalance"];
 
-/** How often a step that resumes may begin again although its attempts end with errors. */
+/** Maximum number of attempts at a step that resumes, if its attempts end with errors. */
 const MOST_ATTEMPTS = 5;
 
 /**
@@ -59,7 +59,7 @@ export async function proveSteps(
     if (intents.some(isOpen)) return undefined;
   }
   const sent = (await eventDataOf(store, runKey, WRITE_SENT)).map((data): SentWrite => JSON.parse(data));
-  // The steps of a recipe that has changed since may have written in other ways.
+  // If the recipe has changed, its steps may have written in other ways than the current steps.
   const isSame = row.recipe_sha === versionOf(recipe);
   const proven: ProvenStep[] = [];
   for (const { step_id: id, state, attempt } of await unresolvedSteps(store, runKey)) {
@@ -71,7 +71,7 @@ export async function proveSteps(
       writes,
       changes,
       isSame,
-      // An attempt that ended with an error begins again only if the answer to an order was lost.
+      // If an attempt ended with an error, it begins again only if the answer to an order was lost.
       mayResume: state === "begun" || row.reason === "stopped" || own.length > 0 && attempt < MOST_ATTEMPTS,
     });
     if (part === undefined) return undefined;
@@ -107,20 +107,20 @@ function outcomeOfStep(
     return { id, state: "again", because: `it was interrupted, and begins again${told && `: ${told}`}` };
   }
   const isOfDesk = isSame && (operation?.order !== undefined || orderSteps.includes(uses));
-  // Custom code may write in other ways, and a write without an intent went past the desk.
+  // Custom code may write without the order desk, and then there is no intent.
   if (!isOfDesk && intents.length === 0) return undefined;
   if (writes.some((each) => findOperation(each.operation)?.order === undefined)) return undefined;
   if (writes.length > intents.length) return undefined;
   if (intents.length === 0) {
     return { id, state: "failed", because: "it had sent nothing: it has no intent" };
   }
-  // A step that is a single operation is done once its only write was executed. Other steps may have had more to do.
+  // A step that is a single operation is done when its only write has been executed. Other steps may have more to do.
   const [only] = intents;
   const isExecuted = operation?.order !== undefined && only !== undefined && intents.length === 1 &&
     only.state !== "abandoned" && only.state !== "rejected";
   const output = isExecuted ? answerOf(operation, only, changes) : undefined;
   const undone = operation?.undone;
-  // Without the crash, the step would have failed too if an order was not cancelled.
+  // The uninterrupted step would also have failed if an order had not been cancelled.
   const isDone = isExecuted && (undone === undefined || output !== undefined && undone(output).length === 0);
   return isDone
     ? { id, state: "ok", output, because: told }

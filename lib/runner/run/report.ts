@@ -193,7 +193,7 @@ export const MOST_LINES = 1_000;
 const MOST_SEVERE_LINES = 1_200;
 /** Maximum length of a line; a longer line is cut. */
 const MOST_CHARACTERS = 2_000;
-/** The log keeps a progress line of a step at most this often. It always keeps the last progress line. */
+/** A step's progress lines are logged at most this often. The last progress line is always logged. */
 const PROGRESS_EVERY_MS = 10_000;
 
 /** Writes the log of one run. */
@@ -253,7 +253,7 @@ export class RunLog {
           for (const line of lines) await this.#insert(line);
         });
       } catch {
-        // If the store stays unwritable, recording the end of the step fails with an error.
+        // If the store cannot be written for longer, recording the end of the step fails with an error.
         this.#count = undefined;
       }
     }
@@ -274,7 +274,7 @@ export class RunLog {
   }
 }
 
-/** This many slow runs in a row lead to a warning. */
+/** After this many slow runs in a row, a warning is given. */
 const IN_A_ROW = 3;
 /** How far ahead the next slot is searched. */
 const LOOK_AHEAD_MS = 35 * 86_400_000;
@@ -288,7 +288,7 @@ interface Slowness {
 }
 
 /**
- * Returns how slow a schedule is, if each of its last three runs took longer than the time to the next slot.
+ * Returns how slow a schedule is. It is slow if each of its last three runs took longer than the time to the next slot.
  *
  * @returns `isNew` is true only for the third slow run in a row, so that people are warned once. `undefined` if the
  * schedule is not slow.

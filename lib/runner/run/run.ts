@@ -53,7 +53,9 @@ import { whyOutside } from "../schedule/plan_run.ts";
 /** Wait before a store that is locked or cannot be reached is tried again. */
 const ASK_STORE_MS = 1_000;
 
-/** A write was not sent: its window has closed, writing is not safe, or the store could not record it. */
+/**
+ * A write was not sent, because its window has closed, writing is not safe, or the store could not record the write.
+ */
 class WriteWithheldError extends BrokerError {
   override readonly name: string = "WriteWithheldError";
 }
@@ -73,11 +75,11 @@ export async function executeRun(
 /** Why a write was not sent: the window of the run, live trading that is off, or a reason that may pass by itself. */
 type Withheld = "window" | "plan" | "unsafe";
 
-/** Whether a round of a run may write. */
+/** Whether a round of a run may send writes. */
 interface Trading {
-  /** Why it is a plan: it sends nothing, and records what it would send. */
+  /** Set if the round is a plan: why it sends nothing, and only records what it would send. */
   plan?: string;
-  /** Why it sends nothing more: it began live, and live trading is off now. */
+  /** Set if the round sends nothing more: it began live, and live trading is off now. */
   stopped?: string;
 }
 
@@ -98,7 +100,7 @@ async function tradingOf(recipe: CompiledRecipe, row: RunRow, deps: RunDeps): Pr
   return why === undefined ? {} : { plan: why };
 }
 
-/** Returns the record of a step that is only planned. */
+/** Returns the log text of a step that is only planned. */
 function plannedText({ state, plan, dependsOn = [] }: PlannedStep): string {
   if (plan !== undefined) return `plan: ${JSON.stringify(plan)}`;
   if (state === "not-done") return "plan: not done";
@@ -115,7 +117,7 @@ class Execution {
   readonly #engine: StepEngine;
   readonly #trading: Trading;
   #startedAt = 0;
-  /** The order desk, with the client that it sends with. */
+  /** The order desk, and the client with which it sends. */
   #desk: { client: Client; desk: Desk } | undefined;
   /** Why a step did not write although all steps before it succeeded. */
   #withheld: Withheld | undefined;
@@ -150,7 +152,7 @@ class Execution {
     });
     const now = timeOf?.(recipe);
     this.#engine = new StepEngine(recipe, {
-      // This program wrote the parameters from those of the recipe.
+      // These parameters come from the recipe, which the compiler has checked.
       scope: scopeOf(deps.calendars(), recipe, {
         ...slotOf(row),
         runKey: row.run_key,
@@ -244,7 +246,7 @@ class Execution {
           await beginAttempt(store, claim, { ...attempt, round }, machine.now())
         ),
       end: async (attempt, end) => {
-        const now = machine.now(); // read before the store is used, which may take long
+        const now = machine.now(); // read the time before using the store, which may take long
         await this.#whenFree(async () =>
           await endAttempt(store, claim, { ...attempt, round }, { ...end, now })
         );
@@ -257,7 +259,7 @@ class Execution {
         await this.#whenFree(async () =>
           await skipStep(store, claim, { ...attempt, round }, plannedText(planned), machine.now())
         ),
-      // From now on, the mark shows if the store has lost this write.
+      // From now on, if the store loses this write, its mark shows the loss.
       beforeWriteStep: async () => await store.mark(),
       // Recorded before the write is sent, so that a person knows where to look after a crash.
       beforeSend: async ({ id: step }, { operation, lists }) => {
@@ -283,7 +285,7 @@ class Execution {
 
   /** Returns a client whose order writes go through the order desk of the run's account. */
   #throughDesk(client: Client, step: string): Client {
-    if (this.#recipe.class !== "write") return client; // the guards of its steps reject every write
+    if (this.#recipe.class !== "write") return client; // the guards of the steps reject every write
     return this.#deskOf(client, step).client();
   }
 
@@ -406,7 +408,8 @@ class Execution {
     if (this.#takenOver) {
       this.#report.emit({
         type: "warning",
-        message: `${LOGIN_TAKEN_OVER}: no requests go out until you run: hsgate resume ${this.#recipe.name}`,
+        message:
+          `${LOGIN_TAKEN_OVER}: no requests are sent until you run: hsgate resume ${this.#recipe.name}`,
       });
     }
     for (const message of warnings) {
@@ -415,7 +418,7 @@ class Execution {
     return this.#ended({ state, reason });
   }
 
-  /** Remembers what an error of a call says about the login, even if the step catches the error. */
+  /** Records what an error of a call says about the login, even if the step catches the error. */
   #noteLogin(error: unknown): void {
     if (error instanceof DisplacedError) this.#takenOver = true;
     this.#loginRefusal ??= loginRefusalIn(error);
@@ -485,21 +488,21 @@ export interface RunOutcome {
   reason?: string;
 }
 
-/** What decides how a run ended. */
+/** The facts that decide how a run ended. */
 export interface Ending {
-  /** Steps that were reached, by their ids. */
+  /** States of the steps that were reached, by step id. */
   states: ReadonlyMap<string, StepState | PlannedState>;
-  /** What ended the run early. */
+  /** Reason why the run was ended early. */
   halt: Halt | undefined;
-  /** State of a run that is stopped while it reads. */
+  /** State that a run gets if it is stopped while it only reads. */
   whenStopped: "due" | "cancelled";
-  /** Another device took the login over. */
+  /** Whether another device took the login over. */
   isTakenOver: boolean;
-  /** The broker refused a login. @default false */
+  /** Whether the broker refused a login. @default false */
   isLoginRefused?: boolean;
   /** Why a step did not write although all steps before it succeeded. */
   withheld: Withheld | undefined;
-  /** The run is a plan. @default false */
+  /** Whether the run is a plan. @default false */
   isPlan?: boolean;
 }
 
@@ -510,7 +513,7 @@ export function outcomeOf(
 ): RunOutcome {
   const all = [...states.values()];
   const unknown = steps.filter(({ id }) => states.get(id) === "unknown");
-  // A stopped step that resumes continues in the next process, which first finds the outcomes of its orders.
+  // If a stopped step can resume, the next process continues it, after finding the outcomes of its orders.
   if (halt?.kind === "stopped" && unknown.length > 0 && unknown.every(({ resumes }) => resumes)) {
     return { state: "waiting_recovery", reason: "stopped" };
   }
@@ -534,7 +537,7 @@ export function outcomeOf(
   }
   if (isTakenOver) return { state: "failed", reason: "displaced" };
   if (all.includes("failed")) return { state: "failed", reason: isLoginRefused ? "login" : "step" };
-  // An order that was not placed must not look like a success.
+  // A run whose order was not placed must not look like a success.
   if (withheld !== undefined) return { state: "failed", reason: withheld };
   if (isPlan) return { state: "skipped", reason: "plan" };
   const isEmpty = all.length > 0 && all.every((state) => state === "skipped");

@@ -29,12 +29,12 @@ export interface ScriptOptions {
   onWait?(wait: { runKey: string; untilAt: number; reason: Refusal }): void | Promise<void>;
 }
 
-/** The result of a start: how the run ended now, how it had ended before, or why it could not begin. */
+/** The result of a start: how the run has ended, how it had already ended before, or why it could not begin. */
 export interface ScriptResult {
   runKey: string;
-  /** Whether this call ran it. */
+  /** Whether this call has run it. */
   ran: boolean;
-  /** Another process ran it while this call waited. */
+  /** Whether another process ran it while this call waited. */
   meanwhile?: boolean;
   outcome: RunOutcome | { state: "refused"; reason: Refusal };
 }
@@ -148,7 +148,7 @@ export async function runLatestSlot(
   if (row === undefined) return undefined;
   const result = await runByKey(recipe, row.run_key, options);
   if (result.outcome.state === "refused" && recipe.class === "write") {
-    // Otherwise slots would queue up behind a block that only a person can end.
+    // Otherwise slots would pile up behind a block that only a person can end.
     const recipes = new Map([[recipe.name, recipe]]);
     await store.transaction(async () => await decideOverlaps(store, recipes, machine.now()));
   }

@@ -28,7 +28,7 @@ import type { StartOptions } from "./starts.ts";
 import { shellHint } from "../../shell_words.ts";
 
 const DAY_MS = 86_400_000;
-/** A longer span of days is taken for a typing error. */
+/** A longer span of days is considered a typing error. */
 const MOST_DAYS = 3660;
 /** Maximum number of slots of a backfill: more than one day of a schedule that runs every second. */
 const MOST_SLOTS = 100_000;
@@ -46,19 +46,19 @@ interface BackfillOptions extends StartOptions {
 
 /** A slot that a backfill would run. */
 export interface BackfillSlot {
-  /** The day that the slot belongs to. */
+  /** The day to which the slot belongs. */
   day: string;
   run: NewRun;
-  /** State of its row now; absent if there is no row. */
+  /** Current state of its row; absent if there is no row. */
   was?: RunState;
 }
 
 /** Plan of a backfill. */
 export interface BackfillPlan {
   slots: BackfillSlot[];
-  /** Slots that stay as they are, with the state of their row; "skipped" if they have no row. */
+  /** Slots that are not run, with the state of their row; "skipped" if they have no row. */
   left: { day: string; runKey: string; state: RunState; reason?: string }[];
-  /** Days without a slot, and why. */
+  /** Days without a slot, with the reason. */
   none: { day: string; why: string }[];
 }
 
@@ -165,7 +165,7 @@ async function doneSteps(
   runKey: string,
   row: RunRow | undefined,
 ): Promise<ReadonlySet<string>> {
-  // The claim starts a run of another version of the recipe from its first step.
+  // When the run is claimed, a run of another version of the recipe starts again from its first step.
   if (recipe !== undefined && row?.recipe_sha !== versionOf(recipe)) return new Set();
   const steps = await lastAttempts(store, runKey, row?.round ?? 0);
   return new Set([...steps].flatMap(([id, { state }]) => state === "ok" ? [id] : []));
@@ -314,7 +314,8 @@ export async function rerun(
     const past = recipe === undefined ? undefined : whyPastSlot(calendars, recipe, row, now, done);
     if (past !== undefined) throw new TypeError(`Cannot run "${runKey}" again: ${past}`);
     const kind = row.kind === "manual" ? "manual" : "backfill";
-    // A run that was stopped, or whose process died, is due already. As a backfill it is due at once, without a deadline.
+    // A run that was stopped, or whose process died, may already be due. As a backfill it runs at once, without a
+    // deadline.
     return row.state === "due"
       ? await convertDueRun(store, { runKey, kind, freshRound, now })
       : await reopenRun(store, { runKey, kind, freshRound, now });

@@ -53,8 +53,8 @@ function kindOfEnd(state: string, reason: string | undefined): PingKind | undefi
 }
 
 /**
- * The ping for a skipped slot, by its reason: a holiday is a success, a missed slot is a failure. A slot that was paused
- * or blocked by an earlier run sends no ping, so that the service alerts.
+ * The ping for a skipped slot, by its reason: a holiday is a success, and a missed slot is a failure. A slot that was
+ * skipped because of a pause or an earlier run sends no ping, so the service raises an alarm.
  */
 const kindOfSkip: Readonly<Record<string, PingKind>> = {
   holiday: "success",
@@ -176,7 +176,7 @@ export class Pinger {
         const status = await post(address, AbortSignal.any([timeout.signal, this.#stop.signal]));
         if (status >= 200 && status < 300) return undefined;
         why = `it answered ${status}`;
-        // The service does not know the check or rejects the ping: a retry would get the same answer.
+        // The service does not know the check, or it rejects the ping. Trying again would not help.
         if (status >= 400 && status < 500 && status !== 429) return why;
       } catch {
         why = timeout.signal.aborted ? "it took too long" : "it cannot be reached";

@@ -42,7 +42,10 @@ import { blockReasonOf, noteBlocked } from "../queries/claims.ts";
 /** What listing needs to know. */
 export interface ListingOptions {
   now: number;
-  /** When the recipes were read. A process with older recipes does not overwrite a schedule that was edited since. */
+  /**
+   * When the recipes were read. If a schedule was edited after that, a process with older recipes does not overwrite
+   * it.
+   */
   loadedAt: number;
   /** Older slots get no row. */
   lookbackMs: number;
@@ -159,7 +162,7 @@ async function skipDuplicates(store: Store, runs: readonly NewRun[]): Promise<vo
   const instantOf = ({ recipe, slotAt }: Pick<NewRun, "recipe" | "slotAt">) => `${recipe}/${slotAt}`;
   const namers = Map.groupBy(await namersOf(store, runs.filter(({ state }) => state === "due")), instantOf);
   const groups = Map.groupBy(runs, instantOf);
-  // If the store has a row for a slot, the state of that row counts, not the state that is planned here.
+  // If the store already has a row for a slot, use the state of that row instead of the state planned here.
   const shared = [...groups.values()].filter((group) => group.length > 1).flat();
   const taken = await keysTaken(store, shared.map(({ runKey }) => runKey));
   for (const [instant, group] of groups) {
@@ -371,7 +374,7 @@ function runsToSkip(
   { isRunning, isUnresolved }: { isRunning: boolean; isUnresolved: boolean },
 ): { runs: readonly DueRun[]; reason: SkipReason } {
   const isWrite = kind === "write";
-  // Approved runs stay. For writes, a late run that the misfire policy allowed counts like one on time.
+  // Approved runs are kept. A late write that the misfire policy has allowed counts like a write on time.
   const waiting = all.filter((row) => row.kind === "live" || (isWrite && misfire.action !== "ask"));
   const isBusy = isRunning || (isWrite && isUnresolved);
   const isHeld = isWrite && waiting.some(({ reason }) => blockReasonOf(reason) !== undefined);

@@ -16,7 +16,7 @@ import { boundsOfSlot } from "./plan_run.ts";
 export interface PastRead {
   step: string;
   asOfNow: AsOfNow;
-  /** How the day of the slot has ended: `2025-08-15 is over in Asia/Hong_Kong`. */
+  /** Describes that the day of the slot is over: `2025-08-15 is over in Asia/Hong_Kong`. */
   why: string;
 }
 
@@ -61,11 +61,11 @@ export interface LateReads {
 }
 
 const DAY_MS = 86_400_000;
-/** Days that are checked: one of each weekday, and today's weekday once more. */
+/** Number of days to check: each weekday once, and today's weekday a second time. */
 const CHECKED_DAYS = 8;
 
 /**
- * Returns the schedules whose runs may begin too late for a step that reads as of now; depends on the misfire policy.
+ * Returns the schedules whose runs, by the misfire policy, may begin too late for a step that reads as of now.
  */
 export function lateReadsOf(calendars: Calendars, recipe: CompiledRecipe, now: number): LateReads[] {
   return recipe.schedules.flatMap((schedule): LateReads[] => {
@@ -73,7 +73,7 @@ export function lateReadsOf(calendars: Calendars, recipe: CompiledRecipe, now: n
       slotsToCheck(calendars, recipe, schedule, span)
     );
     const latenesses = slots.flatMap((slot) => latenessOf(calendars, recipe, schedule, slot) ?? []);
-    // Only the exchanges of a step matter, and many steps read the same ones.
+    // Only the exchanges of a step matter, and many steps use the same exchanges.
     const known = new Map<string, readonly Lateness[]>();
     for (const { id: step, asOfNow } of recipe.steps) {
       if (asOfNow === undefined) continue;

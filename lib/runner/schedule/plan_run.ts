@@ -19,16 +19,16 @@ import type { Machine } from "../../time.ts";
 import type { NewRun, SkipReason } from "../queries/runs.ts";
 import type { Slot } from "./slots.ts";
 
-/** What a row needs in addition to the slot. */
+/** The values of a row that do not come from the slot. */
 interface PlanRunOptions {
   kind: "live" | "backfill";
   traceId: string;
 }
 
 /**
- * Returns the row of a slot. With a window, the run is not due before the window opens, and the end of the window is a
- * deadline. On a day that the calendar does not cover or only projects, a recipe that writes is skipped. A recipe that
- * reads runs on such a day, and its row says that the day is assumed.
+ * Returns the row of a slot. With a window, the run is due at the earliest when the window opens, and the end of the
+ * window is a deadline. If the calendar does not cover the day, or only projects it, a recipe that writes is skipped. A
+ * recipe that only reads runs, and its row records that the day is assumed.
  */
 export function planRun(
   calendars: Calendars,
@@ -168,12 +168,12 @@ export function jitterOf(runKey: string, jitterMs: number): number {
   if (jitterMs <= 0) return 0;
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(runKey)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  // Short keys that differ in their last digits differ only in low bits, so the bits are mixed.
+  // Short keys that differ only in their last digits have hashes that differ only in low bits. So the bits are mixed.
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
   return Math.floor(((hash ^ (hash >>> 13)) >>> 0) / 0x1_0000_0000 * jitterMs);
 }
 
-/** Namespace of the ids that are made of run keys. */
+/** Namespace of the UUIDs that are computed from run keys. */
 const NAMESPACE = "6c1f7d0e-8a55-5e0b-9a4b-3d1c5b7e2f90";
 
 /** Returns the UUIDv5 of a run key, which identifies the run at a monitoring service. */

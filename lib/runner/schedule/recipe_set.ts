@@ -90,7 +90,7 @@ export async function noteFreshFiles(store: Store, recipes: Named, served: Serve
   await noteFiles(store, recipes, { served, isFresh: true, rows: await allSchedules(store) });
 }
 
-/** Each scheduler lists its recipes every minute. So no process serves a recipe that was not listed for this long. */
+/** Each scheduler lists its recipes every minute. So if a recipe was not listed for this long, no process serves it. */
 const QUIET_MS = 3 * 60_000;
 
 type Named = ReadonlyMap<string, CompiledRecipe>;
@@ -139,7 +139,7 @@ async function pauseOne(store: Store, recipe: string, now: number): Promise<void
   await store.event(now, "recipe_missing", { recipe });
 }
 
-/** Returns whether another process has served a recipe from another file since. */
+/** Returns whether another process has served a recipe from another file since then. */
 async function isServedFromAnotherFile(
   store: Store,
   recipe: CompiledRecipe,

@@ -18,12 +18,12 @@ import { firstSlot, readPattern, type Slot } from "./slots.ts";
 
 /** A wall-clock time of a schedule that a clock change skips or repeats. */
 interface ClockChangeSlot {
-  /** `gap` when the time does not exist on that day, `fold` when it comes twice. */
+  /** `gap` if the time does not exist on that day, `fold` if the time occurs twice. */
   kind: "gap" | "fold";
   /** Wall-clock time, `2027-03-14T02:30`. */
   wall: string;
   zone: string;
-  /** When it runs, epoch milliseconds: once, twice or not at all. */
+  /** When the schedule runs for it, epoch milliseconds: once, twice or not at all. */
   runsAt: number[];
 }
 
@@ -80,7 +80,10 @@ function slotsAt(
   });
 }
 
-/** Returns whether the schedule has fixed times: these move out of a gap, while a wildcard follows elapsed time. */
+/**
+ * Returns whether the schedule has fixed times. A fixed time in a gap moves out of the gap; a wildcard follows elapsed
+ * time.
+ */
 function isFixed(schedule: CompiledSchedule): boolean {
   if (schedule.form !== "cron") return true;
   const fields = schedule.cron.trim().split(/\s+/);
@@ -108,7 +111,7 @@ function namedTimes(
   const times: Temporal.PlainDateTime[] = [];
   const [begin, end] = [from, to].map((each) => each.toZonedDateTime("UTC").epochMilliseconds) as [
     number,
-    number, // `map` keeps the two items, which its type does not say
+    number, // the type of `map` does not say that two items stay two items
   ];
   for (
     let next = pattern.nextRun(new Date(begin - 1000));

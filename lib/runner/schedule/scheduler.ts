@@ -44,7 +44,7 @@ import { firstLeaseEnd, nextDue, runsToRecover } from "../queries/claims.ts";
 /** Options of a scheduler; times in milliseconds. */
 export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop" | "onNotice"> {
   recipes: readonly CompiledRecipe[];
-  /** Where the recipes come from; without it a recipe counts as missing only if a reload omits it. */
+  /** Where the recipes come from. Without it, a recipe counts as missing only if a reload omits the recipe. */
   served?: Served;
   /** Slots older than this get no row. @default 14 days */
   lookbackMs?: number;
@@ -52,7 +52,7 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   maxRuns?: number;
   /** Longest time between two passes over all schedules. @default 60 s */
   tickMs?: number;
-  /** How soon to try again when a due run cannot be claimed. @default 1 s */
+  /** How long to wait before a due run that could not be claimed is tried again. @default 1 s */
   pollMs?: number;
   /**
    * How long and how many old runs and logs the store keeps; `"everything"` removes none. @default 400 days and
@@ -60,10 +60,10 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
    */
   retention?: Retention | "everything";
   /**
-   * Replaces the order desk for interrupted runs: returns the outcome of a run's writes. `"unknown"` is recorded as the
-   * outcome; after `undefined` the scheduler tries again later.
+   * Replaces the order desk for interrupted runs. Returns the outcome of a run's writes: `"unknown"` is recorded as the
+   * outcome; after `undefined` the scheduler asks again later.
    *
-   * @default asks the order desk
+   * @default the order desk finds the outcome
    */
   recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
   onSchedulerEvent?(event: SchedulerEvent): void;
@@ -94,7 +94,7 @@ const PRUNE_AT_A_TIME = 200;
 /** Maximum number of batches in one pass, so that pruning keeps up with the runs that a store gains in a minute. */
 const PRUNE_PARTS = 10;
 const PRUNE_EVERY_MS = 3_600_000;
-/** While passes fail for the same reason, such as a full disk, the error is reported this often. */
+/** If passes keep failing for the same reason, such as a full disk, the error is reported only this often. */
 const ERROR_AGAIN_MS = 60_000;
 
 /** Runs recipes when they are due. */
@@ -110,7 +110,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #recovering = new Map<string, Promise<void>>();
   /** When to search again for the outcome of a run's writes, by the monotonic clock. */
   readonly #proveAgainAt = new Map<string, number>();
-  /** The comparison of open orders that is in progress, and when to compare again, by the monotonic clock. */
+  /** The comparison of open orders in progress, and the time of the next one by the monotonic clock. */
   #following: Promise<void> | undefined;
   #followAt = -Infinity;
   #cancelTimer: () => void = () => {};
@@ -123,12 +123,12 @@ export class Scheduler implements AsyncDisposable {
   #pruneAt = -Infinity;
   /** Whether the next pass must list the slots of every schedule. */
   #mustTickFully = false;
-  /** Why passes fail, and when that was last reported; `undefined` while they succeed. */
+  /** Why passes fail, and when the reason was last reported; `undefined` while passes succeed. */
   #failing: { reason: string; toldAt: number } | undefined;
 
   constructor(given: SchedulerOptions) {
     const machine = withSharedClock(given.machine, given.store);
-    // Keeps the given object if possible: its members may change while the scheduler runs, for example `pollMs`.
+    // Keep the given object if possible, because its members may change while the scheduler runs, for example `pollMs`.
     const options: SchedulerOptions = machine === given.machine ? given : { ...given, machine };
     this.#options = options;
     this.#set = new RecipeSet(options.recipes, options.machine.now());
@@ -321,7 +321,7 @@ export class Scheduler implements AsyncDisposable {
       waitMs = await this.#untilNext();
       this.#failing = undefined;
     } catch (error) {
-      // The cursors may have passed slots that the failed transaction did not save.
+      // The cursors may have moved past slots that the failed transaction did not save.
       this.#mustTickFully = true;
       await this.#tellError(error);
     }
@@ -461,7 +461,7 @@ function skippedAtOnce(listed: readonly NewRun[]): Skipped[] {
   );
 }
 
-/** How far the two clocks may drift apart between two checks. */
+/** How much the wall clock and the monotonic clock may differ between two checks. */
 const CLOCK_TOLERANCE_MS = 30_000;
 
 /**

@@ -42,7 +42,7 @@ export interface Slot {
 }
 
 const DAY_MS = 86_400_000;
-/** How far ahead the next slots are searched; later slots are not found. */
+/** How far ahead the next slots are searched. Later slots are not found. */
 const HORIZON_MS = 3 * 366 * DAY_MS;
 
 /** Returns the slots after `after`, up to and including `until`, oldest first. */
@@ -83,7 +83,7 @@ export function nextSlots(
       if (++skipped.count < MOST_SKIPPED || schedule.form !== "cron" || schedule.onlyIn === undefined) {
         continue;
       }
-      // The rest of the holiday is not searched.
+      // The rest of the holiday need not be searched.
       from = wallInstant(addDays(slot.session, 1), "00:00", calendarZone[schedule.onlyIn]) - 1;
       break;
     }
@@ -182,7 +182,7 @@ function* cronSlots(
   for (let last = after;;) {
     const at = pattern.next.get(last, (from) => nextTime(pattern, from));
     if (at > until || at === Infinity) return;
-    // At a clock change croner may return an earlier time; it is dropped.
+    // At a clock change, croner may return an earlier time. Such a time is ignored.
     const isLater = at > last;
     last = Math.max(at, last + 1000);
     if (!isLater) continue;
@@ -193,7 +193,7 @@ function* cronSlots(
     }
     const session = dateAt(at, calendarZone[onlyIn]);
     const day = tradingDay(calendars, onlyIn, session);
-    // Records weekday holidays; weekends leave no row, so their times are not searched one by one.
+    // Record weekday holidays. Weekends leave no row, so their times need not be searched one by one.
     if (day === "weekend") {
       last = Math.max(last, wallInstant(addDays(session, 1), "00:00", calendarZone[onlyIn]) - 1);
     } else if (day === "holiday") yield { at, key, session, skipped: "holiday" };
@@ -226,7 +226,7 @@ function* gatedSlots(
   after: number,
   until: number,
 ): Generator<Slot> {
-  // Windows of neighbouring sessions may touch; a slot in both belongs to the first.
+  // Windows of neighbouring sessions may touch. A slot that is in both belongs to the first.
   let last = after;
   const furthestMs = Math.abs(from.offsetMs) > Math.abs(to.offsetMs) ? from.offsetMs : to.offsetMs;
   for (const date of datesAround(mic, furthestMs, after, until + Math.abs(furthestMs))) {
@@ -346,12 +346,12 @@ function steadyAt(zone: string, at: number): Steady {
   return steady;
 }
 
-/** A span of this length is listed slot by slot. */
+/** In a span of at most this length, slots are listed one by one. */
 const LISTED_MS = 10_000;
 
 /**
- * Returns the latest slot after `after`, up to and including `until`; `undefined` if there is none. Halves the span
- * until it is short, so that a slot every 100 ms takes no longer to find than one a day.
+ * Returns the latest slot after `after`, up to and including `until`; `undefined` if there is none. Uses bisection
+ * until the span is short, so that finding a slot every 100 ms takes no longer than finding one slot a day.
  */
 export function latestSlot(
   calendars: Calendars,

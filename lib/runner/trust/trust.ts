@@ -47,15 +47,18 @@ import { shellHint } from "../../shell_words.ts";
 /** Whether a recipe is trusted, and which of its powers are not. */
 export interface Judgement {
   standing: Standing;
-  /** Powers that need trust and do not have it; empty for a recipe that may run. */
+  /** Powers that the recipe needs and that are not trusted; empty for a recipe that may run. */
   wanted: readonly Power[];
   /** Which file cannot be trusted because other users could write to it, why, and what to do. */
   exposed?: string;
-  /** For a message: the recipe that it runs, or the file that it names, whose version is not the trusted one. */
+  /**
+   * For messages: the recipe that this recipe runs, or the file that it names, whose current version is not the trusted
+   * one.
+   */
   changed?: string;
 }
 
-/** The trusted recipes of a user. Each call reads the record again. */
+/** The trusted recipes of a user. Each call reads the trust file again. */
 export class Trust {
   /** The file with the records. */
   readonly file: TrustFile;
@@ -83,7 +86,7 @@ export class Trust {
     return path === undefined ? undefined : (await this.records()).get(path);
   }
 
-  /** Returns whether the texts and the code of a recipe, and of the recipes that it runs, are the trusted ones. */
+  /** Returns whether the texts and the code of a recipe, and of the recipes that it runs, are the trusted versions. */
   async isUnchanged(file: string): Promise<boolean> {
     const record = await this.recordOf(file);
     return record !== undefined && await changeSince(record, file) === undefined;
@@ -139,7 +142,7 @@ export class Trust {
     const own: CompileOptions = {
       ...options,
       mayRunCode: () => true,
-      // Never reads the file itself in its place, because the file may have been changed since.
+      // Do not read the file itself instead, because the file may have changed since it was trusted.
       codeOf: (each) => {
         const code = kept.get(each.href);
         if (code === undefined) throw refuseCode(each, "the record of its trust has no copy of it");
@@ -178,7 +181,7 @@ export class Trust {
   /**
    * Records trust of recipes.
    *
-   * @throws {TrustError} If the file cannot be written, or others could have written it.
+   * @throws {TrustError} If the trust file cannot be written, or others could have written it.
    */
   async add(records: ReadonlyMap<string, TrustRecord>): Promise<void> {
     await this.file.change(({ recipes }) => {
@@ -186,7 +189,7 @@ export class Trust {
     });
   }
 
-  /** Removes trust of recipes; returns the paths that were on record. @throws {TrustError} Like `add`. */
+  /** Removes trust of recipes. Returns the paths that had a record. @throws {TrustError} Like `add`. */
   async remove(files: readonly string[]): Promise<string[]> {
     const paths = await Promise.all(files.map(async (file) => await realPath(file) ?? absolutePath(file)));
     const removed: string[] = [];
@@ -197,7 +200,7 @@ export class Trust {
   }
 }
 
-/** A recipe to trust, and the record that trusting it would write. */
+/** A recipe that a person may trust, and the record that is written if the person does. */
 export interface TrustOffer {
   /** Absolute path of the recipe's file. */
   path: string;

@@ -72,8 +72,8 @@ interface TrustRecords {
 }
 
 /**
- * Trust of a file: a `plain` file needs no trust, a `trusted` file is the trusted version, a `changed` file is another
- * version, and an `unknown` file was never trusted.
+ * Trust of a file: a `plain` file needs no trust; a `trusted` file is the version that was trusted; a `changed` file is
+ * a different version of a trusted file; an `unknown` file was never trusted.
  */
 export type Standing = "plain" | "trusted" | "changed" | "unknown";
 

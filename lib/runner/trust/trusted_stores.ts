@@ -16,7 +16,7 @@ import { isLinkOut, placeOf } from "./trusted_files.ts";
 
 /**
  * Returns why others could have written a store or the files next to it, and what to do; `undefined` if nobody could.
- * Opens no file but a rollback journal.
+ * Opens only the rollback journal, if there is one.
  */
 export async function distrustOfStore(path: string): Promise<string | undefined> {
   return await distrustOfDatabase(markPath(path).slice(0, -".mark".length), BESIDE_STORE) ??
