@@ -96,7 +96,7 @@ Deno.test("doctor names the missing settings of the direct transport, and stops 
   assertStringIncludes(found.of("settings"), "HSGATE_MOBILE (or ..._FILE)");
 });
 
-Deno.test("doctor says that a key cannot be used, and logs in with neither", async () => {
+Deno.test("doctor says that a key cannot be used, and does not log in", async () => {
   await using at = await world();
   const halves = { HSGATE_DEVELOPER_PRIVATE_KEY: at.platform.info.platformPublicKey };
   const found = await doctor({ ...at.env, ...halves });

@@ -1,4 +1,4 @@
-/** Tests of `export day-book` with a broker that takes back rows it has shown, or rejects some lists. */
+/** Tests of `export day-book` with a broker that withdraws rows it has shown, or rejects some lists. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { bookOf, DAY, openBook } from "../day_book/books.ts";
 import { readTree, refusal } from "../day_book/scripted_gateway.ts";

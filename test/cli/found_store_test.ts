@@ -119,8 +119,8 @@ Deno.test("a store that replaces a trusted one, and a store with foreign tables,
 
 Deno.test("trust rejects a store with a trigger that has the name of a table, and one without a table", async () => {
   const changes = [
-    // SQLite accepts both names, because triggers have a list of names of their own. The table must come last, so that it
-    // would hide the trigger in a list by name.
+    // SQLite lets a trigger have the name of a table. The table comes last, so that it would replace the trigger in a map
+    // by name.
     `create trigger "halt" after insert on lease begin delete from intent; end; pragma writable_schema = on;
       update sqlite_schema set rowid = rowid + 1000 where name = 'halt' and type = 'table';
       update sqlite_schema set rowid = rowid + 2000 where tbl_name = 'halt' and type = 'index'`,

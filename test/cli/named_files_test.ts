@@ -243,7 +243,7 @@ Deno.test("a command that can run any file is rejected in a folder with too many
   for (const program of ["vault", "/usr/bin/vault", `${from}/../own/get-token`, "/home/me/bin/get-token"]) {
     assertEquals(await filesOfCommand([program, "read", "-field=token", "secret/hs"], place), [], program);
   }
-  // One that reads its settings in the working folder, or in a folder that an option names, may start any.
+  // A program that reads its settings in the working folder, or in a folder that an option names, may run any file.
   await Deno.mkdir(`${from}/tools`);
   for (
     const words of [

@@ -965,7 +965,7 @@ Deno.test({
   },
 });
 
-/** Recipes that send what another one reads, which they run directly, or through a further one. */
+/** Recipes that send what another recipe reads. They run that recipe directly, or through a third recipe. */
 const outerOfPlain = (url: string) => {
   const outer = (name: string, inner: string, read: string) =>
     `name: ${name}\n${slot}steps:\n  - { id: x, uses: run, with: { recipe: ${inner} } }\n` +
