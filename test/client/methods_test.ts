@@ -8,7 +8,7 @@ import type { DerivedPushEvent } from "../../lib/operations/pushes.ts";
 type Same<A, B> = [A] extends [B] ? [B] extends [A] ? true : false : false;
 type Args<M> = M extends (...args: infer A) => unknown ? Required<A> : never;
 type Answer<M> = M extends (...args: never[]) => infer R ? R : never;
-/** Whether the written parameters are those of the catalogue, or allow fewer names that the catalogue rejects. */
+/** Whether the written parameters have the catalogue's members, and the catalogue accepts everything that they allow. */
 type Fits<Written, Derived> = [Written] extends [Derived]
   ? Same<keyof Written, keyof Derived> extends true ? true : false
   : false;
