@@ -73,7 +73,7 @@ const PAUSE_MS = 20_000;
 interface CrashRun {
   /** At most one kill in each step. */
   kills: readonly CrashPoint[];
-  /** A kill of a process that was started again, after so many other kills. */
+  /** One more kill, at wait `at` of the process that starts after `after` kills. */
   again?: { at: number; after: number };
 }
 
@@ -252,7 +252,7 @@ export async function crashPoints(options: CrashOptions): Promise<CrashCounts> {
   // In random order, so that a run which is stopped early has seen all parts of the steps.
   const order = [...plans.entries()].map((entry) => ({ entry, at: random() })).sort((a, b) => a.at - b.at);
   for (const { entry: [index, kills] } of order) {
-    // The waits of a process that was started again are as many as those of a step, or more.
+    // A process that was started again has at least as many waits as a step.
     const at = wanted === "all" ? index : Math.floor(random() * 40);
     const again = { at, after: 1 + Math.floor(random() * (kills.length - 1)) };
     const { killed, killedAgain, askedAbout } = await runOnce(options, { kills, again });

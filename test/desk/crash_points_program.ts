@@ -22,7 +22,8 @@ import { directOptions } from "../support/direct_client.ts";
 /** One point of the program: the n-th wait of a step, counted from 0. */
 export interface CrashPoint {
   /**
-   * Id of a step; `start` or `again` before the first step of the first or of a later process, `end` after the last.
+   * Id of a step. Before its first step, the first process is in `start`, and a later process in `again`. After the last
+   * step, each is in `end`.
    */
   step: string;
   at: number;

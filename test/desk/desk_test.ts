@@ -258,7 +258,7 @@ deskTest("an order whose checks are more than a minute old is not sent", async (
   assertEquals([error.code, sent(), (await last()).state], ["old-approval", 0, "abandoned"]);
   const { orderId } = await trader.orders.place(ORDER, { beforeWrite: () => void clock.advance(50_000) });
   assertEquals(sent(), 1);
-  // A cancellation is checked against nothing that gets old.
+  // The checks of a cancellation use no data that gets old.
   const ours = { market: "hk", symbol: ORDER.symbol, orderId } as const;
   await trader.orders.cancel(ours, { beforeWrite: () => void clock.advance(3_600_000) });
   assertEquals((await last()).state, "acknowledged");

@@ -130,7 +130,7 @@ Deno.test("without a quote, each rule says what to do: turn the limit off, and f
     { ...at, limits },
     'send a limit order with priceCollar set to "off"',
   );
-  // Turning the limits off does not help an order without a price: something else needs its price.
+  // Turning the collar off does not help an order without a price, because other rules need its price too.
   const off = { ...limits, priceCollar: "off" };
   const [what, helps] = [
     'the order has no price, and the broker sent no price of "AAPL"',

@@ -234,7 +234,7 @@ guardTest(
       "maxSymbolValue",
       "with 165000",
     );
-    // A cancellation passes, and gives nothing back: the day's orders have been sent.
+    // A cancellation passes, but the value of the cancelled orders still counts for the day.
     await cancelAll(house, guarded);
     await assertRefused(
       house,

@@ -175,7 +175,7 @@ Deno.test("judge() takes no order that may be a missing part of another intent's
     among([intent()], owners),
   );
   assertEquals(missing.is, "partial");
-  // With all orders in the list, two divisions are possible: each of the two orders of 100 can belong to either intent.
+  // With all orders in the list, each of the two orders of 100 can belong to either intent.
   const all = readingWith(own, part("2", "300"), part("3", "100"), part("4", "100"));
   assertEquals(judge(intent(), all, among([split], owners)).is, "partial");
   // Parts that were there before the lost request are not its orders.
@@ -208,7 +208,7 @@ Deno.test("an order that a triggered conditional order placed belongs to that co
   const owners = { "8": "stop" };
   assertEquals(childrenIn(conditional, readingWith(trigger, child), among([conditional], owners)), ["1"]);
   assertEquals(judge(intent(), readingWith(trigger, order("1")), among([conditional], owners)).is, "partial");
-  // It may be the lost order, or the child: then it is neither.
+  // The order may be the lost order or the child, so it counts as neither.
   const both = among([conditional, intent()], owners);
   assertEquals(childrenIn(conditional, readingWith(trigger, order("1")), both), undefined);
   // Two orders could be the child, so neither is.
