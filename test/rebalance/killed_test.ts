@@ -101,7 +101,7 @@ for (const kind of kinds) {
   });
 }
 
-/** Parts of an unkilled execution at which a process is killed, and its next one again. */
+/** Where the first process is killed, as fractions of the waits of a whole execution. The second is killed at 0.15. */
 const PARTS = [0.08, 0.2, 0.35, 0.5, 0.62, 0.74, 0.86, 0.97];
 
 for (const kind of kinds) {
