@@ -131,7 +131,7 @@ Deno.test("a link inside the folder cannot lead an import out of it, even if the
     "key.pem": "decoy",
     "a/x.ts": 'import key from "../key.pem" with { type: "text" };\nexport default key;',
   });
-  // The control: two files of their own, both with the decoy of the folder above them.
+  // The control: two separate files instead of a link. Both import the decoy.
   await Deno.symlink("a/x.ts", `${folder.path}/x.ts`);
   const issue = await folder.issue();
   assertStringIncludes(issue, "key.pem");
@@ -551,11 +551,11 @@ Deno.test("a step runs the bytes that were checked, whatever its files contain w
   const about = await describeOwnStep(file, { folder: new URL(".", file) });
   const run = () => runOwnStep(file, about, { params: {}, context: stepContext(undefined) });
   assertEquals(await run(), { ok: true, value: 1 });
-  // A link has become another one: what it leads to is other code.
+  // The link was replaced, and now leads to other code.
   link("v2");
   await assertRejects(run, OwnStepError, "was changed after it was checked, so it was not run");
   link("v1");
-  // The same folder again and again, changed at any time between the check and the load.
+  // The link changes all the time, so also between the check and the load.
   let isOver = false;
   const swap = (async () => {
     for (let version = 2; !isOver; version = 3 - version) {
@@ -589,7 +589,7 @@ Deno.test("a step whose file or import has an unusual name is rejected", async (
     using folder = folderWith(step("return { ok: true };", `import "${name}";`), { "lib.ts": "" });
     assertStringIncludes(await folder.issue(), "write the plain name of the file", name);
   }
-  // A name that looks like an address is that of a file.
+  // The name looks like an address, but is the name of a file.
   using folder = folderWith(step("return { ok: true };", 'import "./https:lib.ts";'), { "https:lib.ts": "" });
   assertEquals(await folder.run(), { ok: true });
 });

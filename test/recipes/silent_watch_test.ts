@@ -95,7 +95,7 @@ steps:
   });
 }
 
-/** Starts a step that records every order from the far end of a push connection. */
+/** Starts a step that records every order which the test's push server sends. */
 async function startRecording(now: number) {
   await using stack = new AsyncDisposableStack();
   const simulator = stack.use(await simulate());
