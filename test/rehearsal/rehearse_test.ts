@@ -107,7 +107,7 @@ const afternoon = (...outages: Outage[]) => rehearsed(WATCH, ["2025-03-05", "202
 
 Deno.test("rehearse() runs every slot of a day without outages", async () => {
   const result = await afternoon();
-  // 13:00 to 16:00, both ends among them.
+  // 13:00 to 16:00, including both ends.
   assertEquals([result.recipes[0]!.slots, result.recipes[0]!.ok, result.exceptions], [19, 19, []]);
 });
 
@@ -201,8 +201,8 @@ Deno.test("rehearse() sets the wall clock: the scheduler reports the jump and re
     "2025-03-05T06:05:00Z  the clock was set back by 30m",
     "2025-03-05T07:05:00Z  the clock was set forward by 30m",
   ]);
-  // From 14:35 true time the wall clock comes past 14:05 again, at 15:05 it shows 14:35 and is set right: the slots
-  // of 14:40 to 15:00 are missed.
+  // At 14:35 true time, the wall clock shows 14:05 again. At 15:05 it shows 14:35 and is set right, so the wall clock
+  // skips the slots of 14:40 to 15:00.
   assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x3"]);
   assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[19, 16]]);
 });
