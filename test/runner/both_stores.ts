@@ -7,8 +7,8 @@ import { type Kind, kinds } from "../support/stores.ts";
 import { withStores } from "./support.ts";
 
 /**
- * Defines a test that runs with SQLite in memory, and with PostgreSQL if there is one. Each store that it opens is new;
- * a test that opens a store twice makes a place of the given kind.
+ * Defines a test that runs with SQLite in memory, and with PostgreSQL if there is one. Each store that it opens is new.
+ * A test that opens one store twice uses the given kind to create a place for the store.
  */
 export function testBoth(name: string, run: (kind: Kind) => Promise<void>): void {
   for (const kind of kinds) {

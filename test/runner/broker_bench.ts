@@ -27,8 +27,8 @@ export const countPlaced = async ({ client }: Simulated): Promise<number> =>
   (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
 
 /**
- * Lets the simulated time wait for each call of the broker's client. A step that writes is not tracked as a whole: the
- * order desk waits for that time itself, while it cannot record an answer.
+ * Stops the simulated time during each call of the broker's client, but not during a whole step that writes: the order
+ * desk itself waits for simulated time while it cannot record an answer.
  */
 export function inCallTime({ client: { transport } }: Simulated): void {
   const { call } = transport;

@@ -223,7 +223,7 @@ Deno.test("a custom step in a process that was suspended and resumed sends no se
   };
   while (!text.includes('"placed"')) assert(await read(), text);
   child.kill("SIGSTOP");
-  // A process that is suspended within a transaction keeps the store locked: it is suspended again a little later.
+  // A process that is suspended within a transaction keeps the store locked. The test then resumes it for a moment.
   while (await isLocked(path)) {
     child.kill("SIGCONT");
     await pause(20);

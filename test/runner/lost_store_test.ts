@@ -169,7 +169,7 @@ testServer(
     const store = await openPostgres(server.url);
     await using b = await benchOn(store, broker, write);
     server.fill();
-    // The server still has room in pages and in the log of its own; this uses it up.
+    // The server still has room in its pages and in its own log; this uses it up.
     const text = () => Array.from({ length: 400 }, () => crypto.randomUUID()).join("");
     const full = await assertRejects(async () => {
       for (;;) await store.event(0, "filler", { text: text() });

@@ -296,7 +296,7 @@ async function walk(
     const recorded = intents.filter(({ kind }) => kind === "place").flatMap(({ orderIds }) => orderIds);
     assertEquals(recorded.toSorted(), at.orderIds.toSorted());
     if (together) {
-      // Each process that sent an order has had the run, and the others have sent nothing.
+      // Each process that had the run sent orders, and the other processes sent nothing.
       const writers = names.filter((name) => (sent.get(name) ?? 0) > 0);
       assertEquals(writers.length, points.length + 1, writers.join());
     }

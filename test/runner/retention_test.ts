@@ -262,7 +262,7 @@ testBoth(
     for (let week = 1; week <= 13; week++) {
       await history.add(7 * 144);
       while ((await pruner.part(history.now)).hasMore);
-      if (!(store instanceof SqliteStore)) await vacuum(store, postgres!); // it is there, as the store is
+      if (!(store instanceof SqliteStore)) await vacuum(store, postgres!); // the store is in this database
       sizes.push(await sizeOfStore(store));
     }
     assertEquals(await rows(store, "run"), 10_000);

@@ -31,7 +31,7 @@ export interface Job {
   answerMs?: number;
   /** How long a step takes before the end. @default 40 ms */
   stepMs?: number;
-  /** The broker that each write step places one order at; see {@linkcode orderOf}. @default none */
+  /** The broker at which each write step places one order; see {@linkcode orderOf}. @default none */
   broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };
   /** The process kills itself at this reading of the clock. */
   killAt?: number;
@@ -112,9 +112,9 @@ if (import.meta.main) {
     return value;
   };
   const endOf = () => lines(`${folder}/end`)[0];
-  // Long enough that a kill often falls into a step; short at the end, which has only leftovers to do.
+  // Long enough that a kill often hits a step; short after the end, when only late slots remain.
   const pause = () => new Promise((resolve) => setTimeout(resolve, endOf() === undefined ? stepMs : 1));
-  // A trace id takes 31 draws; one point within the transaction that needs it is enough.
+  // A trace id needs 31 random numbers. One of them as a point of the transaction is enough.
   let draws = 0;
   const draw = () => ++draws % 31 === 0 ? look(Math.random()) : Math.random();
   const note = (file: string, line: string) =>
