@@ -116,7 +116,7 @@ Deno.test("iceberg shows one child at a time, and sends the next when it is fill
   assertEquals(row(desk).status, "filled");
 });
 
-Deno.test("the smallest and the largest child bound its size, the smallest as an amount", () => {
+Deno.test("minChildAmount and maxChildQuantity limit the size of a child", () => {
   const price = "500";
   const sizeOf = (settings: Record<string, unknown>) => {
     const desk = open(MORNING);

@@ -592,7 +592,7 @@ Deno.test("futures.place can sell short, and an open position is settled at the 
   const gain = multiply(subtract(sold!.fillPrice!, bought!.fillPrice!), "50");
   assertEquals(subtract(look().funds.cash!, cash), subtract(`${gain}.00`, "64.16"));
 
-  // Thursday the 28th is the last day, also of the mini contract that the past left behind, ten dollars a point.
+  // Thursday the 28th is the last day, also of the mini contract from the generated past, at ten dollars a point.
   const [mini] = look().holdings;
   assertEquals([mini?.symbol, mini?.quantity], ["MHI2508.HK", "1"]);
   desk.clock.set(Date.parse("2025-08-28T11:30:00Z"));

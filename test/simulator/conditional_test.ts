@@ -26,7 +26,7 @@ Deno.test("each kind of conditional order triggers in the second of the first tr
   const last = market.lastPrice("AAPL", NEW_YORK);
   const [low, high] = prices("AAPL", NEW_YORK, CLOSE)
     .toSorted(compare).filter((_, at, all) => at === 0 || at === all.length - 1);
-  // Half of the way to the day's last extremes, so the first trade there is not the first trade.
+  // Prices halfway to the extremes of the rest of the day, so that they are not reached at once.
   const up =
     market.prints("AAPL", NEW_YORK, CLOSE).find(({ price }) =>
       compare(price, divide(add(last, high!), "2", 2, "half-up")) > 0

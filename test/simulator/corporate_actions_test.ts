@@ -79,7 +79,7 @@ Deno.test("previousClose() on an ex-date is the close before it, less the divide
   }
 });
 
-Deno.test("the prices of 00700 and 01211 before their ex-dates are on the price grid, as stored they are not", () => {
+Deno.test("the prices of 00700 and 01211 before their ex-dates are on the price grid, but the stored prices are not", () => {
   const tick = (price: number) => price > 200 ? 0.2 : price > 100 ? 0.1 : 0.05;
   for (const [symbol, exDate] of [["00700.HK", "2025-05-16"], ["01211.HK", "2025-06-10"]] as const) {
     const stored = [...unpackBars(bars, symbol)].filter(([date, { volume }]) => date < exDate && volume > 0);

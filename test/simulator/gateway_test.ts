@@ -378,7 +378,7 @@ Deno.test("gateway pushes each tick and the broker queue of both sides", async (
   gateway.round();
   for (const tick of fresh) {
     const push = await reader.next();
-    // Ticker fields: 2 timestamp by the definitions is compared through its price, field 4
+    // This finds the tick by its price, whatever the number of the field.
     const fields = readFields(push!.payload.get(2) as Uint8Array);
     assert([...fields.values()].includes(tick.price), `a tick at ${tick.price}`);
   }
@@ -511,7 +511,7 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
       "loginPassword",
     ]);
     assertEquals(info.seed, 3);
-    // It keeps running while the rest starts.
+    // The clock runs on while the rest of the simulator starts.
     const since = Date.parse(info.clock) - Date.parse("2025-08-16T12:00:00+08:00");
     assert(since >= 0 && since < 600_000, info.clock);
     assertStringIncludes(info.clock, "+08:00");
@@ -653,7 +653,7 @@ Deno.test("startGateway() reports an internal error to the runtime if there is n
   };
   globalThis.addEventListener("error", note);
   try {
-    clock.set(Date.parse("2090-01-02T10:30:00+08:00")); // where no calendar reaches
+    clock.set(Date.parse("2090-01-02T10:30:00+08:00")); // no calendar covers this day
     const { err } = await call(gateway, "/hq/BasicQot", { security: [TENCENT] });
     assertStringIncludes(err, "1001");
   } finally {

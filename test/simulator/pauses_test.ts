@@ -164,7 +164,7 @@ Deno.test("United States: a price at the band stops trading after 15 seconds, fo
   assertEquals(stopStatus(), "triggered");
 });
 
-Deno.test("a trade back inside the band ends the seconds at the band without a pause", () => {
+Deno.test("a trade back inside the band ends the 15 seconds at the band without a pause", () => {
   // 190.09 is at the band at 13:26:20.488, and 192.51 is inside it at 13:26:24.735.
   const day = "2025-04-09";
   const desk = openIn(19, newYork(day, "13:26:00"));

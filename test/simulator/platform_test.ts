@@ -257,7 +257,7 @@ Deno.test("platform sockets understand all three kinds of padding", async () => 
   ];
   for (const pad of ways) {
     using client = await SocketClient.open(info.hqServer, info, token, { pad });
-    // Sixteen lengths in a row meet every remainder.
+    // Sixteen consecutive lengths cover every remainder modulo 16.
     for (let more = 0; more < 16; more++) {
       const body = message([
         [1, REQUEST.hqBasicQot],
@@ -276,7 +276,7 @@ Deno.test("platform sockets use the configured padding", async () => {
     await using platform = await start({ padding });
     const { info } = platform;
     using client = await SocketClient.open(info.hqServer, info, await logIn(info));
-    // Sixteen lengths in a row meet every remainder.
+    // Sixteen consecutive lengths cover every remainder modulo 16.
     for (let more = 0; more < 16; more++) {
       const body = message([[1, 4711], [2, "x".repeat(1 + more)], [5, client.token]]);
       await client.write(client.frame(1, 1, body));
@@ -333,7 +333,7 @@ Deno.test("platform sockets reject every call before InitConnect", async () => {
   using client = await SocketClient.connect(info.hqServer, info, await logIn(info));
   await client.request(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]], { serial: 0 });
   assertEquals(gist(await client.answer()), [999, "1004", "socket not initialized", ""]);
-  // Under AES there is nothing to read it with; what comes back is under RSA.
+  // Before InitConnect, the platform has no AES key to read this request. Its answer is encrypted with RSA.
   client.key = new Uint8Array(16);
   await client.request(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]]);
   const { serial, id, code } = await client.answer();
@@ -420,7 +420,7 @@ Deno.test("platform sockets announce the heartbeat and close after three silent 
     isClosed = true;
   });
   let lastBeat = performance.now();
-  // Beats for longer than the limit, at a fiftieth of it: a machine has to stop for a second to miss it.
+  // Sends 50 heartbeats in the time of the limit, so only a machine that stops for a second exceeds it.
   while (!isClosed) {
     lastBeat = performance.now();
     await client.beat();

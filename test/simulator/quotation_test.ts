@@ -24,7 +24,7 @@ function textOf(act: () => unknown): string {
 }
 const steps = (price: string, count: number) => add(price, multiply("0.50", String(count)));
 
-Deno.test("a limit order takes only the best price, and its rest waits there; an enhanced limit order goes further", () => {
+Deno.test("a limit order takes only the best price, and its unfilled part waits there; an enhanced limit order goes further", () => {
   const symbol = "00001.HK";
   const { asks } = market.orderBook(symbol, MORNING + SECOND);
   assertEquals(asks.slice(0, 2).map(({ price, volume }) => [price, volume]), [[50.6, "2500"], [
@@ -43,7 +43,7 @@ Deno.test("a limit order takes only the best price, and its rest waits there; an
   assert(pricesOf("enhanced-limit").some((price) => Number(price) > 50.6));
 });
 
-Deno.test("nine price steps through the market have the sizes of their price bands", () => {
+Deno.test("each of the nine price steps beyond the best price has the size of its price band", () => {
   const quotation = new Quotation(market, new Tape(market));
   const furthest = (
     symbol: string,
