@@ -423,7 +423,7 @@ Deno.test("the size limit of PostgreSQL's answers applies to each answer separat
   checkMessages(source);
   source.attachListeners({ on: (_event, listener) => receive = listener, destroy() {} });
   const small = serverMessage("3");
-  const answer = new Uint8Array(small.length * 1_000_000); // two thirds of the limit, with an object for each
+  const answer = new Uint8Array(small.length * 1_000_000); // two thirds of the limit, with 500 bytes for each object
   for (let at = 0; at < answer.length; at += small.length) answer.set(small, at);
   for (let count = 0; count < 3; count++) {
     receive(answer);
