@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- it is a program of its own
 /**
- * Prints which real parts the tests run with on this machine, and how to give them those that are missing. Tests that
- * need a missing part are left out.
+ * Prints which real parts, such as PostgreSQL, the tests can use on this machine, and how to provide the missing ones.
+ * Tests that need a missing part are left out.
  *
  * @module
  */
