@@ -9,7 +9,7 @@ async function counted(...files: readonly string[]) {
     for (const [at, text] of files.entries()) {
       await Deno.writeTextFile(`${folder}/t${at}_test.ts`, text.replaceAll("FOLDER", folder));
     }
-    // As with the tests of both stores, the place of a test is then not in the file of the test.
+    // As with tests for both stores, another file declares a test, so the test's place is not in its test file.
     const declare = `export function declare() { ${failsOnce.replaceAll("FOLDER", folder)} }`;
     await Deno.writeTextFile(`${folder}/declare.ts`, declare);
     return await runTests({ paths: [folder], write: () => {} });
@@ -20,7 +20,7 @@ async function counted(...files: readonly string[]) {
 
 const passes = `Deno.test("passes", () => {});`;
 const fails = `Deno.test("fails", () => { throw new Error("as it must"); });`;
-/** A test that another file declares, as those of both stores. */
+/** A test that another file declares, like the tests for both stores. */
 const declaredElsewhere = `import { declare } from "./declare.ts"; declare();`;
 /** Fails at the first run, and passes at the second. */
 const failsOnce = `Deno.test("fails once", () => Deno.mkdirSync("FOLDER/seen", { recursive: seen() }));
