@@ -147,12 +147,12 @@ Deno.test("memory() has pushes if a source is given, and otherwise throws an err
   const after = await until(events, isConnected);
   const gap = after.find(({ type }) => type === "gap");
   assert(gap?.type === "gap" && gap.reason.includes("the line was cut"));
-  // A body that is not a push breaks the line like a damaged frame.
+  // A body that is not a push breaks the connection like a damaged frame.
   lines[1]!.push(new Uint8Array([255, 255, 255]));
   const again = await until(events, isConnected);
   assert(again.some((event) => event.type === "connection" && event.error instanceof ProtocolError));
   assertEquals([lines.length, stopped], [3, 2]);
-  lines[0]!.push(new Uint8Array(0)); // pushes on a line that has ended are ignored
+  lines[0]!.push(new Uint8Array(0)); // pushes on an ended connection are ignored
   await events.return?.();
   await client.close();
   assertEquals(stopped, 3);
