@@ -212,7 +212,7 @@ class Fuzzer implements Disposable {
   #damagedFrame(): Uint8Array {
     const { frame, plainBody, kind, serial, encryption } = vectors[this.#below(vectors.length)]!;
     const choice = this.#random();
-    if (choice < 0.05) return frame; // so that the strict side is seen to take something
+    if (choice < 0.05) return frame; // so that the strict side accepts some frames
     if (choice < 0.35) return this.#damaged(frame);
     if (choice < 0.4) return this.#header(frame);
     if (choice < 0.43) return Uint8Array.from({ length: this.#below(400) }, () => this.#below(256));
