@@ -90,7 +90,7 @@ export interface SeenOrder {
   state: SeenState | undefined;
   /** Whether a cancellation of the order is in progress at the broker. */
   isCancelPending?: boolean;
-  /** When it was placed: local date and time of the exchange; absent if the lists do not contain it. */
+  /** When the order was placed: local date and time of the exchange; absent if the lists do not contain it. */
   placedAt: string | undefined;
   /**
    * Day on which it was placed, `yyyy-MM-dd`, the broker's own date; the day of the first fill if only fills show it.
@@ -115,9 +115,9 @@ export const isSameSymbol = (one: string | undefined, other: string | undefined)
 
 /** The result of one reading of the broker's lists. Every list of the place was read to its end. */
 export interface ListReading {
-  /** When it began, by this machine's clock, Unix milliseconds. */
+  /** When the reading began, by this machine's clock, Unix milliseconds. */
   beganAt: number;
-  /** When it ended, by this machine's clock, Unix milliseconds. */
+  /** When the reading ended, by this machine's clock, Unix milliseconds. */
   endedAt: number;
   /** The broker's clock minus this machine's, milliseconds; absent if no answer contained the broker's time. */
   aheadMs: number | undefined;

@@ -44,7 +44,7 @@ export interface Intent {
   id: string;
   /** Name of the account. */
   account: string;
-  /** What it does with orders. */
+  /** What the write does with orders. */
   kind: IntentKind;
   /** Name of the operation in this library. */
   operation: string;

@@ -521,7 +521,7 @@ export async function countOldIntents(store: Store, before: number): Promise<num
 /** Removes intents that ended before an instant, at most `limit`. Returns how many. */
 export async function pruneIntents(store: Store, before: number, limit: number): Promise<number> {
   const old = await store.all<{ id: string }>(
-    // What is left of a plan follows from its intents, so they remain until the plan is removed.
+    // The intents show how much of a plan remains, so they are kept until the plan is removed.
     `select id from intent where ${oldIntents("rebalance.state <> 'done'")} order by ended_at limit ?`,
     before,
     limit,

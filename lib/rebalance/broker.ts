@@ -28,7 +28,7 @@ export interface BrokerAccountOptions {
 /** Securities in one request for quotes. */
 const MOST_QUOTES = 100;
 
-/** The last session is at most this long ago: no holiday is longer than a fortnight. */
+/** The last session is at most this long ago: no holiday is longer than two weeks. */
 const MOST_DAYS = 15;
 
 /**
@@ -144,7 +144,7 @@ export async function readBrokerAccount(
 /** How a list of the broker is read. */
 type ReadOptions = { signal?: AbortSignal };
 
-/** How often at most a market is read if its holdings change while it is read. */
+/** Maximum number of times that a market is read, if its holdings change during each reading. */
 const MOST_READINGS = 3;
 
 /**

@@ -17,7 +17,7 @@ export type MarketHours =
   /** The calendar has no later session. */
   | { is: "unknown" };
 
-/** The next session is at most this far away: no holiday is longer than a fortnight. */
+/** The next session is at most this far away: no holiday is longer than two weeks. */
 const MOST_DAYS = 15;
 
 /** Returns whether orders may be sent to a market at an instant, and when that changes. */

@@ -62,7 +62,7 @@ export interface PlanRecord {
   hash: string;
   plan: Plan;
   terms: ExecutionTerms;
-  /** What it was made from; absent if a program made it. */
+  /** What the plan was made from; absent if a program made the plan. */
   source: PlanSource | undefined;
   state: PlanState;
   /** The run that planned it; absent for a person or a script. */

@@ -25,7 +25,7 @@ export interface ExecutionAlgorithm {
   strategy: "twap" | "vwap" | "pov";
   /** Percentage of the volume, 1 to 99; `pov` needs it. */
   percent?: Decimal;
-  /** How aggressively it trades. */
+  /** How aggressively the algorithmic order trades. */
   sensitivity?: "neutral" | "aggressive" | "passive";
   /** Maximum size of one child order, in shares. */
   maxChildQuantity?: Decimal;

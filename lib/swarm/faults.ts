@@ -49,7 +49,7 @@ export interface FaultTarget {
 
 /** A kind of fault. */
 interface FaultEntry {
-  /** What it does. */
+  /** What the fault does, in words. */
   text: string;
   /** Mean number of faults in a trading day, if the seed uses this kind. */
   perDay: number;

@@ -48,7 +48,7 @@ export interface Seen {
   sent: readonly Intent[];
   /** Whether nothing has changed at the broker since the last check. */
   isBrokerSame: boolean;
-  /** Whether trading was halted before the event that is checked. */
+  /** Whether trading was already halted before the checked event. */
   isHalted: boolean;
   /** The runs whose writes were sent since the last check, by their keys. */
   runs: ReadonlyMap<string, Pick<RunRow, "state" | "holder" | "lease_until"> | undefined>;

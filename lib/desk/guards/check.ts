@@ -32,9 +32,9 @@ export interface GuardDeps {
 export interface Rule {
   /** Name in the text of a refusal; if a setting controls the rule, the name of that setting. */
   name: string;
-  /** What it limits or refuses, in Markdown, for the table in `docs/guards.md`. */
+  /** What the rule limits or refuses, in Markdown, for the table in `docs/guards.md`. */
   about: string;
-  /** Whether it also checks an amendment that changes neither quantity nor price. @default false */
+  /** Whether the rule also checks an amendment that changes neither quantity nor price. @default false */
   checksEveryWrite?: boolean;
   /** Throws the result of {@linkcode Check.refuse} if the order is not allowed. */
   check(check: Check): void | Promise<void>;

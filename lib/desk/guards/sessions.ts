@@ -42,7 +42,7 @@ function checkOpen(check: Check, order: Order): void {
   const zone = calendarZone[mic];
   const today = dateAt(now, zone);
   let next: number | undefined;
-  // The night session of futures belongs to the previous day. No holiday is longer than a fortnight.
+  // The night session of futures belongs to the previous day. No holiday is longer than two weeks.
   for (let day = -1; day < 15 && next === undefined; day++) {
     const periods = periodsOf(check, order, mic, addDays(today, day));
     if (periods.some(({ from, to }) => from <= now && now < to)) return;

@@ -115,7 +115,7 @@ export interface Meter {
   error?: unknown;
 }
 
-/** What the parent of a node does with its value: compares all of it, finds its type, or only passes it on. */
+/** How the parent of a node uses the node's value: compares all of it, finds its type, or only passes it on. */
 type Use = "compared" | "typed" | "passed";
 
 /** Makes each node of a checked expression subtract its cost from the current budget. */
@@ -128,7 +128,7 @@ export function meterNodes(root: ASTNode, meter: Meter): void {
   visit(root, "passed");
 }
 
-/** How operators use their operands; operators that are not listed only find the types. */
+/** How operators use their operands. An operator that is not listed only needs the types of its operands. */
 const usesOf: ReadonlyMap<string, Use> = new Map([
   ...["==", "!=", "in"].map((op) => [op, "compared"] as const),
   ...[".", "[]", "?:", "list", "map"].map((op) => [op, "passed"] as const),
@@ -238,7 +238,7 @@ export const costs: Readonly<Record<string, Cost>> = {
   daysBefore: 20,
 };
 
-/** At worst, the engine compares each character of `part` with the text at each place. */
+/** Returns the cost of a search. In the worst case, each character of `part` is compared at each place of the text. */
 function searchCost([text, part]: readonly unknown[]): number {
   if (typeof text !== "string" || typeof part !== "string") return 5;
   return 5 + Math.ceil(Math.max(0, text.length - part.length + 1) * part.length / 128);

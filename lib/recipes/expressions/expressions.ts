@@ -95,7 +95,7 @@ const MOST_PLACES = 100;
 /** A function of hsgate. */
 interface OwnFunction {
   signature: string;
-  /** What it returns, for the reference. */
+  /** What the function returns, for the reference. */
   meaning: string;
   // The library checks the arguments against the signature.
   // deno-lint-ignore no-explicit-any

@@ -71,7 +71,7 @@ function firstNotUtf8(bytes: Uint8Array): { offset: number; line: number; column
 /** A file of a folder that may be a recipe. */
 interface FolderFile {
   path: string;
-  /** Whether it is a link to a file outside the folder. */
+  /** Whether the entry is a link to a file outside the folder. */
   isOutside: boolean;
 }
 

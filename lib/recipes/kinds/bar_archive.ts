@@ -166,8 +166,8 @@ function badArchive(path: string, reason: string): BrokerError {
 }
 
 /**
- * Returns the last stored day that is not after `to`. A bar after it is of a later run, or somebody else wrote it: then
- * an archive that continues after that bar would never get another one.
+ * Returns the last stored day that is not after `to`. Bars after `to` come from a later run, or somebody else wrote them.
+ * An archive that continued after such a bar might never get another bar.
  */
 async function lastDay(pathOf: PathOf, to: string): Promise<string | undefined> {
   const years: string[] = [];

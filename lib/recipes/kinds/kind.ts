@@ -16,7 +16,7 @@ export interface StepKind<P = unknown, O = unknown> {
   readonly summary: string;
   /** Effect of the step, which decides whether it may run again. */
   readonly effect: StepEffect;
-  /** Whether it uses the trade login. */
+  /** Whether the step uses the trade login. */
   readonly needsAccount: (params: P) => boolean;
   /**
    * Returns the present data that the step reads. Parameters that are expressions may still be text. `run` rejects a

@@ -218,7 +218,7 @@ export interface ResolvedStep {
   /** `again` if the step may begin again, because the order desk keeps its orders within their limits. */
   state: "ok" | "failed" | "again";
   output?: unknown;
-  /** What proves it, in words. */
+  /** The proof of the outcome, in words. */
   because: string;
 }
 

@@ -268,8 +268,8 @@ export async function outputsOf(
 }
 
 /**
- * Returns the step that explains why a round failed: the last one that failed or whose outcome is unknown, or else one
- * that was withheld. An attempt that was repeated does not count.
+ * Returns the step that explains why a round failed: the last step that failed or has an unknown outcome, or else a step
+ * whose write was not sent. An attempt that was repeated does not count.
  */
 export async function failedStep(
   store: Store,

@@ -72,7 +72,7 @@ export async function executeRun(
   return await new Execution(recipe, { claim, row, deps, stop, trading }).execute();
 }
 
-/** Why a write was not sent: the window of the run, live trading that is off, or a reason that may pass by itself. */
+/** Why a write was not sent: the window of the run, live trading that is off, or a problem that may be temporary. */
 type Withheld = "window" | "plan" | "unsafe";
 
 /** Whether a round of a run may send writes. */

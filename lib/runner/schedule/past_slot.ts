@@ -127,7 +127,7 @@ const nextAfter = (calendars: Calendars, schedule: CompiledSchedule, at: number)
   firstSlot(calendars, schedule, at, at + CHECKED_DAYS * DAY_MS)?.at ?? Infinity;
 
 /**
- * Whether a run of a slot may begin too late for a step, or why it always does; `undefined` if it cannot be too late.
+ * Whether a run of a slot may begin too late for a step, or why it always begins too late; `undefined` if it never does.
  */
 type Lateness = true | { slotAt: number; why: string } | undefined;
 

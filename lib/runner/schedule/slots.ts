@@ -380,7 +380,7 @@ export function firstSlot(
   return undefined;
 }
 
-/** How far ahead one search for the next slot goes. */
+/** Length of time that one search for the next slot covers. */
 const LOOK_AHEAD_MS = 400 * 86_400_000;
 /** Maximum number of slots of one schedule that one tick lists; beyond that, the oldest are dropped. */
 const MOST_SLOTS = 20_000;

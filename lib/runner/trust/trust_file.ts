@@ -25,8 +25,8 @@ export interface TrustRecord {
    */
   code: readonly { sha256: string; copies?: KeptCode }[];
   /**
-   * Every recipe that this one runs, also through another one, by its file in the same folder; absent in older records.
-   * The texts let a scheduler keep running this version.
+   * Every recipe that this recipe runs, directly or through another recipe, with its file in the same folder. The texts
+   * let a scheduler keep running this version. Absent in older records.
    */
   runs?: readonly { name: string; file: string; sha256: string; text: string }[];
   /** Programs and files of secrets in the recipe's folder that the recipe names; absent in older records. */
