@@ -281,6 +281,31 @@ testBoth(
 );
 
 testBoth(
+  "Scheduler searches ever more rarely for the outcome of an interrupted write, at least every 3 min",
+  async () => {
+    const hang = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
+    await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang] });
+    const dying = new TestMachine(b.machine.now());
+    await b.another("p0", { machine: dying }).start();
+    await dying.pass(2.1 * HOUR);
+    b.machine.sleep(2.5 * HOUR);
+    const times: number[] = [];
+    const second = b.another("p2", {
+      recover: () => {
+        times.push(b.machine.now());
+        return Promise.resolve(undefined);
+      },
+    });
+    await second.start();
+    await b.machine.pass(HOUR);
+    await second.stop();
+    const gaps = times.slice(1).map((at, index) => Math.round((at - times[index]!) / 1_000));
+    assertEquals(gaps.slice(0, 6), [20, 40, 80, 160, 180, 180]);
+    assertEquals(Math.max(...gaps), 180);
+  },
+);
+
+testBoth(
   "F24: of two schedulers with one account only one uses it, and an expired lease is taken over",
   async () => {
     let [inside, most] = [0, 0];

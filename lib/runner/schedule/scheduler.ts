@@ -87,8 +87,11 @@ export type SchedulerEvent =
   );
 
 const DAY_MS = 86_400_000;
-/** Time between two searches for the outcome of an interrupted write. */
-const PROVE_EVERY_MS = 20_000;
+/**
+ * Time between the first two searches for the outcome of an interrupted write. It doubles after each search, up to the
+ * interval at which open orders are compared: an outcome that several searches did not find may need a person.
+ */
+const PROVE_AGAIN_MS = 20_000;
 /** Number of runs that one batch removes; this takes a few milliseconds. */
 const PRUNE_AT_A_TIME = 200;
 /** Maximum number of batches in one pass, so that pruning keeps up with the runs that a store gains in a minute. */
@@ -108,8 +111,8 @@ export class Scheduler implements AsyncDisposable {
   readonly #stop = new AbortController();
   /** The searches in progress for the outcomes of interrupted writes, by run. */
   readonly #recovering = new Map<string, Promise<void>>();
-  /** When to search again for the outcome of a run's writes, by the monotonic clock. */
-  readonly #proveAgainAt = new Map<string, number>();
+  /** When to search again for the outcome of a run's writes, by the monotonic clock, and after how long. */
+  readonly #proveAgain = new Map<string, { at: number; waitMs: number }>();
   /** The comparison of open orders in progress, and the time of the next one by the monotonic clock. */
   #following: Promise<void> | undefined;
   #followAt = -Infinity;
@@ -356,7 +359,7 @@ export class Scheduler implements AsyncDisposable {
     const { isAnyDue, laterAt } = await nextDue(store, now);
     if (isAnyDue) next = Math.min(next, now + pollMs);
     next = Math.min(next, laterAt ?? Infinity);
-    for (const at of this.#proveAgainAt.values()) next = Math.min(next, at - machine.monotonic() + now);
+    for (const { at } of this.#proveAgain.values()) next = Math.min(next, at - machine.monotonic() + now);
     const lease = await firstLeaseEnd(store);
     if (lease !== undefined) next = Math.min(next, Math.max(lease + 1, now + pollMs));
     return Math.max(0, Math.min(next - now, tickMs));
@@ -401,15 +404,17 @@ export class Scheduler implements AsyncDisposable {
     const runs = await runsToRecover(store);
     // Forget the runs that a person or another process has resolved since.
     const keys = new Set(runs.map(({ run_key }) => run_key));
-    for (const runKey of this.#proveAgainAt.keys()) if (!keys.has(runKey)) this.#proveAgainAt.delete(runKey);
+    for (const runKey of this.#proveAgain.keys()) if (!keys.has(runKey)) this.#proveAgain.delete(runKey);
     for (const { run_key: runKey, recipe: name } of runs) {
       const recipe = this.#set.recipes.get(name);
-      const isSoon = machine.monotonic() < (this.#proveAgainAt.get(runKey) ?? -Infinity);
+      const last = this.#proveAgain.get(runKey);
+      const isSoon = last !== undefined && machine.monotonic() < last.at;
       if (recipe === undefined || isSoon || this.#recovering.has(runKey)) continue;
-      this.#proveAgainAt.set(runKey, machine.monotonic() + PROVE_EVERY_MS);
+      const waitMs = last === undefined ? PROVE_AGAIN_MS : Math.min(2 * last.waitMs, RECONCILE_MS);
+      this.#proveAgain.set(runKey, { at: machine.monotonic() + waitMs, waitMs });
       const work = this.#outcomeOf(runKey, recipe).then(async (because) => {
         if (because === undefined) return;
-        this.#proveAgainAt.delete(runKey);
+        this.#proveAgain.delete(runKey);
         await this.#emit({ type: "resolved", at: machine.now(), runKey, because });
         if (this.#started) void this.#turn();
       }).catch(async (error) => await this.#emit({ type: "error", at: machine.now(), error }))
