@@ -143,11 +143,10 @@ export class Disk implements Disposable {
 
 function aboutOf(sql: string): Omit<Known, "db"> {
   const isOfDesk = /^\s*(insert into|update|delete from) (intent|halt)\b/i.test(sql);
-  const intentOf = /^\s*insert into intent \(id,/.test(sql)
-    ? (values: readonly unknown[]) => values[0]
-    : /^\s*update intent set [^()]* where id = \?\s*$/.test(sql.replaceAll(/\([^()]*\)/g, ""))
-    ? (values: readonly unknown[]) => values.at(-1)
-    : () => undefined;
+  // The id of the intent is the value at this place among the values of the statement.
+  const before = /^\s*update intent set [^]*? where id = (?=\?)|^\s*insert into intent \(id,/i.exec(sql);
+  const at = before?.[0].split("?").length;
+  const intentOf = (values: readonly unknown[]) => at === undefined ? undefined : values[at - 1];
   return { sql, isOfDesk, intentOf };
 }
 

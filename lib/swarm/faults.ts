@@ -6,6 +6,7 @@
  */
 import type { IntentState } from "../desk/states.ts";
 import type { Fault } from "../simulator/endpoints/faults.ts";
+import type { Pace } from "./pace.ts";
 import type { PipeFault } from "./pipes.ts";
 
 /** What faults can do to a world. `size` is a number that selects the process or the details. */
@@ -360,23 +361,27 @@ export interface PlannedFault {
 /**
  * Draws a plan. Each seed leaves out a random subset of the kinds, so that frequent kinds do not hide rare ones.
  *
- * @param periods When faults may happen, milliseconds since the start of the world.
+ * @param periods When faults may strike.
  */
 export function drawPlan(
   random: () => number,
-  periods: readonly { fromMs: number; toMs: number }[],
-  { isDirect, schedulers }: { isDirect: boolean; schedulers: number },
+  periods: Pace["faults"],
+  { start, isDirect, schedulers }: { start: number; isDirect: boolean; schedulers: number },
 ): PlannedFault[] {
   const isPossible = { direct: isDirect, schedulers: schedulers > 0 };
   const plan: PlannedFault[] = [];
   const share = 0.15 + 0.6 * random();
   for (const kind of faultNames) {
     const isOn = random() < share;
-    for (const { fromMs, toMs } of periods) {
+    for (const { from, to, weight } of periods) {
       const { perDay, only }: FaultEntry = faultTable[kind];
       // A random number with a Poisson distribution and this mean.
-      for (let left = Math.exp(-perDay * (0.3 + random())), at = random(); at > left; at *= random()) {
-        const fault = { atMs: Math.floor(fromMs + random() * (toMs - fromMs)), kind, size: random() };
+      for (
+        let left = Math.exp(-perDay * weight * (0.3 + random())), at = random();
+        at > left;
+        at *= random()
+      ) {
+        const fault = { atMs: Math.floor(from - start + random() * (to - from)), kind, size: random() };
         if (isOn && (only === undefined || isPossible[only])) plan.push(fault);
       }
     }

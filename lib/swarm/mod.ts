@@ -11,6 +11,7 @@
  * | `world.ts` | virtual time, the queue of events, starting and killing processes |
  * | `ambient.ts` | replaces clocks, timers, sockets and random numbers for code in a process |
  * | `rsa.ts` | RSA whose padding comes from the seed, and whose signatures take no real time |
+ * | `pace.ts` | how much happens in a world, and when |
  * | `pipes.ts` | the connections: connections that are slow, cut or half-open, or deliver bytes twice |
  * | `disk.ts` | the database: statements that fail, databases that close when a process dies |
  * | `processes.ts` | broker, trader, schedulers, people; what the broker truly executed |

@@ -11,7 +11,6 @@ import { type LimitTexts, readLimits } from "../client/limits.ts";
 import { compare, type Decimal, subtract } from "../decimal.ts";
 import { decideIntent } from "../desk/decide.ts";
 import { clearHalt, setHalt, unresolvedIntents } from "../desk/queries.ts";
-import { RECONCILE_MS } from "../desk/reconcile.ts";
 import { targetsOf } from "../desk/terms.ts";
 import { openTrading } from "../desk/trading.ts";
 import { connect as connectOnly, type ConnectOptions, type DirectConnectOptions } from "../client/connect.ts";
@@ -19,6 +18,7 @@ import { BrokerError, DisplacedError } from "../errors.ts";
 import { lotSize } from "../facts/listings.ts";
 import { tickTable } from "../facts/price_rules.ts";
 import { type CompiledRecipe, compileRecipe } from "../recipes/mod.ts";
+import type { Order } from "../operations/public_types.ts";
 import { Redactor } from "../redact.ts";
 import { Scheduler } from "../runner/schedule/scheduler.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
@@ -32,12 +32,15 @@ import { randomFrom, systemMachine, wait } from "../time.ts";
 import { gateway as gatewayTransport } from "../transports/gateway.ts";
 import { isWriting, SqliteError } from "./disk.ts";
 import { type FaultName, faultTable, type FaultTarget } from "./faults.ts";
+import type { Pace } from "./pace.ts";
 import type { Network, PipeFault } from "./pipes.ts";
 import type { Process, World } from "./world.ts";
 
 const MINUTE = 60_000;
 /** Values of the cash are kept for this time. */
 export const CASH_MS = 5 * MINUTE;
+/** While no faults happen, interval at which the trader's desk compares open intents with the broker's lists. */
+const QUIET_READING_MS = 5 * MINUTE;
 const HTTP_PORT = 11_111;
 const PUSH_PORT = 11_112;
 /** Limits of the value of an order and of a day. The invariants check them independently of the desk. */
@@ -105,10 +108,8 @@ export interface SwarmOptions {
   isDirect: boolean;
   /** Number of lots above which the broker splits an order. @default the broker's own maximum */
   mostLots: number | undefined;
-  /** Interval at which the trader's desk compares open intents with the broker's lists. */
-  reconcileEveryMs: number;
-  /** While orders are open, interval at which the broker sends pushes of what has happened. */
-  roundMs: number;
+  /** How much happens in the world, and when. */
+  pace: Pace;
   /** The recipes that rebalance. */
   rebalancing: readonly Rebalancing[];
 }
@@ -201,9 +202,11 @@ export class Swarm implements FaultTarget {
   /** Starts the broker, then the programs. */
   async begin(): Promise<void> {
     await this.#broker.run(() => this.#openBroker());
-    this.#launch("trader", (process) => this.#trade(process), 2_000);
+    const [first] = this.#options.pace.awake.flat();
+    const delayMs = Math.max(0, first!.from - this.world.now); // each day has a period
+    this.#launch("trader", (process) => this.#trade(process), delayMs + 2_000);
     for (let number = 1; number <= this.#options.schedulers; number++) {
-      this.#launch(`scheduler-${number}`, (process) => this.#schedule(process), 3_000 * number);
+      this.#launch(`scheduler-${number}`, (process) => this.#schedule(process), delayMs + 3_000 * number);
     }
   }
 
@@ -232,12 +235,17 @@ export class Swarm implements FaultTarget {
    */
   passNight(size: number, morning: number): void {
     if (size > 0.85) return;
+    if (size >= 0.45) return this.suspend(morning);
     for (const program of this.#programs) {
-      const { process } = program;
-      if (process === undefined) continue;
-      if (size < 0.45) program.notBefore = morning;
-      if (size < 0.45) process.kill();
-      else process.stoppedUntil = morning;
+      program.notBefore = morning;
+      program.process?.kill();
+    }
+  }
+
+  /** Suspends the computers of the programs until an instant. */
+  suspend(until: number): void {
+    for (const { process } of this.#programs) {
+      if (process !== undefined) process.stoppedUntil = Math.max(process.stoppedUntil, until);
     }
   }
 
@@ -683,7 +691,7 @@ export class Swarm implements FaultTarget {
     if (this.#isRoundDue) return;
     this.#isRoundDue = true;
     this.#broker.run(() =>
-      void this.#broker.after(this.#options.roundMs, () => {
+      void this.#broker.after(this.#options.pace.roundMs, () => {
         this.#isRoundDue = false;
         this.simulated.round();
         const isLive = ({ status }: TrueOrder) => liveStatuses.includes(status);
@@ -702,6 +710,7 @@ export class Swarm implements FaultTarget {
   /** A program that trades with `connect({ store })`. */
   async #trade(process: Process): Promise<void> {
     const { world, simulated } = this;
+    const { pace } = this.#options;
     const { random } = process;
     const { tradePassword, tradePasswordKey } = simulated.info;
     const options: ConnectOptions | DirectConnectOptions = "platform" in simulated
@@ -730,7 +739,7 @@ export class Swarm implements FaultTarget {
       store: this.store,
       by: "trader",
       limits: LIMITS,
-      reconcileEveryMs: () => this.isQuiet ? RECONCILE_MS : this.#options.reconcileEveryMs,
+      reconcileEveryMs: () => this.isQuiet ? QUIET_READING_MS : pace.reconcileMs,
     });
     const report = (error: unknown) => {
       world.note(process, `error: ${error instanceof Error ? `${error.name} ${error.message}` : error}`);
@@ -755,18 +764,16 @@ export class Swarm implements FaultTarget {
     })().catch(fail);
     void (async () => {
       for (;;) {
-        await wait(systemMachine, Math.floor((5 + 70 * random()) * MINUTE));
+        await wait(systemMachine, Math.floor(5 * MINUTE + (pace.readMs - 5 * MINUTE) * random()));
         await client.desk.reconcile({ markets: ["hk"] }).catch(report);
       }
     })().catch(fail);
     for (;;) {
-      await wait(systemMachine, Math.floor((1 + 14 * random()) * MINUTE));
-      const session = this.#options.sessions.find(({ openAt, closeAt }) =>
-        openAt - 10 * MINUTE < world.now && world.now < closeAt + 10 * MINUTE
-      );
-      if (session === undefined) {
-        const next = this.#options.sessions.find(({ openAt }) => openAt > world.now);
-        await wait(systemMachine, next === undefined ? 60 * MINUTE : next.openAt - world.now);
+      await wait(systemMachine, Math.floor(MINUTE + (pace.actMs - MINUTE) * random()));
+      if (!pace.trading.some(({ from, to }) => from < world.now && world.now < to)) {
+        if (pace.cancelsAtEnd) await this.#cancelAll(client).catch(report);
+        const next = pace.trading.find(({ from }) => from > world.now);
+        await wait(systemMachine, next === undefined ? 60 * MINUTE : next.from - world.now);
         continue;
       }
       try {
@@ -777,20 +784,28 @@ export class Swarm implements FaultTarget {
     }
   }
 
-  async #act(client: Awaited<ReturnType<typeof openTrading>>, random: () => number): Promise<void> {
+  /** Returns the open orders that a program has placed. */
+  async #openOrders(client: Trader): Promise<Order[]> {
+    return (await client.orders.today({ market: "hk" }).toArray()).filter(({ status, orderId }) =>
+      liveStatuses.includes(status ?? "") && this.orders.get(orderId)?.by === "desk"
+    );
+  }
+
+  async #cancelAll(client: Trader): Promise<void> {
+    for (const order of await this.#openOrders(client)) await cancelOrder(client, order);
+  }
+
+  async #act(client: Trader, random: () => number): Promise<void> {
     const market = "hk" as const;
     const what = random();
     if (what > 0.65) {
-      const open = (await client.orders.today({ market }).toArray())
-        .filter(({ status, orderId }) =>
-          liveStatuses.includes(status ?? "") && this.orders.get(orderId)?.by === "desk"
-        );
+      const open = await this.#openOrders(client);
       const order = open[Math.floor(random() * open.length)];
       if (order === undefined) return;
-      const { orderId, symbol, quantity = "0", price = "0", side } = order;
       if (what > 0.8) {
-        await client.orders.cancel({ market, orderId, symbol, quantity, price, orderType: "enhanced-limit" });
+        await cancelOrder(client, order);
       } else {
+        const { orderId, symbol, quantity = "0", price = "0", side } = order;
         const near = priceNear(Number(price), side === "buy" ? -0.01 : 0.01, symbol, this.world.now);
         await client.orders.amend({
           market,
@@ -838,6 +853,7 @@ export class Swarm implements FaultTarget {
 
   /** A scheduler process. */
   async #schedule(process: Process): Promise<void> {
+    const { pace, rebalancing } = this.#options;
     const { tradePassword, tradePasswordKey } = this.simulated.info;
     const store = await openSqlite(this.store);
     const client = createClient(
@@ -854,7 +870,10 @@ export class Swarm implements FaultTarget {
       machine: systemMachine,
       calendars: () => builtInCalendars,
       holder: holderOf(process),
-      recipes: [...this.#options.recipes, ...this.#options.rebalancing.map(({ recipe }) => recipe)],
+      recipes: [
+        ...this.#options.recipes.filter(({ name }) => name !== (pace.isShort ? "look" : "look-rarely")),
+        ...rebalancing.map(({ recipe }) => recipe),
+      ],
       out: this.#options.folder,
       redactor: new Redactor(),
       client: () => Promise.resolve(client),
@@ -871,9 +890,17 @@ export class Swarm implements FaultTarget {
       },
       tickMs: 10 * MINUTE,
       pollMs: 5_000,
+      ...pace.isShort && { retention: "everything" },
     });
     await scheduler.start();
   }
+}
+
+/** The client of the trader. */
+type Trader = Awaited<ReturnType<typeof openTrading>>;
+
+async function cancelOrder(client: Trader, { orderId, symbol, quantity = "0", price = "0" }: Order) {
+  await client.orders.cancel({ market: "hk", orderId, symbol, quantity, price, orderType: "enhanced-limit" });
 }
 
 /** Returns the name under which a scheduler process holds runs. */
@@ -912,7 +939,10 @@ export function lots(symbol: string, count: number, at: number): Decimal {
   return String(lotSize(symbol, hongKongDate(at)) * count);
 }
 
-/** The recipes of every world: one that buys, one that cancels before the close, one that reads. */
+/**
+ * The recipes of the worlds: one that buys, one that cancels before the close, and one that reads, more rarely in a
+ * short world.
+ */
 export async function swarmRecipes(): Promise<CompiledRecipe[]> {
   const order = {
     market: "hk",
@@ -950,10 +980,12 @@ export async function swarmRecipes(): Promise<CompiledRecipe[]> {
       window: "XHKG.close-16m..XHKG.close-10m",
       steps: [{ id: "cancel", uses: "cancel-open-orders", with: { markets: ["hk"], side: "buy" } }],
     }),
-    recipe({
-      name: "look",
-      schedule: { id: "s1", every: "30m" },
-      steps: [{ id: "funds", uses: "account.funds", with: { market: "hk" } }],
-    }),
+    ...Object.entries({ look: "30m", "look-rarely": "2h" }).map(([name, every]) =>
+      recipe({
+        name,
+        schedule: { id: "s1", every },
+        steps: [{ id: "funds", uses: "account.funds", with: { market: "hk" } }],
+      })
+    ),
   ]);
 }

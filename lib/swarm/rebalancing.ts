@@ -23,11 +23,12 @@ import {
   SYMBOLS,
   type TrueOrder,
 } from "./processes.ts";
+import type { Pace } from "./pace.ts";
 
 const MINUTE = 60_000;
 
-/** Fraction of the worlds with schedulers that rebalance. */
-const SHARE = 0.45;
+/** Fraction of the worlds with schedulers that rebalance: of full worlds, and of short ones. */
+const SHARES = { full: 0.45, short: 0.12 };
 /** Minutes from the open to each rebalancing of a day. The second rebalancing sells what the first one has bought. */
 const STARTS = [40, 95];
 /** How long an execution may take, in minutes. */
@@ -37,9 +38,10 @@ const DEADLINES = [5, 10, 20];
 export async function drawRebalancing(
   seed: number,
   sessions: readonly { date: string; openAt: number }[],
+  { isShort }: Pick<Pace, "isShort">,
 ): Promise<Rebalancing[]> {
   const random = randomFrom(seed * 7 + 4);
-  if (random() >= SHARE) return [];
+  if (random() >= (isShort ? SHARES.short : SHARES.full)) return [];
   const below = (most: number) => Math.floor(random() * most);
   const one = <T>(from: readonly T[]): T => from[below(from.length)]!; // below its length
   const market = new SimulatedMarket({ seed });
@@ -220,14 +222,18 @@ export function isAfterDeadline({ deadlineAt }: PlanRecord, { sentAt }: Intent):
 const TINY = 1e-9;
 
 /**
- * Returns what is wrong with a plan at the end of a day. It must have ended, either near its targets or with a reason.
+ * Returns what is wrong with a plan at the end of a day. It must have ended, either near its targets or with a reason,
+ * unless the outcome of one of its orders is unknown: a later reading or a person can still find it.
+ *
+ * @param unresolved Plans with orders whose outcomes are unknown, by their hashes.
  */
 export function badEnding(
   { hash, plan, state, reason, report, source }: PlanRecord,
   orders: readonly PlanOrder[],
+  unresolved: ReadonlySet<string>,
 ): string | undefined {
   const name = `the plan ${hash.slice(0, 12)} is "${state}"`;
-  if (state === "running") return `${name} after its deadline`;
+  if (state === "running") return unresolved.has(hash) ? undefined : `${name} after its deadline`;
   if (state !== "done" && state !== "stopped") return undefined; // the run's row has the reason why nothing was sent
   if (report === undefined) return reason === undefined ? `${name} without a reason` : undefined;
   if (state === "stopped" && reason === undefined) return `${name} without a reason`;

@@ -5,6 +5,7 @@
  */
 import { builtInCalendars } from "../calendars/mod.ts";
 import { openSqlite } from "../store/sqlite.ts";
+import { unresolvedStates } from "../desk/states.ts";
 import type { Store } from "../store/store.ts";
 import { loadAll } from "../lazy.ts";
 import { plansOf } from "../rebalance/queries.ts";
@@ -15,6 +16,7 @@ import { Disk } from "./disk.ts";
 import { drawPlan, type FaultName, type PlannedFault } from "./faults.ts";
 import { Checker, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
 import { MoneyCheck } from "./money.ts";
+import { drawPace, isShortWorld, QUIET_MS } from "./pace.ts";
 import { Network } from "./pipes.ts";
 import { Swarm } from "./processes.ts";
 import { badEnding, drawRebalancing } from "./rebalancing.ts";
@@ -58,8 +60,6 @@ export interface SeedResult {
 }
 
 const MINUTE = 60_000;
-/** No fault strikes in this time before the close, so that the world is quiet for a while with the market open. */
-const QUIET_MS = 35 * MINUTE;
 /** The world continues for this long after the close. */
 const AFTER_MS = 60 * MINUTE;
 /**
@@ -67,19 +67,8 @@ const AFTER_MS = 60 * MINUTE;
  */
 const NIGHT_MS = 11 * 60 * MINUTE;
 
-/**
- * Intervals between two readings of the trader; a seed draws one. With the shortest interval, a day takes several times
- * as long to simulate.
- */
-const reconcileTimes = [3 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE];
-/** Intervals between two rounds of pushes of the broker. */
-const roundTimes = [MINUTE / 2, MINUTE, 3 * MINUTE, 5 * MINUTE];
-
 /** In this fraction of the evenings, a person decides about the intents that the lists could not resolve. */
 const DECIDES = 0.7;
-
-/** Programs that were ended or suspended for the night start this long before the market opens. */
-const WAKE_MS = 40 * MINUTE;
 
 /** Returns consecutive sessions of Hong Kong, beginning on a day that the seed draws. */
 function sessionsOf(seed: number, days: number): { date: string; openAt: number; closeAt: number }[] {
@@ -102,23 +91,18 @@ async function run(options: SeedOptions): Promise<SeedResult> {
   await loadAll(); // loading a module during the simulation would take real time
   const { seed, days = 1, folder, recipes, signal } = options;
   const sessions = sessionsOf(seed, days);
-  const drawn = await drawRebalancing(seed, sessions);
   const nights = randomFrom(seed * 7 + 2);
   const start = sessions[0]!.openAt - 15 * MINUTE;
   const random = randomFrom(seed * 7 + 1);
   // The account allows only one trade connection, so a trader on the direct transport runs without schedulers.
   const isDirect = random() < 0.25;
   const schedulers = isDirect ? 0 : random() < 0.5 ? 1 : 2;
-  const rebalancing = schedulers === 0 ? [] : drawn;
   const mostLots = random() < 0.3 ? 1 : undefined;
-  const paces = randomFrom(seed * 7 + 3);
-  const one = (times: readonly number[]) => times[Math.floor(paces() * times.length)]!; // below their number
-  const [reconcileEveryMs, roundMs] = [one(reconcileTimes), one(roundTimes)];
-  const periods = sessions.map(({ openAt, closeAt }) => ({
-    fromMs: openAt - start - 5 * MINUTE,
-    toMs: closeAt - QUIET_MS - start,
-  }));
-  const plan = options.plan ?? drawPlan(random, periods, { isDirect, schedulers });
+  const isShort = isShortWorld(seed);
+  const rebalancing = schedulers === 0 ? [] : await drawRebalancing(seed, sessions, { isShort });
+  const windows = rebalancing.flatMap((each) => each.windows);
+  const pace = drawPace(seed, sessions, { isShort, schedulers, windows });
+  const plan = options.plan ?? drawPlan(random, pace.faults, { start, isDirect, schedulers });
   const own = Deno.makeTempDirSync({ dir: folder, prefix: "seed-" });
   const world = new World(seed, start);
   world.onLog = options.onLog;
@@ -139,8 +123,7 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     schedulers,
     isDirect,
     mostLots,
-    reconcileEveryMs,
-    roundMs,
+    pace,
     rebalancing,
   });
   const coverage: Coverage = new Map();
@@ -193,12 +176,17 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     };
     const known = new Set<string>();
     let money: MoneyCheck | undefined;
-    for (const { date, openAt, closeAt } of sessions) {
+    for (const [day, { date, openAt, closeAt }] of sessions.entries()) {
       await until(openAt - 10 * MINUTE);
       money ??= new MoneyCheck(swarm);
+      const awake = pace.awake[day]!; // it has a list for each session
+      for (const [index, { to }] of awake.entries()) {
+        await until(to);
+        swarm.suspend(awake[index + 1]?.from ?? closeAt - QUIET_MS);
+      }
       await until(closeAt - QUIET_MS);
       swarm.quieten();
-      await until(closeAt + AFTER_MS);
+      await until(closeAt + (isShort ? AFTER_MS / 3 : AFTER_MS));
       if (failure !== undefined || signal?.aborted) break;
       fail(await checker.check(store, { table: quietInvariants }));
       const keys = sessions.filter((each) => each.closeAt <= closeAt).flatMap(({ date }) =>
@@ -208,11 +196,16 @@ async function run(options: SeedOptions): Promise<SeedResult> {
       if (missing !== undefined) fail({ invariant: "slots", what: missing });
       const leak = leakOf(world, network.pipes);
       if (leak !== undefined) fail({ invariant: "leaks", what: leak });
+      const unresolved = new Set(
+        checker.intents.flatMap(({ state, why: { plan } }) =>
+          plan !== undefined && unresolvedStates.includes(state) ? [plan] : []
+        ),
+      );
       for (const each of await plansOf(store, { account: swarm.account, limit: 100 })) {
         if (known.has(each.hash)) continue;
-        const what = badEnding(each, checker.planOrders);
+        const what = badEnding(each, checker.planOrders, unresolved);
         if (what !== undefined) fail({ invariant: "plan-ending", what });
-        known.add(each.hash);
+        if (each.state !== "running") known.add(each.hash);
         world.note(
           undefined,
           `the plan ${each.hash.slice(0, 12)} is "${each.state}", reason ${each.reason ?? "none"}`,
@@ -225,12 +218,11 @@ async function run(options: SeedOptions): Promise<SeedResult> {
         world.end();
         world.now = night;
       } else {
-        const next = sessions.find((each) => each.openAt > closeAt)!; // the last day never gets here
         if (nights() < DECIDES) {
           swarm.decide(checker.claims);
           await until(world.now + MINUTE);
         }
-        swarm.passNight(nights(), next.openAt - WAKE_MS);
+        swarm.passNight(nights(), pace.awake[day + 1]![0]!.from); // each session has a period
         await until(night);
       }
       const untied = failure === undefined && !signal?.aborted ? money.check(date) : undefined;

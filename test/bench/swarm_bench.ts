@@ -8,7 +8,7 @@ import { swarm } from "../../lib/swarm/mod.ts";
 import { outside, World } from "../../lib/swarm/world.ts";
 import { report, rounded } from "./harness.ts";
 
-const seeds = Deno.args.includes("--short") ? 3 : 20;
+const seeds = Deno.args.includes("--short") ? 3 : 100;
 await swarm({ seeds: 1 }); // loads the code
 const began = performance.now();
 const { days, events, failures } = await swarm({ seeds, shrinks: false });

@@ -225,15 +225,17 @@ Deno.test("a plan ends with everything filled inside its band, or with a reason"
     unknown: "0",
     remaining: "0",
   };
-  const check = (fields: object = {}, truly = "300") => {
+  const check = (fields: object = {}, truly = "300", unresolved: string[] = []) => {
     const record = { ...planned, report: { trades: [trade], drift: { reached: "0.0001" } }, ...fields };
     const orders = [ofTrade("one", [{ quantity: "300", filled: truly, status: "filled" }])];
     // badEnding() reads only these members.
-    return badEnding(record as unknown as PlanRecord, orders as unknown as PlanOrder[]);
+    return badEnding(record as unknown as PlanRecord, orders as unknown as PlanOrder[], new Set(unresolved));
   };
   const is = 'the plan h is "done"';
   assertEquals(check(), undefined);
   assertEquals(check({ state: "running" }), 'the plan h is "running" after its deadline');
+  assertEquals(check({ state: "running" }, "300", ["h"]), undefined);
+  assertEquals(check({}, "200", ["h"]), check({}, "200"));
   assertEquals(check({ state: "stopped" }), 'the plan h is "stopped" without a reason');
   assertEquals(
     check({}, "200"),
