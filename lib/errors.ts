@@ -124,8 +124,9 @@ export class InvalidParamsError extends BrokerError {
 }
 
 /**
- * The broker rejected the request. Its code and text are kept word for word, a text up to 2,000 characters. For a write, this error means that nothing
- * was executed; any other failure answer to a write is an `OutcomeUnknownError`.
+ * The broker rejected the request. The error contains the broker's code and the first 2,000 characters of its text,
+ * unchanged. For a write, this error means that nothing was executed; any other failure answer to a write is an
+ * `OutcomeUnknownError`.
  */
 export class RejectedError extends BrokerError {
   /** Name of the class. */
@@ -156,16 +157,16 @@ export class DisplacedError extends RejectedError {
 }
 
 /**
- * The broker rejected a login, but not because another program took the login over (`DisplacedError`). After `password`
- * the client never logs in again automatically, because too many wrong passwords lock an account. After `passing`,
- * which covers every other reason, the client tries again after a wait that grows from a minute to an hour.
+ * The broker rejected a login, but not because another program took the login over (`DisplacedError`). If `reason` is
+ * `password`, the client never logs in again automatically, because too many wrong passwords lock an account. For any
+ * other reason, the client tries again after a wait that grows from a minute to an hour.
  */
 export class LoginRefusedError extends RejectedError {
   /** Name of the class. */
   override readonly name: string = "LoginRefusedError";
   /** `password` if the broker rejected the password, `passing` for any other reason. */
   readonly reason: "password" | "passing";
-  /** Time until the client may log in again automatically, milliseconds; absent after `password`. */
+  /** Time until the client may log in again automatically, milliseconds; absent if `reason` is `password`. */
   readonly retryInMs: number | undefined;
 
   /** Creates the error; `text` is the broker's own text. */

@@ -193,13 +193,13 @@ export const limitTable: { readonly [Name in LimitName]: Limit<NonNullable<Limit
     env: "HSGATE_QUOTE_MAX_AGE",
     ...age,
     fallback: "60s",
-    power: "sets how old the quote may be that an order is compared with",
+    power: "sets the largest age of the quote with which hsgate compares an order",
   },
   maxVolumeShare: {
     env: "HSGATE_MAX_VOLUME_SHARE",
     ...percent,
     fallback: "off",
-    power: "sets how large an order may be against the volume of a day",
+    power: "sets the largest quantity of one order, as a part of the average daily volume",
   },
 };
 

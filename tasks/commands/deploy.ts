@@ -13,19 +13,19 @@ const flags = {
   deno: {
     type: "string",
     value: "FILE",
-    text: "the Deno program on the target system (the one that runs this)",
+    text: "the Deno program on the target system (that of this command)",
   },
   program: {
     type: "string",
     value: "FILE",
-    text: "tasks/hsgate.ts on the target system (the one that runs)",
+    text: "tasks/hsgate.ts on the target system (that of this command)",
   },
   user: { type: "boolean", text: "systemd: write user units, not system units" },
   "run-as": { type: "string", value: "NAME", text: "systemd: user that runs the services (hsgate)" },
   as: {
     type: "string",
     value: "KIND",
-    text: 'kubernetes: "jobs" for a CronJob per recipe, or one "scheduler" (jobs)',
+    text: 'kubernetes: "jobs" for a CronJob per recipe, "scheduler" for a Deployment (jobs)',
   },
   image: { type: "string", value: "IMAGE", text: "kubernetes: the image (hsgate:latest)" },
   timeline: {
@@ -44,9 +44,9 @@ export const deploy = command({
   summary: "write a crontab, systemd units, Kubernetes manifests or a Deno.cron program",
   usage: "[DIR | RECIPE …] --to SYSTEM",
   args: [0, 1000],
-  details: `The target system starts each recipe at every time that could be right in the exchange's
-time zone. The recipe then checks its slots: holidays, half-days, the first session of
-a month. A slot has one key, so it runs once even if several of these systems and
+  details: `The target system starts hsgate at every time that could be right in the exchange's time
+zone. hsgate then checks whether the recipe has a slot: holidays, half-days, the first
+session of a month. A slot has one key, so it runs once even if several of these systems and
 "schedule" use one store. The command installs nothing; it
 prints the remaining steps.
 Without --out, a crontab goes to stdout.

@@ -57,17 +57,17 @@ days and days with differences again.
 
 If a row of an earlier export is missing in the broker's answers, or an amount is smaller, the
 command keeps the earlier files and lists each missing row. It writes the new files to another
-folder, such as 2025-08-15.disputed-1. If the broker rejects the request for a list, the export names the
-list, and the day stays provisional. If the
-account has no futures, use --accounts securities.
+folder, such as 2025-08-15.disputed-1. If the broker rejects the request for a futures list, the export
+names the list, and the day stays provisional. If the account has no futures, use --accounts
+securities.
 
 --join also writes one file per list (fills, orders, fund journal) with the rows of all days of
 the range, final or provisional. It writes each file completely or not at all, and replaces an
 earlier file. It does not change the folders of the days.
 
 With a store, the day also gets the list rebalance_trades: the executed trades of rebalancing
-plans with slippage, estimated and booked fees, and the drift that was reached. If a fill that the
-store has is missing in the broker's answers, that is a difference.
+plans with slippage, estimated and booked fees, and the drift that was reached. If the store has a
+fill that the broker's answers lack, the checks report a difference.
 
 A folder belongs to one account; the export rejects another account. A day of a million
 fills needs less than 200 MB of memory; each further row needs about 8 bytes.`,

@@ -15,7 +15,7 @@ export type NextInput = Input<typeof flags>;
 /** Lists the next slots. */
 export const next = command({
   name: "next",
-  summary: "list the next slots of all recipes, with skipped days and why",
+  summary: "list the next slots of all recipes, and why other days have none",
   usage: "[DIR]",
   args: [0, 1],
   details: `The command lists the next slots of each schedule of every recipe in the folder

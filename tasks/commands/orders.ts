@@ -234,8 +234,8 @@ export const ordersResolve = command({
   details: `${intentText}
 
 "sent": the broker executed the write. For a new order, name the broker's orders with
---order. For a cancellation or an amendment, the order that you cancelled or amended is
-enough.
+--order. For a cancellation or an amendment, you can leave out --order: hsgate then takes the
+order that you cancelled or amended.
 
 "not-sent": the broker did not execute the write; --because is required. Check the broker's
 app first: after "not-sent", hsgate no longer blocks the same order.

@@ -82,8 +82,8 @@ export const storeCopy = command({
   summary: "copy a store to another place, such as from a file to a database",
   usage: "--from STORE --to STORE",
   args: [0, 0],
-  details: `Stop every scheduler of the store first, and use only the new store after the copy: the
-new store lacks every write that is sent with the old store later. The command copies the
+  details: `Stop every scheduler of the store first. After the copy, use only the new store: it would
+lack the writes that you still send with the old store. The command copies the
 store as of one moment. It checks that each table has the same number of rows and the same
 digest in both stores. It rejects a target that already contains rows.`,
   flags: copyFlags,

@@ -36,9 +36,9 @@ needs no trust. Every store must belong to you, and nobody else may write to its
 folder.
 
 Commands use a calendar file hsgate.calendars.json that they find in their working
-folder only if you wrote its current content with "calendar set", "calendar unset" or
-"calendar update", or trusted it with "hsgate trust hsgate.calendars.json". A file that
-HSGATE_CALENDARS names needs no trust.
+folder only after "hsgate trust hsgate.calendars.json". If you write the file with
+"calendar set", "calendar unset" or "calendar update", that command trusts it. A file
+that HSGATE_CALENDARS names needs no trust.
 
 The trust record is the file that HSGATE_TRUST_FILE names, or hsgate/trust.json in
 XDG_CONFIG_HOME or ~/.config. A settings file cannot choose the record. hsgate rejects a record that belongs to

@@ -7,7 +7,7 @@ const flags = {
   topics: {
     type: "string",
     value: "LIST",
-    text: "quote, tick, order-book, broker-queue (quote,order-book; as JSON quote)",
+    text: "quote, tick, order-book, broker-queue (quote,order-book; with JSON output only quote)",
   },
   "push-idle": pushIdle,
   ...listing,
@@ -27,8 +27,9 @@ which arrive without a subscription. Without a terminal each change is one line.
 the command and its subscriptions.
 
 With --json, --output json or --output jsonl, each push is one line of JSON. With --output csv or
---output md, the latest quote of each symbol is a row, and then each change that the columns
-show; changes of orders, ticks, broker queues and breaks of the connection are lines on stderr.
+--output md, each row is a quote: first the latest quote of each symbol, and then a new row for each
+change in one of the columns. Changes of orders, ticks, broker queues and breaks of the connection
+are lines on stderr.
 
 If nothing arrives for --push-idle, watch reports since when, opens a new connection and
 reports what may be missing. The setting pushIdleMs and HSGATE_PUSH_IDLE_MS set the same

@@ -244,6 +244,8 @@ function pushesPage(): string {
       }. ` +
       (conflate
         ? "A newer value of the same security may replace an older one when the reader is slow."
+        : type === "tick"
+        ? "If the reader is slow and 100,000 ticks wait, further ticks are dropped, and a `dropped` event counts them."
         : "Every push is delivered."),
       answerTable(`push.${type}`, payload.fields ?? {}),
     ].join("\n\n")

@@ -87,9 +87,8 @@ export const topics: Readonly<Record<string, Topic>> = {
         outputs.join("|")
       }, and --columns to choose columns. CSV contains every column, every ` +
         "digit, and times in UTC. A text that a spreadsheet could run as a formula begins with an apostrophe.",
-      "--json of every command prints one document. An error is a document too: " +
-        '{"error":{"class","code","text","advice","exitCode"}}, and its text is also on stderr. Commands that keep ' +
-        "running print one document per line.",
+      "With --json, a command prints one document. Commands that keep running print one document per line. An " +
+        'error is a document too: {"error":{"class","code","text","advice","exitCode"}}, and its text is also on stderr.',
       "In a narrow terminal a table omits columns and names them below. It never cuts order numbers, listing codes " +
         "and run keys.",
     ),

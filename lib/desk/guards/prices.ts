@@ -13,7 +13,7 @@ import { isBuy, lastOf, least, most, type Order, percentText, typeOf } from "./o
 /** The price is a multiple of the tick size. */
 export const tick: Rule = {
   name: "tick",
-  about: "a price that is not a multiple of the tick size on its day",
+  about: "a price that is not a multiple of the tick size on the day of the order",
   async check(check) {
     const { symbol, price, isConditional, market } = check.order;
     if (price === undefined || isConditional && market === "futures") return;

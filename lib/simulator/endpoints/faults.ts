@@ -19,11 +19,11 @@ import type { Padding } from "../../wire/padding.ts";
 export const faultKinds = {
   "delay": 'waits `ms` before the answer, or with `when: "request"` before the call is executed',
   "lost-answer": "executes the call, then closes the connection without an answer",
-  "lost-request": "closes the connection before the call is executed",
+  "lost-request": "closes the connection; the call is not executed",
   "reset-after":
     "executes the call, sends the first `bytes` of the HTTP answer (half of it by default), then closes",
-  "busy": "rejects the call before it is executed, with `code` and `text` (1011 by default)",
-  "http-error": "answers with HTTP `status` (503) and a plain text, before the call is executed",
+  "busy": "rejects the call with `code` (1011 by default) and `text`; the call is not executed",
+  "http-error": "answers with HTTP `status` (503) and a plain text; the call is not executed",
   "expired-login": "ends the trade login and rejects the call with `code` (1014 by default)",
   "not-json": "executes the call, then answers 200 with a page of HTML",
   "huge-body": "executes the call, then answers with `bytes` of padding (32 MiB), `chunked` or not",
@@ -46,7 +46,7 @@ export const socketFaultKinds = {
   "unanswered": "executes the call and never answers it; the connection keeps working",
   "silence": "executes the call, then sends nothing more, although the connection stays open",
   "system-error":
-    "rejects the call as a system exception, with `code` (1001) and `text`, before it is executed",
+    "rejects the call as a system exception, with `code` (1001) and `text`; the call is not executed",
   "unreadable-request":
     'answers with request id "0", as if the call could not be decrypted; it is not executed',
   "expired-token": "ends the token and rejects the call with 1014; over HTTP too",
