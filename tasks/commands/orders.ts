@@ -140,7 +140,7 @@ export type CancelAllInput = Input<typeof cancelAllFlags>;
 /** Cancels all orders of a market. */
 export const cancelAll = command({
   name: "cancel-all",
-  summary: "cancel every order of a market, also those made elsewhere",
+  summary: "cancel every order of a market, even those placed elsewhere",
   usage: "--market MARKET",
   args: [0, 0],
   details: `The command shows today's open orders of the market, and asks you. Without a terminal it
