@@ -35,7 +35,7 @@ export const servedRecipes = {
 export const out = {
   type: "string",
   value: "DIR",
-  text: "base of the folders that recipes write to (the current one)",
+  text: "folder in which recipes write their files (the current one)",
 } as const satisfies Flag;
 
 /** A time to use instead of the real one. */
