@@ -10,7 +10,7 @@
  */
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { SqliteStore } from "../store/sqlite.ts";
-import { currentProcess, forever, type Process } from "./world.ts";
+import { currentProcess, forever, outside, type Process } from "./world.ts";
 
 // deno-lint-ignore no-explicit-any -- the replaced methods have many shapes
 type Any = any;
@@ -95,6 +95,12 @@ export class Disk implements Disposable {
     return ids;
   }
 
+  /** Makes the next check read every intent again: the files of the store were replaced. */
+  forget(): void {
+    this.#isMany = true;
+    this.deskWrites++;
+  }
+
   [Symbol.dispose](): void {
     for (const each of this.#undo.reverse()) each();
   }
@@ -131,11 +137,11 @@ export class Disk implements Disposable {
       const about = aboutOf(this, args);
       own(process, about.db);
       process.statements++;
-      process.onStatement?.(about.sql, "before");
+      process.onStatement?.(about.sql, "before", about.db);
       if (!process.isAlive) return forever();
       const result = original.apply(this, args);
       count(about, args);
-      process.onStatement?.(about.sql, "after");
+      process.onStatement?.(about.sql, "after", about.db);
       return process.isAlive ? result : forever();
     };
   }
@@ -167,4 +173,63 @@ function own(process: Process | undefined, db: DatabaseSync): void {
 
 /** Replaces the statements of a dead process: their calls never return a result. */
 const dead = { get: forever, all: forever, run: forever };
+/** The files of a store. */
+interface StoreFiles {
+  db: Uint8Array;
+  /** The write-ahead log. */
+  wal: Uint8Array;
+}
+
+/** Reads the files of a store. */
+export function readStore(path: string): StoreFiles {
+  return { db: Deno.readFileSync(path), wal: Deno.readFileSync(`${path}-wal`) };
+}
+
+/** Replaces the files of a store that no process has open. */
+export function writeStore(path: string, { db, wal }: StoreFiles): void {
+  for (const name of [`${path}-wal`, `${path}-shm`]) {
+    try {
+      Deno.removeSync(name);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+  Deno.writeFileSync(path, db);
+  Deno.writeFileSync(`${path}-wal`, wal);
+}
+
+/** Size of the header of a write-ahead log, bytes. */
+const WAL_HEADER = 32;
+
+/**
+ * Returns the files that a power cut leaves when it strikes during a commit. A part of what the commit has written to
+ * the log is missing. If the store does not wait for the disk at each commit, earlier commits are missing, too.
+ *
+ * @param part How much is written, at least 0 and below 1.
+ * @returns `undefined` if the commit has written nothing to the log, or has also changed the database.
+ */
+export function tornStore(
+  db: DatabaseSync,
+  { before, after, part }: { before: StoreFiles; after: StoreFiles; part: number },
+): StoreFiles | undefined {
+  const isAt = (at: number) => before.wal[at] === after.wal[at];
+  let first = 0;
+  while (first < after.wal.length && isAt(first)) first++;
+  let last = after.wal.length - 1;
+  while (last > first && isAt(last)) last--;
+  const isSame = before.db.length === after.db.length && before.db.every((byte, at) => byte === after.db[at]);
+  if (first >= last || !isSame) return undefined;
+  // Outside of the process, because it is no statement of the program.
+  const { synchronous } = outside(() => db.prepare("pragma synchronous").get()) as { synchronous: number };
+  if (synchronous < 2) {
+    return { db: after.db, wal: after.wal.slice(0, WAL_HEADER + Math.floor(part * (first - WAL_HEADER))) };
+  }
+  // The last byte that the commit has written is missing.
+  const wal = before.wal.length >= last
+    ? before.wal.slice()
+    : new Uint8Array(first + Math.floor(part * (last - first)));
+  wal.set(after.wal.subarray(0, first + Math.floor(part * (last - first))));
+  return { db: after.db, wal };
+}
+
 export { isWriting };

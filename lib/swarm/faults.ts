@@ -36,6 +36,8 @@ export interface FaultTarget {
   takeOverWithin(size: number, ms: number): void;
   /** Fills the disk for a time. */
   fillDisk(ms: number): void;
+  /** Cuts the power of the computers during a commit: everything dies, and the last write is torn. */
+  cutPower(size: number): void;
   /** Disconnects a process from its database at the next begin or commit: before the statement, or after a commit. */
   cutStore(where: "begin" | "before-commit" | "after-commit"): void;
   /** For five minutes, lists show new orders and fills this much later. */
@@ -223,6 +225,12 @@ export const faultTable = {
     text: "no statement can write for up to 30 s, because the disk is full",
     perDay: 2,
     strike: (target, size) => target.fillDisk(between(size, SECOND, 30 * SECOND)),
+  },
+  "torn-write": {
+    text:
+      "the power of the computer fails during a commit: every program dies, and the commit is only partly on the disk",
+    perDay: 1,
+    strike: (target, size) => target.cutPower(size),
   },
   "store-busy": {
     text: "another process locks the store for some tries",

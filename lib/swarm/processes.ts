@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { DatabaseSync } from "node:sqlite";
 import { builtInCalendars } from "../calendars/mod.ts";
 import { createClient } from "../client/client.ts";
 import { directAccount, gatewayAccount } from "../client/account_name.ts";
@@ -30,7 +31,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import { StoreError } from "../store/store_error.ts";
 import { randomFrom, systemMachine, wait } from "../time.ts";
 import { gateway as gatewayTransport } from "../transports/gateway.ts";
-import { isWriting, SqliteError } from "./disk.ts";
+import { isWriting, readStore, SqliteError, tornStore } from "./disk.ts";
 import { type FaultName, faultTable, type FaultTarget } from "./faults.ts";
 import type { Pace } from "./pace.ts";
 import type { Network, PipeFault } from "./pipes.ts";
@@ -169,6 +170,14 @@ export class Swarm implements FaultTarget {
   #fullUntil = -Infinity;
   #lockedTries = 0;
   #cut: "begin" | "before-commit" | "after-commit" | undefined;
+  /** A power cut that waits for a commit. `before` are the files before the commit that is in progress. */
+  #powerCut: { kind: FaultName; size: number; before?: ReturnType<typeof readStore> } | undefined;
+  /** Whether the transaction in progress has changed an intent. */
+  #isOfDesk = false;
+  /** Number of things that people are doing with the store. */
+  #people = 0;
+  /** The files of the store after a power cut. The store must be replaced by them before anything continues. */
+  torn: ReturnType<typeof readStore> | undefined;
   #lagMs = 0;
   #lagUntil = -Infinity;
   #isRoundDue = false;
@@ -218,6 +227,7 @@ export class Swarm implements FaultTarget {
     this.#fullUntil = -Infinity;
     this.#lockedTries = 0;
     this.#cut = undefined;
+    this.#powerCut = undefined;
     this.#lagUntil = -Infinity;
     for (const { process } of this.#programs) {
       if (process === undefined) continue;
@@ -302,8 +312,8 @@ export class Swarm implements FaultTarget {
     const when = size < 0.5 ? "before" : "after";
     const last = process.statements + statements;
     const usual = process.onStatement;
-    process.onStatement = (sql, now) => {
-      usual?.(sql, now);
+    process.onStatement = (sql, now, db) => {
+      usual?.(sql, now, db);
       if (process.statements >= last && now === when) process.kill();
     };
   }
@@ -324,8 +334,8 @@ export class Swarm implements FaultTarget {
       ? /^\s*insert into intent /i
       : /^\s*(update run set state = 'running'|insert into intent )/i;
     let left: number | undefined;
-    process.onStatement = (sql, when) => {
-      usual?.(sql, when);
+    process.onStatement = (sql, when, db) => {
+      usual?.(sql, when, db);
       if (when === "before" || this.isQuiet) return;
       if (left === undefined) {
         if (begins.test(sql)) left = statements;
@@ -365,8 +375,8 @@ export class Swarm implements FaultTarget {
   #whenNext(process: Process, pattern: RegExp, work: () => void): void {
     const usual = process.onStatement;
     let isOver = false;
-    process.onStatement = (sql, when) => {
-      usual?.(sql, when);
+    process.onStatement = (sql, when, db) => {
+      usual?.(sql, when, db);
       if (isOver || this.isQuiet || when === "before" || !pattern.test(sql)) return;
       isOver = true;
       work();
@@ -421,6 +431,34 @@ export class Swarm implements FaultTarget {
     this.#cut = where;
   }
 
+  cutPower(size: number): void {
+    this.#powerCut = { kind: this.#striking!, size }; // only a strike calls this
+    this.#striking = undefined;
+  }
+
+  /** Tears the commit of a program, and kills everything on its computer. */
+  #tear(sql: string, when: "before" | "after", db: DatabaseSync): void {
+    const cut = this.#powerCut;
+    if (/ intent /i.test(sql)) this.#isOfDesk = true;
+    if (!/^\s*(commit|rollback)/i.test(sql)) return;
+    // Most of these faults wait for a transaction of an order. A person's connection would keep the old files.
+    const isHere = cut !== undefined && this.#people === 0 && (this.#isOfDesk || cut.size > 0.8);
+    if (when === "before") {
+      if (isHere) cut.before = readStore(this.store);
+      return;
+    }
+    this.#isOfDesk = false;
+    if (cut?.before === undefined) return;
+    const part = (cut.size * 7919) % 1;
+    const torn = tornStore(db, { before: cut.before, after: readStore(this.store), part });
+    delete cut.before;
+    if (torn === undefined) return;
+    this.torn = torn;
+    this.#powerCut = undefined;
+    this.onStruck(cut.kind);
+    for (const process of this.world.processes) if (process.name !== "broker") process.kill();
+  }
+
   lagLists(ms: number): void {
     this.#lagMs = ms;
     this.#lagUntil = this.world.now + 5 * MINUTE;
@@ -434,6 +472,7 @@ export class Swarm implements FaultTarget {
   halt(ms: number): void {
     const person = this.world.process("person");
     const { world } = this;
+    this.#people++;
     person.run(() =>
       void (async () => {
         await using store = await openSqlite(this.store, { mark: "leave" });
@@ -446,7 +485,7 @@ export class Swarm implements FaultTarget {
         for (const each of this.halts) each.to ??= world.now;
       })().catch((error) => {
         if (!(error instanceof StoreError) && !(error instanceof SqliteError)) this.unhandled.push(error);
-      })
+      }).finally(() => this.#people--)
     );
   }
 
@@ -536,7 +575,10 @@ export class Swarm implements FaultTarget {
   }
 
   #begin(process: Process, main: Program["main"]): void {
-    process.onStatement = (sql, when) => this.#strikeDisk(sql, when);
+    process.onStatement = (sql, when, db) => {
+      this.#strikeDisk(sql, when);
+      if (this.#powerCut !== undefined) this.#tear(sql, when, db);
+    };
     process.run(() =>
       void main(process).catch((error) => {
         // A program that cannot start ends, for example because the disk is full.

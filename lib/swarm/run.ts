@@ -12,7 +12,7 @@ import { plansOf } from "../rebalance/queries.ts";
 import type { CompiledRecipe } from "../recipes/mod.ts";
 import { randomFrom } from "../time.ts";
 import { ambient } from "./ambient.ts";
-import { Disk } from "./disk.ts";
+import { Disk, writeStore } from "./disk.ts";
 import { drawPlan, type FaultName, type PlannedFault } from "./faults.ts";
 import { Checker, leakOf, missingSlot, quietInvariants } from "./invariants.ts";
 import { MoneyCheck } from "./money.ts";
@@ -159,6 +159,14 @@ async function run(options: SeedOptions): Promise<SeedResult> {
     let [writes, changes, unhandledCount] = [0, 0, 0];
     const step = async () => {
       swarm.countStruck();
+      if (swarm.torn !== undefined) {
+        // Every program is dead. SQLite itself must find out what the log still contains.
+        await store![Symbol.asyncDispose](); // opened when the world started
+        writeStore(swarm.store, swarm.torn);
+        swarm.torn = undefined;
+        store = await openSqlite(swarm.store, { mark: "leave" });
+        disk.forget();
+      }
       if (
         disk.deskWrites === writes && swarm.changes === changes &&
         swarm.unhandled.length === unhandledCount &&

@@ -13,6 +13,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { nextTick } from "node:process";
+import type { DatabaseSync } from "node:sqlite";
 import { randomFrom } from "../time.ts";
 
 /** Work that runs at an instant. */
@@ -53,7 +54,7 @@ export class Process {
   /** Number of database statements that it has executed. */
   statements = 0;
   /** Called before and after each database statement. Throws to make the statement fail. May kill the process. */
-  onStatement: ((sql: string, when: "before" | "after") => void) | undefined;
+  onStatement: ((sql: string, when: "before" | "after", db: DatabaseSync) => void) | undefined;
   /** Called before each transaction. Returns for how long the process stops there, milliseconds. */
   onTransaction: (() => number | undefined) | undefined;
   /** The process is stopped until this time: its events run only after that. */

@@ -119,6 +119,13 @@ export const mutations: readonly Mutation[] = [
     within: 10,
   },
   {
+    name: "the store does not wait until a commit is on the disk",
+    file: "lib/store/sqlite.ts",
+    from: '"synchronous = full",',
+    to: '"synchronous = normal",',
+    within: 60,
+  },
+  {
     name: "a plan buys with the cash that it had estimated",
     file: "lib/rebalance/cover.ts",
     from: "return { cash: subtract(cash, kept) };",

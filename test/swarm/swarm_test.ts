@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ambient } from "../../lib/swarm/ambient.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { Disk } from "../../lib/swarm/disk.ts";
+import { DatabaseSync } from "node:sqlite";
+import { Disk, readStore, tornStore, writeStore } from "../../lib/swarm/disk.ts";
 import { faultNames, swarm } from "../../lib/swarm/mod.ts";
 import { Network } from "../../lib/swarm/pipes.ts";
 import { shrink } from "../../lib/swarm/shrink.ts";
@@ -132,6 +133,28 @@ Deno.test("a plan without faults ends every order as the broker ended it", async
   const result = await runSeed({ seed: 5, folder: place.path, recipes, plan: [] });
   assertEquals(result.failure, undefined);
   assert(result.orders > 5);
+});
+
+Deno.test("a power cut during a commit leaves the earlier commits, if the store waits for the disk", async () => {
+  await using place = await folder();
+  let number = 0;
+  const rowsAfter = (synchronous: string, part: number) => {
+    const path = `${place.path}/${++number}.db`;
+    using db = new DatabaseSync(path);
+    db.exec(`pragma journal_mode = wal; pragma synchronous = ${synchronous}; create table row (text text)`);
+    const insert = db.prepare("insert into row values (?)");
+    insert.run("first ".repeat(3_000));
+    const before = readStore(path);
+    insert.run("second ".repeat(3_000));
+    const torn = tornStore(db, { before, after: readStore(path), part })!; // the commit has written to the log only
+    writeStore(`${path}-torn`, torn);
+    using again = new DatabaseSync(`${path}-torn`);
+    return again.prepare("select substr(text, 1, 6) as text from row").all().map(({ text }) => text);
+  };
+  for (const part of [0, 0.3, 0.6, 0.999]) assertEquals([part, rowsAfter("full", part)], [part, ["first "]]);
+  // A store that does not wait can lose every commit, also the one that made the table.
+  assertThrows(() => rowsAfter("normal", 0), Error, "no such table");
+  assertEquals(rowsAfter("normal", 0.999), []);
 });
 
 Deno.test("shrinking keeps exactly the faults that the failure needs", async () => {
