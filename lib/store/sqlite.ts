@@ -84,6 +84,10 @@ export async function openSqlite(path: string, options: SqliteOptions = {}): Pro
   }
 }
 
+/** Returns whether each commit of a database waits until it is on the disk. */
+export const waitsForDisk = (db: DatabaseSync): boolean =>
+  Number(db.prepare("pragma synchronous").get()?.synchronous) >= 2; // 2 is "full"
+
 /** An open store in a file. */
 export class SqliteStore extends Store {
   readonly name: string;

@@ -9,7 +9,7 @@
  * @module
  */
 import { DatabaseSync, StatementSync } from "node:sqlite";
-import { SqliteStore } from "../store/sqlite.ts";
+import { SqliteStore, waitsForDisk } from "../store/sqlite.ts";
 import { currentProcess, forever, outside, type Process } from "./world.ts";
 
 // deno-lint-ignore no-explicit-any -- the replaced methods have many shapes
@@ -220,8 +220,7 @@ export function tornStore(
   const isSame = before.db.length === after.db.length && before.db.every((byte, at) => byte === after.db[at]);
   if (first >= last || !isSame) return undefined;
   // Outside of the process, because it is no statement of the program.
-  const { synchronous } = outside(() => db.prepare("pragma synchronous").get()) as { synchronous: number };
-  if (synchronous < 2) {
+  if (!outside(() => waitsForDisk(db))) {
     return { db: after.db, wal: after.wal.slice(0, WAL_HEADER + Math.floor(part * (first - WAL_HEADER))) };
   }
   // The last byte that the commit has written is missing.
