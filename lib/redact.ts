@@ -29,8 +29,8 @@ const LEAST_LINE = 16;
 const JSON_START = /"|-?\d[\d.eE+-]*/g;
 /** Matches the colon after a text that is a member name. */
 const COLON = /\s*:/y;
-/** Member names that hsgate itself may write. They are kept, even if a password is the same word. */
-const MEMBER_NAME = /^[a-z]+$/i;
+/** Returns whether hsgate itself may write a member name. Such a name is kept, even if a password is the same word. */
+const isPlainName = (name: string) => /^[a-z]+$/i.test(name);
 /** A number with at most this many digits may occur in a table of figures by chance. */
 const MOST_CHANCE_DIGITS = 9;
 
@@ -158,8 +158,14 @@ export class Redactor {
   /**
    * Returns JSON without secrets. Changes only the content of texts and numbers and encodes them again, so the result
    * is valid JSON of the same shape.
+   *
+   * @param isOwnName Returns whether hsgate has chosen the name of a member, which is then kept.
    */
-  jsonText(json: string, remove: (text: string) => string = (text) => this.text(text)): string {
+  jsonText(
+    json: string,
+    remove: (text: string) => string = (text) => this.text(text),
+    isOwnName: (name: string) => boolean = isPlainName,
+  ): string {
     if (this.#pattern === undefined) return json;
     let shown = "";
     let at = 0;
@@ -169,8 +175,8 @@ export class Redactor {
       const token = json.slice(index, end);
       const text: string = start === '"' ? JSON.parse(token) : token;
       COLON.lastIndex = end;
-      const isName = start === '"' && MEMBER_NAME.test(text) && COLON.test(json);
-      const hidden = isName ? text : remove(text);
+      const isKept = start === '"' && isOwnName(text) && COLON.test(json);
+      const hidden = isKept ? text : remove(text);
       shown += json.slice(at, index) + (hidden === text ? token : JSON.stringify(hidden));
       at = end;
     }
@@ -182,7 +188,9 @@ export class Redactor {
     if (this.#pattern === undefined) return value;
     if (typeof value === "string") return this.text(value);
     if (typeof value === "number" || typeof value === "bigint") {
-      return this.text(String(value)) === REPLACED ? REPLACED : value;
+      const digits = String(value);
+      const shown = this.text(digits);
+      return shown === digits ? value : shown; // of a negative number, the sign remains
     }
     if (Array.isArray(value)) return value.map((each) => this.data(each));
     if (typeof value !== "object" || value === null) return value;

@@ -8,7 +8,7 @@ import { answerFields, type AnyOperation } from "../../lib/operations/operation.
 import type { FieldsInfo } from "../../lib/operations/types.ts";
 import type { Host } from "./host.ts";
 import { type ListView, printList } from "./list_output.ts";
-import { cellOf, chooseColumns, type Column, list } from "./print.ts";
+import { cellOf, chooseColumns, type Column, cut, list } from "./print.ts";
 
 /** How an answer is printed. */
 interface AnswerOptions {
@@ -35,12 +35,14 @@ export function printAnswer(answer: unknown, options: AnswerOptions): void {
   if (rows !== undefined && !isWhole && mayHaveMore(operation, params, value, rows)) {
     host.note("hsgate: this is one page and there may be more; --all reads all pages");
   }
-  if (view.output === "json") return host.out(JSON.stringify(value));
+  // The broker may send names that the catalogue does not list.
+  const how = options.inWireForm ? { isOwnName: isWireName(operation) } : {};
+  if (view.output === "json") return host.out(JSON.stringify(value), how);
   if (!host.isTerminal && view.columns === undefined && !view.isChosen) {
-    return host.out(JSON.stringify(value, undefined, 2));
+    return host.out(JSON.stringify(value, undefined, 2), how);
   }
   if (view.output === "jsonl") {
-    for (const row of rows ?? [value]) host.out(JSON.stringify(row));
+    for (const row of rows ?? [value]) host.out(JSON.stringify(row), how);
     return;
   }
   if (rows !== undefined && rows.every(isRow)) return printRows(rows, options);
@@ -50,7 +52,7 @@ export function printAnswer(answer: unknown, options: AnswerOptions): void {
     const columns = [{ title: "value", of: cellOf }];
     return printList<unknown>(host, view, { columns, rows: rows ?? [value], empty: "no rows" });
   }
-  if (!isRow(value)) return host.out(JSON.stringify(value, undefined, 2));
+  if (!isRow(value)) return host.out(JSON.stringify(value, undefined, 2), how);
   const entries = Object.entries(value);
   if (entries.length === 0) return host.out("done");
   printRecord(value, options);
@@ -104,7 +106,7 @@ function printRecord(value: Row, options: AnswerOptions): void {
   for (const line of list(host, simple.map(([name, each]) => [name, cellOf(each)] as const))) host.out(line);
   for (const [name, each] of Object.entries(value)) {
     if (!isTable(each)) continue;
-    host.out(`${simple.length > 0 ? "\n" : ""}${name}`);
+    host.out(`${simple.length > 0 ? "\n" : ""}${cut(name)}`);
     // `--columns` cannot name members of an inner list.
     printRows(each, { ...options, more: "--json prints all" });
   }
@@ -141,6 +143,15 @@ function pathsOf(fields: FieldsInfo, inWireForm = false): string[][] {
     const inner = type.fields === undefined || isList ? [] : pathsOf(type.fields, inWireForm);
     return [[own], ...inner.map((path) => [own, ...path])];
   });
+}
+
+/** Returns a function that says whether the catalogue lists a member of the broker's answer. */
+function isWireName(operation: AnyOperation): (name: string) => boolean {
+  const names = [operation.response.fields ?? {}, answerFields(operation)].flatMap((fields) =>
+    pathsOf(fields, true).flat()
+  );
+  const listed = new Set(names);
+  return (name) => listed.has(name);
 }
 
 const isNumber = (value: unknown) =>

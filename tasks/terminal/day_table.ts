@@ -12,7 +12,7 @@ import type {
 } from "../../lib/day_book/types.ts";
 import { moneyOf, sumText } from "../../lib/rebalance/words.ts";
 import type { Host } from "./host.ts";
-import { type Column, paint, tableLines, type TableOptions } from "./print.ts";
+import { type Column, cut, paint, tableLines, type TableOptions } from "./print.ts";
 
 /** A market of a day. */
 export interface DayRow {
@@ -93,7 +93,8 @@ function troubles({ differences, differenceCount, days }: DayBookResult, host: H
     paint(
       host,
       "red",
-      `${[day, market, check === "rows" ? list : check].filter(Boolean).join(" ")}: ${message}`,
+      // The message quotes the broker's row.
+      cut(`${[day, market, check === "rows" ? list : check].filter(Boolean).join(" ")}: ${message}`),
     )
   );
   if (differenceCount > SHOWN) {
@@ -117,7 +118,7 @@ function contradictions({ day, path, beside }: DayResult): string[] {
 function missing(days: readonly DayResult[]): string[] {
   const all = days.flatMap(({ day, incomplete }) => incomplete.map((text) => ({ day, text })));
   const lines = [...Map.groupBy(all, ({ text }) => text)].map(([text, of]) =>
-    `${of.map(({ day }) => day).join(", ")}: ${text}`
+    `${of.map(({ day }) => day).join(", ")}: ${cut(text)}`
   );
   const isFutures = all.some(({ text }) => text.startsWith("futures: ") && text.includes(" not read: "));
   return isFutures ? [...lines, "if the account has no futures, add --accounts securities"] : lines;

@@ -17,6 +17,18 @@ export interface FileText {
   distrusted?: string;
 }
 
+/** How a line is written to stdout. */
+export interface OutOptions {
+  /** Write the whole line, however long it is. @default false */
+  exact?: boolean;
+  /**
+   * For JSON: returns whether hsgate has chosen the name of a member. Such a name is kept even if it is also a secret.
+   *
+   * @default every name of letters only
+   */
+  isOwnName?: (name: string) => boolean;
+}
+
 /** Environment, files, terminal and clock of a command. */
 export interface Host {
   /** Returns an environment variable; `undefined` if it is empty or not set. */
@@ -25,7 +37,7 @@ export interface Host {
    * Writes a line to stdout. Only JSON and `exact` lines are written whole if they have more characters than a person
    * reads.
    */
-  out(line: string, options?: { exact?: boolean }): void;
+  out(line: string, options?: OutOptions): void;
   /** Writes a line to stderr. */
   note(line: string): void;
   /** The terminal of stderr, for a line that is redrawn; absent if stderr is not a terminal. */

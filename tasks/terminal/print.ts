@@ -141,7 +141,8 @@ interface Table {
   cut: string[];
 }
 
-const nameOf = ({ title, name = title }: Pick<Column<never>, "title" | "name">) => name;
+/** A title may be the name of a member that the broker sent. */
+const nameOf = ({ title, name = title }: Pick<Column<never>, "title" | "name">) => cut(name);
 
 const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, widthOf(text)), 0);
 
@@ -168,7 +169,8 @@ export function table<Row>(
       return cut(text);
     })
   );
-  const natural = columns.map(({ title }, index) => longest([title, ...cells.map((row) => row[index]!)]));
+  const titles = columns.map(({ title }) => cut(title));
+  const natural = titles.map((title, index) => longest([title, ...cells.map((row) => row[index]!)]));
   const widths = natural.map((each, index) =>
     width === Infinity || columns[index]!.id ? each : Math.min(WIDEST, each)
   );
@@ -192,7 +194,7 @@ export function table<Row>(
       const cell = pad(fit(texts[index]!, widths[index]!), widths[index]!, columns[index]!.align);
       return paint(host, colors[index], cell);
     }).join("  ").trimEnd();
-  const header = line(columns.map(({ title }) => title), columns.map(() => "bold" as const));
+  const header = line(titles, columns.map(() => "bold" as const));
   const lines = rows.map((row, index) => line(cells[index]!, columns.map(({ color }) => color?.(row))));
   return {
     lines: [header, ...lines],
@@ -242,11 +244,12 @@ export function wrapped(host: Pick<Host, "isTerminal" | "size">, text: string, i
   return wrap(text, width).map((line) => space + line);
 }
 
-/** Returns a line for each name and value. */
+/** Returns a line for each name and value. Both may be texts of the broker. */
 export function list(host: Host, rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(0, ...rows.map(([name]) => widthOf(name)));
-  return rows.map(([name, value]) =>
-    `${paint(host, "dim", pad(name, width, undefined))}  ${shownLine(value)}`.trimEnd()
+  const names = rows.map(([name]) => cut(name));
+  const width = Math.min(WIDEST, longest(names));
+  return rows.map(([, value], index) =>
+    `${paint(host, "dim", pad(names[index]!, width, undefined))}  ${shownLine(value)}`.trimEnd()
   );
 }
 

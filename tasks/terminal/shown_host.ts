@@ -6,7 +6,7 @@
 import { credentialsIn, withoutCredentials } from "../../lib/credentials.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { shownJson } from "../../lib/shown_text.ts";
-import type { Host } from "./host.ts";
+import type { Host, OutOptions } from "./host.ts";
 import { terminalText } from "./print.ts";
 
 /**
@@ -28,12 +28,17 @@ export function shownHost(
   words.forEach(learn);
   const any = (text: string) => redactor.text(text);
   const certain = (text: string) => redactor.certainText(text);
-  const shown = (text: string, remove: typeof any, more: typeof any = (each) => each) =>
-    isJson(text) ? shownJson(redactor.jsonText(text, remove)) : terminalText(more(remove(text)));
-  const out = (text: string) => shown(text, figures ? certain : any);
+  const shown = (
+    text: string,
+    remove: typeof any,
+    { more = (each) => each, isOwnName }: { more?: typeof any; isOwnName?: OutOptions["isOwnName"] } = {},
+  ) =>
+    isJson(text) ? shownJson(redactor.jsonText(text, remove, isOwnName)) : terminalText(more(remove(text)));
+  const out = (text: string, { isOwnName }: OutOptions = {}) =>
+    shown(text, figures ? certain : any, { isOwnName });
   // Errors and notes may also contain an address from a file.
   const note = (text: string) => {
-    const line = shown(text, any, withoutCredentials);
+    const line = shown(text, any, { more: withoutCredentials });
     return isJson(text) ? line : shortened(line, MOST_NOTE);
   };
   // Copy descriptors, not values: reading the property `signal` would install the signal handlers.
@@ -47,9 +52,9 @@ export function shownHost(
         if (value !== undefined) learn(value);
         return value;
       },
-      out: (line, { exact = false } = {}) => {
-        const text = out(line);
-        host.out(exact || isJson(line) ? text : shortened(text, MOST_LINE));
+      out: (line, options) => {
+        const text = out(line, options);
+        host.out(options?.exact || isJson(line) ? text : shortened(text, MOST_LINE));
       },
       note: (line) => host.note(note(line)),
       draw: (codes, text = "") => host.draw(codes, out(text)),
@@ -65,7 +70,7 @@ export function shownHost(
         ofErrors.add(secret);
       },
       errorText: (text) => ofErrors.text(withoutCredentials(text)),
-      shown: out,
+      shown: (text) => out(text),
     } satisfies Partial<Host>,
   );
 }

@@ -8,7 +8,7 @@ import type { Host } from "../../tasks/terminal/host.ts";
 import { report } from "../../tasks/terminal/error_report.ts";
 import { paint, plain, shownWidth } from "../../tasks/terminal/print.ts";
 import { shownHost } from "../../tasks/terminal/shown_host.ts";
-import { cli, folder, KEY } from "./support.ts";
+import { cli, envOf, folder, KEY, simulate } from "./support.ts";
 
 const PASSWORD = "Tr4de-pass";
 const EVIL = `\x1b[32mpainted\x1b[39m\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\r ${PASSWORD}`;
@@ -104,6 +104,72 @@ Deno.test("a text of the gateway never starts a new line in an error", async () 
   const { err } = await cli(["call", "account.funds", '{"market":"x\\nhsgate: y","wrong":1}'], { env });
   assertEquals(err.split("\n").length > 3, true, err);
   assertEquals(/^hsgate: y/m.test(err), false, err);
+});
+
+Deno.test("the name of a member that the gateway invents begins no line, and contains no secret", async () => {
+  const invented = {
+    "x\nhsgate: order 77 is placed": "1",
+    hushHush: "2",
+    list: [{ "y\nhsgate: order 78 is placed": "3", hushHush: "4" }],
+    "z\nhsgate: order 79 is placed": [{ a: "5" }],
+  };
+  let data: unknown;
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json({ ok: true, err: "", data }),
+  );
+  const env = {
+    HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}`,
+    HSGATE_TRADE_PASSWORD: "hushHush",
+    HSGATE_TRADE_PASSWORD_KEY: KEY,
+  };
+  for (const operation of ["account.funds", "account.holdings"]) {
+    const row = {
+      stockCode: "00700.HK",
+      exchangeType: "K",
+      currentAmount: "5",
+      enableAmount: "5",
+      ...invented,
+    };
+    data = operation === "account.funds"
+      ? { assetBalance: "1", ...invented }
+      : { data: [row], holdsList: [row] };
+    for (const more of [[], ["--json"], ["--wire"], ["--wire", "--json"], ["--wire", "--output", "jsonl"]]) {
+      for (const world of [{ env }, { env, columns: 100 }, { env, columns: 20 }]) {
+        const words = ["call", operation, '{"market":"hk"}', ...more];
+        const { out, err } = await cli(words, world);
+        const all = `${words.join(" ")}: ${out}${err}`;
+        assert(!/^hsgate: order/m.test(out + err), all);
+        assert(!(out + err).includes("hushHush"), all);
+        assertStringIncludes(err, "hsgate: the answer has ");
+        if (more.includes("--wire") && !("columns" in world)) assertStringIncludes(out, "[secret]");
+      }
+    }
+  }
+});
+
+Deno.test("a text of the gateway begins no line in the result of an export", async () => {
+  await using gateway = await simulate();
+  // The simulator's answers, with a line break in each date.
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const answer = await fetch(gateway.info.gatewayUrl + pathname, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: await request.text(),
+      redirect: "error",
+    });
+    const text = (await answer.text()).replaceAll(/("date":"[^"]*)"/g, '$1\\nhsgate: 5 rows are final"');
+    return new Response(text, { headers: { date: answer.headers.get("date") ?? "" } });
+  });
+  await using dir = await folder();
+  const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}` };
+  const days = ["--from", "2025-08-13", "--to", "2025-08-13"];
+  const words = ["export", "day-book", "--markets", "hk", ...days, "--out", `${dir.path}/out`];
+  const { out, err, code } = await cli(words, { env });
+  assertEquals(code, 7, out + err);
+  assertStringIncludes(out, "hsgate: 5 rows are final");
+  assert(!/^hsgate: 5 rows/m.test(out + err), out + err);
 });
 
 Deno.test("a redrawn display keeps hsgate's own codes, and contains no codes of the broker and no secret", () => {

@@ -131,6 +131,14 @@ Deno.test("Redactor.jsonText() removes secrets from texts of any length", () => 
   assert(json.endsWith(`","\\\\"], "[secret]" : "\\"[secret]", "b":-1.50}`), json.slice(-80));
 });
 
+Deno.test("Redactor.jsonText() keeps only names that hsgate has chosen", () => {
+  const redactor = knowing("settings");
+  const json = '{"settings":"settings","other settings":1}';
+  assertEquals(redactor.jsonText(json), '{"settings":"[secret]","other [secret]":1}');
+  const none = redactor.jsonText(json, undefined, () => false);
+  assertEquals(none, '{"[secret]":"[secret]","other [secret]":1}');
+});
+
 Deno.test("Redactor keeps every other character of a text with escapes, and finds no secret across values", () => {
   const redactor = knowing("Tr<4de", "135790");
   for (
@@ -162,6 +170,7 @@ Deno.test("Redactor removes digits only if they are a complete number", () => {
       password: "135790",
       text: "pw=135790;",
       number: 135790,
+      negative: [-135790, -135790n],
       orderId: "20251357901",
       amount: "135790.00",
       price: "7.135790",
@@ -171,6 +180,7 @@ Deno.test("Redactor removes digits only if they are a complete number", () => {
       password: "[secret]",
       text: "pw=[secret];",
       number: "[secret]",
+      negative: ["-[secret]", "-[secret]"],
       orderId: "20251357901",
       amount: "135790.00",
       price: "7.135790",

@@ -26,6 +26,7 @@ import type { CallInput } from "../call.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import { checkColumns, printAnswer } from "../../terminal/answer.ts";
+import { cut } from "../../terminal/print.ts";
 import { checkParams, namedOperation } from "../shared/named_operation.ts";
 import { listView } from "../../terminal/list_output.ts";
 import type { LoadedSettings } from "../../../lib/client/load_settings.ts";
@@ -136,9 +137,8 @@ function wireForm(operation: AnyOperation, answer: unknown): unknown {
 function tellUnknown(operation: AnyOperation, sent: unknown, isShown: boolean, host: Host): void {
   const counts = unknownMembers(operation, sent);
   if (counts.size === 0) return;
-  const named = [...counts].map(([path, count]) => count === 1 ? path : `${path} (${count} times)`).join(
-    ", ",
-  );
+  const named = [...counts]
+    .map(([path, count]) => count === 1 ? cut(path) : `${cut(path)} (${count} times)`).join(", ");
   const what = counts.size === 1
     ? "1 member that this version does not know"
     : `${counts.size} members that this version does not know`;
