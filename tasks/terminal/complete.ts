@@ -109,7 +109,8 @@ async function argumentsOf(command: Command, at: number, namesOf: NamesOf): Prom
       /^[a-z-]+$/.test(each) ? [each] : await namesOf(each.replaceAll(/[^A-Z]/g, ""))
     ),
   );
-  return all.flat().map((word) => ({ word }));
+  // The name of a file or a symbol must not become a flag, such as `--yes`.
+  return all.flat().filter((word) => !word.startsWith("-")).map((word) => ({ word }));
 }
 
 /** Returns the quoted words in the text of a flag, which are its possible values. */

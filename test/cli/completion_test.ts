@@ -6,7 +6,7 @@ import { cli, envOf, folder as tempFolder, simulate, storeEnv } from "./support.
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
 const names: Readonly<Record<string, string[]>> = {
-  RECIPE: ["end_of_day", "weekly_report"],
+  RECIPE: ["end_of_day", "weekly_report", "--yes"],
   OPERATION: ["orders.place", "orders.cancel"],
 };
 const namesOf = (kind: string) => Promise.resolve(names[kind] ?? []);

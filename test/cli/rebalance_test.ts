@@ -161,13 +161,15 @@ Deno.test("hsgate refuse names the orders that an interrupted plan has left at t
     });
     const move = (id: string, to: IntentState, by: Evidence, orderIds: string[] = []) =>
       moveIntent(store, id, { to, by, at: 1_000, orderIds });
-    for (const [id, quantity] of [["open", "100"], ["lost", "200"]] as const) {
+    for (const [id, quantity] of [["open", "100"], ["lost", "200"], ["odd", "300"]] as const) {
       await insertIntent(store, { ...order(quantity), id, fingerprint: id });
       await move(id, "approved", "desk");
       await move(id, "sent", "desk");
     }
     await move("open", "acknowledged", "answer", ["2508150000123"]);
     await move("lost", "unknown", "desk");
+    await move("odd", "unknown", "desk");
+    await move("odd", "acknowledged", "list", ["$(reboot)", "--yes"]);
   }
   const { code, out, err } = await cli(["refuse", plan.hash, "--by", "Bob", "--store", path], {
     fromDisk: true,
@@ -175,7 +177,7 @@ Deno.test("hsgate refuse names the orders that an interrupted plan has left at t
   assertEquals([code, out.includes("is stopped: refused by Bob")], [0, true], err);
   assertStringIncludes(
     err,
-    "may still fill orders of this plan; to cancel them: hsgate cancel 2508150000123",
+    "to cancel them: hsgate cancel $'\\x24\\x28reboot\\x29' ./--yes 2508150000123\n",
   );
   assertStringIncludes(
     err,

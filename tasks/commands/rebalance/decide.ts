@@ -18,6 +18,7 @@ import {
   shortHash,
 } from "../../../lib/rebalance/mod.ts";
 import type { Store } from "../../../lib/store/store.ts";
+import { shellHint } from "../../../lib/shell_words.ts";
 import { durationExpected, readDuration } from "../../../lib/time.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -112,14 +113,14 @@ export async function refusePlan(
   if (openOrders.length > 0) {
     host.note(
       `hsgate: the broker may still fill orders of this plan; to cancel them: hsgate cancel ${
-        plain(openOrders.join(" "))
-      }`,
+        // A broker chooses the number of an order that was found in its lists.
+        openOrders.map(shellHint).join(" ")}`,
     );
   }
   if (unknown.length > 0) {
     host.note(
       `hsgate: the outcome of an order of this plan is unknown; to look it up: hsgate orders show ${
-        plain(unknown[0]!)
+        shellHint(unknown[0]!)
       }`,
     );
   }
