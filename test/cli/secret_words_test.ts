@@ -6,7 +6,7 @@ import { commands } from "../../tasks/commands/table.ts";
 import { logTarget } from "../../tasks/commands/shared/observers.ts";
 import type { Host } from "../../tasks/terminal/host.ts";
 import { shownHost } from "../../tasks/terminal/shown_host.ts";
-import { cli, folder, spawned } from "./support.ts";
+import { cli, envOf, folder, simulate, spawned } from "./support.ts";
 
 Deno.test("no command shows a password of an address, wherever it is on the command line or in the environment", async () => {
   await using dir = await folder();
@@ -36,6 +36,19 @@ Deno.test("a process shows no password of an address in its arguments", async ()
     const { out, err } = await spawned([...words, "postgres://user:hunter2@127.0.0.1:1/db"]);
     assertEquals(/hunter2/.test(out + err), false, out + err);
   }
+});
+
+Deno.test("the program that names the file system of a store is the system's own, and gets no secret", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder();
+  const heard = `${dir.path}/heard`;
+  await Deno.writeTextFile(`${dir.path}/df`, `#!/bin/sh\nenv >"${heard}"\n`, { mode: 0o700 });
+  const { code, err } = await spawned(["buy", "100", "00700.HK", "--limit", "550", "--yes"], {
+    env: { ...envOf(gateway), PATH: `${dir.path}:${Deno.env.get("PATH")}`, HSGATE_LIVE_TRADING: "allow" },
+    cwd: dir.path,
+  });
+  assertEquals(code, 0, err);
+  assertEquals([...Deno.readDirSync(dir.path)].some(({ name }) => name === "heard"), false);
 });
 
 Deno.test("a password in --store is rejected before anything connects; in HSGATE_STORE it is allowed", async () => {

@@ -253,7 +253,13 @@ async function fileSystemOf(path: string): Promise<string | undefined> {
   if (Deno.build.os !== "linux" || path === ":memory:") return undefined;
   const [folder] = splitPath(path);
   try {
-    const { stdout } = await new Deno.Command("df", { args: ["-PT", folder], stderr: "null" }).output();
+    const { stdout } = await new Deno.Command("df", {
+      args: ["-PT", "--", folder],
+      // The environment of this process may contain the trade password.
+      clearEnv: true,
+      env: { PATH: "/usr/bin:/bin" },
+      stderr: "null",
+    }).output();
     return new TextDecoder().decode(stdout).trimEnd().split("\n").at(-1)?.split(/\s+/)[1];
   } catch {
     return undefined; // no `df`, or no permission: only the path is checked
