@@ -69,17 +69,20 @@ export function terminalText(text: string): string {
   ).join("");
 }
 
-/** Returns the number of terminal columns that a text needs. A Chinese character needs two. */
+/** Matches a character that takes two columns; also some that take one, above the first 65,536 characters. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{16fe0}-\u{10ffff}]|\p{Emoji_Presentation}/u;
+
+/**
+ * Returns the number of terminal columns that a text needs. A Chinese character or an emoji needs two. If the number were
+ * too small, a line would wrap, and a display that redraws would leave old lines on the screen.
+ */
 export function widthOf(text: string): number {
   let width = 0;
   for (const each of text) {
     const code = each.codePointAt(0)!;
     if (code >= 0x300 && code <= 0x36f) continue;
-    width += code >= 0x1100 &&
-          /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/
-            .test(each) || code >= 0x20000
-      ? 2
-      : 1;
+    width += code >= 0x1100 && WIDE.test(each) ? 2 : 1;
   }
   return width;
 }

@@ -24,6 +24,12 @@ Deno.test("widthOf() counts two columns for a Chinese character and none for an 
   assertEquals(widthOf("e\u0301"), 1);
 });
 
+Deno.test("widthOf() counts two columns for an emoji, so that a name of emojis does not wrap a line", () => {
+  assertEquals(widthOf("😀🈂⚡⭐❌"), 10);
+  assertEquals(widthOf("✓✗▸⠋─…"), 6);
+  assertEquals(fit("😀😀😀😀", 5), "😀😀…");
+});
+
 Deno.test("fit() cuts to a width and never in the middle of a character", () => {
   assertEquals(fit("Tencent", 7), "Tencent");
   assertEquals(fit("Tencent", 5), "Tenc…");
