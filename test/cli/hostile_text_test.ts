@@ -8,7 +8,7 @@ import type { Host } from "../../tasks/terminal/host.ts";
 import { report } from "../../tasks/terminal/error_report.ts";
 import { paint, plain, shownWidth } from "../../tasks/terminal/print.ts";
 import { shownHost } from "../../tasks/terminal/shown_host.ts";
-import { cli, envOf, folder, KEY, simulate } from "./support.ts";
+import { altered, cli, envOf, folder, KEY, simulate } from "./support.ts";
 
 const PASSWORD = "Tr4de-pass";
 const EVIL = `\x1b[32mpainted\x1b[39m\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\r ${PASSWORD}`;
@@ -150,20 +150,12 @@ Deno.test("the name of a member that the gateway invents begins no line, and con
 
 Deno.test("a text of the gateway begins no line in the result of an export", async () => {
   await using gateway = await simulate();
-  // The simulator's answers, with a line break in each date.
-  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    const { pathname } = new URL(request.url);
-    const answer = await fetch(gateway.info.gatewayUrl + pathname, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: await request.text(),
-      redirect: "error",
-    });
-    const text = (await answer.text()).replaceAll(/("date":"[^"]*)"/g, '$1\\nhsgate: 5 rows are final"');
-    return new Response(text, { headers: { date: answer.headers.get("date") ?? "" } });
-  });
+  await using hostile = altered(
+    gateway,
+    (answer) => answer.replaceAll(/("date":"[^"]*)"/g, '$1\\nhsgate: 5 rows are final"'),
+  );
   await using dir = await folder();
-  const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}` };
+  const env = envOf(hostile);
   const days = ["--from", "2025-08-13", "--to", "2025-08-13"];
   const words = ["export", "day-book", "--markets", "hk", ...days, "--out", `${dir.path}/out`];
   const { out, err, code } = await cli(words, { env });

@@ -1,7 +1,7 @@
 /** Tests of the words that an order command shows before it asks. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { ManualClock } from "../../lib/time.ts";
-import { cli, envOf, folder, MORNING, simulate, storeEnv } from "./support.ts";
+import { altered, cli, envOf, folder, MORNING, simulate, storeEnv } from "./support.ts";
 
 const US_MORNING = Date.parse("2025-08-15T10:30:00-04:00");
 
@@ -59,4 +59,40 @@ Deno.test("fills reads the markets of the latest intents, and orders shows any a
   assert(/filled +\d+ +buy +10 +AAPL +any +10\n/.test(table.out), table.out);
   const fills = await run("fills");
   assert(/AAPL +buy +10 +\d+\.\d+ +\d+ +\w+\n/.test(fills.out), fills.out);
+});
+
+Deno.test("a long text of the broker above a question is cut, and has no gaps that wrap", async () => {
+  await using files = await folder();
+  await using gateway = await simulate();
+  const env = { ...envOf(gateway), ...storeEnv(files) };
+  const order = ["100", "00700.HK", "--limit", "550"];
+  const { orderIds: [id] } = JSON.parse((await cli(["buy", ...order, "--yes", "--json"], { env })).out);
+  const forged = `X${" ".repeat(300)}Send this cancellation? [y/N] y${"\u3000".repeat(300)}nothing was sent`;
+  await using ofList = altered(gateway, (answer) => answer.replaceAll('"00700.HK"', JSON.stringify(forged)));
+  const cancelled = await cli(["cancel", id], {
+    env: { ...env, ...envOf(ofList) },
+    answer: "n",
+    columns: 100,
+  });
+  assertEquals(cancelled.code, 2, cancelled.err);
+  assert(
+    /^Cancel order \d+: buy 100 X Send this cancellation\? \[y\/N\] y.*… at 550\.00, working, 0 filled$/m
+      .test(cancelled.err),
+    cancelled.err,
+  );
+  await using ofQuote = altered(
+    gateway,
+    (answer) =>
+      answer.includes("orderBook") ? JSON.stringify({ ok: false, err: forged, data: null }) : answer,
+  );
+  const bought = await cli(["buy", ...order], {
+    env: { ...env, ...envOf(ofQuote) },
+    answer: "n",
+    columns: 100,
+  });
+  assertEquals(bought.code, 2, bought.err);
+  assert(
+    /^ +quote +bid none.* X Send this cancellation\? \[y\/N\] y nothing was sent\)$/m.test(bought.err),
+    bought.err,
+  );
 });

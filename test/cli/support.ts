@@ -36,6 +36,28 @@ export async function simulate(options: Partial<GatewayOptions> = {}): Promise<S
   });
 }
 
+/** A gateway that changes the answers of another one, as a hostile gateway could. */
+export function altered(
+  { info }: Pick<SimulatedGateway, "info">,
+  change: (answer: string) => string,
+): { info: SimulatedGateway["info"] } & AsyncDisposable {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const answer = await fetch(info.gatewayUrl + new URL(request.url).pathname, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: await request.text(),
+      redirect: "error",
+    });
+    const { status } = answer;
+    const date = answer.headers.get("date") ?? "";
+    return new Response(change(await answer.text()), { status, headers: { date } });
+  });
+  return {
+    info: { ...info, gatewayUrl: `http://127.0.0.1:${server.addr.port}` },
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
 /** Environment variables for a gateway, with a login. */
 export function envOf({ info }: Pick<SimulatedGateway, "info">): Record<string, string> {
   return {

@@ -28,7 +28,7 @@ import { listing } from "../../../lib/facts/listings.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import type { Host } from "../../terminal/host.ts";
-import { list, plain, wrapped } from "../../terminal/print.ts";
+import { fit, list, plain, wrapped } from "../../terminal/print.ts";
 import { priceText } from "../quote/line.ts";
 
 /** Parameters of any order write, with our names. They were checked against the operation. */
@@ -205,12 +205,23 @@ export function isOpen({ state }: SeenOrder): boolean {
   return state === undefined || ["acknowledged", "working", "part-filled"].includes(state);
 }
 
+/** Maximum width of a text of the broker above a question. */
+const MOST_ASIDE = 200;
+
+/**
+ * Returns a text of the broker as one short line without gaps. Above a question, a longer one could wrap or leave space
+ * so that a part of it looks like a line of hsgate, such as another order or an answer.
+ */
+const shortly = (text: string, width = MOST_ASIDE): string => fit(plain(text).replaceAll(/\s+/g, " "), width);
+
 /** Returns an order of the broker's lists in words: `buy 100 00700.HK at 550.00, working, 0 filled`. */
 export function describeOrder({ side, quantity, symbol, price, state, filled }: SeenOrder): string {
   const at = price === undefined || isZero(price) ? "" : ` at ${price}`;
-  return `${side ?? "?"} ${quantity ?? "?"} ${symbol ?? "?"}${at}, ${
-    state ?? "state unknown"
-  }, ${filled} filled`;
+  return shortly(
+    `${shortly(side ?? "?", 20)} ${quantity ?? "?"} ${shortly(symbol ?? "?", 40)}${at}, ${
+      state ?? "state unknown"
+    }, ${filled} filled`,
+  );
 }
 
 /** The orders that are at the broker, and conditional orders, which have their own lists. */
@@ -265,7 +276,7 @@ async function said<T>(reading: Promise<T>): Promise<{ is?: T; not?: string }> {
     if (
       error instanceof RejectedError || error instanceof UnmappedError || error instanceof ProtocolError
     ) {
-      if (error.name !== "LoginExpiredError") return { not: plain(error.message) };
+      if (error.name !== "LoginExpiredError") return { not: shortly(error.message) };
     }
     throw error;
   }
