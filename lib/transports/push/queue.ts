@@ -85,8 +85,8 @@ function conflationKey(event: PushEvent): string {
 }
 
 /**
- * A queue for one reader. If the reader stops, memory use is bounded, except for order events, which are never
- * dropped.
+ * A queue for one reader. If the reader stops, memory use is bounded by the number of securities, except for order
+ * events, which are never dropped.
  */
 export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   readonly #conflateAbove: number;
