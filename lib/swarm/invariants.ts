@@ -15,15 +15,7 @@ import { findRun, type RunRow } from "../runner/queries/runs.ts";
 import { findPlan, type PlanRecord } from "../rebalance/queries.ts";
 import type { Store } from "../store/store.ts";
 import type { Pipe } from "./pipes.ts";
-import {
-  DAY_CAP,
-  type Executed,
-  holderOf,
-  liveStatuses,
-  ORDER_CAP,
-  type Swarm,
-  type TrueOrder,
-} from "./processes.ts";
+import { type Executed, holderOf, liveStatuses, ORDER_CAP, type Swarm, type TrueOrder } from "./processes.ts";
 import {
   belowBuffer,
   beyondPlan,
@@ -221,7 +213,7 @@ export const invariants = {
   },
   "caps": {
     text: "no order, and no day, is above the limits",
-    check: ({ sent, intents }) => {
+    check: ({ sent, intents, swarm }) => {
       const valueOf = ({ params }: Intent) => {
         const { price = "0", quantity = "0" } = params as { price?: Decimal; quantity?: Decimal };
         return multiply(price, quantity);
@@ -236,7 +228,7 @@ export const invariants = {
         isPlaced(intent) && !refused.includes(intent.state) && day(intent.sentAt!) === day(sent[0]!.sentAt!)
       );
       const total = sumOf(today.map(valueOf));
-      return compare(total, DAY_CAP) > 0 ? `the orders of the day are worth ${total}` : undefined;
+      return compare(total, swarm.dayCap) > 0 ? `the orders of the day are worth ${total}` : undefined;
     },
   },
   "cash": {

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { Decimal } from "../decimal.ts";
 import { randomFrom } from "../time.ts";
 
 const MINUTE = 60_000;
@@ -37,6 +38,8 @@ export interface Pace {
   reconcileMs: number;
   /** While orders are open, interval at which the broker sends pushes of what has happened. */
   roundMs: number;
+  /** Limit of the value of a day's orders, which some days reach. */
+  dayCap: Decimal;
   /** When faults may strike. */
   faults: readonly (Period & {
     /** Number of faults in the period, as a fraction of the usual number of a full day. */
@@ -100,6 +103,7 @@ export function drawPace(
       readMs: 75 * MINUTE,
       reconcileMs: one(fullReadings),
       roundMs: one(fullRounds),
+      dayCap: "700000",
       faults: sessions.map(({ openAt, closeAt }) => ({
         from: openAt - 5 * MINUTE,
         to: closeAt - QUIET_MS,
@@ -137,6 +141,7 @@ export function drawPace(
     readMs: 10 * HOUR,
     reconcileMs: one(shortReadings),
     roundMs: one(shortRounds),
+    dayCap: windows.length > 0 ? "700000" : "250000", // a plan needs more
     faults: [
       ...trading.map(({ from, to }, index) => ({
         from: from - 2 * MINUTE,

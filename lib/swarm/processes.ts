@@ -44,14 +44,14 @@ export const CASH_MS = 5 * MINUTE;
 const QUIET_READING_MS = 5 * MINUTE;
 const HTTP_PORT = 11_111;
 const PUSH_PORT = 11_112;
-/** Limits of the value of an order and of a day. The invariants check them independently of the desk. */
-export const [ORDER_CAP, DAY_CAP] = ["120000", "700000"];
-const LIMITS: LimitTexts = {
+/** Limit of the value of an order. The invariants check it independently of the desk. */
+export const ORDER_CAP = "120000";
+const limitsOf = ({ dayCap }: Pace): LimitTexts => ({
   liveTrading: "allow",
   maxOrderValue: `${ORDER_CAP} HKD`,
-  maxDayValue: `${DAY_CAP} HKD`,
+  maxDayValue: `${dayCap} HKD`,
   priceCollar: "5%",
-};
+});
 export const SYMBOLS = ["00700.HK", "09988.HK", "00005.HK", "01810.HK"];
 
 /** An order at the broker, as the broker knows it. */
@@ -155,6 +155,8 @@ export class Swarm implements FaultTarget {
   hasJumped = false;
   /** When the recipes may write, Unix milliseconds. */
   readonly windows: ReadonlyMap<string, readonly { from: number; to: number }[]>;
+  /** Limit of the value of a day, which the invariants check too. */
+  readonly dayCap: Decimal;
   /** Whether faults may still strike. */
   isQuiet = false;
   /** Called after a fault has struck. */
@@ -192,6 +194,7 @@ export class Swarm implements FaultTarget {
     this.world = options.world;
     this.network = options.network;
     this.store = `${options.folder}/hsgate.db`;
+    this.dayCap = options.pace.dayCap;
     this.#broker = this.world.process("broker");
     this.#random = randomFrom(options.seed ^ 0x5eed);
     this.windows = new Map([
@@ -780,7 +783,7 @@ export class Swarm implements FaultTarget {
     const client = await openTrading(connect, options, {
       store: this.store,
       by: "trader",
-      limits: LIMITS,
+      limits: limitsOf(pace),
       reconcileEveryMs: () => this.isQuiet ? QUIET_READING_MS : pace.reconcileMs,
     });
     const report = (error: unknown) => {
@@ -919,7 +922,7 @@ export class Swarm implements FaultTarget {
       out: this.#options.folder,
       redactor: new Redactor(),
       client: () => Promise.resolve(client),
-      limits: readLimits(LIMITS),
+      limits: readLimits(limitsOf(pace)),
       accountOf: () => this.account,
       secret: () => Promise.reject(new TypeError("a world has no secrets")),
       onSchedulerEvent: (event) => {

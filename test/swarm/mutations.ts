@@ -25,7 +25,7 @@ export const mutations: readonly Mutation[] = [
     file: "lib/desk/send.ts",
     from: "await records.first(operation.name, () => begin(deps, write, approval));",
     to: "setTimeout(() => void begin(deps, write, approval).catch(() => {}), 2_000);",
-    within: 2,
+    within: 10,
   },
   {
     name: "a write is sent again after a timeout",
@@ -52,7 +52,7 @@ export const mutations: readonly Mutation[] = [
     file: "lib/desk/follow.ts",
     from: "const filled = sumOf(rows.map((row) => row.filled));",
     to: "const filled = sumOf([...rows, ...rows].map((row) => row.filled));",
-    within: 2,
+    within: 10,
   },
   {
     name: "orders that were there before a request can be taken for its order",
@@ -94,7 +94,7 @@ export const mutations: readonly Mutation[] = [
     file: "lib/simulator/broker/account.ts",
     from: "const withdrawable = available > proceeds ? available - proceeds : 0n;",
     to: "const withdrawable = available - proceeds - 1_000_000_000_000n;",
-    within: 2,
+    within: 10,
   },
   {
     name: "the window of a recipe is not checked again before a write",
