@@ -83,7 +83,7 @@ export function checkData(
   if (faults.issues.length > before) return undefined;
   // Each of these members has been checked above, so the cast is safe.
   const { from, through, projectedFrom } = data as unknown as CalendarData;
-  if (from > through) faults.add([...path, "through"], through, `a day after ${from}`);
+  if (from > through) faults.add([...path, "through"], through, `${from} or a later day`);
   if (projectedFrom !== undefined && (projectedFrom <= from || projectedFrom > through)) {
     faults.add([...path, "projectedFrom"], projectedFrom, `a day between ${from} and ${through}`);
   }
@@ -108,7 +108,7 @@ interface Span {
   through: string;
 }
 
-/** Returns the days of a list by year. Reports days that are not weekdays, not in order, or outside the range. */
+/** Returns the dates in a map from years to days. Reports days that are not weekdays, not in order, or outside the range. */
 function daysOf(value: unknown, faults: Faults, path: Issue["path"], { from, through }: Span): Set<string> {
   const days = new Set<string>();
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -219,12 +219,12 @@ export function parseJson(text: string, file: string): unknown {
   }
 }
 
-/** Longest text in which the lines of mistakes are searched, characters: parsing a longer one takes seconds. */
+/** Maximum length of a text whose mistakes get line numbers, in characters: parsing a longer text takes seconds. */
 const MOST_WITH_LINES = 256 * 1024;
-/** Maximum number of mistakes with a line: an error shows no more. */
+/** Maximum number of mistakes with a line number: an error shows no more mistakes. */
 const MOST_LINES = 200;
 
-/** Throws an error that lists all mistakes, if there are any; the first with their lines. */
+/** Throws an error with all mistakes, if there are any. The first {@linkcode MOST_LINES} have line numbers. */
 export async function refuseFaults(
   faults: Faults,
   { text, file }: { text: string; file: string },

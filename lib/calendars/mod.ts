@@ -40,7 +40,7 @@ import shanghai from "./data/XSHG.json" with { type: "json" };
 export type { Session, SessionBreak } from "./book.ts";
 export type { Override } from "./book.ts";
 
-/** The market identifier code of an exchange, or our name of a Stock Connect link, named after its target market. */
+/** The market identifier code of an exchange, or hsgate's name of a Stock Connect link, named after its target market. */
 export type Mic = "XHKG" | "XNYS" | "XSHG" | "XSHE" | "CONNECT_SH" | "CONNECT_SZ" | "CONNECT_HK";
 
 /**

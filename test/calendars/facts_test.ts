@@ -32,7 +32,7 @@ Deno.test("New York closes at 13:00 exactly on these days", pure, () => {
 });
 
 Deno.test(
-  "New York was closed for the mourning of two presidents, and is closed on Juneteenth since 2022",
+  "New York was closed to mourn two presidents, and has been closed on Juneteenth since 2022",
   pure,
   () => {
     for (const day of ["2018-12-05", "2025-01-09", "2022-06-20", "2023-06-19", "2027-06-18", "2021-12-24"]) {
