@@ -69,7 +69,7 @@ export function confined(folder: string, path: string): string {
   const [realTop, real] = [realPlace(top), realPlace(wanted)];
   if (realTop === undefined || real === undefined) throw refuse("a link in the path is broken");
   if (!isInside(realTop, real)) throw refuse("a link in the path leads out of the folder of the run");
-  // A link has another name than its target.
+  // The name of a link may be allowed although its target is reserved, so check the names of the target too.
   const reserved = real.slice(realTop.length).split("/").find((name) =>
     isLoadedByPrograms(name) || isOfWorkingFolder(name)
   );
@@ -109,8 +109,8 @@ function isLoadedByPrograms(name: string): boolean {
 }
 
 /**
- * Returns whether this name is reserved for hsgate or its user: no recipe reads or writes such files or folders. Settings
- * may name a store or a file of calendars that does not exist yet.
+ * Returns whether this name is reserved for hsgate or its user: no recipe reads or writes such files or folders. Also
+ * reserves the usual names of stores and calendar files, because a file that settings name may not exist yet.
  */
 function isOfWorkingFolder(name: string): boolean {
   return /^(hsgate\..*|recipes|README\.md|.*[.-]lock(\..*)?|(.*[._-])?calendars\.json|.*\.db([.-].*)?)$/i

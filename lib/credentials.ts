@@ -1,5 +1,5 @@
 /**
- * Finds passwords and other secrets in addresses, connection texts and queries, also in misspelt ones.
+ * Finds passwords and other secrets in addresses, connection strings and queries, also in misspelt ones.
  *
  * @module
  */
@@ -25,11 +25,11 @@ const BEFORE_PORT = new RegExp(
 );
 /** Matches a port (in an example, the word `port`), and the end of the text or a character that may follow a port. */
 const PORT = /^(?:\d{0,5}|port)(?:[,/?#]|\W*$)/i;
-/** Matches a password in a connection text: `password=…`. */
-// deno-lint-ignore no-control-regex -- the mark of a colour begins with ESC
+/** Matches a password in a connection string: `password=…`. */
+// deno-lint-ignore no-control-regex -- an escape sequence for a colour begins with ESC
 const PASSWORD_SETTING = /(password(?:=| = ))('[^']*'|[^\s"'&\x1b]+)/gi;
-/** Matches a member of a query that is a secret by its name. The `sslkey` of a connection text names a file. */
-const SECRET_MEMBER = // deno-lint-ignore no-control-regex -- the mark of a colour begins with ESC
+/** Matches a query member whose name marks a secret. Not `sslkey`: in a connection string, it is the name of a file. */
+const SECRET_MEMBER = // deno-lint-ignore no-control-regex -- an escape sequence for a colour begins with ESC
   /([?&;#](?:[\w.-]{0,40}(?:token|secret|password|passwd|pwd)|(?:[\w.-]{0,40}[_.-])?(?:key|sig|auth)|[\w.-]{0,40}(?:apikey|accesskey|signature))(?:=|%3D))([^\s"&\x1b]+)/gi;
 
 /** The place of a password in a text. */
@@ -71,7 +71,7 @@ function addressPassword(word: string): Span | undefined {
 export function withoutCredentials(text: string): string {
   const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`).replace(SECRET_MEMBER, `$1${REPLACED}`);
   if (!/[:@]|%3A|%40|\/\//i.test(hidden)) return hidden;
-  // Word by word, so that the time grows with the length only. A mark of a colour ends a word.
+  // Word by word, so that the time is linear in the length. An escape sequence for a colour ends a word.
   // deno-lint-ignore no-control-regex -- as above
   return hidden.replace(/[^\s"\x1b]+/g, (word) => {
     const { start, end } = addressPassword(word) ?? { start: 0, end: 0 };

@@ -155,9 +155,9 @@ export async function readPortfolio(client: Client, options: PortfolioOptions): 
   if (read.length === 0 && refused !== undefined) throw refused;
   const at = now();
   const quotes = await readQuotes(client, read, { call, notes });
-  const holdings = read.flatMap((of) => holdingsOf(of, quotes, at));
+  const holdings = read.flatMap((each) => holdingsOf(each, quotes, at));
   for (const { symbol, missing } of holdings) if (missing !== undefined) notes.push(`${symbol}: ${missing}`);
-  const markets = read.flatMap((of) => marketsOf(of, holdings, notes));
+  const markets = read.flatMap((each) => marketsOf(each, holdings, notes));
   const currencies = totalsOf(markets, notes);
   const rates = await readRates(client, currencies, { currency, call, notes });
   const total = converted(currencies, rates, currency);
@@ -275,18 +275,18 @@ async function readQuotes(
   { call, notes }: Reading,
 ): Promise<Map<string, Quote>> {
   const quotes = new Map<string, Quote>();
-  for (const of of read) {
-    const securities = symbolsOf(of).flatMap((symbol) => securityFor(of.market, symbol) ?? []);
+  for (const each of read) {
+    const securities = symbolsOf(each).flatMap((symbol) => securityFor(each.market, symbol) ?? []);
     for (let from = 0; from < securities.length; from += MOST_QUOTES) {
       try {
         const answer = await client.quotes.latest(
           { securities: securities.slice(from, from + MOST_QUOTES) },
           call,
         );
-        for (const quote of answer) quotes.set(keyOf(of.market, quote.security?.symbol ?? ""), quote);
+        for (const quote of answer) quotes.set(keyOf(each.market, quote.security?.symbol ?? ""), quote);
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        notes.push(`there are no quotes of ${of.market}: ${error.message}`);
+        notes.push(`there are no quotes of ${each.market}: ${error.message}`);
       }
     }
   }
@@ -295,12 +295,12 @@ async function readQuotes(
 
 /** Returns the holdings of a market with their values and profits. */
 function holdingsOf(
-  of: MarketRead,
+  read: MarketRead,
   quotes: ReadonlyMap<string, Quote>,
   at: number,
 ): PortfolioHolding[] {
-  const { market, holdings, fills } = of;
-  return symbolsOf(of).map((symbol): PortfolioHolding => {
+  const { market, holdings, fills } = read;
+  return symbolsOf(read).map((symbol): PortfolioHolding => {
     const isIt = (each: { symbol: string }) => bareCode(each.symbol) === bareCode(symbol);
     const rows = holdings.filter(isIt);
     const sum = (values: readonly (Decimal | undefined)[]) =>
@@ -435,9 +435,9 @@ function marketsOf(
  * account has its own.
  */
 function totalsOf(markets: readonly PortfolioMarket[], notes: string[]): PortfolioTotal[] {
-  return [...Map.groupBy(markets, ({ currency }) => currency)].map(([currency, of]): PortfolioTotal => {
+  return [...Map.groupBy(markets, ({ currency }) => currency)].map(([currency, own]): PortfolioTotal => {
     const cashOf = (isFutures: boolean) =>
-      of.flatMap(({ market, cash }) => (market === "futures") === isFutures ? cash ?? [] : []);
+      own.flatMap(({ market, cash }) => (market === "futures") === isFutures ? cash ?? [] : []);
     const [cash, ...others] = cashOf(false);
     const isOne = others.every((each) => compare(each, cash!) === 0);
     if (!isOne) {
@@ -448,7 +448,7 @@ function totalsOf(markets: readonly PortfolioMarket[], notes: string[]): Portfol
       );
     }
     const counted = normalize(sumOf([isOne ? cash ?? "0" : "0", ...cashOf(true)]));
-    const sum = (of_: (market: PortfolioMarket) => Decimal) => normalize(sumOf(of.map(of_)));
+    const sum = (valueOf: (market: PortfolioMarket) => Decimal) => normalize(sumOf(own.map(valueOf)));
     const value = sum(({ value }) => value);
     return {
       currency,

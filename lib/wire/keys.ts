@@ -11,7 +11,7 @@
 import { Buffer } from "node:buffer";
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 
-/** Number of bits of the interface's keys. The header has room only for signatures of this size. */
+/** Number of bits of every key of the broker's API. The header has room only for signatures of this size. */
 export const KEY_BITS = 1024;
 
 /** A private RSA key, ready for use. */

@@ -95,7 +95,7 @@ Deno.test("a store URL with an invalid percent sign in its password causes a cle
   assertStringIncludes(err, "%25");
 });
 
-Deno.test("withoutCredentials() hides what can be a secret in addresses and connection texts, and nothing else", () => {
+Deno.test("withoutCredentials() hides what can be a secret in addresses and connection strings, and nothing else", () => {
   const hidden: [text: string, shown: string][] = [
     ["postgres://user:pa55@host/db", "postgres://user:[secret]@host/db"],
     [
