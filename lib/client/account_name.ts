@@ -1,6 +1,6 @@
 /**
- * Names the account that a connection belongs to, for the rows of a store. Two connections of one account must have one
- * name, so that runs, halts and orders of the account find each other.
+ * Names the account that a connection belongs to, for the rows of a store. All connections of an account must use the
+ * same name, so that a query by this name finds all runs, halts and orders of the account.
  *
  * @module
  */
@@ -32,7 +32,7 @@ export function gatewayPlace(url: string): string {
   return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
 }
 
-/** Returns the name of the account of a developer key: a digest of its public key, like its trade connection's lease. */
+/** Returns the name of a developer key's account: a digest of the public key, which also names the lease file. */
 export async function directAccount(privateKey: string | undefined): Promise<string> {
   if (privateKey === undefined) return "direct";
   const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([

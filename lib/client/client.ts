@@ -60,7 +60,7 @@ export interface ClientOptions {
   /** When reads are retried. */
   retry?: RetryOptions;
   /**
-   * Numbers of our accounts. Order pushes for other accounts arrive as `unknown` events.
+   * Numbers of your accounts. Order pushes for other accounts arrive as `unknown` events.
    *
    * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
    */
@@ -78,7 +78,7 @@ export interface ClientOptions {
 
 /** A write that was sent and has no answer yet. */
 export interface WriteUnderWay {
-  /** Our name of the operation, or the broker's path for an operation that the catalogue does not contain. */
+  /** hsgate's name of the operation, or the broker's path for an operation that the catalogue does not contain. */
   operation: string;
   /** Names the list that shows the outcome: `look in orders.today`. */
   look: string;
@@ -289,9 +289,9 @@ class Calls {
     this.#machine = machineWith(machine);
     this.#transport = transport;
     this.#send = (operation, params, options) => {
-      const onBrokerTime = (told: BrokerTime) => {
-        this.#aheadMs = told.time - this.#machine.now();
-        options.onBrokerTime?.(told);
+      const onBrokerTime = (brokerTime: BrokerTime) => {
+        this.#aheadMs = brokerTime.time - this.#machine.now();
+        options.onBrokerTime?.(brokerTime);
       };
       const onSecret = (secret: string) => void this.#hidden.add(secret);
       const onLateAnswer = (late: LateAnswer) => {

@@ -51,7 +51,7 @@ export function readConfigXml(text: string): GatewayConfig {
     if (value === undefined) return usual;
     const number = /^\d{1,5}$/.test(value) ? Number(value) : 0;
     if (number >= 1 && number <= 65_535) return number;
-    const text = `${name} is "${value}", which is not a port; ${usual} is the usual one`;
+    const text = `${name} is "${value}", which is not a port; hsgate uses the default ${usual}`;
     unusable.push(text);
     problems.push(text);
     return usual;
@@ -104,7 +104,7 @@ function readElements(text: string, problems: string[]): Map<string, string> {
     if (!keys.includes(name)) {
       const meant = nearest(name, keys);
       problems.push(`<${name}> is not a setting${meant === undefined ? "" : `; did you mean <${meant}>?`}`);
-    } else if (values.has(name)) problems.push(`<${name}> is given twice; the first one counts here`);
+    } else if (values.has(name)) problems.push(`<${name}> is given twice; hsgate uses the first one`);
     else if (value !== "") values.set(name, value);
   }
   return values;

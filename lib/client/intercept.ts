@@ -30,7 +30,7 @@ export interface Interceptor {
   onError?(error: unknown): void;
 }
 
-/** Returns a client whose writes go through the interceptor. Reads, logins and pushes are unchanged. */
+/** Returns a client whose writes and raw calls go through the interceptor. Other calls and pushes are unchanged. */
 export function intercepted(client: Client, interceptor: Interceptor): Client {
   const noting = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -52,7 +52,7 @@ export function intercepted(client: Client, interceptor: Interceptor): Client {
         : client.call(operation, params, options),
     );
   const families = Object.entries(catalogue).map(([name, family]) => {
-    // The name comes from the client; each method takes parameters and options.
+    // Safe cast: the client has every family of the catalogue, and each method takes parameters and options.
     const own = client[name as keyof typeof catalogue] as Readonly<
       Record<string, (...args: unknown[]) => Promise<unknown>>
     >;
@@ -68,7 +68,7 @@ export function intercepted(client: Client, interceptor: Interceptor): Client {
   const raw: Client["raw"] = (group, name, params, options) =>
     interceptor.raw(`${group}/${name}`, params, () => client.raw(group, name, params, options));
   const transport = interceptedTransport(client.transport, interceptor);
-  // The keys of the client, each with a function of the same parameters and answers.
+  // Safe cast: each replaced method has the same parameters and results.
   return { ...client, ...Object.fromEntries(families), transport, raw, call } as Client;
 }
 

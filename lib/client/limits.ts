@@ -29,7 +29,7 @@ export interface Limits {
   allowShort: boolean;
   /** Largest distance from the last price, as a fraction of it. */
   priceCollar?: Decimal | undefined;
-  /** Largest age of the quote that a price is compared with, in seconds. */
+  /** Largest age of the quote that a price is compared with, in milliseconds. */
   quoteMaxAge?: number | undefined;
   /** Largest part of the average day's volume, as a fraction of it. */
   maxVolumeShare?: Decimal | undefined;
@@ -213,7 +213,7 @@ export function isLimit(name: LimitName, text: string): boolean {
     limitTable[name].read(text);
     return true;
   } catch {
-    return false; // read() throws for nothing else
+    return false; // read() throws only for an invalid text
   }
 }
 

@@ -71,9 +71,9 @@ export class Login implements LoginKeeper {
       this.#refusals.succeeded();
       return answer;
     } catch (error) {
-      const told = this.#refusals.refused(error);
+      const refusal = this.#refusals.refused(error);
       // If another login is missing, such as the gateway's own, the caller gets that error unchanged.
-      throw error instanceof LoginExpiredError ? error : told;
+      throw error instanceof LoginExpiredError ? error : refusal;
     }
   }
 

@@ -30,7 +30,7 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
 /** Maximum number of names that a message lists. */
 const MOST_LISTED = 10;
 
-/** Returns `; there are …` with the known names and the nearest one, for a message about an unknown name. */
+/** Returns the end of a message about an unknown name: the nearest name, and the known names after `known:`. */
 export function knownNames(given: string, names: Iterable<string>): string {
   const all = [...names].filter((name) => name.length <= MOST_LENGTH).sort();
   if (all.length === 0) return "; there are none";

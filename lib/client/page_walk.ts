@@ -117,7 +117,7 @@ abstract class PageWalk<Row> {
   }
 
   /** Like `ask`, but a rejection becomes the reason why the end is unproven. */
-  protected async askBehind(asked: Record<string, unknown>): Promise<Answer<Row> | undefined> {
+  protected async askForMore(asked: Record<string, unknown>): Promise<Answer<Row> | undefined> {
     try {
       return await this.ask(asked);
     } catch (error) {
@@ -242,7 +242,8 @@ class CursorWalk<Row> extends PageWalk<Row> {
         } came without ${more}`,
       );
     const from = cursorOf(before);
-    // A server with one row per page would always show one row here.
+    // If every page had only one row, the server may send one row per page. Then one row does not prove that nothing
+    // follows.
     const isOverlapped = from !== undefined && this.#largest > 1;
     if (isOverlapped) {
       const asked = { cursor: from, limit: Math.max(this.limit, 2) };
@@ -254,12 +255,12 @@ class CursorWalk<Row> extends PageWalk<Row> {
       }
     }
     const asked = { cursor };
-    const behind = empty === undefined ? await this.askBehind(asked) : { rows: [], ...empty };
-    if (behind === undefined) return undefined;
-    if (behind.rows.length > 0) return { rows: behind.rows, asked, isAnchored: false };
+    const more = empty === undefined ? await this.askForMore(asked) : { rows: [], ...empty };
+    if (more === undefined) return undefined;
+    if (more.rows.length > 0) return { rows: more.rows, asked, isAnchored: false };
     // Some servers send no list instead of an empty list. So this is an error only together with another sign of a
     // longer list.
-    if (!behind.hasList && (isOverlapped || this.#isCapped)) missing("a list");
+    if (!more.hasList && (isOverlapped || this.#isCapped)) missing("a list");
     if (isOverlapped && !await this.#isStillThere(last)) {
       this.fault(LIST_EMPTIED, "its last row is gone, so the list started again while it was read");
     }
@@ -340,14 +341,14 @@ class NumberWalk<Row> extends PageWalk<Row> {
       const next = { page: wanted + 1 };
       const following: Answer<Row> | undefined = end === "more"
         ? await this.ask(next)
-        : await this.askBehind(next);
+        : await this.askForMore(next);
       if (end === "unknown") {
-        const isLast = following === undefined || this.#isBehind(following, wanted + 1);
+        const isLast = following === undefined || this.#provesEnd(following, wanted + 1);
         yield { rows, number, isLast };
         if (isLast) return;
         this.#isCapped = true;
       }
-      answer = following!; // undefined only if `askBehind` was rejected; that case returned above
+      answer = following!; // undefined only if `askForMore` was rejected; that case returned above
     }
   }
 
@@ -397,7 +398,7 @@ class NumberWalk<Row> extends PageWalk<Row> {
   }
 
   /** Returns whether an answer shows that the short page before it was the last one. */
-  #isBehind({ rows, hasList }: Answer<Row>, wanted: number): boolean {
+  #provesEnd({ rows, hasList }: Answer<Row>, wanted: number): boolean {
     if (rows.length > 0) return false;
     if (!hasList && this.#isCapped) this.fault("page-missing", `page ${wanted} came without a list`);
     return true;
@@ -409,6 +410,6 @@ class NumberWalk<Row> extends PageWalk<Row> {
  * temporary: a missing login, a login takeover or a busy broker.
  */
 export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
-  const isPassing = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);
-  return error instanceof UnmappedError || (error instanceof RejectedError && !isPassing);
+  const isTemporary = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);
+  return error instanceof UnmappedError || (error instanceof RejectedError && !isTemporary);
 }

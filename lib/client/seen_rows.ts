@@ -9,7 +9,7 @@
  * length of the list.
  */
 const REMEMBERED = 100_000;
-/** A page with fewer distinct rows may repeat by chance, such as one fee per order. */
+/** A page with fewer distinct rows may equal another page by chance, for example if every row is the same fee. */
 const TELLING_ROWS = 10;
 
 /** Maximum number of consecutive rows that look like rows already read: for rows with an order number, and without. */

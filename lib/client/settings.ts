@@ -33,7 +33,7 @@ export interface Settings extends LimitTexts {
   tradePassword?: string;
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes. */
   tradePasswordKey?: string;
-  /** Numbers of our accounts, separated by commas. Without them, pushes of any account arrive. */
+  /** Numbers of the user's accounts, separated by commas. Without them, pushes of any account arrive. */
   fundAccounts?: string;
   /** Address of the platform, `https://…`. */
   authUrl?: string;
@@ -89,7 +89,7 @@ export interface Settings extends LimitTexts {
 /** Name of a setting. */
 export type SettingName = keyof Settings;
 
-/** Settings that are secrets; no flag takes one. */
+/** Settings that are secrets; no flag sets them. */
 export type SecretName =
   | "tradePassword"
   | "tradePasswordKey"
@@ -97,6 +97,7 @@ export type SecretName =
   | "loginPassword"
   | "developerPrivateKey"
   | "fundAccounts"
+  | "storePassword"
   | "pingUrl";
 
 interface Setting {

@@ -51,7 +51,7 @@ interface WatchContext {
    * contains the broker's time.
    */
   aheadOf: () => number | undefined;
-  /** Numbers of our accounts, if known. */
+  /** Numbers of the user's accounts, if known. */
   fundAccounts?: readonly string[];
 }
 
@@ -114,7 +114,9 @@ export class Watches {
     }
   }
 
-  /** Subscribes without a watch. These securities count towards the limit. They are subscribed again after a break. */
+  /**
+   * Subscribes without a watch. These securities count towards the limit. After a reconnect, they are subscribed again.
+   */
   async subscribe(
     { topic, securities }: Params<typeof quotes.subscribe>,
     options: CallOptions,

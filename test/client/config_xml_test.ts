@@ -50,7 +50,7 @@ const doubtful: [string, string, string][] = [
   [
     "a number that is not a port",
     whole.replace("21111", "99999"),
-    'listenHttpPort is "99999", which is not a port; 11111 is the usual one',
+    'listenHttpPort is "99999", which is not a port; hsgate uses the default 11111',
   ],
   [
     "one port for both",
@@ -75,7 +75,7 @@ const doubtful: [string, string, string][] = [
   [
     "a name that is given twice",
     whole.replace("</hs_gateway>", "<logPath>x</logPath></hs_gateway>"),
-    "<logPath> is given twice; the first one counts here",
+    "<logPath> is given twice; hsgate uses the first one",
   ],
 ];
 for (const [what, text, problem] of doubtful) {
