@@ -217,7 +217,7 @@ class Export {
     const kept = (name: string) => keptDay(exportFolder.path(name), this.#settings, { hasTrades });
     const before = await kept(day);
     const beside: KeptDay[] = [];
-    for (const name of exportFolder.beside(day)) {
+    for (const name of exportFolder.disputed(day)) {
       const reading = await kept(name);
       if (reading !== undefined) beside.push(reading);
     }
@@ -335,7 +335,7 @@ class Export {
 
   #dayResult({ summary, differences, count, action }: Placed, exportFolder: ExportFolder): DayResult {
     const { day, status, rows, incomplete, provisionalBecause } = summary;
-    const beside = exportFolder.beside(day).map((name) => exportFolder.path(name));
+    const beside = exportFolder.disputed(day).map((name) => exportFolder.path(name));
     const room = KEPT_DIFFERENCES - this.#result.differences.length;
     this.#result.differences.push(...differences.slice(0, room));
     this.#result.differenceCount += count;

@@ -34,8 +34,8 @@ export interface MarketDay {
   /** Whether the session is over, or the whole date if it has no session. */
   isOver: boolean;
   /**
-   * Whether the broker may still show the day in today's lists: it is today, or the last session before today. A
-   * broker may start its new day later than the exchange.
+   * Whether the broker may still show the day in today's lists: it is today, the last session before today, or a day
+   * between them. A broker may start its new day later than the exchange.
    */
   isRecent: boolean;
 }
@@ -99,7 +99,8 @@ function firstRecent(calendars: Calendars, mic: Mic, runningDay: string): string
 }
 
 /**
- * Returns whether a day gets a folder even without rows: it has a session, or the calendar does not cover it.
+ * Returns whether a day gets a folder even without rows: it has a session, or it is a weekday that the calendar does
+ * not cover.
  */
 export function mayTrade({ session, day }: MarketDay): boolean {
   if (session !== "unknown") return session !== "closed";

@@ -89,7 +89,7 @@ Deno.test("exportDayBook() takes the broker's time from a quote if no answer car
   assertEquals([behind.ok, behind.status, behind.clockDifferenceMs], [false, "provisional", -120 * SECOND]);
   const during = await at("20250815140000");
   assertEquals([during.ok, during.status, during.why], [true, "provisional", [
-    "hk: no answer carried the broker's time, and its newest quote does not show that the session is over",
+    "hk: no answer contained the broker's time, and the broker's newest quote does not show that the session is over",
   ]]);
   // The control: the quote is from after the session.
   const after = await at("20250815160810");

@@ -229,11 +229,11 @@ Deno.test("ExportFolder cleans up disputed readings that a killed run left half 
     Deno.writeTextFileSync(`${at(name)}/summary.json`, name);
   }
   using exportFolder = ExportFolder.open(folder.path);
-  assertEquals(exportFolder.beside(DAY), [`${DAY}.disputed-2`, `${DAY}.disputed-3`]);
+  assertEquals(exportFolder.disputed(DAY), [`${DAY}.disputed-2`, `${DAY}.disputed-3`]);
   assertEquals(Deno.readTextFileSync(at(`${DAY}.disputed-2/summary.json`)), left[1]);
   assertEquals(Deno.readTextFileSync(at(`${DAY}.disputed-3/summary.json`)), `${DAY}.disputed-3`);
   assertEquals(left.filter((name) => exists(at(name))), []);
-  assertEquals(exportFolder.nextBeside(DAY), `${DAY}.disputed-4`);
+  assertEquals(exportFolder.nextDisputed(DAY), `${DAY}.disputed-4`);
 });
 
 Deno.test("exportDayBook() unlocks explicitly: closing the file is not enough while a process is being started", async () => {

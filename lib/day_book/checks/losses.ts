@@ -16,7 +16,7 @@ import { add, compare, isDecimal, multiply, normalize } from "../../decimal.ts";
 import type { AnyRow } from "../rows/columns.ts";
 import { Digest, DigestCounts } from "../rows/keys.ts";
 import { Sums } from "./tally.ts";
-import { isPassingLine, sideOfLine } from "../rows/trades.ts";
+import { isCurrentDayLine, sideOfLine } from "../rows/trades.ts";
 import type { DayBookList, DayBookMarket, Difference, Origin } from "../types.ts";
 
 /** One reading of a list. */
@@ -171,7 +171,7 @@ function* lostLines(
   const isChanging = isOneReading ||
     (before.origin === "history" ? !before.isCleared : now.origin === "history");
   const tradeOf = ({ type }: AnyRow) => isChanging ? sideOfLine(type) : undefined;
-  const mayPass = before.origin !== now.origin;
+  const mayLack = before.origin !== now.origin;
   const lines = new DigestCounts();
   const digest = new Digest();
   const lineOf = ({ type, amount }: AnyRow) =>
@@ -188,7 +188,7 @@ function* lostLines(
     if (side !== undefined) {
       traded[side]++;
       if (!isTied && trades[side] === 0) yield missing(row, before, now);
-    } else if (!lines.take(lineOf(row)) && !(mayPass && isPassingLine(row.type))) {
+    } else if (!lines.take(lineOf(row)) && !(mayLack && isCurrentDayLine(row.type))) {
       yield missing(row, before, now);
     }
   }

@@ -19,7 +19,7 @@ import {
 import { optionMultiplier } from "../../facts/contracts.ts";
 import { readOptionCode } from "../../operations/option_code.ts";
 import { type AnyRow, dayBookColumns } from "../rows/columns.ts";
-import { netOf, sideOfFill, sideOfLine, TradePrint } from "../rows/trades.ts";
+import { netOf, sideOfFill, sideOfLine, TradeDigest } from "../rows/trades.ts";
 import type { CheckName, DayBookList, DayBookMarket, Difference } from "../types.ts";
 
 /** A difference before its day, market and list are known. */
@@ -66,7 +66,7 @@ export interface Tally {
   /** Sums of the amounts `bought` and `sold`, and of each fee by its name. */
   readonly money: Sums;
   /** The fills that have amount, side and fees, or the journal lines of trades. */
-  readonly trades: TradePrint;
+  readonly trades: TradeDigest;
   /** Filled quantity by symbol and side. */
   readonly filled: Sums;
   /** Amount by journal type. */
@@ -97,7 +97,7 @@ export function newTally(): Tally {
     withoutMoney: 0,
     repeated: 0,
     money: new Sums(),
-    trades: new TradePrint(),
+    trades: new TradeDigest(),
     filled: new Sums(),
     journal: new Sums(),
     journalLines: new Map(),

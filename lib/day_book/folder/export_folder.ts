@@ -5,8 +5,8 @@
  * A day is written into `.<day>.partial`, synced to the disk, and renamed. If it replaces a folder, the old folder is
  * first renamed to `.<name>.previous`. Before a folder is removed, it is renamed to `.<name>.dropped`. The next
  * export cleans up after a crash: it restores a `previous` folder if the day has no other folder, and removes all
- * other leftovers. A reading that contradicts a day has its own folder, `<day>.disputed-1` and so on. A repeated run
- * uses the same names.
+ * other leftovers. A reading that contradicts a day has its own folder, `<day>.disputed-1` and so on. If a later export
+ * reads the same data again, it uses the same folder.
  *
  * @module
  */
@@ -66,7 +66,7 @@ export class ExportFolder implements Disposable {
   }
 
   /** Returns the names of the readings that contradict a day, oldest first. */
-  beside(day: string): string[] {
+  disputed(day: string): string[] {
     const start = `${day}.disputed-`;
     const numbers = this.#names().filter((name) => name.startsWith(start)).map((name) =>
       Number(name.slice(start.length))
@@ -75,8 +75,8 @@ export class ExportFolder implements Disposable {
   }
 
   /** Returns the name for another reading that contradicts a day. */
-  nextBeside(day: string): string {
-    const last = this.beside(day).at(-1)?.split("-").at(-1) ?? "0";
+  nextDisputed(day: string): string {
+    const last = this.disputed(day).at(-1)?.split("-").at(-1) ?? "0";
     return `${day}.disputed-${Number(last) + 1}`;
   }
 

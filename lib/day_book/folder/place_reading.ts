@@ -118,8 +118,8 @@ async function place(options: PlaceOptions): Promise<Placed> {
   };
   const dayParts = { ...options, between, confirmEmpty: evidence.confirmEmpty };
   const coversDay = before === undefined || coversKept(reading, before, contradictions);
-  // Judge the reading before `coversKept` compares it with the disputed readings. The differences that this adds only
-  // make a day provisional.
+  // Judge the reading now. Below, `coversKept` compares it with the disputed readings and adds further differences,
+  // which would make it provisional.
   const alone = await judgeDay(dayParts);
   const isKeptBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
     alone.status !== "final";
@@ -170,7 +170,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     return { summary: seenNow(before.summary, draft), differences, count, action };
   }
   const [replaced, ...needless] = covered;
-  const name = replaced?.name ?? exportFolder.nextBeside(day);
+  const name = replaced?.name ?? exportFolder.nextDisputed(day);
   const written = put({ standing: "disputed", contradicts: [day, ...rivals] }, name, replaced);
   for (const each of needless) exportFolder.drop(each.name);
   const summary = { ...seenNow(before.summary, draft), differences: draft.differences };
@@ -251,7 +251,7 @@ function coversKept(
   const before = differences.count;
   const { day } = kept.summary;
   const now = [
-    ...[...parts, ...others].map((part) => part.reading(NEW, false)), // false: the broker changes only the kept rows
+    ...[...parts, ...others].map((part) => part.reading(NEW, false)), // `isCleared` has no effect on the later reading
     ...rebalance?.readings(NEW) ?? [],
   ];
   for (const reading of kept.readings()) {

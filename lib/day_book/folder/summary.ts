@@ -117,7 +117,7 @@ interface CurrencyTotals {
   markets: Market[];
   bought: string;
   sold: string;
-  /** Sums by fee item, as on the wire. */
+  /** Sums by fee item. */
   fees: Partial<Record<FeeItem, string>>;
   /** Fees that the catalogue does not contain, by their names on the wire; absent if there are none. */
   unknownFees?: Record<string, string>;
@@ -190,7 +190,7 @@ const UNTIMED =
   "the broker's time is unknown, and the day has not been over for a week by this machine's clock";
 
 const QUOTED_BEFORE =
-  "no answer carried the broker's time, and its newest quote does not show that the session is over";
+  "no answer contained the broker's time, and the broker's newest quote does not show that the session is over";
 
 /** Returns the reasons why a market's day can still change; an empty list means that it is final. */
 function provisionalReasons(facts: MarketFacts): string[] {

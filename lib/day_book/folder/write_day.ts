@@ -50,7 +50,7 @@ export async function draftDay(
   judgement: Judgement,
   folder: string,
 ): Promise<Draft> {
-  const { found: around, ...judged } = judgement;
+  const { found: missed, ...judged } = judgement;
   const { day, parts, others, notRead, settings, between, contradictions, clock, unconfirmedOwner } = options;
   const { rebalance, exactCsv } = options;
   const lists = listsFor(settings).filter((list) =>
@@ -83,10 +83,10 @@ export async function draftDay(
     }
   }
   const found = [...parts.map(({ differences }) => differences), contradictions];
-  const tied = [...between.flatMap(({ differences }) => differences), ...around];
-  const count = found.reduce((sum, each) => sum + each.count, tied.length);
+  const listDifferences = [...between.flatMap(({ differences }) => differences), ...missed];
+  const count = found.reduce((sum, each) => sum + each.count, listDifferences.length);
   if (count > 0) {
-    writeDifferences(folder, found, tied);
+    writeDifferences(folder, found, listDifferences);
     names.push("differences.csv");
   }
   removeParts(folder);
@@ -128,7 +128,7 @@ export async function draftDay(
       ? settings.markets.length > 0 && { withoutRebalanceTrades: NO_STORE }
       : { rebalance: rebalance.plans },
     files,
-    differencesFound: [...found.flatMap(({ first }) => first), ...tied].slice(0, KEPT_DIFFERENCES),
+    differencesFound: [...found.flatMap(({ first }) => first), ...listDifferences].slice(0, KEPT_DIFFERENCES),
   };
 }
 
@@ -182,13 +182,13 @@ function join(path: string, header: string, parts: readonly Part[], form: DayBoo
 function writeDifferences(
   folder: string,
   found: readonly DifferenceFile[],
-  tied: readonly Difference[],
+  listDifferences: readonly Difference[],
 ): void {
   const file = new TextFile(`${folder}/differences.csv`);
   try {
     file.write(csvRecord(differenceColumns));
     for (const { count, path } of found) if (count > 0) file.append(path, 0);
-    for (const difference of tied) file.write(differenceRecord(difference));
+    for (const difference of listDifferences) file.write(differenceRecord(difference));
     file.seal();
   } finally {
     file.close();

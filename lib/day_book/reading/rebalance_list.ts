@@ -198,18 +198,18 @@ function fillsIn(parts: readonly Part[], orderIds: ReadonlySet<string>): Map<str
 }
 
 function plansOf(trades: readonly RebalanceTrade[]): PlanQuality[] {
-  return [...Map.groupBy(trades, ({ plan }) => plan)].map(([plan, of]) => {
-    const [{ state, driftBefore, driftPlanned, driftReached }] = of as [RebalanceTrade]; // a group has a member
-    const isBooked = of.every(({ feesStatus }) => feesStatus === "booked" || feesStatus === "no fills");
+  return [...Map.groupBy(trades, ({ plan }) => plan)].map(([plan, own]) => {
+    const [{ state, driftBefore, driftPlanned, driftReached }] = own as [RebalanceTrade]; // a group has a member
+    const isBooked = own.every(({ feesStatus }) => feesStatus === "booked" || feesStatus === "no fills");
     return {
       plan,
       state,
-      trades: of.length,
-      filled: of.filter((each) => compare(each.filledQuantity, each.plannedQuantity) === 0).length,
-      slippage: sums(of, ({ slippage }) => slippage),
+      trades: own.length,
+      filled: own.filter((each) => compare(each.filledQuantity, each.plannedQuantity) === 0).length,
+      slippage: sums(own, ({ slippage }) => slippage),
       fees: {
-        estimated: sums(of, ({ feesEstimated }) => feesEstimated),
-        ...isBooked && { booked: sums(of, ({ feesBooked = "0" }) => feesBooked) },
+        estimated: sums(own, ({ feesEstimated }) => feesEstimated),
+        ...isBooked && { booked: sums(own, ({ feesBooked = "0" }) => feesBooked) },
       },
       drift: { before: driftBefore, planned: driftPlanned, reached: driftReached },
     };

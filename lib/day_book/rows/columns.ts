@@ -127,7 +127,7 @@ const rebalanceMeanings: Record<Exclude<keyof RebalanceTrade, "market" | "curren
   driftReached: [`${PLAN_DRIFT}, with what was filled`, "part of the account's value, squared"],
 };
 
-/** Any row of an answer, by our names. */
+/** Any row of an answer, by hsgate's names. */
 export type AnyRow = Readonly<Record<string, unknown>>;
 
 /** Values of a row that the row itself does not contain. */
@@ -145,7 +145,7 @@ export interface Column {
   readonly wire?: string;
   readonly meaning: string;
   readonly unit: string;
-  /** Its code table: the broker's code, our name, and the meaning. */
+  /** Its code table: the broker's code, hsgate's name, and the meaning. */
   readonly codes?: readonly { code: string; name: string; label: string }[];
   /** Returns the value of the cell; `undefined` if the broker sent none. */
   readonly read: (row: AnyRow, context: RowContext) => unknown;

@@ -28,7 +28,7 @@ export function sideOfLine(type: unknown): TradeSide | undefined {
 }
 
 /** Types of journal lines about order requests and freezes on the current day. They do not move money. */
-const passingTypes: ReadonlySet<FundJournalType> = new Set<FundJournalType>([
+const currentDayTypes: ReadonlySet<FundJournalType> = new Set<FundJournalType>([
   "buy-order-request",
   "sell-order-request",
   "buy-request-failed",
@@ -59,8 +59,8 @@ const passingTypes: ReadonlySet<FundJournalType> = new Set<FundJournalType>([
 ]);
 
 /** Returns whether a journal line belongs to the current day only, so the history may leave it out. */
-export function isPassingLine(type: unknown): boolean {
-  return (passingTypes as ReadonlySet<unknown>).has(type);
+export function isCurrentDayLine(type: unknown): boolean {
+  return (currentDayTypes as ReadonlySet<unknown>).has(type);
 }
 
 /** Returns the side of a fill, or `undefined` if the broker's code is unknown. */
@@ -87,7 +87,7 @@ function digestOf(digest: Digest, side: TradeSide, net: Decimal): Digest {
  * and the same counts contain the same trades. This needs almost no memory. {@linkcode findUnmatched} finds the rows
  * that differ.
  */
-export class TradePrint {
+export class TradeDigest {
   bought = 0;
   sold = 0;
   #high = 0;
@@ -107,12 +107,12 @@ export class TradePrint {
   }
 
   /** Returns whether both lists have the same number of rows on each side. */
-  hasCountsOf(other: TradePrint): boolean {
+  hasCountsOf(other: TradeDigest): boolean {
     return this.bought === other.bought && this.sold === other.sold;
   }
 
   /** Returns whether both lists contain the same trades. */
-  equals(other: TradePrint): boolean {
+  equals(other: TradeDigest): boolean {
     return this.hasCountsOf(other) && this.#high === other.#high && this.#low === other.#low;
   }
 }
