@@ -40,9 +40,9 @@ const head = `# Recipes of hsgate, started by cron.
 # neither: cron starts a line at its minutes in every hour, and the "case" uses "date" to check the time at the exchange
 # (package tzdata). This works in every time zone of the machine and across every clock change.
 #
-# A line starts the recipe at every time that could be right: also on holidays, and on full days at the time of
-# half-days. The recipe checks its slots: if there is no new one, or another process has run it, it exits with 0. A slot
-# has only one key, so "hsgate schedule", timers and these lines may run together.
+# A line starts the recipe at every possible time of a slot. For example, it also starts on holidays, and every day at the
+# time for half-days. The recipe checks its slots: if there is no new one, or another process has run it, it exits with 0.
+# A slot has only one key, so "hsgate schedule", timers and these lines may run together.
 #
 # The output goes to a log file. Cron sends only failures by mail.`;
 
@@ -67,7 +67,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
         : [],
       ...recipe.class === "write"
         ? [
-          "# It trades. Its store must be durable, because a second start detects the first start by the store.",
+          "# It trades. Its store must be durable, because only the store shows a second start that the slot has run.",
         ]
         : [],
       ...lines,

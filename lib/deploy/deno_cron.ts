@@ -89,8 +89,8 @@ function programOf(
  * Runs recipes of hsgate with Deno.cron. Each minute the runner lists new slots, applies the misfire policy to late
  * slots, and runs what is due. A slot has only one key, so a scheduler or a timer may run together with this program.
  *${warning}${note}
- * The store is a file and must outlive the process. hsgate rejects recipes that trade on a platform that deletes the
- * disk with the process, such as Deno Deploy. Runs that take longer than a tick continue while the process lives.
+ * The store is a file and must outlive the process. If the platform deletes the disk with the process, as Deno Deploy
+ * does, hsgate rejects recipes that trade. Runs that take longer than a tick continue while the process lives.
  *
  * DENO_NO_UPDATE_CHECK=1 deno run --unstable-cron ${denoFlags.join(" ")} hsgate_cron.ts
  *

@@ -91,7 +91,7 @@ ${
 # HSGATE_STORE_PASSWORD there. A pod does not start without the URL. Make the database reachable over TLS.
 `
       : `# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
-# on a network file system, an emptyDir or the container's own layer: a second start detects the first one by the store.
+# on a network file system, an emptyDir or the container's own layer: only the store shows a second start that the slot has run.
 `
   }${
     as === "scheduler" && isPostgresUrl(store)
@@ -180,7 +180,7 @@ function cronJobsOf(
           "characters, and both must end with a letter or a digit; rename the recipe",
       );
     }
-    return `# ${recipe.name}: starts at every time that could be right. The recipe checks: ${
+    return `# ${recipe.name}: starts at every possible time of a slot. The recipe checks: ${
       decidedInside(recipe)
     }.
 # Missed slots: ${missedInWords(recipe)}.

@@ -133,7 +133,7 @@ const list = (values: readonly number[] | undefined, all: readonly number[]) =>
 
 function timerOf(recipe: CompiledRecipe, times: readonly string[]): string {
   const persistent = catchesUp(recipe);
-  return `# Starts "${recipe.name}" at every time that could be right in the time zone of the exchange, including half-days.
+  return `# Starts "${recipe.name}" at every possible time of a slot in the time zone of the exchange, including half-days.
 # The recipe checks: ${decidedInside(recipe)}.
 # Missed slots: ${missedInWords(recipe)}.
 [Unit]
@@ -160,7 +160,7 @@ function serviceOf(recipe: CompiledRecipe, options: SystemdOptions): string {
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterOf(recipe)) / 1000) +
     SPARE_SEC;
   const note = recipe.class === "write"
-    ? "\n# It trades. Its store must be durable, because a second start detects the first start by the store."
+    ? "\n# It trades. Its store must be durable, because only the store shows a second start that the slot has run."
     : "";
   return `# Runs the latest slot of "${recipe.name}" once, even if another system starts it too.${note}
 [Unit]
