@@ -164,8 +164,8 @@ export class DisplacedError extends RejectedError {
 export class LoginRefusedError extends RejectedError {
   /** Name of the class. */
   override readonly name: string = "LoginRefusedError";
-  /** `password` if the broker rejected the password, `passing` for any other reason. */
-  readonly reason: "password" | "passing";
+  /** `password` if the broker rejected the password, `temporary` for any other reason. */
+  readonly reason: "password" | "temporary";
   /** Time until the client may log in again automatically, milliseconds; absent if `reason` is `password`. */
   readonly retryInMs: number | undefined;
 
@@ -173,7 +173,10 @@ export class LoginRefusedError extends RejectedError {
   constructor(
     message: string,
     text: string,
-    { reason, retryInMs, ...context }: ErrorContext & { reason: "password" | "passing"; retryInMs?: number },
+    { reason, retryInMs, ...context }: ErrorContext & {
+      reason: "password" | "temporary";
+      retryInMs?: number;
+    },
   ) {
     super(message, text, context);
     this.reason = reason;

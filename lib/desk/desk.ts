@@ -240,7 +240,7 @@ export class Desk {
   async decide(id: string, decision: Decision, by: string): Promise<Intent> {
     const { store, machine } = this.#records;
     const intent = await decideIntent(store, id, { ...decision, by, at: machine.now() });
-    this.#records.tell(intent);
+    this.#records.reportChange(intent);
     return intent;
   }
 }

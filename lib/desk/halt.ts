@@ -24,7 +24,7 @@ function isOther(path: string): boolean {
   try {
     return !Deno.statSync(path).isFile;
   } catch {
-    return false; // it is missing; or it cannot be used, and opening the store reports why
+    return false; // nothing is there; or opening the store reports why the path cannot be used
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { BrokerError, messageOf } from "../errors.ts";
 import { onceMore, type Store } from "../store/store.ts";
-import { isPassing } from "../store/store_error.ts";
+import { isTemporary } from "../store/store_error.ts";
 import { type Machine, wait } from "../time.ts";
 import type { Intent } from "./intent.ts";
 
@@ -78,7 +78,7 @@ export class Records {
   }
 
   /** Calls `onChange` for an intent that has just changed. */
-  tell(intent: Intent): void {
+  reportChange(intent: Intent): void {
     this.#onChange?.(intent);
   }
 
@@ -91,7 +91,7 @@ export class Records {
 
   async move(id: string, move: MoveNow): Promise<Intent> {
     const intent = await moveIntent(this.store, id, this.#kept(move));
-    this.tell(intent);
+    this.reportChange(intent);
     return intent;
   }
 
@@ -109,7 +109,7 @@ export class Records {
         isSameSet(childIds, current.childIds);
       return isMoved ? await moveIntent(store, from.id, this.#kept(move)) : current;
     });
-    if (isMoved) this.tell(now);
+    if (isMoved) this.reportChange(now);
     return now;
   }
 
@@ -138,7 +138,7 @@ export class Records {
       try {
         return await work();
       } catch (error) {
-        if (!isPassing(error) || this.machine.monotonic() >= endAt) throw error;
+        if (!isTemporary(error) || this.machine.monotonic() >= endAt) throw error;
       }
       await wait(this.machine, KEEP_AGAIN_MS);
     }

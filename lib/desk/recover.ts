@@ -172,7 +172,7 @@ async function searchLists(
 
 /** Records an answer that arrived after the desk had given up the call. */
 export async function recordLate(records: Records, id: string, { result, error }: LateAnswer): Promise<void> {
-  if (error !== undefined && !(error instanceof RejectedError)) return; // it says nothing about the outcome
+  if (error !== undefined && !(error instanceof RejectedError)) return; // only an answer of the broker shows the outcome
   const data = { late: true, ...error !== undefined ? { why: messageOf(error) } : { answer: result } };
   await records.keep(async () => {
     if (error !== undefined) await refuse(records, id, { to: "rejected", data });

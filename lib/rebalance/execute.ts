@@ -294,7 +294,7 @@ class Execution {
     this.#aheadMs = aheadMs ?? 0;
   }
 
-  #tell(kind: ExecutionEvent["kind"], text: string, run?: Run): void {
+  #report(kind: ExecutionEvent["kind"], text: string, run?: Run): void {
     this.#options.onEvent?.({ at: this.#now(), kind, ...run && { trade: run.index }, text });
   }
 
@@ -305,7 +305,7 @@ class Execution {
     if (this.#notes[index] === text || (ended ?? text) !== text) return;
     this.#notes[index] = text;
     await notePlan(this.#desk.store, this.#key, { notes: { [index]: { at: this.#now(), text } } });
-    this.#tell("note", text, this.#runs[index]);
+    this.#report("note", text, this.#runs[index]);
   }
 
   async #endTrade(run: Run, why: string): Promise<void> {
@@ -378,7 +378,7 @@ class Execution {
     } catch (error) {
       if (!(error instanceof BrokerError)) throw error; // the first reading reads it again
     }
-    this.#tell(
+    this.#report(
       "begun",
       `the execution of the plan ${shortHash(this.#plan.hash)} ends at ${this.#deadlineText()}`,
     );
@@ -604,7 +604,7 @@ class Execution {
         }
         cancels.set(orderId, { at: now, count: count + 1 });
         this.#cover.forget(run.currency); // the broker gives its cash back
-        this.#tell("cancelling", `order ${orderId}: ${why}`, run);
+        this.#report("cancelling", `order ${orderId}: ${why}`, run);
         const client = this.#clientFor(run);
         try {
           if (intent.operation === "algo.place") await client.algo.cancel({ orderId, market });
@@ -614,7 +614,7 @@ class Execution {
           if (!(error instanceof BrokerError)) throw error;
           // Nothing was sent, so this cancellation does not count. It is sent again after a while.
           if (error.code === "unresolved-intent") cancels.set(orderId, { at: now, count });
-          this.#tell("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
+          this.#report("note", `order ${orderId} is not cancelled yet: ${messageOf(error)}`, run);
           if (stopCodes.includes(error.code)) return this.#cannotWrite(messageOf(error));
         }
       }
@@ -672,7 +672,7 @@ class Execution {
         settings: this.#algorithmSettings(market),
       });
     run.checkedAt = this.#now();
-    this.#tell("placed", `order ${orderId}: ${side} ${quantity} of ${symbol} at ${text}`, run);
+    this.#report("placed", `order ${orderId}: ${side} ${quantity} of ${symbol} at ${text}`, run);
   }
 
   #algorithmSettings(market: Market) {
@@ -735,7 +735,7 @@ class Execution {
       { now: this.#brokerNow() },
     );
     if (!await endPlan(store, this.#key, { holder, state, reason, at, report })) await this.#renew();
-    this.#tell("ended", isDone ? "everything is filled" : `stopped: ${reason}`);
+    this.#report("ended", isDone ? "everything is filled" : `stopped: ${reason}`);
     return report;
   }
 }

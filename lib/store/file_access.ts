@@ -47,8 +47,8 @@ export function whyNoAccess(path: string, words: AccessWords = storeWords): stri
   const refused = file === undefined
     ? undefined
     : refusal(() => Deno.openSync(path, { write: true }).close());
-  return toldOf(refused, { what: "the file", path, words }) ??
-    toldOf(refusal(() => tryFolder(folder)), { what: "the folder", path: folder, words });
+  return whyNotWritten(refused, { what: "the file", path, words }) ??
+    whyNotWritten(refusal(() => tryFolder(folder)), { what: "the folder", path: folder, words });
 }
 
 function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
@@ -89,7 +89,7 @@ function refusal(work: () => void): Error | undefined {
 const READ_ONLY = /\(os error (30|19)\)/;
 const FULL = /\(os error (28|112|122)\)/;
 
-function toldOf(
+function whyNotWritten(
   error: Error | undefined,
   { what, path, words }: { what: string; path: string; words: AccessWords },
 ): string | undefined {

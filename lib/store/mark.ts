@@ -137,7 +137,7 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
     : size === 0
     ? "the file is empty"
     : "the file is cut off";
-  if (mark !== undefined) return `${file}, although ${tellMark(mark)}`;
+  if (mark !== undefined) return `${file}, although ${describeMark(mark)}`;
   if (wal > 0) return `${file}, although "${real}-wal" still contains data of the store`;
   // SQLite creates these files only after the store has its first page.
   const beside = size === 0
@@ -154,22 +154,24 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
  * @param found The mark that would fit the store's current content.
  */
 export function whyOlder(mark: Mark, found: Mark | undefined): string | undefined {
-  if (found === undefined) return `it is older than its mark: ${tellMark(mark)}`;
-  if (found.store !== mark.store) return `it is not the store that its mark belongs to: ${tellMark(mark)}`;
+  if (found === undefined) return `it is older than its mark: ${describeMark(mark)}`;
+  if (found.store !== mark.store) {
+    return `it is not the store that its mark belongs to: ${describeMark(mark)}`;
+  }
   for (const [account, last] of Object.entries(mark.lastWrites)) {
     const known = found.lastWrites[account]?.number ?? 0;
     if (known < last.number) {
       return `it is older than its mark: it contains ${known} of ${last.number} writes on account "${account}"; it ` +
-        `lacks ${tellWrite(last)}`;
+        `lacks ${describeWrite(last)}`;
     }
   }
   return undefined;
 }
 
-function tellMark({ lastWrites }: Mark): string {
+function describeMark({ lastWrites }: Mark): string {
   const writes = Object.entries(lastWrites).map(([account, last]) =>
     `account "${account}" had ${last.number} ${last.number === 1 ? "write" : "writes"}, the last ${
-      tellWrite(last)
+      describeWrite(last)
     }`
   );
   return writes.length === 0
@@ -177,7 +179,7 @@ function tellMark({ lastWrites }: Mark): string {
     : `its mark records: ${writes.join("; ")}`;
 }
 
-const tellWrite = ({ run, step, at }: LastWrite) => `step "${step}" of ${run}, begun at ${at}`;
+const describeWrite = ({ run, step, at }: LastWrite) => `step "${step}" of ${run}, begun at ${at}`;
 
 /** Returns the error for a store that lost data; `why` says how that was found. */
 export function lostStore(path: string, why: string, hasMark: boolean): StoreError {

@@ -13,7 +13,7 @@ import { migrate } from "./migrations.ts";
 import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
 import { checkMessages, type MessageSource } from "./server_messages.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
-import { isPassing, StoreError } from "./store_error.ts";
+import { isTemporary, StoreError } from "./store_error.ts";
 
 /** Options of a database store. */
 export interface PostgresOptions {
@@ -29,7 +29,7 @@ export interface PostgresOptions {
    *
    * @default 20 s
    */
-  settleMs?: number;
+  askMs?: number;
   /** The clocks of this machine. @default the real ones */
   machine?: Pick<Machine, "now" | "monotonic">;
   /** Password, if the URL has none. @default as in libpq: `PGPASSWORD` or a password file */
@@ -97,7 +97,7 @@ export class PostgresStore extends Store {
   readonly #waitMs: number;
   readonly #answerMs: number;
   readonly #connectMs: number;
-  readonly #settleMs: number;
+  readonly #askMs: number;
   readonly #machine: Pick<Machine, "now" | "monotonic">;
   #risk: string | undefined;
   #client: Client | undefined;
@@ -121,7 +121,7 @@ export class PostgresStore extends Store {
       waitMs = 5_000,
       answerMs = 15_000,
       connectMs = 5_000,
-      settleMs = 20_000,
+      askMs = 20_000,
       machine = systemMachine,
       password,
     }: PostgresOptions,
@@ -132,7 +132,7 @@ export class PostgresStore extends Store {
     this.#waitMs = waitMs;
     this.#answerMs = answerMs;
     this.#connectMs = connectMs;
-    this.#settleMs = settleMs;
+    this.#askMs = askMs;
     this.#machine = machine;
   }
 
@@ -268,9 +268,9 @@ export class PostgresStore extends Store {
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== "lost-connection") throw error;
       if (!hasWritten) return;
-      const wasKept = this.#token === undefined ? undefined : await this.#wasKept(this.#token);
-      if (wasKept === true) return;
-      if (wasKept === false) {
+      const wasCommitted = this.#token === undefined ? undefined : await this.#wasCommitted(this.#token);
+      if (wasCommitted === true) return;
+      if (wasCommitted === false) {
         throw this.#lost("the connection was lost before a transaction was committed", error);
       }
       throw new StoreError(
@@ -290,8 +290,8 @@ export class PostgresStore extends Store {
   }
 
   /** Returns whether the server committed a transaction of this process; `undefined` if it does not answer in time. */
-  async #wasKept(token: number): Promise<boolean | undefined> {
-    for (const until = this.#machine.monotonic() + this.#settleMs; this.#machine.monotonic() < until;) {
+  async #wasCommitted(token: number): Promise<boolean | undefined> {
+    for (const until = this.#machine.monotonic() + this.#askMs; this.#machine.monotonic() < until;) {
       try {
         // Once this process has the lock, the earlier transaction is committed or rolled back.
         await this.begin();
@@ -304,7 +304,7 @@ export class PostgresStore extends Store {
         return (row as { token: number } | undefined)?.token === token; // the query selects this column
       } catch (error) {
         await this.rollback();
-        if (!isPassing(error)) return undefined;
+        if (!isTemporary(error)) return undefined;
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }
@@ -498,38 +498,38 @@ export class PostgresStore extends Store {
     if (error instanceof StoreError || !(error instanceof Error)) return error;
     const code = "code" in error && typeof error.code === "string" ? error.code : "";
     const said = shortened(error);
-    const say = (why: string, kind: StoreError["code"] & string) =>
+    const failure = (why: string, kind: StoreError["code"] & string) =>
       new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: kind as never, cause: error });
     if (code === "55P03") {
-      return say(
+      return failure(
         `another process has kept it locked for ${
           this.#waitMs / 1000
         } s; end that process, or try again later`,
         "busy",
       );
     }
-    if (code === "57014") return say("a statement took too long", "busy");
+    if (code === "57014") return failure("a statement took too long", "busy");
     if (code === "53300") {
-      return say(
+      return failure(
         `the server has no connection left (${said}); end other programs that are connected, or raise ` +
           "max_connections or the role's connection limit",
         "full",
       );
     }
     if (code.startsWith("53")) {
-      return say(`the server has no room left (${said}); free space on the server`, "full");
+      return failure(`the server has no room left (${said}); free space on the server`, "full");
     }
-    if (/^(28|3D|42501|25006)/.test(code)) return say(said, "no-access");
+    if (/^(28|3D|42501|25006)/.test(code)) return failure(said, "no-access");
     // Errors of the package itself during a SCRAM login.
     if (said.startsWith("SASL: ")) {
       const isMissing = said.includes("client password must be");
-      return say(
+      return failure(
         isMissing ? "the server asks for a password; set HSGATE_STORE_PASSWORD" : said,
         "no-access",
       );
     }
     // Errors of the server itself, not of a statement.
-    if (/^(58|F0|XX)/.test(code)) return say(`the server failed (${said}); see its log`, "failed");
+    if (/^(58|F0|XX)/.test(code)) return failure(`the server failed (${said}); see its log`, "failed");
     // 08: connection; 57P: the server is shutting down; 25P03: the server ended an idle transaction. An error without a
     // code of five characters does not come from the server.
     if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(said, error);

@@ -69,7 +69,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** Returns whether a failed operation on a store may succeed if it is tried again. */
-export function isPassing(error: unknown): boolean {
-  const passing: readonly unknown[] = ["busy", "lost-connection", "unknown-commit", "full"];
-  return isBusy(error) || error instanceof StoreError && passing.includes(error.code);
+export function isTemporary(error: unknown): boolean {
+  const temporary: readonly unknown[] = ["busy", "lost-connection", "unknown-commit", "full"];
+  return isBusy(error) || error instanceof StoreError && temporary.includes(error.code);
 }

@@ -102,7 +102,7 @@ export async function rawContext(path: string, transport: string): Promise<CallC
 }
 
 /**
- * Decodes an answer and returns it with our names.
+ * Decodes an answer and returns it with hsgate's names.
  *
  * @throws {BrokerError} If the broker rejected the request, or the answer is invalid.
  */

@@ -24,7 +24,7 @@ import {
   type CallOptions,
   type ReadOnly,
   refuseReadOnly,
-  tellBrokerTime,
+  reportBrokerTime,
   type Transport,
 } from "./transport.ts";
 import { lazily } from "../lazy.ts";
@@ -209,7 +209,7 @@ class GatewayTransport implements Transport {
     } finally {
       clearTimeout(timer);
     }
-    tellBrokerTime(options, Date.parse(answer.date ?? ""), "Date header");
+    reportBrokerTime(options, Date.parse(answer.date ?? ""), "Date header");
     options.onWire?.({ over: "gateway", status: answer.status, text: answer.text });
     if (answer.status === 200) return answer.text;
     throw httpRefusal(context, answer.status, answer.text);

@@ -53,7 +53,7 @@ const SAYS_UNFIT = new RegExp(
   "i",
 );
 /** Matches words for a temporary state in which the broker did not check the password. */
-const PASSES =
+const SAYS_TEMPORARY =
   /maintenance|maintain|time(?:d)?\s?-?out|later|busy|unavailable|not available|overload|维护|維護|超时|超時|稍后|稍後|繁忙/i;
 
 /**
@@ -61,7 +61,7 @@ const PASSES =
  * locked. A text that only mentions the password does not count.
  */
 export function isAboutPassword(text: string): boolean {
-  return SAYS_WRONG.test(text) || (SAYS_UNFIT.test(text) && !PASSES.test(text));
+  return SAYS_WRONG.test(text) || (SAYS_UNFIT.test(text) && !SAYS_TEMPORARY.test(text));
 }
 
 const WITHOUT_SUCCESS = "the broker's answer reports no success";
@@ -88,7 +88,7 @@ export class LoginRefusals {
   readonly #what: string;
   /** The error that stops all automatic logins: a wrong password, a wrong key or a login takeover. */
   #final: BrokerError | undefined;
-  #passing: { error: RejectedError; until: number } | undefined;
+  #temporary: { error: RejectedError; until: number } | undefined;
   #count = 0;
 
   /**
@@ -108,10 +108,10 @@ export class LoginRefusals {
   /** The rejection that currently prevents a login; `undefined` if a login may be tried. */
   get current(): BrokerError | undefined {
     if (this.#final !== undefined) return this.#final;
-    if (this.#passing === undefined) return undefined;
-    const { error, until } = this.#passing;
+    if (this.#temporary === undefined) return undefined;
+    const { error, until } = this.#temporary;
     const leftMs = until - this.#monotonic();
-    return leftMs <= 0 ? undefined : passing(error, leftMs);
+    return leftMs <= 0 ? undefined : temporaryRefusal(error, leftMs);
   }
 
   /**
@@ -127,8 +127,8 @@ export class LoginRefusals {
     const isWrong = error instanceof NoSuccessError ? error.isWrongPassword : isAboutPassword(error.text);
     if (isWrong) return this.stop(wrongPassword(error, this.#what));
     const waitMs = loginWaitMs(++this.#count);
-    this.#passing = { error, until: this.#monotonic() + waitMs };
-    return passing(error, waitMs);
+    this.#temporary = { error, until: this.#monotonic() + waitMs };
+    return temporaryRefusal(error, waitMs);
   }
 
   /** Stops all automatic logins because of an error, and returns the error. */
@@ -140,7 +140,7 @@ export class LoginRefusals {
   /** Records a successful login. */
   succeeded(): void {
     this.#count = 0;
-    this.#passing = undefined;
+    this.#temporary = undefined;
   }
 
   /**
@@ -148,7 +148,7 @@ export class LoginRefusals {
    */
   allowAgain(): void {
     this.#final = undefined;
-    this.#passing = undefined;
+    this.#temporary = undefined;
   }
 }
 
@@ -170,20 +170,20 @@ function wrongPassword(error: RejectedError, what: string): LoginRefusedError {
   return new LoginRefusedError(
     `Cannot log in: the broker rejected the ${what}${
       saidBy(error)
-    }; it is not tried again by itself, as too many ` +
-      "wrong attempts lock an account",
+    }; hsgate does not try it again automatically, ` +
+      "because too many wrong attempts lock an account",
     error.text,
     { ...contextOf(error, error), reason: "password" },
   );
 }
 
-function passing(error: RejectedError, retryInMs: number): LoginRefusedError {
+function temporaryRefusal(error: RejectedError, retryInMs: number): LoginRefusedError {
   const why = error.text === "" && error.code === undefined ? "; it gave no reason" : saidBy(error);
   return new LoginRefusedError(
     `Cannot log in: the broker rejected the login for now${why}; the next attempt is in ${
       Math.ceil(retryInMs / 1000)
     } s at the earliest`,
     error.text,
-    { ...contextOf(error, error), reason: "passing", retryInMs },
+    { ...contextOf(error, error), reason: "temporary", retryInMs },
   );
 }

@@ -26,7 +26,7 @@ export interface CallOptions {
    */
   keepWire?: "members" | "digits";
   /** Called with the broker's time for each answer that contains it, before the answer is returned. */
-  onBrokerTime?: (told: BrokerTime) => void;
+  onBrokerTime?: (time: BrokerTime) => void;
   /** Called with each answer as it arrived, before it is checked or decoded; also with rejections. */
   onWire?: (answer: WireAnswer) => void;
   /** Called before the request is sent, with each secret in it: plain, and encrypted as it is sent. */
@@ -53,12 +53,12 @@ export interface BrokerTime {
  * Calls `onBrokerTime` with the time in an answer. Ignores an invalid time, because some servers send zero or
  * nothing.
  */
-export function tellBrokerTime(
+export function reportBrokerTime(
   { onBrokerTime }: Pick<CallOptions, "onBrokerTime">,
   time: number,
   source: BrokerTime["source"],
 ): void {
-  // A time before 2010 is zero or in another unit, and one after 2099 is in another unit. It may have no date.
+  // A time before 2010 is zero or in another unit, and one after 2099 is in another unit.
   if (time > EARLIEST_TIME && time < LATEST_TIME) onBrokerTime?.({ time, source });
 }
 
@@ -68,7 +68,7 @@ const [EARLIEST_TIME, LATEST_TIME] = [Date.UTC(2010), Date.UTC(2100)];
 export interface LateAnswer {
   /** Id of the request. */
   requestId: string;
-  /** The operation by our name. */
+  /** hsgate's name of the operation. */
   operation: string;
   /** The value that the call would have resolved to. */
   result?: unknown;
@@ -104,7 +104,7 @@ export interface Transport extends AsyncDisposable {
    */
   account?(): Promise<string>;
   /**
-   * Sends validated parameters once and resolves to the answer with our names. Never sends a request again.
+   * Sends validated parameters once and resolves to the answer with hsgate's names. Never sends a request again.
    *
    * @throws {RejectedError} If the broker rejected the request.
    * @throws {TransportError} If the request was not delivered, or a read got no answer.
@@ -122,7 +122,7 @@ export interface Transport extends AsyncDisposable {
   readonly push?: { readonly hostname: string; readonly port: number };
   /** Opens the push stream; absent on transports without pushes. */
   openPushes?(hooks: PushHooks): Promise<PushStream>;
-  /** The logins, if the transport keeps them. */
+  /** The keeper of the logins, if the transport itself logs in. */
   readonly logins?: LoginKeeper;
   /** What this connection refuses. @default nothing */
   readonly readOnly?: ReadOnly;

@@ -199,7 +199,7 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
     return "Close the other program or device that uses this account, then log in again";
   }
   if (error instanceof LoginRefusedError) {
-    return error.reason === "passing"
+    return error.reason === "temporary"
       ? 'The password may be right: try again later, or run "hsgate doctor"'
       : isDirect(error)
       ? checkPassword

@@ -159,11 +159,11 @@ Deno.test("doctor says that the key of the password is wrong", async () => {
   );
 });
 
-const passing: [what: string, code: string, text: string][] = [
+const temporary: [what: string, code: string, text: string][] = [
   ["maintenance", "9999", "maintenance until 20:00"],
   ["an unknown reason", "-1", "try later"],
 ];
-for (const [what, code, text] of passing) {
+for (const [what, code, text] of temporary) {
   Deno.test(`doctor keeps the broker's text for a rejected trade login: ${what}`, async () => {
     await using gateway = await simulate();
     gateway.faults.arm({ kind: "busy", operation: "account.login", code, text });

@@ -121,7 +121,7 @@ Deno.test("a login with only a text as answer is confirmed by a query", async ()
   );
   await using other = await connect({ gateway: bad.url, tradePassword: "secret", tradePasswordKey });
   const unclear = await assertRejects(() => other.account.login(), LoginRefusedError, "for now (done)");
-  assertEquals(unclear.reason, "passing");
+  assertEquals(unclear.reason, "temporary");
 
   await using empty = farEnd(() => ok({ success: false }));
   await using third = await connect({ gateway: empty.url, tradePassword: "secret", tradePasswordKey });
@@ -139,7 +139,7 @@ Deno.test("a login with an empty answer is confirmed by a query, and does not co
     await using bad = farEnd(({ path }) => path === "/trade/TradeLogin" ? ok(data) : refused("1012"));
     await using other = await connect({ gateway: bad.url, tradePassword: "secret", tradePasswordKey });
     const unclear = await assertRejects(() => other.account.login(), LoginRefusedError, "for now");
-    assertEquals(unclear.reason, "passing");
+    assertEquals(unclear.reason, "temporary");
   }
 });
 
@@ -219,12 +219,12 @@ Deno.test("a temporarily rejected login is retried automatically, after waits th
     const funds = () => client.account.funds({ market: "us" });
     for (let count = 1; count <= 6; count++) {
       const error = await assertRejects(funds, LoginRefusedError, text);
-      assertEquals([text, error.reason], [text, "passing"]);
+      assertEquals([text, error.reason], [text, "temporary"]);
       assertEquals([error.retryInMs, logins(end)], [loginWaitMs(count), count]);
       // Before the wait is over, the client sends neither a login nor an order.
       now += loginWaitMs(count) - 1;
       const early = await assertRejects(funds, LoginRefusedError, "in 1 s at the earliest");
-      assertEquals([early.reason, logins(end)], ["passing", count]);
+      assertEquals([early.reason, logins(end)], ["temporary", count]);
       await assertRejects(() => client.orders.place(order), LoginRefusedError);
       assertEquals(logins(end), count);
       now += 1;

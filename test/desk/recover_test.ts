@@ -302,7 +302,7 @@ deskTest(
       );
       assertStringIncludes(JSON.parse(change!.data).why, evidence);
       assertStringIncludes(change!.data, String(orderId));
-      // It blocks the same order until a person has decided.
+      // The ambiguous intent blocks the same order until a person has decided.
       await assertRejects(() => desk.client().orders.place(order), BrokerError, "has the same request");
     }
   },

@@ -3,7 +3,7 @@ import { orders as orderOperations } from "../../lib/operations/orders.ts";
 import { recentIntents } from "../../lib/desk/queries.ts";
 import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/claims.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { isPassing } from "../../lib/store/store_error.ts";
+import { isTemporary } from "../../lib/store/store_error.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import type { RunEvent } from "../../lib/runner/run/report.ts";
 import { FRIDAY_MORNING, simulated } from "../day_book/simulated.ts";
@@ -38,7 +38,7 @@ async function isLocked(path: string): Promise<boolean> {
     await store.transaction(() => Promise.resolve());
     return false;
   } catch (error) {
-    if (isPassing(error)) return true;
+    if (isTemporary(error)) return true;
     throw error;
   }
 }

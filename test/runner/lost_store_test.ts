@@ -44,7 +44,7 @@ Deno.test({
   ignore: postgres === undefined,
   async fn() {
     await using broker = await simulated({ at: FRIDAY_MORNING });
-    await using place = await behindProxy(postgres!, { settleMs: 500 }); // else the test is skipped
+    await using place = await behindProxy(postgres!, { askMs: 500 }); // else the test is skipped
     const before = await countPlaced(broker);
     const refused: string[] = [];
     let funds: unknown;

@@ -20,7 +20,7 @@ export function kill(child: Deno.ChildProcess): void {
   }
 }
 
-/** Returns the lines of a file; none when it is not there. */
+/** Returns the lines of a file; an empty list if it does not exist. */
 export function lines(path: string): string[] {
   try {
     return Deno.readTextFileSync(path).split("\n").filter(Boolean);
@@ -85,10 +85,10 @@ export async function assertNothingLost(
     "select count(*) as n from (select 1 from event where kind = 'ended' group by run_key having count(*) > 1) as twice",
   ))!.n;
   assertEquals(finished, 0, "runs that ended twice in the store");
-  const retaken =
+  const recovered =
     (await store.get<{ n: number }>("select count(*) as n from event where kind = 'recovered'"))!.n;
-  // deno-lint-ignore no-console -- the counts are what the test is for
+  // deno-lint-ignore no-console -- the counts show how much the kills disturbed
   console.log(
-    `${what}: ${JSON.stringify({ ...counts, "write steps begun": begun.length, recovered: retaken })}`,
+    `${what}: ${JSON.stringify({ ...counts, "write steps begun": begun.length, recovered })}`,
   );
 }

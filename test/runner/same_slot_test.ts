@@ -101,7 +101,7 @@ testBoth("an edit that moves the slot of a finished session to a later time leav
   assertStringIncludes(
     await why(b.store, late, { calendars: builtInCalendars, date: "2025-08-15", now: b.machine.now() }),
     "nothing ran at 2025-08-15 16:30 Asia/Hong_Kong: the schedule was edited after the slot at 2025-08-15 " +
-      "16:10 Asia/Hong_Kong had its run, and a session has only one run",
+      "16:10 Asia/Hong_Kong had its run, and a schedule runs only once in a session",
   );
   // Further passes do not record it again.
   await addLatestSlot(b.store, late, start("2025-08-15T08:46Z"));

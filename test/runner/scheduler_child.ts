@@ -9,7 +9,7 @@ import { openPostgres } from "../../lib/store/postgres.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import { createClient } from "../../lib/client/client.ts";
 import { compare } from "../../lib/decimal.ts";
-import { isPassing } from "../../lib/store/store_error.ts";
+import { isTemporary } from "../../lib/store/store_error.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
@@ -86,7 +86,7 @@ async function patient<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTemporary(error)) throw error;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
@@ -179,7 +179,7 @@ if (import.meta.main) {
     },
     onEvent: (event) => event.type === "run-ended" && event.state === "ok" && note("ended", event.runKey),
     onSchedulerEvent(event) {
-      if (event.type !== "error" || (broker !== undefined && isPassing(event.error))) return;
+      if (event.type !== "error" || (broker !== undefined && isTemporary(event.error))) return;
       // deno-lint-ignore no-console -- the parent shows it
       console.error(event.error);
     },

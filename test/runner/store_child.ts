@@ -10,7 +10,7 @@ import { bench, orders, step } from "./support.ts";
 /** Starts the process; it ends by SIGKILL during the write of 2025-12-22. */
 export const killInWrite = (path: string): Promise<void> => kill(path, "in-write");
 
-/** Starts the process; it ends by SIGKILL on 2025-12-22 after its sells and before its buys, a line in `sent` for each. */
+/** Starts the process; it ends by SIGKILL on 2025-12-22, after it has sold and before it buys. See {@linkcode rebalance}. */
 export const killBetween = (path: string): Promise<void> => kill(path, "between");
 
 async function kill(path: string, where: "in-write" | "between"): Promise<void> {
@@ -19,7 +19,7 @@ async function kill(path: string, where: "in-write" | "between"): Promise<void> 
     stdout: "null",
     stderr: "inherit",
   }).output();
-  if (signal !== "SIGKILL") throw new Error("Cannot use the store: the process was not killed in its write");
+  if (signal !== "SIGKILL") throw new Error("the process was not killed during the run");
 }
 
 /** Sells and then buys; each leg adds a line to the file `sent` next to the store. */

@@ -230,14 +230,14 @@ Deno.test("acceptLoss() continues without the lost data, and repeats no past wri
   assertStringIncludes((await acceptLoss(path, accepting))!, 'lacks step "one"');
   assertEquals(await run(HOUR, "2025-12-22T02:01:00Z"), []);
   assertEquals(began.length, 1);
-  // Nothing is lost twice, and the next day's write is sent normally.
+  // A second acceptLoss() has nothing to accept, and the next day's write is sent normally.
   assertEquals(await acceptLoss(path, accepting), undefined);
   assertEquals(await run(DAY, "2025-12-23T00:00:00Z"), ["orders/s1/2025-12-23 ok live"]);
   assertEquals(began.length, 2);
   assertStringIncludes(Deno.readTextFileSync(`${path}.mark`), '"number": 2');
 });
 
-Deno.test("acceptLoss() creates a missing store, and makes runs unknown that a copy shows as running", async () => {
+Deno.test("acceptLoss() creates a missing store, and in a copy it marks each running run as unknown", async () => {
   using store = await killed();
   const { path } = store;
   // A copy from the moment when the run was claimed and had not begun its step.

@@ -65,7 +65,7 @@ export async function threeMachines(database: string, trial: Trial): Promise<voi
     }),
   });
   const running = machines.map((_, index) => start(index, `p${index}`));
-  // It begins when the machines are at work, however long their start took.
+  // The measured time begins with the first write step, however long the start of the machines took.
   while (lines(`${folder.path}/begun`).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
   const until = Date.now() + seconds * 1_000;
   /** When each process was killed. */

@@ -72,7 +72,7 @@ Deno.test({
   name: "PostgresStore.transaction() reports an unknown commit if the server disappears during the commit",
   ignore,
   async fn() {
-    await using place = await behindProxy(postgres!, { answerMs: 500, connectMs: 500, settleMs: 700 });
+    await using place = await behindProxy(postgres!, { answerMs: 500, connectMs: 500, askMs: 700 });
     const { proxy, direct } = place;
     await using store = await place.open();
     proxy.plan(2, "cut-answer"); // begin, the statement, commit

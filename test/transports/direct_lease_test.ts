@@ -26,7 +26,7 @@ Deno.test("takeLease() rejects a second lease and names the holder of the first,
     const error = await assertRejects(() => takeLease(options), TransportError);
     assertEquals(
       error.message,
-      'Cannot open the trade connection: this process ("hsgate watch") has had it since 2025-08-15T01:30:05.000Z; an account has one',
+      'Cannot open the trade connection: this process ("hsgate watch") has had it since 2025-08-15T01:30:05.000Z; an account has only one trade connection, so close that one first',
     );
     assertEquals(error.code, "lease-held");
     assertEquals(await leaseHolder(temp.path, "trade-1"), lease.holder);

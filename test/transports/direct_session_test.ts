@@ -332,7 +332,7 @@ Deno.test("a login that is rejected for now is retried after growing waits, both
     faults.arm({ kind: "busy", operation, code: "9999", text: "system maintenance", times: 3 });
     for (let count = 1; count <= 3; count++) {
       const error = await assertRejects(call, LoginRefusedError, "system maintenance");
-      assertEquals([operation, error.reason, error.operation], [operation, "passing", operation]);
+      assertEquals([operation, error.reason, error.operation], [operation, "temporary", operation]);
       assertEquals(faults.struck("busy"), count);
       steady += loginWaitMs(count) - 1000;
       await assertRejects(call, LoginRefusedError, "in 1 s at the earliest");

@@ -85,7 +85,7 @@ export class WriteGuard {
     if (first === undefined) return undefined;
     const places = [...new Set(this.open.map(({ where }) => where))];
     return new OutcomeUnknownError(
-      `Cannot know what the step wrote: it ended, and it had sent ${tellSent(this.sent)}; ${
+      `Cannot know what the step wrote: it ended, and it had sent ${describeSent(this.sent)}; ${
         places.join("; ")
       }`,
       { code: "write-open", operation: first.operation, lists: this.open.flatMap(({ lists }) => lists) },
@@ -246,6 +246,6 @@ const words: Readonly<Record<SentWrite["outcome"], string>> = {
 };
 
 /** Lists the sent writes: `orders.place (done), orders.place (without an answer yet)`. */
-export function tellSent(sent: readonly SentWrite[]): string {
+export function describeSent(sent: readonly SentWrite[]): string {
   return sent.map(({ operation, outcome }) => `${operation} (${words[outcome]})`).join(", ");
 }

@@ -122,7 +122,7 @@ export async function approveRun(
         runKey,
       );
       await skipRun(store, runKey, "deadline", now);
-      return (await findRun(store, runKey))!; // it was there above
+      return (await findRun(store, runKey))!; // this transaction has found the row above
     }
     const past = recipe === undefined ? undefined : whyPastSlot(calendars, recipe, row, now);
     if (past !== undefined) throw new TypeError(`Cannot approve "${runKey}": ${past}`);
@@ -142,7 +142,7 @@ export async function refuseRun(
     await waiting(store, runKey, "refuse");
     await store.event(now, "refused", { actor, because }, runKey);
     await skipRun(store, runKey, "not_approved", now);
-    return (await findRun(store, runKey))!; // it was there above
+    return (await findRun(store, runKey))!; // this transaction has found the row above
   });
 }
 

@@ -60,7 +60,7 @@ type PasswordMark = (salt: string) => string | undefined;
 /** A refused login, as its event stores it. */
 interface Noted {
   account: string;
-  reason: "password" | "passing";
+  reason: "password" | "temporary";
   /** Refusals in a row. */
   count: number;
   /** Whether this was the platform login, which every call needs. Otherwise it was the trade login. */
@@ -104,7 +104,7 @@ export async function holdRefusedLogin(
   const mark = isWrong ? markOf?.(salt) : undefined;
   const noted: Noted = {
     account,
-    reason: isWrong ? "password" : "passing",
+    reason: isWrong ? "password" : "temporary",
     count,
     isPlatform: error.operation?.startsWith("platform.") === true,
     ...mark !== undefined && { salt, mark },

@@ -8,7 +8,7 @@ import { type Calendars, showInstant } from "../../calendars/mod.ts";
 import { allWatermarks } from "../queries/schedules.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { slownessOf, tellSlowness } from "../run/report.ts";
+import { describeSlowness, slownessOf } from "../run/report.ts";
 
 /** Returns lines that a person should read before a run. */
 export async function storeNotes(
@@ -35,7 +35,7 @@ export async function storeNotes(
         recipe.schedules,
         async (schedule) => await slownessOf(store, calendars, recipe.name, schedule) ?? [],
       )).flat()
-        .map((slow) => `${recipe.name}: ${tellSlowness(slow)}`),
+        .map((slow) => `${recipe.name}: ${describeSlowness(slow)}`),
     ];
   })).flat();
 }

@@ -9,7 +9,7 @@ import type { Store } from "../../store/store.ts";
 import { calendarOf, zoneOf } from "../../recipes/engine/step_context.ts";
 import { type RunRow } from "../queries/runs.ts";
 import { lastClass, runsOfDay } from "../queries/run_lookups.ts";
-import { slownessOf, tellSlowness } from "../run/report.ts";
+import { describeSlowness, slownessOf } from "../run/report.ts";
 import { clockJumps, eventDataOf } from "../queries/events.ts";
 import { specsOf } from "../queries/schedules.ts";
 import { whyNothing, type WhySubject } from "./why_gaps.ts";
@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000;
 export type { WhySubject };
 
 /** Up to this many runs of a day are described one by one; more runs are only counted. */
-const MOST_TOLD = 4;
+const MOST_DESCRIBED = 4;
 
 /** Returns what happened to a recipe on a day; the day is local to its exchange or zone. */
 export async function why(
@@ -29,7 +29,7 @@ export async function why(
   { date, now, calendars }: { date: string; now: number; calendars: Calendars },
 ): Promise<string> {
   const rows = await rowsOf(store, recipe, date);
-  const told = rows.length > MOST_TOLD
+  const described = rows.length > MOST_DESCRIBED
     ? [await describeMany(store, recipe, rows, now)]
     : await Array.fromAsync(rows, async (row) =>
       await describeRun(store, row, { zone: await zoneOfRow(store, recipe, row), now }));
@@ -39,7 +39,7 @@ export async function why(
   )).flat();
   const nothing = await whyNothing(store, recipe, { date, now, rows, calendars });
   return [
-    ...told,
+    ...described,
     ...taken,
     ...nothing,
     ...await whatElse(store, recipe, { date, rows, calendars }),
@@ -106,7 +106,7 @@ async function describeMany(
   );
   const parts = [...groups].map(([what, { length }]) => `${length} ${what}`);
   const bad = rows.find(({ state }) => state !== "ok" && state !== "skipped");
-  const text = `${rows.length} runs: ${parts.join(", ")}${tellLate(rows)}`;
+  const text = `${rows.length} runs: ${parts.join(", ")}${describeLate(rows)}`;
   return bad === undefined
     ? text
     : `${text}; the first that did not succeed: ${await describeRun(store, bad, {
@@ -116,7 +116,7 @@ async function describeMany(
 }
 
 /** Returns how many runs began late, for example after an outage, and the longest delay. */
-function tellLate(rows: readonly RunRow[]): string {
+function describeLate(rows: readonly RunRow[]): string {
   const late = rows.map(latenessOf).filter((ms) => ms > 0);
   return late.length === 0
     ? ""
@@ -155,7 +155,7 @@ async function whatElse(
   const slow = (await Array.fromAsync(
     recipe.schedules.filter(({ id }) => schedules.has(id)),
     async (schedule) => await slownessOf(store, calendars, recipe.name, schedule) ?? [],
-  )).flat().map(tellSlowness);
+  )).flat().map(describeSlowness);
   return [...jumps, ...slow];
 }
 
@@ -165,6 +165,6 @@ async function describeKeyCollisions(store: Store, runKey: string, zone: string)
     const { slot, by } = JSON.parse(data) as { slot: string; by: string }; // written by `recordKeyCollision`
     return `nothing ran at ${showTime(Date.parse(slot), zone)}: the schedule was edited after the slot at ${
       showTime(Date.parse(by), zone)
-    } had its run, and a session has only one run`;
+    } had its run, and a schedule runs only once in a session`;
   });
 }

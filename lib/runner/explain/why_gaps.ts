@@ -210,10 +210,10 @@ class GapReasons {
       return { text, isOpen: true };
     }
     const began = this.#began.find((event) => event.at >= at);
-    return { text: this.#told(began), isOpen: false };
+    return { text: this.#whyNotListed(began), isOpen: false };
   }
 
-  #told(began: { at: number; kind: string } | undefined): string {
+  #whyNotListed(began: { at: number; kind: string } | undefined): string {
     if (began === undefined) return "the store has no record of the reason";
     const when = showTime(began.at, this.#zone);
     switch (began.kind) {

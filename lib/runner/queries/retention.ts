@@ -4,7 +4,7 @@
  * @module
  */
 import type { SqlValue, Store } from "../../store/store.ts";
-import { isPassing } from "../../store/store_error.ts";
+import { isTemporary } from "../../store/store_error.ts";
 import { countOldIntents, countOldPlans, pruneIntents, prunePlans } from "../../desk/queries.ts";
 
 /** How much the store keeps. */
@@ -77,7 +77,7 @@ const prunable = `${ended} and finished_at < ?
     order by newer.slot_at desc limit 1 offset ${NEWEST - 1})`;
 
 /** Kinds of events that belong to no run, and that no later explanation needs. */
-const passing =
+const unneeded =
   "run_key is null and kind in ('clock_jump', 'passed_over', 'notice_failed', 'notice_given_up', 'notice_dismissed', " +
   "'resumed', 'login_released', 'backfill')";
 
@@ -138,7 +138,7 @@ export class Pruner {
     const firstLine = await firstKept(store, this.#keep);
     const pruned = await store.transaction(async () => {
       const pruned = await this.#removeRuns(keys, now - LEAST_RUN_DAYS * DAY_MS);
-      for (const kinds of [passing, repeated]) {
+      for (const kinds of [unneeded, repeated]) {
         pruned.events += await store.run(
           `delete from event where seq in (select seq from event where ${kinds} and at < ? limit ?)`,
           before,
@@ -222,12 +222,12 @@ export class Pruner {
     pruned.events = await remove("event");
     pruned.notices = await remove("outbox");
     pruned.runs = await remove("run");
-    for (const [recipe, of] of Map.groupBy(rows, (row) => row.recipe)) {
+    for (const [recipe, removed] of Map.groupBy(rows, (row) => row.recipe)) {
       await store.run(
         `insert into pruned (recipe, until) values (?, ?)
           on conflict (recipe) do update set until = excluded.until where pruned.until < excluded.until`,
         recipe,
-        Math.max(...of.map(({ slot_at }) => slot_at)),
+        Math.max(...removed.map(({ slot_at }) => slot_at)),
       );
     }
     return pruned;
@@ -242,7 +242,7 @@ export async function pruneSome(
   try {
     await new Pruner(store, keep, { limit: SOME }).part(store.now() ?? now);
   } catch (error) {
-    if (!isPassing(error)) throw error;
+    if (!isTemporary(error)) throw error;
   }
 }
 
@@ -288,7 +288,7 @@ export async function countPrunable(store: Store, keep: Retention, now: number):
       firstLine,
     ),
     events: await count(
-      `select count(*) as n from event where at < ? and ((${passing}) or (${repeated}))`,
+      `select count(*) as n from event where at < ? and ((${unneeded}) or (${repeated}))`,
       before,
     ),
   };

@@ -109,7 +109,7 @@ export async function insertSchedules(
   );
 }
 
-/** Updates the text of a schedule, and from when its slots count. */
+/** Updates the compiled text of a schedule and its watermark. */
 export async function updateSpec(
   store: Store,
   { recipe, id, spec, watermark }: { recipe: string; id: string; spec: string; watermark: number },
@@ -152,7 +152,7 @@ export async function lastListedAt(store: Store, recipe?: string): Promise<numbe
   return row?.at ?? undefined;
 }
 
-/** Returns why a recipe is paused; `undefined` if it is not paused. */
+/** Returns why a recipe is paused; `undefined` if it is not paused, or only because its file is missing. */
 export async function pauseOf(store: Store, recipe: string): Promise<string | undefined> {
   return (await store.get<{ why: string }>(
     `select paused_reason as why from schedule where recipe = ? and paused_reason is not null

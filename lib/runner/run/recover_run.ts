@@ -100,11 +100,11 @@ function outcomeOfStep(
   },
 ): ProvenStep | undefined {
   const operation = findOperation(uses);
-  const told = intents.map(({ id: intent, state, orderIds }) =>
+  const states = intents.map(({ id: intent, state, orderIds }) =>
     `intent ${intent} is ${state}${orderIds.length === 0 ? "" : ` (order ${orderIds.join(", ")})`}`
   ).join(", ");
   if (resumes && isSame && mayResume) {
-    return { id, state: "again", because: `it was interrupted, and begins again${told && `: ${told}`}` };
+    return { id, state: "again", because: `it was interrupted, and begins again${states && `: ${states}`}` };
   }
   const isOfDesk = isSame && (operation?.order !== undefined || orderSteps.includes(uses));
   // Custom code may write without the order desk, and then there is no intent.
@@ -123,6 +123,6 @@ function outcomeOfStep(
   // The uninterrupted step would also have failed if an order had not been cancelled.
   const isDone = isExecuted && (undone === undefined || output !== undefined && undone(output).length === 0);
   return isDone
-    ? { id, state: "ok", output, because: told }
-    : { id, state: "failed", because: `it was interrupted: ${told}` };
+    ? { id, state: "ok", output, because: states }
+    : { id, state: "failed", because: `it was interrupted: ${states}` };
 }

@@ -336,11 +336,11 @@ export async function noteSlowness(
   const slow = await slownessOf(store, calendars, name, schedule);
   if (slow === undefined || !slow.isNew) return undefined;
   await store.event(now, "too_slow", { tookMs: slow.tookMs, periodMs: slow.periodMs }, row.run_key);
-  return tellSlowness(slow);
+  return describeSlowness(slow);
 }
 
 /** Returns a warning that says how slow a schedule is. */
-export function tellSlowness({ schedule, tookMs, periodMs }: Slowness): string {
+export function describeSlowness({ schedule, tookMs, periodMs }: Slowness): string {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
   return `schedule "${schedule}" is too slow: ${IN_A_ROW} runs in a row took longer than the time to the next slot (${
     seconds(tookMs)

@@ -21,8 +21,8 @@ import {
   type StepState,
 } from "../../recipes/engine/engine.ts";
 import { whyPlan } from "../../recipes/live.ts";
-import { tellSent } from "../../recipes/engine/guarded_client.ts";
-import { isPassing } from "../../store/store_error.ts";
+import { describeSent } from "../../recipes/engine/guarded_client.ts";
+import { isTemporary } from "../../store/store_error.ts";
 import { onceMore } from "../../store/store.ts";
 import { wait } from "../../time.ts";
 import {
@@ -179,7 +179,7 @@ class Execution {
       lost: this.#keeper.lost,
       isLost: (error) => error instanceof LeaseLostError,
       onError: (error) => this.#noteLogin(error),
-      onEvent: (event) => this.#tellStep(event),
+      onEvent: (event) => this.#reportStep(event),
       ...work !== undefined && { work },
       ...runRecipe !== undefined && {
         runRecipe: (call, name, params) => runRecipe({ ...claim, ...call, recipe }, name, params),
@@ -308,7 +308,7 @@ class Execution {
     };
   }
 
-  #tellStep(event: StepEvent): void {
+  #reportStep(event: StepEvent): void {
     if (event.type === "step-planned") {
       const { type: _, step, ...planned } = event;
       const reason = plannedText(planned);
@@ -379,7 +379,7 @@ class Execution {
       try {
         return await work();
       } catch (error) {
-        if (!isPassing(error)) throw error;
+        if (!isTemporary(error)) throw error;
       }
       await wait(this.#deps.machine, ASK_STORE_MS, this.#keeper.lost);
     }
@@ -396,7 +396,7 @@ class Execution {
       const refused = await this.#noteRefusedLogin(state, now);
       // A run that continues later needs no warning yet, and a person who stopped a run needs none.
       if (state === "due" || (state === "cancelled" && reason === "stopped")) return [];
-      const row = (await findRun(store, this.#row.run_key))!; // it is still there
+      const row = (await findRun(store, this.#row.run_key))!; // `endRun` has just updated this row
       const found = [
         refused,
         await noteSlowness(store, this.#deps.calendars(), this.#recipe, row, now),
@@ -438,12 +438,18 @@ class Execution {
     }
     const runKey = this.#row.run_key;
     const markOf = (salt: string) => passwordMarkOf?.(this.#recipe, salt);
-    const told = await holdRefusedLogin(store, error, { account, runKey, now, salt: machine.id(), markOf });
-    if (told !== undefined && error instanceof LoginRefusedError && error.reason === "password") {
+    const warning = await holdRefusedLogin(store, error, {
+      account,
+      runKey,
+      now,
+      salt: machine.id(),
+      markOf,
+    });
+    if (warning !== undefined && error instanceof LoginRefusedError && error.reason === "password") {
       const { name, schedules } = this.#recipe;
       await pauseRecipe(store, name, { why: PASSWORD_REFUSED, now, schedules });
     }
-    return told;
+    return warning;
   }
 
   /** Blocks a login that was taken over, and pauses the recipe: its next run would log in and take the login back. */
@@ -461,7 +467,7 @@ class Execution {
   #lost(): RunOutcome {
     const guards = [...this.#engine.guards];
     const sent = guards.filter(([, guard]) => guard.sent.length > 0)
-      .map(([step, guard]) => `step "${step}" had sent ${tellSent(guard.sent)}`);
+      .map(([step, guard]) => `step "${step}" had sent ${describeSent(guard.sent)}`);
     const lists = new Set(guards.flatMap(([, { sent: writes }]) => writes.flatMap((write) => write.lists)));
     this.#report.emit({
       type: "warning",

@@ -74,7 +74,7 @@ async function begin(
   const { holder, leaseMs } = claimer;
   let until: number | undefined;
   let givenUpAt: number | undefined;
-  let told: Refusal | undefined;
+  let reported: Refusal | undefined;
   for (;;) {
     const isReserved = await reserveRun(store, { runKey: key, holder, until: machine.now() + leaseMs });
     await recoverExpired(store, machine.now());
@@ -87,7 +87,7 @@ async function begin(
     const row = await findRun(store, key);
     if (row !== undefined && row.state !== "due") {
       const outcome = outcomeOf(row);
-      return { runKey: key, ran: false, outcome, ...told !== undefined && { meanwhile: true } };
+      return { runKey: key, ran: false, outcome, ...reported !== undefined && { meanwhile: true } };
     }
     const earlyMs = claim === "not-due" && row !== undefined ? row.due_at - machine.now() : 0;
     // Bounds the wait even if the wall clock stops or is set back again and again.
@@ -100,9 +100,9 @@ async function begin(
       return { runKey: key, ran: false, outcome: { state: "refused", reason: claim } };
     }
     const waitMs = earlyMs > 0 ? earlyMs : ASK_MS;
-    if (told !== claim) {
+    if (reported !== claim) {
       const untilAt = machine.now() + (earlyMs > 0 ? earlyMs : until! - machine.monotonic()); // `until` is set if the run is not early
-      await onWait?.({ runKey: key, untilAt, reason: told = claim });
+      await onWait?.({ runKey: key, untilAt, reason: reported = claim });
     }
     // Waits at most a minute, because the clock may be set; less for a reserved run: the reservation must be renewed.
     const longest = isReserved ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;

@@ -127,7 +127,7 @@ export class Scheduler implements AsyncDisposable {
   /** Whether the next pass must list the slots of every schedule. */
   #mustTickFully = false;
   /** Why passes fail, and when the reason was last reported; `undefined` while passes succeed. */
-  #failing: { reason: string; toldAt: number } | undefined;
+  #failing: { reason: string; reportedAt: number } | undefined;
 
   constructor(given: SchedulerOptions) {
     const machine = withSharedClock(given.machine, given.store);
@@ -326,7 +326,7 @@ export class Scheduler implements AsyncDisposable {
     } catch (error) {
       // The cursors may have moved past slots that the failed transaction did not save.
       this.#mustTickFully = true;
-      await this.#tellError(error);
+      await this.#reportError(error);
     }
     if (this.#started) this.#cancelTimer = machine.setTimer(waitMs, () => void this.#turn());
   }
@@ -339,12 +339,12 @@ export class Scheduler implements AsyncDisposable {
   }
 
   /** Reports why a pass failed, the same reason at most once a minute. */
-  async #tellError(error: unknown): Promise<void> {
+  async #reportError(error: unknown): Promise<void> {
     const { machine } = this.#options;
     const reason = messageOf(error);
     const now = machine.monotonic();
-    if (this.#failing?.reason === reason && now - this.#failing.toldAt < ERROR_AGAIN_MS) return;
-    this.#failing = { reason, toldAt: now };
+    if (this.#failing?.reason === reason && now - this.#failing.reportedAt < ERROR_AGAIN_MS) return;
+    this.#failing = { reason, reportedAt: now };
     await this.#emit({ type: "error", at: machine.now(), error });
   }
 

@@ -126,7 +126,7 @@ export async function addLatestSlot(
     // If several schedules name the instant and one of them skips it, the run of another schedule counts.
     const { run, row } = rows.find(({ row }) => isNamed(row)) ?? rows[0]!; // at least one schedule names the instant
     if (forceDeadline) await forceRow(store, recipe, row, { calendars, now });
-    const { state, deadline_at } = (await findRun(store, run.runKey))!; // it is still there
+    const { state, deadline_at } = (await findRun(store, run.runKey))!; // the same transaction has found this row above
     if (state !== "due") return await findRun(store, run.runKey);
     // A pause also applies to crontab lines, because they start slots like a scheduler.
     if (await pauseOf(store, recipe.name) !== undefined) {

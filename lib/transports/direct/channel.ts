@@ -107,7 +107,7 @@ export class Channel {
   }
 
   /** Reports the state `ready` again, because the trade login or the heartbeat has changed. */
-  tellReady(): void {
+  reportReady(): void {
     const { tradeLogin } = this.#options;
     this.reportPhase("ready", {
       ...this.#link !== undefined && { heartbeatMs: this.#link.heartbeatMs },
@@ -150,7 +150,7 @@ export class Channel {
       await this.#options.prepare?.();
       const link = await this.#connect();
       this.#link = link;
-      this.tellReady();
+      this.reportReady();
       this.#listener.onLink?.(link);
       return link;
     } catch (error) {

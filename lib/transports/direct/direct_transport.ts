@@ -126,7 +126,7 @@ class Direct implements DirectTransport {
         ...options.quoteServer !== undefined && { quote: addressOf(options.quoteServer) },
       },
       signal: this.#closing.signal,
-      onLogin: () => this.#tellLogin(),
+      onLogin: () => this.#reportLogin(),
       machine: this.#machine,
     });
     this.#tradeLogin = new TradeLogin({
@@ -136,7 +136,7 @@ class Direct implements DirectTransport {
       token: () => this.#session.token(),
       send: (link, token, operation, params) => this.#sendByItself(link, token, operation, params),
       onChange: () => {
-        if (this.#trade?.link !== undefined) this.#trade.tellReady();
+        if (this.#trade?.link !== undefined) this.#trade.reportReady();
       },
     });
     this.logins = new Logins({
@@ -144,7 +144,7 @@ class Direct implements DirectTransport {
       tradeLogin: this.#tradeLogin,
       onRenewed: () => {
         for (const channel of [this.#trade, this.#quote]) {
-          if (channel?.link !== undefined) channel.tellReady();
+          if (channel?.link !== undefined) channel.reportReady();
         }
       },
     });
@@ -309,7 +309,7 @@ class Direct implements DirectTransport {
   }
 
   /** Reports the platform login for both connections; an open connection stays open. */
-  #tellLogin(): void {
+  #reportLogin(): void {
     for (const channel of [this.#trade, this.#quote]) {
       if (channel?.isStarted) channel.reportPhase("platform-login");
     }

@@ -68,7 +68,7 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
     throw new TransportError(
       `Cannot open the trade connection: ${
         describeHolder(await readHolder(folder, name))
-      }; an account has one`,
+      }; an account has only one trade connection, so close that one first`,
       { code: "lease-held", transport: "direct" },
     );
   }

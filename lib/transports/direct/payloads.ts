@@ -68,7 +68,7 @@ export function checkType(context: CallContext, { type }: Response, expected: nu
  */
 export function plainParams(operation: AnyOperation, params: unknown): Record<string, unknown> {
   const plain = encodeParams(operation, params);
-  // The client has validated the parameters, so they are an object with our names.
+  // The client has validated the parameters, so they are an object with hsgate's names.
   const given = params as Readonly<Record<string, unknown>>;
   for (const [name, { wire, gap, fallback }] of Object.entries(operation.request.fields ?? {})) {
     if (gap === undefined) continue;
@@ -128,7 +128,7 @@ export function checkCode(context: CallContext, { type, code, text, payload }: R
 }
 
 /**
- * Returns the answer with our names.
+ * Returns the answer with hsgate's names.
  *
  * @throws {BrokerError} If the platform rejected the request, or the answer is invalid.
  */

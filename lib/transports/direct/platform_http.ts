@@ -148,8 +148,8 @@ function openEnvelope(context: CallContext, text: string, hide: (text: string) =
   if (String(respCode) === "0000") return "data" in envelope ? envelope.data : undefined;
   // The member for the text is not documented; similar platforms use these names.
   const members = new Map(Object.entries(envelope));
-  const told = ["respMsg", "respDesc", "message", "msg"].map((name) => members.get(name)).find((value) =>
+  const said = ["respMsg", "respDesc", "message", "msg"].map((name) => members.get(name)).find((value) =>
     typeof value === "string"
   );
-  throw rejection(context, { text: hide(typeof told === "string" ? told : ""), code: String(respCode) });
+  throw rejection(context, { text: hide(typeof said === "string" ? said : ""), code: String(respCode) });
 }

@@ -15,7 +15,7 @@ import type { AnyOperation } from "../../operations/operation.ts";
 import type { Messages, Payload, Response } from "../../wire/messages.ts";
 import type { OperationContext } from "../envelope.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
-import { type CallOptions, type LateAnswer, tellBrokerTime } from "../transport.ts";
+import { type CallOptions, type LateAnswer, reportBrokerTime } from "../transport.ts";
 import type { EventFeed } from "./events.ts";
 import type { CallLimits } from "./link_calls.ts";
 import { type Logins, needsLogin, type Way } from "./trade_login.ts";
@@ -37,7 +37,7 @@ interface SocketCallsOptions {
 /** An operation to send. */
 interface SocketCall {
   readonly operation: AnyOperation;
-  /** The parameters with our names. */
+  /** The parameters with hsgate's names. */
   readonly params: unknown;
   readonly payload: Payload | undefined;
 }
@@ -52,7 +52,7 @@ export class SocketCalls {
     this.#options = options;
   }
 
-  /** Sends an operation, and resolves to the answer with our names. */
+  /** Sends an operation, and resolves to the answer with hsgate's names. */
   async send(
     way: Way,
     { operation, params, payload }: SocketCall,
@@ -70,7 +70,7 @@ export class SocketCalls {
       beforeFirstByte,
       onLate: (requestId, late) => this.#late(way, context, { requestId, response: late, onLateAnswer }),
     });
-    tellBrokerTime(options, response.time, "answer");
+    reportBrokerTime(options, response.time, "answer");
     options.onWire?.(this.#wireOf(response));
     return this.#take(way, context, response, keepWire);
   }

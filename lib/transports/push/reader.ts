@@ -37,7 +37,7 @@ export const OTHER_ACCOUNT = "other-account";
 /** Options of {@linkcode createPushReader}. */
 interface PushReaderOptions {
   /**
-   * Numbers of our accounts.
+   * Numbers of the user's accounts.
    *
    * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
    */

@@ -43,7 +43,7 @@ export interface PushHooks extends PushQueueOptions {
   /** Closes the stream. */
   signal?: AbortSignal;
   /**
-   * Numbers of our accounts. Order pushes that name another account, or no account, arrive as `unknown` events.
+   * Numbers of the user's accounts. Order pushes that name another account, or no account, arrive as `unknown` events.
    *
    * @default any account; once the pushes of one kind have named two accounts, each such push gets `unsureAccount`
    */
@@ -225,9 +225,9 @@ class SourcePushStream implements PushStream {
         // A break after a silence is reported as a break, not as a silence.
         if (error.code !== "idle") delete this.#gap.silent;
         // Never reconnect after a rejection: two programs would keep taking the login from each other.
-        const isPassing = error instanceof BusyError ||
-          error instanceof LoginRefusedError && error.reason === "passing";
-        const isRefused = error instanceof RejectedError && !isPassing;
+        const isTemporary = error instanceof BusyError ||
+          error instanceof LoginRefusedError && error.reason === "temporary";
+        const isRefused = error instanceof RejectedError && !isTemporary;
         if (this.#failures >= attempts || isRefused) throw error;
         this.#failures++;
         await this.#pause("reconnecting", error, this.#failures, this.#closing.signal);

@@ -152,27 +152,27 @@ async function* askGateway(
 /** Checks the platform itself. Logs in last, because a login ends any other session of the account. */
 async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerator<Finding> {
   const { settings } = loaded;
-  const before = await import("./platform_findings.ts");
-  const found = before.directSettingsFinding(loaded);
+  const platform = await import("./platform_findings.ts");
+  const found = platform.directSettingsFinding(loaded);
   yield found;
   if (found.state === "failed") return;
-  const keys = before.keyFindings(settings);
+  const keys = platform.keyFindings(settings);
   yield* keys;
   const hasKeys = keys.every(({ state }) => state === "ok");
-  const lease = hasKeys ? await before.leaseFinding(settings, host) : undefined;
+  const lease = hasKeys ? await platform.leaseFinding(settings, host) : undefined;
   if (lease !== undefined) yield lease;
-  yield* before.platformProxyFindings(host.env, settings);
+  yield* platform.platformProxyFindings(host.env, settings);
   const patience: Patience = {
     timeoutMs: Math.min(settings.timeoutMs, PATIENCE_MS),
     signal: host.signal,
   };
   let isReached = true;
-  for await (const finding of before.wayFindings(settings, patience)) {
+  for await (const finding of platform.wayFindings(settings, patience)) {
     yield finding;
     isReached &&= finding.state === "ok";
   }
   if (!isReached) return;
-  for await (const finding of before.httpFindings(settings, host.now, patience)) {
+  for await (const finding of platform.httpFindings(settings, host.now, patience)) {
     yield finding;
     isReached &&= finding.state !== "failed";
   }

@@ -142,7 +142,7 @@ function explain(check: string, error: BrokerError): Finding {
   }
   if (root instanceof RejectedError) {
     const refused = chainOf(error).find((each) => each instanceof LoginRefusedError);
-    return rejected(check, root, { words: `${code}${words}`, isPassing: refused?.reason === "passing" });
+    return rejected(check, root, { words: `${code}${words}`, isTemporary: refused?.reason === "temporary" });
   }
   if (root instanceof TransportError) {
     const advice = root.code === "lease-held"
@@ -162,7 +162,7 @@ function explain(check: string, error: BrokerError): Finding {
 function rejected(
   check: string,
   root: RejectedError,
-  { words, isPassing }: { words: string; isPassing: boolean },
+  { words, isTemporary }: { words: string; isTemporary: boolean },
 ): Finding {
   if (root.code?.startsWith("http-")) {
     return failed(
@@ -179,7 +179,7 @@ function rejected(
     return failed(
       check,
       `the platform rejects the trade login (${words})`,
-      isPassing
+      isTemporary
         ? "Read the platform's message; it does not mention the password. Try again later"
         : "Check the trade password against the broker's app; too many wrong tries can lock the account, so do not " +
           "repeat this",

@@ -320,7 +320,7 @@ export async function tradeLoginFindings(
         6,
       )];
     }
-    if (error instanceof LoginRefusedError && error.reason === "passing") {
+    if (error instanceof LoginRefusedError && error.reason === "temporary") {
       return [failed(
         check,
         `the broker rejects the login: ${error.text === "" ? `it says only ${error.code}` : error.text}`,

@@ -148,12 +148,14 @@ async function tlsFinding(
   } catch (error) {
     if (patience.signal.aborted) throw patience.signal.reason;
     if (!limit.aborted) stop();
-    const told = messageOf(error);
-    const reason = /invalid peer certificate: ?(.*)/.exec(told)?.[1];
+    const message = messageOf(error);
+    const reason = /invalid peer certificate: ?(.*)/.exec(message)?.[1];
     if (reason === undefined) {
       return failed(
         check,
-        limit.aborted ? "the server did not answer the TLS handshake" : `no encrypted connection (${told})`,
+        limit.aborted
+          ? "the server did not answer the TLS handshake"
+          : `no encrypted connection (${message})`,
         "Does this address serve https? A proxy or firewall may also interfere",
         4,
       );
