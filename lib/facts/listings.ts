@@ -8,7 +8,7 @@
  */
 import data from "./data/listings.json" with { type: "json" };
 
-/** Our name of a market; `shanghai` and `shenzhen` mean Stock Connect northbound. */
+/** hsgate's name of a market; `shanghai` and `shenzhen` mean Stock Connect northbound. */
 export type Market = "hk" | "us" | "shanghai" | "shenzhen";
 
 /** Kind of security. A real estate investment trust (`reit`) has other duties than a stock. */

@@ -10,9 +10,9 @@ import type { Work } from "./turn.ts";
 /** A reader that a step uses for a stream. */
 interface Reader {
   /**
-   * How often the step had waited when the reader got its last event; `undefined` while the reader waits for an event.
+   * Number of waits of the step when the reader got its last event; `undefined` while the reader waits for an event.
    */
-  since: number | undefined;
+  waitsAtEvent: number | undefined;
 }
 
 /** A push stream that counts its pushes. */
@@ -42,12 +42,12 @@ export class CountedStream implements PushStream {
    * does not count as handling: it may ask for the next event only after that wait.
    */
   get isHandling(): boolean {
-    return this.#readers.values().some(({ since }) => since === this.#work.waits);
+    return this.#readers.values().some(({ waitsAtEvent }) => waitsAtEvent === this.#work.waits);
   }
 
   /** Treats the events that are being handled now as handled. */
   giveUp(): void {
-    for (const reader of this.#readers) reader.since = undefined;
+    for (const reader of this.#readers) reader.waitsAtEvent = undefined;
   }
 
   get state(): PushStream["state"] {
@@ -60,16 +60,16 @@ export class CountedStream implements PushStream {
 
   events(): AsyncIterableIterator<TransportEvent> {
     const events = this.#stream.events();
-    const reader: Reader = { since: undefined };
+    const reader: Reader = { waitsAtEvent: undefined };
     this.#readers.add(reader);
     const leave = () => void this.#readers.delete(reader);
     const iterator: AsyncIterableIterator<TransportEvent> = {
       [Symbol.asyncIterator]: () => iterator,
       next: async () => {
-        reader.since = undefined;
+        reader.waitsAtEvent = undefined;
         const result = await events.next();
         if (result.done) leave();
-        else reader.since = this.#work.waits;
+        else reader.waitsAtEvent = this.#work.waits;
         return result;
       },
       return: async () => {

@@ -215,7 +215,7 @@ class Rehearsal implements AsyncDisposable {
     else this.#machine.moveTo(instant);
     // While push connections are open, the gateway pushes market data about once a minute.
     const isNewMinute = Math.floor(instant / MINUTE_MS) !== Math.floor(trueTime / MINUTE_MS);
-    await this.#tellProgress();
+    await this.#reportProgress();
     if (!isNewMinute || this.#broker.pushConnections === 0) return;
     this.#broker.round();
     // Otherwise the recorded result would depend on the speed of the machine.
@@ -298,7 +298,7 @@ class Rehearsal implements AsyncDisposable {
     return Math.min(CALM_TICK_MS, Math.max(MINUTE_MS, this.#script.next - trueTime));
   }
 
-  async #tellProgress(): Promise<void> {
+  async #reportProgress(): Promise<void> {
     const month = new Date(this.#machine.trueTime).toISOString().slice(0, 7);
     if (month === this.#month) return;
     this.#month = month;

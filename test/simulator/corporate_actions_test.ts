@@ -104,12 +104,12 @@ Deno.test("a year of history pays each dividend for the shares held before the e
   let paid = 0;
   for (const seed of [1, 7]) {
     const broker = new Broker({ seed, clock: new ManualClock(at("2025-08-15 10:00")), days: 250 });
-    for (const  of of["hk", "us", "shanghai", "shenzhen"] as const) {
-      const fills = all<Fill>(broker, "fills.history", { market: of, ...always });
+    for (const market of ["hk", "us", "shanghai", "shenzhen"] as const) {
+      const fills = all<Fill>(broker, "fills.history", { market, ...always });
       const first = fills[0]?.date ?? "";
       const expected: string[] = [];
       for (const [symbol, exDate, payDate, cash] of PAID.toSorted((a, b) => a[2] < b[2] ? -1 : 1)) {
-        if (listing(symbol)?.market !== of || exDate <= first) continue;
+        if (listing(symbol)?.market !== market || exDate <= first) continue;
         let held = "0";
         const before = fills.filter((fill) => fill.symbol === symbol && fill.date! < exDate);
         for (const { side, filledQuantity } of before) {
@@ -117,9 +117,9 @@ Deno.test("a year of history pays each dividend for the shares held before the e
         }
         if (held !== "0") expected.push(`${payDate} 04:00:00 ${round(multiply(held, cash), 2, "half-up")}`);
       }
-      const lines = all<JournalEntry>(broker, "fundJournal.history", { market: of, ...always })
+      const lines = all<JournalEntry>(broker, "fundJournal.history", { market, ...always })
         .filter(({ type }) => type === "settlement-funds").map(({ time, amount }) => `${time} ${amount}`);
-      assertEquals(lines.toSorted(), expected.toSorted(), `${of}, seed ${seed}`);
+      assertEquals(lines.toSorted(), expected.toSorted(), `${market}, seed ${seed}`);
       paid += lines.length;
     }
   }

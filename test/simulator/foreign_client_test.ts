@@ -1,6 +1,6 @@
 /**
- * Tests a whole session of a foreign client. The client uses the vendor's way on the wire and no code of the toolkit. The
- * simulator runs in its own process, and the client knows only the line of JSON that the process prints.
+ * Tests a whole session of a foreign client. The client sends the same bytes as the vendor's client, and uses no code of
+ * the toolkit. The simulator runs in its own process, and the client knows only the line of JSON that the process prints.
  */
 import { assert, assertEquals } from "@std/assert";
 import type { SimulatorInfo } from "../../lib/simulator/mod.ts";

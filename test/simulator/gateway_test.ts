@@ -253,7 +253,7 @@ Deno.test("gateway cancels everything for an empty list of orders", async () => 
   assertEquals(missing.err, "1016 invalid parameter: entrustId is missing");
 });
 
-Deno.test("gateway gives the text of an order outside market hours without a code", async () => {
+Deno.test("gateway rejects an order outside market hours with a text and no code", async () => {
   await using gateway = await start();
   await login(gateway);
   const order = await restingOrder(gateway);
@@ -622,7 +622,7 @@ Deno.test("task sim ends with 1 when it cannot start", async () => {
   const taken = new URL(gateway.info.gatewayUrl).port;
   const cases: [args: string[], reason: string][] = [
     [["--http-port", taken, "--push-port", "0"], `uses one of its ports (--http-port ${taken})`],
-    // It may listen on this machine only.
+    // Without more permissions, the task may listen only on this machine's loopback address.
     [
       ["--http-port", "0", "--push-port", "0", "--hostname", "0.0.0.0"],
       "hsgate sim --hostname ADDRESS",

@@ -65,7 +65,7 @@ Deno.test("an order that joins the queue waits until the trades at its limit hav
     const beyond = before.some((print) => Number(print.price) < Number(price));
     assertEquals(fill.rule, beyond ? "through" : "queue");
     if (fill.rule === "queue") assert(atLimit > ahead, `${atLimit} traded at ${price}, ${ahead} were ahead`);
-    // A trade beyond the limit has served all that was ahead, so the next trade fills the next part.
+    // After a trade beyond the limit nothing is ahead of the order, so the next trade fills its next part.
     const next = trades("00700.HK", until, desk.clock.now()).find((print) =>
       Number(print.price) <= Number(price)
     );
@@ -73,7 +73,7 @@ Deno.test("an order that joins the queue waits until the trades at its limit hav
       cleared++;
       assertEquals(Date.parse(second?.at ?? ""), Math.ceil(next.at / SECOND) * SECOND);
     }
-    // The first trade at the limit is not enough: it would have filled the order at once before there was a queue.
+    // Count orders that the first trade at their limit did not fill: those waited in the queue.
     const first = before.find((print) => Number(print.price) <= Number(price))!;
     if (first.at < until - SECOND) waited++;
   }

@@ -48,7 +48,7 @@ Deno.test("United States: proceeds of a sale can be withdrawn at the open of the
   assertEquals(desk.funds("us").withdrawable, available);
 });
 
-Deno.test("the account's past sales are unpaid for their settlement cycle", () => {
+Deno.test("proceeds of the account's past sales cannot be withdrawn until they have settled", () => {
   const at = hk("2025-08-18", "10:00:00");
   const desk = open(at, { days: 10, fillsPerDay: 12 });
   const sales = desk.journal("hk", "2025-08-15").filter(({ type }) => type === "sell-securities")
@@ -116,15 +116,15 @@ Deno.test("a day order expires at the end of its market's day, and releases its 
 });
 
 Deno.test("the mainland: past sales are paid at the open of the next trading day", () => {
-  for (const  of of["shanghai", "shenzhen"]) {
+  for (const market of ["shanghai", "shenzhen"]) {
     const desk = open(hk("2025-08-18", "09:29:59"), { days: 10, fillsPerDay: 12 });
     // Both markets pay in the same currency.
     const sales = ["shanghai", "shenzhen"].flatMap((each) => desk.journal(each, "2025-08-15"))
       .filter(({ type }) => type === "sell-securities").map(({ amount }) => amount!);
     assert(sales.length > 0);
-    const { withdrawable, available } = desk.funds(of);
+    const { withdrawable, available } = desk.funds(market);
     assertEquals(subtract(available!, withdrawable!), add("0.00", ...sales));
     desk.to(hk("2025-08-18", "09:30:00"));
-    assertEquals(desk.funds(of).withdrawable, available);
+    assertEquals(desk.funds(market).withdrawable, available);
   }
 });

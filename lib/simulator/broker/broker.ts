@@ -130,7 +130,7 @@ export class Broker {
    */
   call(name: OperationName, params: unknown): unknown {
     this.settle();
-    if (!Object.hasOwn(this.#handlers, name)) throw invalid(`operation "${name}" is not the broker's`);
+    if (!Object.hasOwn(this.#handlers, name)) throw invalid(`the broker has no operation "${name}"`);
     // The name was checked above, and the endpoint has validated the parameters of this operation.
     const handler = this.#handlers[name as BrokerName] as (params: unknown) => unknown;
     return handler(params);

@@ -62,7 +62,7 @@ export class DayList<Row extends object> {
     return row;
   }
 
-  /** Returns the positions of the rows of some days: of the first row, and after the last row. */
+  /** Returns the position of the first row of a range of days, and the position after its last row. */
   range(from: string, to: string): { start: number; end: number } {
     return { start: this.#startOf(from, false), end: this.#startOf(to, true) };
   }

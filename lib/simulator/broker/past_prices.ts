@@ -11,7 +11,7 @@ import type { Stream } from "../market/random.ts";
 import { FIRST_DATE } from "../market/timeline.ts";
 import { DAY_MS } from "./sessions.ts";
 
-/** Converts whole units of the market's grid (0.0001) to price units of the books. */
+/** Number of the books' price units in one unit of the market's grid (0.0001). */
 const PRICES_PER_UNIT = 10_000n;
 
 /** One listing's day: prices in whole units of 0.0001. */

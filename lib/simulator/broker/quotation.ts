@@ -15,8 +15,9 @@
  *   and 0.10 less than the best bid. Funds are exempt.
  * - No purchase more than 3% below the best bid.
  *
- * Sources: `exsim`, `faq`, `tpsec`, `order-range`; `cage`, `nb`. How the broker handles orders too far beyond or behind the market
- * is a choice of the simulator: other brokers reject them.
+ * Sources: `exsim`, `faq`, `tpsec` and `order-range` for Hong Kong, `cage` and `nb` for Stock Connect. Their list is in
+ * `docs/simulator.md`. How the broker handles orders too far beyond or behind the market is a choice of the simulator:
+ * other brokers reject them.
  *
  * @module
  */

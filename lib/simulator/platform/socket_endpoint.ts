@@ -80,7 +80,7 @@ export class SocketEndpoint {
       this.#options.session.access.demandAddress(remoteAddr.hostname);
       return true;
     } catch {
-      return false; // `refuseStream` has handled the only possible error
+      return false; // `demandAddress` throws only if the address is not allowed
     }
   }
 
@@ -109,7 +109,7 @@ export class SocketEndpoint {
     });
     try {
       for (let count, broken = false; (count = await conn.read(decoder.room())) !== null;) {
-        if (broken) continue; // keep reading, so unread input does not cause the rejection to be lost
+        if (broken) continue; // keep reading: closing a socket with unread input could discard the sent rejection
         decoder.filled(count);
         try {
           for (let frame; (frame = decoder.next()) !== undefined;) {
