@@ -35,7 +35,7 @@ export interface Seen {
   /** The executed write of each intent, by the intent's id. */
   claims: ReadonlyMap<string, Executed>;
   /** Writes that the broker has executed since the last check, with their intents. */
-  fresh: readonly { executed: Executed; intent: Intent | undefined; isAgain: boolean }[];
+  fresh: readonly { executed: Executed; intent: Intent | undefined; isRepeated: boolean }[];
   /** Intents that were sent since the last check. */
   sent: readonly Intent[];
   /** Whether nothing has changed at the broker since the last check. */
@@ -74,8 +74,8 @@ export const invariants = {
   "intent-first": {
     text: "the intent of a write is in the store before the broker executes the write",
     check: ({ fresh }) => {
-      const wrong = fresh.find(({ intent, isAgain, executed }) =>
-        executed.by === "desk" && intent === undefined && !isAgain
+      const wrong = fresh.find(({ intent, isRepeated, executed }) =>
+        executed.by === "desk" && intent === undefined && !isRepeated
       );
       return wrong && `the broker executed ${shown(wrong.executed)}, and no intent was sent for it`;
     },
@@ -83,7 +83,7 @@ export const invariants = {
   "sent-once": {
     text: "the broker executes the write of an intent at most once",
     check: ({ fresh }) => {
-      const wrong = fresh.find(({ isAgain }) => isAgain);
+      const wrong = fresh.find(({ isRepeated }) => isRepeated);
       return wrong && `the broker executed ${shown(wrong.executed)} again for one intent`;
     },
   },
@@ -94,7 +94,7 @@ export const invariants = {
         intent?.sentAt !== undefined && !swarm.hasJumped && executed.at - intent.sentAt > MOST_UNDER_WAY_MS
       );
       return wrong &&
-        `the broker executed ${shown(wrong.executed)} ${(wrong.executed.at - wrong.intent!.sentAt!) / 1_000 // it is found by its time
+        `the broker executed ${shown(wrong.executed)} ${(wrong.executed.at - wrong.intent!.sentAt!) / 1_000 // `find` accepted only an intent with `sentAt`
         } s after it was recorded`;
     },
   },
@@ -206,7 +206,7 @@ export const invariants = {
         if (writer !== undefined && run.holder !== holderOf(writer)) {
           return `${by} in ${holderOf(writer)}, and ${run.holder} has the run`;
         }
-        if (run.lease_until !== null && intent.sentAt! > run.lease_until) return `${by} after its lease`; // it was sent
+        if (run.lease_until !== null && intent.sentAt! > run.lease_until) return `${by} after its lease`; // a sent intent has `sentAt`
       }
       return undefined;
     },
@@ -256,14 +256,14 @@ export const invariants = {
   },
   "plan-cash": {
     text:
-      "no purchase of a plan uses cash below the plan's buffer, except for what the broker reserves beyond fees",
+      "no purchase of a plan leaves less cash than the plan's buffer, not counting what the broker reserves beyond the fees",
     check: ({ swarm, fresh, plans, planOrders, claims }) => {
       for (const { executed, intent } of fresh) {
         const hash = intent?.why.plan;
         const plan = plans.get(hash ?? "");
         if (plan === undefined || executed.isRefused || executed.params.side !== "buy") continue;
         const purchases = planOrders.flatMap(({ intent: { id, why } }) => {
-          const { call, params } = claims.get(id)!; // it is an executed order
+          const { call, params } = claims.get(id)!; // `planOrders` contains only claimed intents
           return why.plan === hash && params.side === "buy" && call <= executed.call
             ? [{ call, used: usedAsOne(claims.get(id)!, swarm.orders) }]
             : [];
@@ -272,7 +272,7 @@ export const invariants = {
           ...executed,
           purchases,
         });
-        if (wrong !== undefined) return `${describe(intent!)}: ${wrong}`; // its plan is known
+        if (wrong !== undefined) return `${describe(intent!)}: ${wrong}`; // without an intent there is no plan
       }
       return undefined;
     },
@@ -552,8 +552,8 @@ export class Checker {
   }
 
   /** Finds the intent of an executed write by its terms, because a write contains no id from hsgate. */
-  #claim(executed: Executed): { executed: Executed; intent: Intent | undefined; isAgain: boolean } {
-    if (executed.by === "owner") return { executed, intent: undefined, isAgain: false };
+  #claim(executed: Executed): { executed: Executed; intent: Intent | undefined; isRepeated: boolean } {
+    if (executed.by === "owner") return { executed, intent: undefined, isRepeated: false };
     const same = this.#intents.filter((intent) =>
       intent.operation === executed.name && intent.sentAt !== undefined &&
       isSame(intent.params, executed.params)
@@ -563,7 +563,7 @@ export class Checker {
       open.find(({ state }) => state === "unknown") ??
       open[0];
     if (intent !== undefined) this.#claims.set(intent.id, executed);
-    return { executed, intent, isAgain: intent === undefined && same.length > 0 };
+    return { executed, intent, isRepeated: intent === undefined && same.length > 0 };
   }
 }
 

@@ -164,9 +164,9 @@ export function beyondPlan({ hash, plan }: PlanRecord, orders: readonly PlanOrde
 const LATE_MS = 4 * MINUTE;
 
 /**
- * Returns what is wrong with a purchase of a plan. It is wrong if no recent value of the available cash covers both
- * this purchase and the purchases since that value, and leaves the buffer. Several values are tried, because other
- * programs may use cash after an execution has read it.
+ * Returns what is wrong with a purchase of a plan; `undefined` if a recent figure of the available cash, minus this
+ * purchase and the plan's earlier purchases since that figure, is at least the buffer. Several figures are tried,
+ * because other programs may use cash after an execution has read it.
  *
  * @param purchase When the broker executed it, and the plan's purchases up to this one, with the cash that each used.
  */
@@ -259,9 +259,9 @@ export function badEnding(
     }).reduce((all, each) => all + each, 0);
     const drift = (Number(quantity) + moved) * Number(price) / Number(plan.value) - Number(target);
     sum += drift * drift;
-    const isReason = state === "stopped" || plan.leftOut.some((left) => left.symbol === symbol) ||
+    const isExplained = state === "stopped" || plan.leftOut.some((left) => left.symbol === symbol) ||
       !isZero(trade) && moved === Number(trade); // whole lots and the cash may prevent a smaller drift
-    if (Math.abs(drift) > band + TINY && !isReason) {
+    if (Math.abs(drift) > band + TINY && !isExplained) {
       return `${name}, ${symbol} is ${drift.toFixed(6)} from its target, and no reason says why`;
     }
   }

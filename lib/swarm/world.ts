@@ -103,7 +103,10 @@ export class Process {
     };
   }
 
-  /** Stops it for a time in the middle of an event. What waits for the promise continues before all of its later events. */
+  /**
+   * Stops the process for a time in the middle of an event. Code that awaits the promise continues before the later
+   * events of the process.
+   */
   pause(ms: number): Promise<void> {
     const until = this.stoppedUntil = Math.max(this.stoppedUntil, this.world.now + ms);
     return new Promise((resolve) => void this.world.schedule(until, this, "continue", resolve));
@@ -197,7 +200,7 @@ export class World {
       const { process } = event;
       if (event.run === nothing || process !== undefined && !process.isAlive) continue;
       if (process !== undefined && process.stoppedUntil > event.at) {
-        // They come from the queue in their order, and keep it.
+        // The events of a stopped process leave the queue in order, so they also keep their order.
         event.at = process.stoppedUntil;
         event.tie = mix(this.seed, event.at, process.number);
         event.seq = ++this.#seq;

@@ -183,12 +183,12 @@ Deno.test("a purchase counts as one order with the published fees, if the broker
 
 const sentBy = (intent: object, executed: object = {}, hasJumped = false) => {
   const own = { name: "orders.place", params: {}, orderIds: ["7"], isRefused: false, ...executed };
-  return { swarm: { hasJumped }, fresh: [{ executed: own, intent, isAgain: false }] };
+  return { swarm: { hasJumped }, fresh: [{ executed: own, intent, isRepeated: false }] };
 };
 
 Deno.test("the broker executes a write at most 90 s after its record, unless a clock has jumped", () => {
   const check = (at: number, hasJumped = false) =>
-    // It reads nothing else.
+    // The invariant reads only these members.
     invariants["sent-soon"].check(sentBy({ sentAt: 1_000 }, { at }, hasJumped) as unknown as Seen);
   assertEquals([check(91_000), check(91_001, true)], [undefined, undefined]);
   assertEquals(
@@ -202,7 +202,7 @@ Deno.test("a step of a run that places one order has one order at the broker, wh
   const check = (second: object, fields: object = {}) => {
     const executed = { name: "orders.place", isRefused: false };
     const intents = [{ id: "one", why }, { id: "two", why: { ...why, ...second } }];
-    // It reads nothing else.
+    // The invariant reads only these members.
     return invariants["step-once"].check({
       fresh: [{ intent: intents[1] }],
       byId: new Map(intents.map((intent) => [intent.id, intent])),

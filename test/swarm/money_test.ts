@@ -34,7 +34,7 @@ async function checked(change: (name: string, rows: Row[]) => Row[] = (_, rows) 
     fills.set(matchId, { orderId, quantity, price });
     if (twice) fills.set(`${matchId} again`, { orderId, quantity, price });
   });
-  // It stays open all day. The money that it reserves belongs to the account.
+  // This order stays open all day. The money that it reserves still belongs to the account.
   const far = { market: "hk", symbol: "00700.HK", side: "buy", orderType: "enhanced-limit" };
   call("orders.place", { ...far, price: "400", quantity: "100" });
   const money = new MoneyCheck({ broker, fills });
