@@ -60,10 +60,10 @@ export class Learned {
   /** Symbols by market, and `futures`; the first one is used. */
   readonly #symbols = new Map<string, string>();
   readonly #prices = new Map<string, string>();
-  /** Values by family and by the name of their member, both our name and the broker's. */
+  /** Values by family and by the name of their member, both hsgate's name and the broker's. */
   readonly #members = new Map<string, unknown>();
 
-  /** Remembers what later calls need from an answer with our names. */
+  /** Remembers what later calls need from an answer with hsgate's names. */
   take(operation: AnyOperation, answer: unknown, market: string | undefined): void {
     const { rows } = operation.response.fields ?? {};
     if (rows !== undefined && Array.isArray(answer) && answer.length > 0) {

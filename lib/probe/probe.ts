@@ -61,7 +61,7 @@ const PACE_MS = 500;
 /** Longest wait between two calls after the broker was busy. */
 const MOST_PACE_MS = 10_000;
 /** Time between two reports to `onReport`. */
-const TELL_MS = 2_000;
+const REPORT_MS = 2_000;
 /** The probe ends after this many calls in a row without an answer. */
 const MOST_UNANSWERED = 3;
 
@@ -91,7 +91,7 @@ class Probe {
   #unanswered = 0;
   #isWithoutLogin = false;
   #stopped: string | undefined;
-  #toldAt = -Infinity;
+  #reportedAt = -Infinity;
 
   constructor(options: ProbeOptions) {
     this.#options = options;
@@ -137,7 +137,7 @@ class Probe {
     }
     for (const place of later) await this.#callOne(place, true);
     if (signal.aborted) this.#stopped ??= "interrupted";
-    this.#tell(true);
+    this.#passOnReport(true);
     return this.#report();
   }
 
@@ -246,7 +246,7 @@ class Probe {
         signal,
         ...timeoutMs !== undefined && { timeoutMs },
         onWire: (each) => wire = each,
-        onBrokerTime: ({ time, source }) => this.#tellClock(time, source),
+        onBrokerTime: ({ time, source }) => this.#noteClock(time, source),
       });
     } catch (error) {
       if (signal.aborted) return void this.#isEnded();
@@ -273,7 +273,7 @@ class Probe {
     this.#calls.push(call);
     this.#judge(operation, thrown);
     if (thrown === undefined) this.#learned.take(operation, answer, market);
-    this.#tell();
+    this.#passOnReport();
     return { call, ...thrown === undefined && { answer } };
   }
 
@@ -289,7 +289,7 @@ class Probe {
     if (error instanceof BusyError) this.#paceMs = Math.min(MOST_PACE_MS, this.#paceMs * 2);
   }
 
-  #tellClock(time: number, source: string): void {
+  #noteClock(time: number, source: string): void {
     const aheadMs = Math.round(time - this.#options.machine.now());
     this.#aheadMs = aheadMs;
     const { aheadMs: [least, most] = [aheadMs, aheadMs], answers = 0 } = this.#clock ?? {};
@@ -301,9 +301,9 @@ class Probe {
   }
 
   /** Passes on the report, but not after each call, because making and writing it takes longer than a call. */
-  #tell(isDue = this.#options.machine.monotonic() - this.#toldAt > TELL_MS): void {
+  #passOnReport(isDue = this.#options.machine.monotonic() - this.#reportedAt > REPORT_MS): void {
     if (!isDue) return;
-    this.#toldAt = this.#options.machine.monotonic();
+    this.#reportedAt = this.#options.machine.monotonic();
     this.#options.onReport?.(this.#report());
   }
 

@@ -46,7 +46,7 @@ const difference: z.ZodType<Difference> = z.strictObject({
   text: z.string(),
 });
 const call = z.strictObject({
-  /** Our name of the operation. */
+  /** hsgate's name of the operation. */
   operation: z.string(),
   /** Which page of a list; absent for other calls. */
   page: z.number().optional(),
