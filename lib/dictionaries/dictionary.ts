@@ -1,5 +1,5 @@
 /**
- * Builds code tables, which translate between the broker's codes and our names. A request accepts only listed names; an
+ * Builds code tables, which translate between the broker's codes and hsgate's names. A request accepts only listed names; an
  * answer may contain codes that no table lists.
  *
  * @module
@@ -14,7 +14,7 @@ const UNLISTED = "unlisted:";
 export interface DictionaryEntry<Name extends string = string> {
   /** The broker's code, as text. */
   readonly code: string;
-  /** Our name for the code. */
+  /** hsgate's name for the code. */
   readonly name: Name;
   /** The meaning of the code, in words. */
   readonly label: string;
@@ -30,11 +30,11 @@ interface DictionaryInit<Values extends Record<string, readonly [name: string, l
   source: string;
   /** True if the list is complete. If not, a code that is not listed may be valid. */
   closed?: boolean;
-  /** Our name and the label of each code. */
+  /** hsgate's name and the label of each code. */
   values: Values;
 }
 
-/** Translates between the broker's codes and our names. */
+/** Translates between the broker's codes and hsgate's names. */
 export class Dictionary<Name extends string = string> {
   /** The table's name in the broker's documents. */
   readonly wire: string;
@@ -70,23 +70,23 @@ export class Dictionary<Name extends string = string> {
     }
   }
 
-  /** All our names, in the order of the table. */
+  /** All hsgate's names, in the order of the table. */
   get names(): Name[] {
     return this.entries.map((entry) => entry.name);
   }
 
-  /** Returns whether a value is one of our names. */
+  /** Returns whether a value is one of hsgate's names. */
   has(value: unknown): value is Name {
     return typeof value === "string" && this.#byName.has(value);
   }
 
-  /** Returns our name for a code, or `unlisted:CODE` if the table does not list it. `encode` reverses both. */
+  /** Returns hsgate's name for a code, or `unlisted:CODE` if the table does not list it. `encode` reverses both. */
   decode(code: string | number): Name | Unlisted {
     return this.#byCode.get(code) ?? `${UNLISTED}${code}`;
   }
 
   /**
-   * Returns the broker's code for one of our names, or for `unlisted:CODE`.
+   * Returns the broker's code for one of hsgate's names, or for `unlisted:CODE`.
    *
    * @throws {RangeError} When the name is not in the table.
    */

@@ -1,5 +1,5 @@
 /**
- * Exports every code table of the broker's interface, by our name.
+ * Exports every code table of the broker's interface, by hsgate's name.
  *
  * @module
  */

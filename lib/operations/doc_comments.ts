@@ -10,7 +10,7 @@ import type { FieldsInfo } from "./types.ts";
 export interface Member {
   /** Path of the containing object: `orders.place.request`, `orderFields`, or empty for a constant of the module. */
   readonly container: string;
-  /** Our name. */
+  /** hsgate's name. */
   readonly name: string;
   /** The wire name, for fields. */
   wire?: string;

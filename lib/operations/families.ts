@@ -26,12 +26,12 @@ const loaders = {
 export type Catalogue = { readonly [F in FamilyName]: Awaited<ReturnType<(typeof loaders)[F]>> };
 /** Name of a family, such as `orders`. */
 export type FamilyName = keyof typeof loaders;
-/** Our name of an operation, from the catalogue; a test compares it with `OperationName`. */
+/** hsgate's name of an operation, from the catalogue; a test compares it with `OperationName`. */
 export type DerivedName = { [F in FamilyName]: `${F}.${keyof Catalogue[F] & string}` }[FamilyName];
 
 /** Details of an operation that code needs before it loads the operation's family. */
 export interface Indexed {
-  /** Our name. */
+  /** hsgate's name. */
   readonly name: string;
   /** Whether the operation reads a list page by page. */
   readonly isPaged: boolean;
@@ -74,7 +74,7 @@ export function indexedFamilies(): [FamilyName, [string, Indexed][]][] {
   });
 }
 
-/** Returns the details of an operation from the index, by our name. */
+/** Returns the details of an operation from the index, by hsgate's name. */
 export function indexed(name: string): Indexed | undefined {
   const [family = "", key = ""] = name.split(".");
   return indexedFamilies().find(([each]) => each === family)?.[1].find(([each]) => each === key)?.[1];

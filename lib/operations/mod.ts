@@ -29,7 +29,7 @@ export const catalogue: Catalogue = {
 };
 useLoaded(catalogue);
 
-/** Every operation, by our name. */
+/** Every operation, by hsgate's name. */
 export const operations: ReadonlyMap<string, AnyOperation> = new Map(
   Object.values(catalogue).flatMap((family) =>
     Object.values<AnyOperation>(family).map((operation) => [operation.name, operation] as const)
@@ -63,7 +63,7 @@ function decodedPath(path: string): string {
   return plain === path ? plain : decodedPath(plain);
 }
 
-/** Finds an operation by our name or by the broker's name. */
+/** Finds an operation by hsgate's name or by the broker's name. */
 export function findOperation(name: string): AnyOperation | undefined {
   return operations.get(name) ??
     [...operations.values()].find((each) => each.wire === name && each.variantOf === undefined);

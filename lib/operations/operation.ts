@@ -60,7 +60,7 @@ export interface Paging {
 
 /** Lists that show the outcome of a write whose answer was lost. */
 export interface Proof {
-  /** Our names of the read operations that list what the write created or changed. */
+  /** hsgate's names of the read operations that list what the write created or changed. */
   readonly lists: readonly string[];
   /**
    * Limits the proof to calls in which the parameter `param` has one of the values `isOneOf`. A proof without `when`
@@ -115,7 +115,7 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   source: string;
   /** True if only sources other than the broker's API document describe the operation. */
   extra?: true;
-  /** Our name of the general operation, if this operation is a special case of it with its own name. */
+  /** hsgate's name of the general operation, if this operation is a special case of it with its own name. */
   variantOf?: string;
   /** Wire members that every request contains with these values. */
   constants?: Readonly<Record<string, unknown>>;
@@ -137,7 +137,7 @@ export interface Operation<
   Result = unknown,
   P extends Paging | undefined = Paging | undefined,
 > extends Readonly<OperationInit<Params, Result, P>> {
-  /** Our name, such as `orders.place`. */
+  /** hsgate's name, such as `orders.place`. */
   readonly name: string;
 }
 
@@ -204,7 +204,7 @@ export function answerShape({ response, paging }: AnyOperation): Shape {
 
 /**
  * Converts parameters in the broker's spelling to ours, where people type parameters. A member with its wire name
- * must have the wire value; a member with our name must have our value.
+ * must have the wire value; a member with hsgate's name must have hsgate's value.
  */
 export function normalizeParams(fields: FieldsInfo, given: unknown): unknown {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return given;

@@ -1368,7 +1368,7 @@ export interface BookEvent extends PushedEvent {
   };
 }
 
-/** Our name of an operation, such as `orders.place`. */
+/** hsgate's name of an operation, such as `orders.place`. */
 export type OperationName =
   | "account.login"
   | "account.logout"

@@ -22,7 +22,7 @@ export interface Field<T = unknown, P extends Presence = Presence> extends Field
   readonly presence: P;
 }
 
-/** Fields of a record, by our names. */
+/** Fields of a record, by hsgate's names. */
 export type Fields = Readonly<Record<string, Field>>;
 
 /** Options of a field. */

@@ -20,9 +20,9 @@ export type ShapedAnswer =
 
 /** A shape for the answers of an operation. */
 export interface AnswerShape {
-  /** Our name of the operation. */
+  /** hsgate's name of the operation. */
   readonly operation: string;
-  /** The codes of the request that got this answer, with our names: `market` is `hk`. */
+  /** The codes of the request that got this answer, with hsgate's names: `market` is `hk`. */
   readonly codes: Readonly<Record<string, string>>;
   /** The answer without its values. */
   readonly answer: SeenAnswer;
@@ -176,7 +176,7 @@ function wireName(name: string): string {
 }
 
 /**
- * Returns the parameters of a request that are names of a code table, with our names. They never contain values of an
+ * Returns the parameters of a request that are names of a code table, with hsgate's names. They never contain values of an
  * account.
  */
 export function codesOf(

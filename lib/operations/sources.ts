@@ -34,7 +34,7 @@ export const sources: Readonly<Record<string, string>> = {
 
 let comments: ReadonlyMap<string, string> | undefined;
 
-/** Returns the catalogue's description of an operation, by our name: `docOf("orders.place")`. */
+/** Returns the catalogue's description of an operation, by hsgate's name: `docOf("orders.place")`. */
 export function docOf(operationName: string): string | undefined {
   comments ??= new Map(Object.values(sources).flatMap((source) => [...readDocComments(source)]));
   return comments.get(operationName);

@@ -91,9 +91,9 @@ export interface ValueType<T> {
   readonly fields?: FieldsInfo;
   /** Adds an issue for each mistake in a value to be sent. */
   check(value: unknown, path: Issue["path"], issues: Issue[]): void;
-  /** Returns the wire value of our value. */
+  /** Returns the wire value of hsgate's value. */
   encode(value: T): unknown;
-  /** Returns our value of a wire value. Throws {@linkcode Mismatch} or {@linkcode InexactNumber}. */
+  /** Returns hsgate's value of a wire value. Throws {@linkcode Mismatch} or {@linkcode InexactNumber}. */
   decode(value: unknown): T;
 }
 

@@ -303,7 +303,7 @@ import type { PushedEvent } from "./pushed_event.ts";
 
 ${types.map(({ text }) => text).join("\n")}
 ${events.map(({ text }) => text).join("\n")}
-/** Our name of an operation, such as \`orders.place\`. */
+/** hsgate's name of an operation, such as \`orders.place\`. */
 export type OperationName = ${names.join(" | ")};
 
 /** A push as a typed event. */

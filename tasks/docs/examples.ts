@@ -10,7 +10,7 @@ import type { FieldInfo } from "../../lib/operations/types.ts";
 
 const hkSecurity = { type: "hk-stock", symbol: "00700.HK" };
 
-/** A value for each required parameter, by our name. */
+/** A value for each required parameter, by hsgate's name. */
 const samples: Readonly<Record<string, unknown>> = {
   market: "hk",
   symbol: "00700.HK",

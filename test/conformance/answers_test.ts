@@ -43,7 +43,7 @@ function withoutGaps(fields: FieldsInfo, value: unknown): unknown {
   );
 }
 
-/** Checks an answer in our names against the envelope that it was decoded from, and against the meanings of codes. */
+/** Checks an answer with hsgate's names against the envelope that it was decoded from, and against the meanings of codes. */
 function checkMeaning({ same = [], is = [] }: Case, answer: unknown, data: unknown): void {
   for (const [ours, wire] of same) {
     assert(at(data, wire) !== undefined, `the answer has ${wire}`);

@@ -19,13 +19,13 @@ export interface Case {
   name?: string;
   /** All sent parameters, in the broker's spelling. */
   wire: Record<string, unknown>;
-  /** Our name and our parameters for the same call. */
+  /** hsgate's name and parameters for the same call. */
   ours: [name: string, params: Record<string, unknown>];
   /** Expected content of `data`, by sections 2 and 4 of the document. */
   data: Shape;
-  /** Our names of members, with their paths in `data`. */
+  /** hsgate's names of members, with their paths in `data`. */
   same?: [ours: string, wire: string][];
-  /** Expected values under our names, if codes are translated. */
+  /** Expected values under hsgate's names, if codes are translated. */
   is?: [ours: string, value: unknown][];
   /** Stores the order number under a name. */
   makes?: string;

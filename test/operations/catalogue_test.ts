@@ -220,7 +220,7 @@ Deno.test("operations that write are exactly these", pure, () => {
 });
 
 Deno.test(
-  "findOperation() finds by our name and by the broker's, never a variant by the broker's",
+  "findOperation() finds by hsgate's name and by the broker's, never a variant by the broker's",
   pure,
   () => {
     assertEquals(findOperation("orders.place")?.wire, "TradeEntrust");
