@@ -14,11 +14,11 @@ import { commands } from "./table.ts";
 export async function main(words: readonly string[], world: Host): Promise<number> {
   let host = world;
   let command: Command | undefined;
-  const told: string[] = [];
+  const notes: string[] = [];
   let isSilent = true;
   /** For a command that failed and printed its error only as text: also prints the error as JSON, if JSON is wanted. */
   const ended = (code: number, { out }: Host): number => {
-    if (code !== 0 && isSilent && wantsJson(words)) out(JSON.stringify({ error: toldData(told, code) }));
+    if (code !== 0 && isSilent && wantsJson(words)) out(JSON.stringify({ error: errorOfNotes(notes, code) }));
     return code;
   };
   try {
@@ -50,7 +50,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(world));
     const watched = Object.assign(copy, {
       out: (line: string) => (isSilent = false, world.out(line)),
-      note: (line: string) => (told.push(line), world.note(line)),
+      note: (line: string) => (notes.push(line), world.note(line)),
     });
     host = shownHost(watched, { figures: command.figures ?? true, words });
     const rest = asked.slice(command.name.split(" ").length);
@@ -104,8 +104,8 @@ function wantsJson(words: readonly string[]): boolean {
 }
 
 /** Returns the error of a command as data, from the lines that the command wrote to stderr. */
-function toldData(told: readonly string[], exitCode: number): ErrorData {
-  const lines = told.map((line) => line.replace(/^hsgate: /, ""));
+function errorOfNotes(notes: readonly string[], exitCode: number): ErrorData {
+  const lines = notes.map((line) => line.replace(/^hsgate: /, ""));
   const advice = lines.filter((line) => line.startsWith("  -> ")).map((line) => line.slice(5));
   const text = lines.filter((line) => !line.startsWith("  -> ")).join("\n");
   return {

@@ -196,7 +196,7 @@ function columnsOf(rows: readonly Row[], { params }: AnswerOptions): Column<Row>
 }
 
 /**
- * Members that contain an order number or a listing code, under our name and the broker's. Tables never cut these
+ * Members that contain an order number or a listing code, under hsgate's name and the broker's. Tables never cut these
  * members, because a person may type them next.
  */
 const identifiers: ReadonlySet<string> = new Set(

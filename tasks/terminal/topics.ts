@@ -15,7 +15,7 @@ interface Topic {
   lines: () => readonly string[] | Promise<readonly string[]>;
 }
 
-/** Words of hsgate and of trading, with their meaning here, in the order of the alphabet. */
+/** Words of hsgate and of trading, with their meaning here, in alphabetical order. */
 export const glossary: Readonly<Record<string, string>> = {
   "account":
     "a brokerage account; hsgate names it by the gateway's address or by a digest of the developer key",

@@ -394,7 +394,7 @@ Deno.test("backfill as a process ends with 130 at SIGINT, and its current day is
     "name: slow\nschedule: { calendar: XHKG, at: open+30m }\nsteps:\n" +
       "  - { id: wait, uses: fills.history, with: { market: hk, from: '2025-08-13', to: '2025-08-13' } }\n",
   );
-  // The server answers after the test.
+  // The answer is delayed by more than the time until SIGINT, so the day is running then.
   w.gateway.faults.arm({ kind: "delay", operation: "fills.history", ms: 60_000 });
   const process = start([
     "backfill",

@@ -145,7 +145,7 @@ Deno.test("hsgate completion starts a process that may only read the current fol
 Deno.test("hsgate completion lists the supported shells", async () => {
   const { code, err } = await cli(["completion", "csh"]);
   assertEquals(code, 2);
-  assertStringIncludes(err, 'Cannot complete for "csh": there are bash, zsh, fish');
+  assertStringIncludes(err, 'Cannot print a script for the shell "csh": choose one of bash, zsh, fish');
 });
 
 for (const shell of ["bash", "zsh", "fish"]) {

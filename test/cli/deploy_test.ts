@@ -82,7 +82,7 @@ await import(Deno.args[0]);
   return dir;
 }
 
-/** Runs a scheduler before the latest slot, so that the slot is in the store. */
+/** Inserts the row of a schedule that a scheduler saw six days ago, so that each start lists the latest slot. */
 async function seen(store: Store, file: string): Promise<void> {
   const { schedules: [schedule] } = await loadRecipe(file, { now: Date.now });
   await store.run(
@@ -284,7 +284,7 @@ Deno.test("deploy prints a crontab for a pipe, or writes files and prints the re
   assertEquals([again.code, again.out], [2, ""]);
   assertStringIncludes(
     again.err,
-    '"hsgate-beat.service", "hsgate-beat.timer", "hsgate-schedule.service" are there',
+    '"hsgate-beat.service", "hsgate-beat.timer", "hsgate-schedule.service" exist already',
   );
   const json = JSON.parse((await cli([...words, "--force", "--json"])).out);
   assertEquals([json.to, json.files.length, json.recipes[0].recipe], ["systemd", 3, "beat"]);
@@ -338,7 +338,7 @@ Deno.test("deploy with a database shows its URL, but never its password", async 
   assertStringIncludes(wrong.err, "Cannot read the URL of the store");
 });
 
-Deno.test("deploy names no settings file of another folder that is not trusted, and shows what hsgate.env sets", async () => {
+Deno.test("deploy rejects an untrusted settings file in another folder, and shows what hsgate.env sets", async () => {
   await using own = await folder({});
   await using dir = await folder({
     "hsgate.yaml": "gatewayUrl: https://stranger.example\n",
@@ -407,7 +407,7 @@ Deno.test("deploy reports mistakes in its arguments and in recipes", async () =>
   }
 });
 
-Deno.test("deploy and check of a folder pass over a schema of init, whatever its size", async () => {
+Deno.test("deploy and check ignore the recipe schema that init writes into a folder, whatever its size", async () => {
   await using dir = await folder({
     "beat.yaml": beat,
     "recipe.schema.json": `{"x":"${"x".repeat(300_000)}"}`,

@@ -215,11 +215,11 @@ for (const name of Object.keys(topics)) {
   });
 }
 
-Deno.test("the glossary is in the order of the alphabet", () => {
+Deno.test("the glossary is in alphabetical order", () => {
   assertEquals(Object.keys(glossary), Object.keys(glossary).toSorted());
 });
 
-Deno.test("an unknown topic names the nearest one, and an unknown recipe the known ones", async () => {
+Deno.test("the error for an unknown topic names the nearest topic, and for an unknown recipe the known recipes", async () => {
   const { code, err } = await cli(["help", "glosary"]);
   assertEquals(code, 2);
   assertStringIncludes(err, 'did you mean "glossary"?');

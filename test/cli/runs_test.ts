@@ -281,7 +281,7 @@ Deno.test("pause applies to a recipe that only had manual runs, and to a schedul
     "beat/main/2025-08-14 skipped paused",
     "beat/later/2025-08-15 skipped paused",
   ]);
-  // It also applies to a crontab line for a schedule that no scheduler has seen.
+  // The pause also applies to a crontab line for a schedule that no scheduler has seen.
   const renamed = beat.replace("{ calendar: XHKG, at: open+30m", "{ id: cron, calendar: XHKG, at: open+31m");
   await Deno.writeTextFile(path, renamed);
   const line = await cli(["run", path, "--store", file], at("2025-08-15T10:02:00+08:00", renamed));

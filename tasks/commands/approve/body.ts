@@ -31,7 +31,7 @@ export async function approve({ args: [given = ""], flags, host }: ApproveInput)
     calendars: calendarsOf(host),
     recipe,
   });
-  tell(row, flags, host);
+  printDecision(row, flags, host);
   return row.state === "due" ? 0 : 1;
 }
 
@@ -48,11 +48,11 @@ export async function refuse({ args: [given = ""], flags, host }: RefuseInput): 
     because,
     now: storeTime(store, host),
   });
-  tell(row, flags, host);
+  printDecision(row, flags, host);
   return 0;
 }
 
-function tell({ run_key: key, state, reason }: RunRow, flags: { json?: boolean }, host: Host): void {
+function printDecision({ run_key: key, state, reason }: RunRow, flags: { json?: boolean }, host: Host): void {
   if (flags.json) host.out(JSON.stringify({ key, state, ...reason !== null && { reason } }));
   else if (state === "due") host.out(`${key} is due; a running scheduler starts it`);
   else if (reason === "deadline") host.out(`${key} is skipped: its deadline or window has passed`);

@@ -51,7 +51,7 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
   const plan = await planBackfill(store, recipe, options);
   if (flags["dry-run"]) {
     if (flags.json) host.out(JSON.stringify({ recipe: name, from, to, mode, ...planData(plan) }));
-    else tellPlan(plan, host);
+    else printPlan(plan, host);
     return 0;
   }
   if (flags.queue) {
@@ -77,7 +77,7 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
     mode,
     count: plan.slots.length,
   });
-  if (!flags.json) tellNone(plan, host);
+  if (!flags.json) printDaysWithoutSlot(plan, host);
   const done = await runSlots(plan.slots, { queue, store, mode, host, errors, quiet: flags.json ?? false });
   await queue.deliver();
   const left = plan.slots.length - done.length;
@@ -90,7 +90,7 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
       ...errors.has(key) && { error: errors.get(key) },
     }));
     host.out(JSON.stringify({ recipe: name, from, to, mode, runs, left, none: plan.none }));
-  } else tellEnd(done.map(({ result }) => result), { plan, left }, host);
+  } else printCounts(done.map(({ result }) => result), { plan, left }, host);
   return exitOf(done.map(({ result }) => result), host.signal.aborted);
 }
 
@@ -139,7 +139,7 @@ async function runSlots(
   return done;
 }
 
-function tellEnd(
+function printCounts(
   results: readonly ScriptResult[],
   { plan, left }: { plan: BackfillPlan; left: number },
   host: Host,
@@ -156,7 +156,7 @@ function tellEnd(
   host.note(`hsgate: ${parts.length === 0 ? nothing : parts.join(", ")}`);
 }
 
-function tellPlan(plan: BackfillPlan, host: Host): void {
+function printPlan(plan: BackfillPlan, host: Host): void {
   for (const { day, run, was } of plan.slots) {
     host.out(`${day}  ${run.runKey}  would run${was === undefined ? "" : `, now ${was}`}`);
   }
@@ -165,12 +165,12 @@ function tellPlan(plan: BackfillPlan, host: Host): void {
       paint(host, "dim", `${day}  ${runKey}  stays ${state}${reason === undefined ? "" : ` (${reason})`}`),
     );
   }
-  tellNone(plan, host);
+  printDaysWithoutSlot(plan, host);
   host.note(`hsgate: ${counted(plan.slots.length)} would run; nothing was changed`);
 }
 
 /** Prints the days without a slot, but only the number of weekend days. */
-function tellNone({ none }: BackfillPlan, host: Host): void {
+function printDaysWithoutSlot({ none }: BackfillPlan, host: Host): void {
   for (const { day, why } of none) {
     if (why !== "a weekend") host.out(paint(host, "dim", `${day}  nothing to run: ${why}`));
   }

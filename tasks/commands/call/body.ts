@@ -73,7 +73,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   const all = flags.all === true;
   const answer = await callOnce(client, operation, params, { all, isOwnLogin, host, keepWire });
   const sent = wireForm(operation, answer);
-  tellUnknown(operation, sent, inWireForm, host);
+  noteUnknownMembers(operation, sent, inWireForm, host);
   printAnswer(inWireForm ? sent : answer, {
     operation,
     params,
@@ -97,7 +97,7 @@ async function callOnce(
   },
 ): Promise<unknown> {
   const options = { signal: host.signal, keepWire };
-  // `check` has checked these parameters; a login adds its own password.
+  // `checkParams` has checked these parameters; a login without parameters uses the client's password.
   const given = params as Given;
   if (operation.name === account.login.name) {
     return await client.account.login(isOwnLogin ? {} : given, options);
@@ -134,7 +134,7 @@ function wireForm(operation: AnyOperation, answer: unknown): unknown {
 }
 
 /** Prints a note about the members of an answer that this version does not know. */
-function tellUnknown(operation: AnyOperation, sent: unknown, isShown: boolean, host: Host): void {
+function noteUnknownMembers(operation: AnyOperation, sent: unknown, isShown: boolean, host: Host): void {
   const counts = unknownMembers(operation, sent);
   if (counts.size === 0) return;
   const named = [...counts]

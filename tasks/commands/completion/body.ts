@@ -17,7 +17,9 @@ export function run({ args: [shell = ""], flags, host }: CompletionInput): Promi
   // `hasOwn` has checked it.
   const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined;
   if (script === undefined) {
-    throw new UsageError(`Cannot complete for "${shell}": there are ${Object.keys(scripts).join(", ")}`);
+    throw new UsageError(
+      `Cannot print a script for the shell "${shell}": choose one of ${Object.keys(scripts).join(", ")}`,
+    );
   }
   const deno = lastingDeno(host);
   const text = script({ ask: askLine(deno), call: callLine(deno) });
@@ -131,7 +133,7 @@ async function knownSymbols(): Promise<readonly string[]> {
   try {
     return linkedOutside(STORE) === undefined ? symbolsOfStore(STORE) : [];
   } catch {
-    return []; // a store that is missing, busy or damaged has no words for a shell
+    return []; // offer no symbols if the store is missing, busy or damaged
   }
 }
 

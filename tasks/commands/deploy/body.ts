@@ -93,7 +93,7 @@ function systemOf(to: string | undefined): System {
 
 /**
  * Warns about a store that somebody else may have created. The written command lines name the store, and hsgate uses a
- * named store without a check of its trust.
+ * named store without checking whether it is trusted.
  */
 async function warnOfStore(path: string, flags: DeployInput["flags"], host: Host): Promise<void> {
   if (path === ":memory:" || isPostgresUrl(path) || await isNamed(flags, host)) return;
@@ -211,7 +211,7 @@ function checkStore(recipes: readonly CompiledRecipe[], { store, storeRisk }: De
   if (writer === undefined && store !== ":memory:") return;
   const what = writer === undefined ? "recipes" : `"${writer.name}", which trades,`;
   throw new UsageError(
-    `Cannot deploy ${what} with the store "${store}": ${storeRisk}; name one that lasts with --store`,
+    `Cannot deploy ${what} with the store "${store}": ${storeRisk}; use --store to name a durable store`,
   );
 }
 
@@ -264,8 +264,8 @@ async function write(
   if (there.length > 0 && !force) {
     throw new UsageError(
       `Cannot write into "${folder}": "${there.join('", "')}" ${
-        there.length === 1 ? "is" : "are"
-      } there already; --force overwrites`,
+        there.length === 1 ? "exists" : "exist"
+      } already; --force overwrites`,
     );
   }
   for (const { name, text } of files) {

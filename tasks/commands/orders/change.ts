@@ -19,7 +19,7 @@ import { confirm, needAnswer } from "../../commands/shared/ask.ts";
 import { intentOf, marketOf, type OpenDesk, openDesk } from "../shared/desk.ts";
 import { checkParams } from "../shared/named_operation.ts";
 import { settingsOf } from "../shared/session.ts";
-import { confirmOrder, tellSent } from "./place.ts";
+import { confirmOrder, printSent } from "./place.ts";
 import { describeOrder, findOrder, headline, isOpen, type OrderParams } from "./words.ts";
 
 type Found = Awaited<ReturnType<typeof foundOrder>>;
@@ -75,7 +75,7 @@ export async function amend({ args: [orderId = ""], flags, host }: AmendInput): 
   checkParams(operation, params);
   await confirmOrder(operation, params, { open, host, isAsked: !flags.yes });
   await open.trader.call(operation, params, { signal: host.signal });
-  tellSent(open, flags.json, host);
+  printSent(open, flags.json, host);
   return 0;
 }
 
@@ -127,7 +127,7 @@ export async function cancel({ args, flags, host }: CancelInput): Promise<number
       code ||= exitCodeOf(error);
     }
   }
-  tellSent(open, flags.json, host, errors);
+  printSent(open, flags.json, host, errors);
   return code;
 }
 
@@ -149,6 +149,6 @@ export async function cancelAll({ flags, host }: CancelAllInput): Promise<number
   if (!isAsked) host.note(`hsgate: ${headline(operation, params)}`);
   else await confirmOrder(operation, params, { open, host, isAsked });
   await open.trader.call(operation, params, { signal: host.signal });
-  tellSent(open, flags.json, host);
+  printSent(open, flags.json, host);
   return 0;
 }

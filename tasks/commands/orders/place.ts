@@ -32,7 +32,7 @@ async function place(side: "buy" | "sell", { args, flags, host }: PlaceInput): P
   await using open = await openDesk(flags, { host, command: side, writes: true });
   await confirmOrder(operation, params, { open, host, isAsked: !flags.yes });
   await open.trader.call(operation, params, { signal: host.signal });
-  tellSent(open, flags.json, host);
+  printSent(open, flags.json, host);
   return 0;
 }
 
@@ -149,7 +149,7 @@ const nouns: Readonly<Record<IntentKind, string>> = {
 };
 
 /** Prints the intents that a command sent. JSON also contains the errors of others, which people have seen already. */
-export function tellSent(
+export function printSent(
   open: OpenDesk,
   asJson: boolean | undefined,
   host: Host,

@@ -184,13 +184,13 @@ export async function resolve(input: OrdersResolveInput): Promise<number> {
   });
   if (flags.json) host.out(JSON.stringify({ intent: id, state, orderIds, by, because: because ?? null }));
   else {
-    const told: Record<Word, string> = {
+    const shown: Record<Word, string> = {
       sent: `is resolved as sent: order ${orderIds.join(", ")}`,
       "not-sent": "is resolved as not sent; the same order can be sent again",
       placed: `has placed order ${childIds.join(", ")}; hsgate follows it from now on`,
       ended: "has ended; hsgate no longer searches for it",
     };
-    host.out(`intent ${id} ${told[word]}`);
+    host.out(`intent ${id} ${shown[word]}`);
   }
   return 0;
 }

@@ -31,7 +31,7 @@ import type { Host } from "../../terminal/host.ts";
 import { fit, list, plain, wrapped } from "../../terminal/print.ts";
 import { priceText } from "../quote/line.ts";
 
-/** Parameters of any order write, with our names. They were checked against the operation. */
+/** Parameters of any order write, with hsgate's names. They were checked against the operation. */
 export type OrderParams = Readonly<Record<string, unknown>>;
 
 const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined;

@@ -65,7 +65,7 @@ export async function run(input: RebalanceInput): Promise<number> {
   await refuseUnfinished(open);
   const plan = await makePlan(file, await brokerAccount(open.client, file, host));
   if (plan.trades.length === 0) {
-    tellPlan(plan, `Plan of ${plan.date}: nothing to trade`, input);
+    printPlan(plan, `Plan of ${plan.date}: nothing to trade`, input);
     return 0;
   }
   const terms = file.execution ?? readExecutionTerms();
@@ -80,7 +80,7 @@ export async function run(input: RebalanceInput): Promise<number> {
     });
   if (flags.propose) {
     await record();
-    tellPlan(plan, `Plan of ${plan.date}, recorded for approval`, input);
+    printPlan(plan, `Plan of ${plan.date}, recorded for approval`, input);
     host.note(`hsgate: to approve exactly this plan: hsgate approve ${shortHash(plan.hash)}`);
     host.note(`hsgate: then, to execute it: hsgate rebalance run ${shortHash(plan.hash)}`);
     return 0;
@@ -116,12 +116,12 @@ async function show(file: RebalanceFile, input: RebalanceInput): Promise<number>
     // The page may contain texts of the broker, which may repeat a secret.
     replacePage(flags.html, host.shown?.(page) ?? page);
   }
-  tellPlan(plan, `Plan of ${plan.date}, which sends nothing`, input);
+  printPlan(plan, `Plan of ${plan.date}, which sends nothing`, input);
   return 0;
 }
 
 /** Prints a plan. */
-function tellPlan(plan: Plan, title: string, { flags, host }: RebalanceInput): void {
+function printPlan(plan: Plan, title: string, { flags, host }: RebalanceInput): void {
   if (flags.json) host.out(JSON.stringify(plan));
   else for (const line of planLines(host, plan, title)) host.out(line);
 }

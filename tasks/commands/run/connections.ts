@@ -48,7 +48,7 @@ interface Connected {
 export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
-  readonly #told = new Set<string>();
+  readonly #noted = new Set<string>();
   /** Password marks that were computed before, because computing a mark is slow. */
   readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
@@ -83,7 +83,7 @@ export class Connections implements AsyncDisposable {
   readonly note = (line: string): void => this.#note(line);
 
   /** Replaces the function that prints lines, for example with one that prints above a progress display. */
-  tellWith(note: (line: string) => void): void {
+  noteWith(note: (line: string) => void): void {
     this.#note = note;
   }
 
@@ -216,10 +216,10 @@ export class Connections implements AsyncDisposable {
     connection: Exclude<Connection, { to: "simulator" }>,
   ): Promise<Connected> {
     const { origins, warnings } = this.#loaded;
-    for (const warning of warnings) this.#tell(`warning: ${warning}`);
+    for (const warning of warnings) this.#noteOnce(`warning: ${warning}`);
     const own = this.#settingsFor(connection);
     if (own.gatewayUrl !== this.settings.gatewayUrl && own.tradePassword !== this.settings.tradePassword) {
-      this.#tell(
+      this.#noteOnce(
         `warning: recipe "${name}" names ${
           shownAddress(own.gatewayUrl)
         }, but the trade password of the settings belongs to ` +
@@ -250,7 +250,7 @@ export class Connections implements AsyncDisposable {
       calendars: calendarsOf(this.#host),
     });
     const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, clock } = gateway.info;
-    this.#tell(
+    this.#noteOnce(
       `connected to a simulated broker (seed ${connection.seed}, at ${clock}); nothing reaches a real one`,
     );
     const client = await connect({
@@ -285,9 +285,9 @@ export class Connections implements AsyncDisposable {
   }
 
   /** Prints each text once. */
-  #tell(text: string): void {
-    if (!this.#told.has(text)) this.#note(`hsgate: ${text}`);
-    this.#told.add(text);
+  #noteOnce(text: string): void {
+    if (!this.#noted.has(text)) this.#note(`hsgate: ${text}`);
+    this.#noted.add(text);
   }
 
   /** Rejects a recipe that would trade at another gateway only because the settings are those of a simulator. */

@@ -50,7 +50,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
   const { noteEvent } = asLines ? await import("./events.ts") : {}; // loads the runner only for JSON lines
   try {
     using show = showRun(host, { tree, json: flags.json ?? false });
-    connections.tellWith(
+    connections.noteWith(
       noteEvent === undefined
         ? show.line
         : (line) => show.line(redactor.json({ ...noteEvent(line, now()), traceId })),
@@ -81,7 +81,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
       };
       const kept = new Set<string>();
       const about = { recipe: each.name, runKey, traceId };
-      const tellLine = (line: Readonly<Record<string, unknown>>) =>
+      const printLine = (line: Readonly<Record<string, unknown>>) =>
         show.line(redactor.json({ at: new Date(now()).toISOString(), run, ...about, ...line }));
       take({ type: "run-started", run, recipe: each.name, steps: each.steps });
       const result = await runRecipe(each, {
@@ -98,7 +98,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         signal: host.signal,
         ...flags.out !== undefined && { out: flags.out },
         onProgress(event) {
-          if (asLines) tellLine(lineOf(event));
+          if (asLines) printLine(lineOf(event));
           else if (event.type === "log" && (event.level === "warn" || event.level === "error")) {
             show.line(redactor.text(`hsgate: ${event.step}: ${event.level}: ${event.message}`));
           }
@@ -107,7 +107,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
           if (!isOfDayBook(event)) return known.forEach(take);
           noteKept(event.detail, kept);
           known.forEach((each) => tree.apply(each));
-          if (!flags.json) tellDays(redactor.text(days.update(event.detail)), show, host);
+          if (!flags.json) printDays(redactor.text(days.update(event.detail)), show, host);
         },
         runRecipe: async (name, given) => {
           const inner = recipeRunBy(each, name, recipes);
@@ -149,7 +149,7 @@ function noteKept(event: DayBookEvent, kept: Set<string>): void {
   if (action !== "written" && action !== "replaced") kept.add(path);
 }
 
-function tellDays(text: string, show: RunShow, { errTerminal }: Pick<Host, "errTerminal">): void {
+function printDays(text: string, show: RunShow, { errTerminal }: Pick<Host, "errTerminal">): void {
   const prefix = errTerminal === undefined ? "hsgate: " : "";
   for (const line of text.split("\n")) if (line !== "") show.line(`${prefix}${line}`);
 }

@@ -83,7 +83,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     const isPlain = flags.json !== true;
     // Without a terminal, these are log lines like those of the scheduler.
     using show = showRun(host, { tree, json: !isPlain, quiet: true });
-    connections.tellWith((line) => show.line(said(line)));
+    connections.noteWith((line) => show.line(said(line)));
     const log = eventLogger({ out: show.line, color: false }, {
       json: !isPlain,
       reason: (error) => reasonOf(error, redactor),
@@ -153,7 +153,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     return result;
   };
   const result = await run();
-  connections.tellWith(host.note); // the progress display has ended
+  connections.noteWith(host.note); // the progress display has ended
   // If timers start the runs, no scheduler removes old rows.
   if (flags["if-new"]) await pruneSome(store, { keep: retentionOf(connections.settings), now: now() });
   if (result === undefined) {

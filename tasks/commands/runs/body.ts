@@ -28,7 +28,7 @@ import { checkKnown, openStore, storeTime } from "../shared/store_file.ts";
 import { listOf } from "../../terminal/arguments.ts";
 import { noticeColors, noticeRowData, warnOfUnsent } from "../shared/notice_lines.ts";
 import { seconds } from "../run/log.ts";
-import { tellUntrusted } from "../trust/notes.ts";
+import { warnOfUntrusted } from "../trust/notes.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
 const colors: Readonly<Record<string, Color>> = {
@@ -54,7 +54,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   const rows = await latestRuns(store, { recipe, states: [...new Set(wanted)], limit: Number(limit) });
   const now = storeTime(store, host);
   await warnOfUnsent(store, host);
-  await tellUntrusted(store, host);
+  await warnOfUntrusted(store, host);
   printList(host, view, {
     columns: columnsAt(now),
     rows,
@@ -65,7 +65,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
     // A narrow terminal omits the reason column.
     for (const row of rows) {
       const since = unresponsiveSince(row, now);
-      if (since !== undefined) host.out(paint(host, "yellow", plain(tellSilent(row, since))));
+      if (since !== undefined) host.out(paint(host, "yellow", plain(silentText(row, since))));
     }
   }
   return 0;
@@ -85,7 +85,7 @@ async function nameInStore(store: Store, given: string, host: Host): Promise<str
   return name;
 }
 
-const tellSilent = ({ run_key: key }: RunRow, since: number) =>
+const silentText = ({ run_key: key }: RunRow, since: number) =>
   `${key}: its process has not renewed its lease, which expired at ${showInstant(since)}; "runs show ${
     shellHint(key)
   }" says what to do`;

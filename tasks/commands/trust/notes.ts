@@ -13,7 +13,7 @@ import { plain } from "../../terminal/print.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
 /** Warns about each recipe of the store whose file has changed since it was trusted. */
-export async function tellUntrusted(store: Store, host: Host): Promise<void> {
+export async function warnOfUntrusted(store: Store, host: Host): Promise<void> {
   const files = await servedFiles(store);
   if (files.length === 0) return;
   const { Trust } = await import("../../../lib/runner/trust/trust.ts"); // loads the compiler only here

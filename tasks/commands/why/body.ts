@@ -12,7 +12,7 @@ import type { WhyInput } from "../why.ts";
 import { openStore } from "../shared/store_file.ts";
 import { clockOf } from "../../terminal/arguments.ts";
 import { findRecipe, getRecipe, notFound } from "../shared/remembered_recipe.ts";
-import { tellUntrusted } from "../trust/notes.ts";
+import { warnOfUntrusted } from "../trust/notes.ts";
 
 /** Prints one line. */
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
@@ -24,7 +24,7 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
   const { subject, isKnown } = await subjectNamed(name, store, { folder: flags.recipes, host, now });
   const where = isKnown ? "" : `${await notFound(name, store, flags.recipes)}: `;
   const answer = `${where}${await why(store, subject, { date, now: now(), calendars: calendarsOf(host) })}`;
-  await tellUntrusted(store, host);
+  await warnOfUntrusted(store, host);
   host.out(flags.json ? JSON.stringify({ recipe: name, date, why: answer }) : plain(answer));
   return 0;
 }
