@@ -67,7 +67,7 @@ export interface ClientOptions {
   fundAccounts?: readonly string[];
   /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */
   machine?: Partial<Machine>;
-  /** Why this client must not write orders, for the text of the error. @default it may */
+  /** Why this client must not write orders, for the text of the error. @default it may write orders */
   noOrders?: string;
   /**
    * Called right before a write is sent. The client calls the returned function when the answer has arrived or the

@@ -18,7 +18,7 @@ export interface PagingOptions extends CallOptions {
    */
   maxPages?: number;
   /**
-   * Maximum size of the list that {@linkcode Paged.toArray} keeps in memory, in bytes, roughly. A larger list is an
+   * Approximate maximum size of the list that {@linkcode Paged.toArray} keeps in memory, in bytes. A larger list is an
    * error, so that a server whose list never ends does not fill the memory.
    *
    * @default 1073741824
@@ -141,7 +141,7 @@ export function paged<Row>(
   };
 }
 
-/** Returns what a row needs in memory, roughly. The catalogue decodes rows, so they are not nested deeply. */
+/** Returns approximately how many bytes of memory a row needs. The catalogue decodes rows, so they are not nested deeply. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return VALUE_BYTES + value.length;
   if (typeof value !== "object" || value === null) return VALUE_BYTES;

@@ -158,7 +158,7 @@ export interface RebalanceTrade {
   side: "buy" | "sell";
   /** Quantity of the plan. */
   plannedQuantity: string;
-  /** Quantity filled by the orders of this day, as the store has it. */
+  /** Quantity filled by the orders of this day, according to the store. */
   filledQuantity: string;
   /** Quantity of the plan's orders that may still fill. */
   openQuantity: string;
@@ -203,7 +203,7 @@ export interface RebalanceTrade {
   orders: readonly RecordedOrder[];
 }
 
-/** An order of a rebalancing plan, as the store has it. */
+/** An order of a rebalancing plan, according to the store. */
 export interface RecordedOrder {
   /** The broker's order numbers. Several if the broker split the order, or placed it as an algorithmic order. */
   orderIds: readonly string[];

@@ -130,9 +130,9 @@ function everyFirings(
 ): Firing[] {
   if (everyMs % MINUTE_MS !== 0) {
     throw new TypeError(
-      `Cannot start it from outside every ${
+      `Cannot start it every ${
         everyMs / 1000
-      } s: those systems start at most once a minute; use "hsgate schedule"`,
+      } s with another system: such systems start a recipe at most once a minute; use "hsgate schedule"`,
     );
   }
   const minutes = everyMs / MINUTE_MS;

@@ -86,7 +86,7 @@ export async function decideIntent(
         ));
     if (!isOpen && !isCorrection) {
       throw new TypeError(
-        `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known or under way`,
+        `Cannot resolve "${id}": it is "${intent.state}", so its outcome is known, or the write is still in progress`,
       );
     }
     const orderIds = decision.wasSent ? decision.orderIds : [];

@@ -52,7 +52,7 @@ export async function refuseBeyondPlan(
     });
   const caps = await capsOfPlan(store, account, plan);
   if (caps?.state !== "running") {
-    throw refuse("plan-not-running", `no execution is in progress of`);
+    throw refuse("plan-not-running", "no execution is in progress for");
   }
   const { market, symbol, side, quantity } = termsOf({ params });
   const isSame = (other: { market?: string; symbol?: string; side?: string }) =>

@@ -392,8 +392,8 @@ export interface StepContext extends StepScope {
   proven?(error: unknown, outcome: "ok" | "refused"): void;
   /**
    * Returns why every further write of this run will be rejected: its window has closed, or live trading is off. Returns
-   * `undefined` if writes are allowed, or if the reason may pass by itself. A step that waits before it writes can end
-   * early with it.
+   * `undefined` if writes are allowed, or if the reason may be temporary. A step that waits before it writes can use
+   * this to end early.
    */
   whyWritesEnded?(): Promise<string | undefined>;
   /** Folder for files. */

@@ -110,7 +110,7 @@ Deno.test("backfill and rerun reject impossible requests with exit code 2", asyn
     [["backfill", "book", "--from", "2025-08-14", "--mode", "some"], "expected missing, failed or all"],
     [["backfill", "book", "--from", "2010-01-04"], "the calendar of XHKG covers "],
     [["backfill", "book", "--from", "2025-08-18"], "the last day is in the future; today is 2025-08-15"],
-    [["backfill", "cancel", "--from", "2025-08-14"], "it writes, and the past cannot be traded"],
+    [["backfill", "cancel", "--from", "2025-08-14"], "it writes, and nothing can be traded on a past day"],
     [["backfill", "boko", "--from", "2025-08-14"], 'did you mean "book"?'],
     [["rerun", "book/main/2025-08-14"], "the store has no such run"],
   ];
@@ -326,7 +326,7 @@ Deno.test("resume --catch-up makes slots of the pause due, but fails for a recip
   ]);
   const write = await cli(["resume", "cancel", "--catch-up", ...w.where]);
   assertEquals([write.code, write.out], [2, ""]);
-  assertStringIncludes(write.err, "it writes, and the past cannot be traded");
+  assertStringIncludes(write.err, "it writes, and nothing can be traded on a past day");
   await cli(once, { env: w.env });
   assertEquals((await runsOf(w.store)).filter((line) => line.startsWith("book")).slice(0, 3), [
     "book/main/2025-08-11 ok",

@@ -165,7 +165,7 @@ Deno.test("guard rails refuse what buy, sell, amend and call would send, and nob
   const order = { market: "hk", symbol: "00700.HK", quantity: "100", side: "buy", orderType: "limit" };
   const refused: [string[], string, string, Record<string, string>?][] = [
     [BUY, "liveTrading", "  -> Set HSGATE_LIVE_TRADING=allow, or write", { HSGATE_LIVE_TRADING: "refuse" }],
-    [["buy", "100", "00700.HK", "--limit", "5500"], "priceCollar", "valid are prices from"],
+    [["buy", "100", "00700.HK", "--limit", "5500"], "priceCollar", "the valid prices are from"],
     [["buy", "150", "00700.HK", "--limit", "550"], "lot", "100 and 200"],
     [["buy", "200", "00700.HK", "--limit", "551"], "maxOrderValue", "is 100", {
       HSGATE_MAX_ORDER_VALUE: "60000 HKD",

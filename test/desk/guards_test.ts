@@ -157,7 +157,8 @@ guardTest(
   async (house) => {
     const { guarded } = house;
     const refusal = await assertRejects(() => guarded.orders.place(ORDER), BrokerError);
-    const [, low = "", high = ""] = /valid are prices from ([\d.]+) to ([\d.]+)/.exec(refusal.message) ?? [];
+    const [, low = "", high = ""] = /the valid prices are from ([\d.]+) to ([\d.]+)/.exec(refusal.message) ??
+      [];
     for (const price of ["550", String(Number(low) - 0.5), String(Number(high) + 0.5)]) {
       await assertRefused(
         house,

@@ -115,7 +115,7 @@ testBoth(
         drawTraceId: () => "1",
       });
     const week = ["2025-12-15", "2025-12-19"] as const;
-    await assertRejects(plan({ class: "write" }, ...week), TypeError, "the past cannot be traded");
+    await assertRejects(plan({ class: "write" }, ...week), TypeError, "nothing can be traded on a past day");
     await assertRejects(plan({ class: "keep-alive" }, ...week), TypeError, "it keeps a login alive");
     await assertRejects(plan({ schedules: [] }, ...week), TypeError, "it has no schedule");
     await assertRejects(

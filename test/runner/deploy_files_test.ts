@@ -150,7 +150,11 @@ Deno.test("crontab() rejects a line that Debian's cron would cut, and a period t
   }
   assertStringIncludes(crontab([eod], { ...options, dir: "/srv/a\\b%c" }).files[0]!.text, "'/srv/a\\b\\%c'");
   const quick = recipe({ schedules: [{ id: "s", form: "every", everyMs: 30_000, jitterMs: 0 }] });
-  assertThrows(() => crontab([quick], options), TypeError, 'Cannot start "eod" from outside every 30 s');
+  assertThrows(
+    () => crontab([quick], options),
+    TypeError,
+    'Cannot start "eod" every 30 s with another system',
+  );
 });
 
 const unitsOf = (recipes: CompiledRecipe[], forUser = false, more: Partial<DeployOptions> = {}) =>

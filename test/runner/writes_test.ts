@@ -242,7 +242,7 @@ testBoth("nothing repeats a write or makes a write for a past slot", async () =>
         catchUp: true,
       }),
     TypeError,
-    "the past cannot be traded",
+    "nothing can be traded on a past day",
   );
   // A deadline may be overridden but a window may not: the slot is at 10:00, and it is past 15:50.
   const hurried = { ...write, deadlineMs: MINUTE };

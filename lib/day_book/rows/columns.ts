@@ -94,7 +94,7 @@ const rebalanceMeanings: Record<Exclude<keyof RebalanceTrade, "market" | "curren
   symbol: shared.symbol,
   side: ["buy or sell", "name"],
   plannedQuantity: ["quantity of the plan", "shares"],
-  filledQuantity: ["quantity filled by the orders of this day, as the store has it", "shares"],
+  filledQuantity: ["quantity filled by the orders of this day, according to the store", "shares"],
   openQuantity: ["quantity of the plan's orders that may still fill", "shares"],
   unknownQuantity: ["quantity of the plan's orders whose outcome is unknown", "shares"],
   remainingQuantity: ["quantity of the plan that is not filled, not open and not unknown", "shares"],

@@ -83,7 +83,7 @@ export function sellableOf(check: Check): Promise<Decimal> {
 /** An order of this store. */
 interface PendingOrder {
   params: OrderParams;
-  /** Price that is used for it if it has no price. */
+  /** Price to use if the order has no price of its own. */
   reference: Decimal | undefined;
 }
 

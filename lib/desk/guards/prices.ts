@@ -96,7 +96,7 @@ export const priceCollar: Rule = {
       `the price ${price} is more than ${percentText(priceCollar)} from ${what}${
         bid === undefined && ask === undefined ? "" : ` or from the book (${bid ?? "-"} / ${ask ?? "-"})`
       }`,
-      `valid are prices from ${normalize(above)} to ${normalize(below)}`,
+      `the valid prices are from ${normalize(above)} to ${normalize(below)}`,
     );
   },
 };

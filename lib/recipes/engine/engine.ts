@@ -116,7 +116,7 @@ export const noRecorder: Recorder = {
 interface WriteConditions {
   /** Returns why a step that writes is skipped; `undefined` if it runs. */
   whyNot(): Promise<string | undefined>;
-  /** Returns why the run may not write any more; `undefined` if it may, or if the reason may pass by itself. */
+  /** Returns why the run may not write any more; `undefined` if it may, or if the reason may be temporary. */
   whyEnded(): Promise<string | undefined>;
   /** Called right before each write. Throws if it must not be sent. */
   check(): Promise<void>;

@@ -69,7 +69,9 @@ export async function resumeRecipe(
 ): Promise<string[]> {
   const { now, calendars } = options;
   if (catchUp && recipe.class === "write") {
-    throw new TypeError(`Cannot catch up "${recipe.name}": it writes, and the past cannot be traded`);
+    throw new TypeError(
+      `Cannot catch up "${recipe.name}": it writes, and nothing can be traded on a past day`,
+    );
   }
   return await store.transaction(async () => {
     // Slots of the pause that no scheduler has listed yet must not run later. So they are listed, and skipped, now.

@@ -348,8 +348,8 @@ class Execution {
   }
 
   /**
-   * Returns why no write of this run may be sent any more; `undefined` if writes may be sent, or if the reason may pass
-   * by itself.
+   * Returns why no write of this run may be sent any more; `undefined` if writes may be sent, or if the reason may be
+   * temporary.
    */
   async #whyWritesEnded(): Promise<string | undefined> {
     const found = await this.#whyNoWrite();

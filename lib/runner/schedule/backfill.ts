@@ -1,6 +1,6 @@
 /**
  * Backfills slots of past days, each under the key that its run had or would have had. Only for recipes that read,
- * because past days cannot be traded.
+ * because nothing can be traded on a past day.
  *
  * @module
  */
@@ -216,7 +216,7 @@ export async function backfill(
 
 function checkRecipe({ name, class: kind, schedules }: CompiledRecipe): void {
   if (kind === "write") {
-    throw new TypeError(`Cannot backfill "${name}": it writes, and the past cannot be traded`);
+    throw new TypeError(`Cannot backfill "${name}": it writes, and nothing can be traded on a past day`);
   }
   if (kind === "keep-alive") {
     throw new TypeError(
