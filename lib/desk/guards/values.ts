@@ -37,7 +37,8 @@ const MINUTE_MS = 60_000;
 /** The account may trade. */
 export const liveTrading: Rule = {
   name: "liveTrading",
-  about: "`allow` or `refuse`: whether orders may be sent; cancellations are always allowed",
+  about:
+    "`allow` or `refuse`: whether orders may be sent. With both values, commands and scripts may cancel; a recipe needs `allow` to cancel",
   checksEveryWrite: true,
   check(check) {
     if (check.limits.liveTrading) return;
