@@ -51,7 +51,7 @@ export const socketFaultKinds = {
     'answers with request id "0", as if the call could not be decrypted; it is not executed',
   "expired-token": "ends the token and rejects the call with 1014; over HTTP too",
   "displaced-login":
-    "ends the token as a login elsewhere does and rejects with 1013, then closes; over HTTP too",
+    "ends the token as if another device had logged in, rejects the call with 1013, and closes the socket; over HTTP too",
   "second-init": "forgets the session and rejects calls with 1004 until the client sends InitConnect again",
   "wrong-signature": "an answer, or with `push` a push, has a wrong signature",
   "wrong-padding": "an answer, or with `push` a push, has invalid padding",
