@@ -163,7 +163,7 @@
  * - runner: runner/scheduler_test.ts "F24: of two schedulers with one account only one uses it, and an expired lease is taken over"
  * - runner: runner/writes_test.ts "two writes of one account never run at once, not even when a lease has just expired"
  *
- * F25 the day book before clearing, after it, again, and with two identical lines
+ * F25 the day book before clearing, after clearing, exported a second time, and with two identical lines
  * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() of an evening: before clearing, after it, and again, with two identical lines"
  * - gateway: day_book/simulated_test.ts "exportDayBook() marks the running day, and makes it final once its fees have arrived"
