@@ -57,10 +57,10 @@ export const calendarSet = command({
   summary: "override a day of a calendar: closed, open, or other hours",
   usage: "MIC DATE closed|open|HH:MM-HH:MM...",
   args: [3, 6],
-  details: `Hours are in the exchange's time; "open" means the usual full day. The override
-applies to every command on this machine. A running scheduler uses it within seconds,
-for slots that are still to come. hsgate keeps the override in
-hsgate.calendars.json, or in the file that the setting "calendars" or HSGATE_CALENDARS names.
+  details: `Hours are in the exchange's time; "open" means the usual full day. hsgate keeps the
+override in the file hsgate.calendars.json of the working folder, or in the file that the
+setting "calendars" or HSGATE_CALENDARS names. It applies to every command that uses this
+file. A running scheduler with this file uses it within seconds, for slots that are still to come.
 
 An override for Hong Kong or the mainland applies to Stock Connect too. Set Shanghai
 and Shenzhen one by one. hsgate treats shorter hours as an unannounced early close,

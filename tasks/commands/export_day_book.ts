@@ -37,7 +37,10 @@ const flags = {
     ...store,
     text: "the store of the orders, for the list of rebalancing trades (hsgate.db, if it exists)",
   },
-  refresh: { type: "boolean", text: "read final days again too, and replace those that changed" },
+  refresh: {
+    type: "boolean",
+    text: "read final days again too; a day with changes is replaced, or disputed if rows are missing",
+  },
   now,
   ...listing,
 } as const satisfies Flags;

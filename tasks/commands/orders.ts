@@ -304,7 +304,8 @@ file beside the store first, which works even if the store or the broker does no
 Then it writes a row into the store, for the other machines that use it. With a store on
 PostgreSQL, the file is hsgate.halt in the working folder.
 
-The exit code 1 also means that only this machine could be halted.`,
+The exit code is also 1 if only this machine is halted, because the command could not write
+the row into a store on PostgreSQL. Then run "halt" on the other machines too.`,
   flags: haltFlags,
   without: unneeded,
   calendars: false,

@@ -51,7 +51,8 @@ it needs --yes.
 
 Lots, fees, cash and the limits allow many plans. hsgate chooses the plan with the smallest
 sum of squared drifts. If several plans have the same sum, it chooses the one that trades the
-least value. Without a proof, a better plan may exist; its sum is at least lowerBound.
+least value. If hsgate cannot prove that its plan has the smallest sum, a better plan may
+exist. No plan has a sum below lowerBound.
 
 The command sells first, and then buys with the cash that the broker shows. Orders never
 exceed the planned quantities. After a crash, "rebalance run" continues the plan. Guard rails

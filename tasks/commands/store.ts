@@ -95,7 +95,7 @@ digest in both stores. It rejects a target that already contains rows.`,
 const acceptFlags = {
   because: { type: "string", value: "TEXT", text: "what you checked; the store records it" },
   by,
-  store,
+  store: { ...store, text: "the store, a SQLite file (hsgate.db)" },
 } as const satisfies Flags;
 /** Arguments and flags of `hsgate store accept`. */
 export type StoreAcceptInput = Input<typeof acceptFlags>;
@@ -106,10 +106,12 @@ export const storeAccept = command({
   summary: "accept a store that has lost writes, and continue with it",
   usage: "--because TEXT",
   args: [0, 0],
-  details: `The file "FILE.mark" next to each store records the last write of each account. If the
-store is missing, empty, cut off or older than its mark, the commands reject it: it lacks writes that were sent, so a run could send them again. Replace such a store with
-its newest copy. If there is no copy, or the copy is older than the last write, first check the
-account's orders and fills since then, stop every scheduler, and run this command.
+  details: `The command accepts only a store in a SQLite file. The file "FILE.mark" next to the store
+records the last write of each account. If the store is missing, empty, cut off or older than
+its mark, the commands reject it: it lacks writes that were sent, so a run could send them
+again. Replace such a store with its newest copy. If there is no copy, or the copy is older
+than the last write, first check the account's orders and fills since then, stop every
+scheduler, and run this command.
 
 The command writes a new mark from the store, or creates a new store if there is none.
 No schedule catches up older slots. hsgate skips waiting runs that
